@@ -99,47 +99,57 @@ impl Service {
         id: AppId,
         changes: &[(String, String)],
     ) -> Result<App, AdminError> {
-        let mut app = self.show_app(id).await?;
-        let mut settings = json(&app.settings)?;
-        for (name, value) in changes {
-            if name == "name" {
-                app.name = app::name(value)?;
-                continue;
-            }
-            let known = settings.get_mut(name.as_str());
-            let slot = known.ok_or_else(|| {
-                Invalid::unknown(name.clone(), format!("there is no setting {name}"))
-            })?;
-            *slot = setting(value);
-            serde_json::from_value::<AppSettings>(settings.clone()).map_err(|_unfit| {
-                Invalid::value(name.clone(), format!("{name} cannot take this value"))
-            })?;
-        }
-        let parsed: AppSettings =
-            serde_json::from_value(settings).map_err(|error| Fault::Internal(Box::new(error)))?;
-        app.settings = parsed.validated()?;
-        app.updated_at = self.ports.clock.machine();
-        retried(|| self.update_app(&app)).await
+        // What is wrong is refused before anything is locked.
+        changed(&self.show_app(id).await?, changes)?;
+        retried(|| self.update_app(id, changes)).await
     }
 
     /// The App as it is afterwards; as it was, where nothing is new.
-    async fn update_app(&self, app: &App) -> Result<App, AdminError> {
-        let mut tx = self.begin_change(worlds_of(app.id)).await?;
-        let before = tx.apps().lock(app.id).await?;
+    async fn update_app(&self, id: AppId, changes: &[(String, String)]) -> Result<App, AdminError> {
+        let mut tx = self.begin_change(worlds_of(id)).await?;
+        // Parallel changes are made one after the other, each to what the one before left.
+        let before = tx.apps().lock(id).await?;
         let before = before.ok_or(AdminError::NotFound("app"))?;
-        let (changed, detail) = changes(&before, app)?;
-        if changed.0.is_empty() {
+        let app = App {
+            updated_at: self.ports.clock.machine(),
+            ..changed(&before, changes)?
+        };
+        let (names, detail) = difference(&before, &app)?;
+        if names.0.is_empty() {
             return Ok(before);
         }
-        if !tx.apps().update(app).await? {
+        if !tx.apps().update(&app).await? {
             return Err(AdminError::NotFound("app"));
         }
-        let told = Fact::app_updated(changed);
-        self.tell_app(&mut *tx, app.id, told).await?;
-        self.note_in_both(&mut tx, app.id, ControlAction::AppUpdate, &detail);
+        let told = Fact::app_updated(names);
+        self.tell_app(&mut *tx, id, told).await?;
+        self.note_in_both(&mut tx, id, ControlAction::AppUpdate, &detail);
         tx.commit().await?;
-        Ok(app.clone())
+        Ok(app)
     }
+}
+
+/// The App with other settings, or another name.
+fn changed(app: &App, changes: &[(String, String)]) -> Result<App, AdminError> {
+    let mut app = app.clone();
+    let mut settings = json(&app.settings)?;
+    for (name, value) in changes {
+        if name == "name" {
+            app.name = app::name(value)?;
+            continue;
+        }
+        let known = settings.get_mut(name.as_str());
+        let slot = known
+            .ok_or_else(|| Invalid::unknown(name.clone(), format!("there is no setting {name}")))?;
+        *slot = setting(value);
+        serde_json::from_value::<AppSettings>(settings.clone()).map_err(|_unfit| {
+            Invalid::value(name.clone(), format!("{name} cannot take this value"))
+        })?;
+    }
+    let parsed: AppSettings =
+        serde_json::from_value(settings).map_err(|error| Fault::Internal(Box::new(error)))?;
+    app.settings = parsed.validated()?;
+    Ok(app)
 }
 
 fn json(settings: &AppSettings) -> Result<Value, Fault> {
@@ -147,7 +157,7 @@ fn json(settings: &AppSettings) -> Result<Value, Fault> {
 }
 
 /// `name`, and the names of the settings that differ; and what was and is their value.
-fn changes(before: &App, after: &App) -> Result<(ChangedFields, Detail), Fault> {
+fn difference(before: &App, after: &App) -> Result<(ChangedFields, Detail), Fault> {
     let (earlier, later) = (json(&before.settings)?, json(&after.settings)?);
     let earlier = |name: &str| earlier.get(name).cloned().unwrap_or_default();
     let settings = later.as_object().into_iter().flatten();

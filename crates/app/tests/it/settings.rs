@@ -324,3 +324,21 @@ async fn a_limiter_that_is_away_is_a_fault() {
     rig.limiter.set_unavailable(false);
     assert!(rig.service.admit(&test).await.unwrap().admitted);
 }
+
+/// Two changes of different settings at the same time are both kept, and the log tells of each what it changed.
+#[tokio::test]
+async fn parallel_changes_of_different_settings_are_both_kept() {
+    let rig = Rig::new().await;
+    let (other, app) = (rig.other_process(), rig.app.id);
+    rig.store.before_next_begin(async move {
+        let change = pairs(&[("session_idle_minutes", "30"), ("name", "Theirs")]);
+        other.set_app(app, &change).await.unwrap();
+    });
+    let change = pairs(&[("freshness_minutes", "7")]);
+    let changed = rig.service.set_app(app, &change).await.unwrap();
+    let kept = rig.service.show_app(app).await.unwrap();
+    assert_eq!(kept, changed);
+    assert_eq!(kept.settings.freshness_minutes, 7);
+    assert_eq!(kept.settings.session_idle_minutes, 30);
+    assert_eq!(kept.name.as_str(), "Theirs");
+}
