@@ -1,8 +1,11 @@
 //! Attacks 15 and 16: headers that claim another host or another client.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::{Environment, World};
 
-use crate::rig::{Api, Client, on_both};
+use crate::journeys::signed_in;
+use crate::rig::{Answer, Api, Client, on_both};
 
 on_both! {
     attack_15_no_header_reaches_a_message_or_an_answer
@@ -36,22 +39,135 @@ pub(super) fn claiming<'a>(client: Client<'a>, headers: &[(&str, &str)]) -> Clie
     headers.iter().fold(client, add)
 }
 
-/// Every forwarding header with an evil value, on every endpoint: none of them shows in an answer or a message.
-async fn attack_15_no_header_reaches_a_message_or_an_answer(api: &Api) {
-    let client = claiming(api.test(), HOSTS);
-    for operation in crate::rig::described().all() {
-        let path = operation
-            .path
-            .replace("{user_id}", "user_000000000000000000000000000");
-        let body = operation
-            .has_body
-            .then(|| json!({"email": "ada@example.com", "expires_in": 5}));
-        let answer = client.send(&operation.method, &path, body).await;
-        assert!(!answer.text.contains(EVIL), "{} {path}", operation.method);
+/// How a request claims another host.
+#[derive(Debug, Clone, Copy)]
+enum Claim {
+    /// In the headers of [`HOSTS`].
+    Forwarded,
+    /// In `Host`.
+    Host,
+    /// In `Host` and in the target, which names the whole URL (RFC 9112, section 3.2.2).
+    Target,
+}
+
+impl Claim {
+    const ALL: [Self; 3] = [Self::Forwarded, Self::Host, Self::Target];
+
+    async fn send(self, api: &Api, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        let client = claiming(api.test(), HOSTS).header("Content-Type", "application/json");
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let mut head = client.head(method, path, body.len());
+        if !matches!(self, Self::Forwarded) {
+            head = head.replacen("Host: id.example.com", &format!("Host: {EVIL}"), 1);
+        }
+        if matches!(self, Self::Target) {
+            head = head.replacen(path, &format!("http://{EVIL}{path}"), 1);
+        }
+        let mut connection = api.connect().await;
+        connection.send(head.as_bytes()).await;
+        connection.send_while_taken(body.as_bytes()).await;
+        let answer = connection.receive().await.expect("an answer");
+        client.checked(method, path, answer)
     }
-    api.deliver().await;
+}
+
+/// The URLs in a text or a document.
+fn urls(text: &str) -> Vec<&str> {
+    let starts = text.match_indices("http").map(|(start, _)| &text[start..]);
+    let urls = starts.filter(|rest| rest.starts_with("http://") || rest.starts_with("https://"));
+    let is_end = |end: char| end.is_whitespace() || "\"'<>".contains(end);
+    urls.map(|rest| rest.split(is_end).next().unwrap())
+        .collect()
+}
+
+/// Whatever host a request claims, in `Host`, in its target or in a header: no answer of any endpoint names it, each link in a mail
+/// leads to the URL that the App registered, and works.
+async fn attack_15_no_header_reaches_a_message_or_an_answer(api: &Api) {
+    let world = World::new(api.app.id, Environment::Test);
+    for kind in RedirectKind::ALL {
+        let url = format!("https://app.example.com/{kind}");
+        let added = api.service.add_redirect_url(world, kind, &url, true);
+        added.await.unwrap();
+    }
+    for (number, claim) in Claim::ALL.into_iter().enumerate() {
+        for operation in crate::rig::described().all() {
+            let path = operation
+                .path
+                .replace("{user_id}", "user_000000000000000000000000000")
+                .replace("{provider}", "test");
+            let email = format!("everywhere{number}@example.com");
+            let body = json!({"email": email, "expires_in": 5});
+            let body = operation.has_body.then_some(&body);
+            let answer = claim.send(api, &operation.method, &path, body).await;
+            assert!(
+                !answer.contains(EVIL),
+                "{claim:?}: {} {path}",
+                operation.method
+            );
+        }
+        let known = format!("known{number}@example.com");
+        signed_in(api, &known).await;
+        api.pass(60);
+        let new = |what: &str| format!("{what}{number}@example.com");
+        let (links, verify) = ("/v1/auth/magic_links", "/v1/auth/magic_links/verify");
+        let resets = "/v1/auth/passwords/reset";
+        for (email, begin, landing, complete) in [
+            (
+                new("new"),
+                format!("{links}/email/login_or_create"),
+                "registration",
+                verify,
+            ),
+            (
+                known.clone(),
+                format!("{links}/email/login_or_create"),
+                "login",
+                verify,
+            ),
+            (
+                new("guest"),
+                format!("{links}/email/invite"),
+                "invite",
+                verify,
+            ),
+            (
+                known,
+                format!("{resets}/begin"),
+                "login",
+                "/v1/auth/passwords/reset/complete",
+            ),
+        ] {
+            let begun = claim
+                .send(api, "POST", &begin, Some(&json!({"email": email})))
+                .await;
+            begun.ok();
+            api.deliver().await;
+            let messages = api
+                .test()
+                .get(&format!("/v1/test/messages?to={email}"))
+                .await
+                .ok();
+            assert!(!messages.text.contains(EVIL), "{claim:?}: {begin}");
+            let mail = &messages.body["messages"][0];
+            let url = format!("https://app.example.com/{landing}?token=");
+            let (text, html) = (
+                mail["text"].as_str().unwrap(),
+                mail["html"].as_str().unwrap(),
+            );
+            for part in [text, html] {
+                let found = urls(part);
+                assert!(!found.is_empty(), "{part}");
+                assert!(found.iter().all(|found| found.starts_with(&url)), "{part}");
+            }
+            // The link is followed as it is written in the mail.
+            let token = urls(text)[0].strip_prefix(&url).unwrap();
+            let body = json!({"token": token, "password": "correct horse battery staple"});
+            let followed = claim.send(api, "POST", complete, Some(&body)).await.ok();
+            assert!(!followed.text_at("/user_id").is_empty());
+            api.pass(60);
+        }
+    }
     let messages = api.test().get("/v1/test/messages").await.ok();
-    assert!(!messages.body["messages"].as_array().unwrap().is_empty());
     assert!(!messages.text.contains(EVIL));
 }
 

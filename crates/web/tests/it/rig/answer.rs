@@ -43,6 +43,12 @@ impl Answer {
         value
     }
 
+    /// Whether a header or the body has these words.
+    pub(crate) fn contains(&self, words: &str) -> bool {
+        let mut values = self.headers.iter().map(|(_, value)| value);
+        self.text.contains(words) || values.any(|value| value.contains(words))
+    }
+
     /// The same answer, which must be a success.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
