@@ -131,6 +131,8 @@ pub struct EventHead {
     pub oldest: Option<Mark>,
     /// The event that came last, which may be gone by now; `None` when there was none yet.
     pub newest: Option<Mark>,
+    /// The last event that was deleted, whose place was directly before the oldest one. `None` when none was deleted yet.
+    pub pruned: Option<EventId>,
 }
 
 impl EventHead {
@@ -139,11 +141,18 @@ impl EventHead {
         log: 1,
         oldest: None,
         newest: None,
+        pruned: None,
     };
 
     /// The place of the newest event, or 0.
     pub fn position(&self) -> i64 {
         self.newest.map_or(0, |newest| newest.position)
+    }
+
+    /// The place of the last event that was deleted, or 0.
+    pub fn pruned_position(&self) -> i64 {
+        self.oldest
+            .map_or_else(|| self.position(), |oldest| oldest.position - 1)
     }
 }
 

@@ -170,6 +170,7 @@ impl Events for Unit {
             log,
             oldest: head.oldest.or(Some(mark)),
             newest: Some(mark),
+            ..head
         };
         self.move_head(&world, &head).await?;
         Ok(head)
@@ -287,7 +288,7 @@ impl Events for Unit {
             .take_while(|(position, id)| is_old(*position, id))
             .count();
         let kept = oldest.get(old);
-        let Some((last, _)) = old.checked_sub(1).and_then(|last| oldest.get(last)) else {
+        let Some((last, last_id)) = old.checked_sub(1).and_then(|last| oldest.get(last)) else {
             return Ok(0);
         };
         let gone = in_world!(events, world).filter(events::position.le(*last));
@@ -303,6 +304,7 @@ impl Events for Unit {
         });
         let head = EventHead {
             oldest: kept.transpose()?,
+            pruned: Some(table.parse("id", last_id)?),
             ..head
         };
         self.move_head(world, &head).await?;

@@ -662,6 +662,7 @@ diesel::table! {
         newest_id -> Nullable<Text>,
         oldest_position -> Nullable<BigInt>,
         oldest_id -> Nullable<Text>,
+        pruned_id -> Nullable<Text>,
     }
 }
 

@@ -180,15 +180,28 @@ impl Service {
         let limit = query.checked_limit()?;
         let world = &caller.world;
         let mut read = self.ports.store.read().await?;
-        // Before the page: whatever is before the head is there to be seen.
-        let head = read.events().head(world).await?;
-        let after = match query.after {
+        let found = match query.after {
             None => None,
-            Some(id) => {
-                let found = read.events().find(world, id).await?;
-                Some(found.ok_or(ListEventsError::CursorUnknown)?.position)
-            }
+            Some(id) => Some((id, read.events().find(world, id).await?)),
         };
+        // After the cursor: what was deleted before the cursor could be found is known to the head. And before the page: whatever
+        // is before the head is there to be seen.
+        let head = read.events().head(world).await?;
+        let after = match found {
+            None => None,
+            Some((_, Some(event))) => Some(event.position),
+            // Whoever has seen the last event that was deleted has missed none.
+            Some((id, None)) if head.pruned == Some(id) => Some(head.pruned_position()),
+            Some((_, None)) => return Err(ListEventsError::CursorUnknown),
+        };
+        // Events were deleted that the caller has not seen.
+        let has_gap = |head: &EventHead| {
+            let missed = |after| head.pruned_position() > after;
+            !query.descending && after.is_some_and(missed)
+        };
+        if has_gap(&head) {
+            return Err(ListEventsError::CursorUnknown);
+        }
         let Some(window) = Window::behind(&head, after, query.descending) else {
             return Ok(EventPage {
                 events: Vec::new(),
@@ -201,6 +214,13 @@ impl Service {
             .events()
             .page(world, stretch, &query.filter(), limit)
             .await?;
+        let first = events.first().map(|event| event.position);
+        // A page that begins directly after the cursor was read before anything there was deleted.
+        if first != after.map(|after| after.saturating_add(1))
+            && has_gap(&read.events().head(world).await?)
+        {
+            return Err(ListEventsError::CursorUnknown);
+        }
         let is_full = i64::try_from(events.len()).is_ok_and(|found| found >= limit);
         let last = events.last().map(|event| Mark {
             position: event.position,

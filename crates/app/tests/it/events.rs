@@ -143,3 +143,34 @@ async fn e_2_a_sequencer_that_fails_at_any_step_leaves_no_hole() {
         }
     }
 }
+
+/// Whenever events are pruned while a page is read: the page has everything behind the cursor, or the cursor is refused.
+#[tokio::test]
+async fn e_9_a_prune_between_two_reads_of_a_page_is_noticed() {
+    let mut refused = 0;
+    for kinds in [vec![], vec![EventKind::UserCreated]] {
+        for reads in 0..6 {
+            let rig = Rig::new().await;
+            let test = rig.test().await;
+            for name in ["ann", "bob", "cat", "dan"] {
+                rig.user(&test, &format!("{name}@example.com")).await;
+            }
+            rig.service.sequence_all().await.unwrap();
+            let all = read(&rig, &test, None).await.events;
+            let query = ListEvents {
+                after: Some(all[2].event.id),
+                kinds: kinds.clone(),
+                ..ListEvents::default()
+            };
+            let expected = rig.service.list_events(&test, &query).await.unwrap();
+            assert!(expected.events.len() > 1);
+            rig.fake.prune_after(reads, test.world, all[8].position);
+            match rig.service.list_events(&test, &query).await {
+                Ok(page) => assert_eq!(page.events, expected.events, "after {reads} reads"),
+                Err(ListEventsError::CursorUnknown) => refused += 1,
+                Err(error) => panic!("after {reads} reads: {error}"),
+            }
+        }
+    }
+    assert!(refused > 0);
+}

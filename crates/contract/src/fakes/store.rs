@@ -80,6 +80,8 @@ struct Faults {
     unavailable: bool,
     /// How many operations succeed before one fails.
     until_failure: Option<usize>,
+    /// After how many reads of views which log loses its events before which place.
+    pruning: Option<(usize, World, i64)>,
 }
 
 impl FakeStore {
@@ -98,6 +100,30 @@ impl FakeStore {
     /// commit is one each. `None` takes back a failure that was not reached.
     pub fn fail_after(&self, operations: impl Into<Option<usize>>) {
         lock(&self.0.faults).until_failure = operations.into();
+    }
+
+    /// After so many more reads of views, the log of a world loses its events before a place, and the view that is open sees it, as
+    /// it would between two statements on a database.
+    pub fn prune_after(&self, reads: usize, world: World, first_kept: i64) {
+        lock(&self.0.faults).pruning = Some((reads, world, first_kept));
+    }
+
+    /// Prunes what [`FakeStore::prune_after`] asked for, when its time has come; whether it did.
+    fn prune_now(&self) -> bool {
+        let mut faults = lock(&self.0.faults);
+        match &mut faults.pruning {
+            Some((0, world, first_kept)) => {
+                let (world, first_kept) = (*world, *first_kept);
+                faults.pruning = None;
+                lock(&self.0.committed).prune(world, |event| event.position < first_kept);
+                true
+            }
+            Some((reads, ..)) => {
+                *reads -= 1;
+                false
+            }
+            None => false,
+        }
     }
 
     /// Everything as it is now, for [`FakeStore::set_back`].
@@ -275,6 +301,9 @@ impl Work {
             return Err(self.refuse("used after an error"));
         }
         self.operate()?;
+        if self.turn.is_none() && self.store.prune_now() {
+            self.state = lock(&self.store.0.committed).clone();
+        }
         Ok(read(&self.state))
     }
 

@@ -127,6 +127,7 @@ pub async fn events_come_back_as_they_were(store: Arc<dyn Store>) {
         log: 1,
         oldest: mark(1, first),
         newest: mark(20, last),
+        pruned: None,
     };
     assert_eq!(head(&stage.store, world).await, expected);
 }
@@ -458,7 +459,13 @@ pub async fn a_sweep_takes_the_oldest(store: Arc<dyn Store>) {
             .await);
         assert_eq!(swept, expected);
         let head = head(&stage.store, world).await;
-        head.oldest.map(|mark| mark.position)
+        let oldest = head.oldest.map(|mark| mark.position);
+        // The event directly before it, by which a reader that has seen it goes on.
+        let before = oldest.and_then(|oldest| usize::try_from(oldest - 2).ok());
+        let before = before.and_then(|index| events.get(index));
+        assert_eq!(head.pruned, before.map(|event| event.id));
+        assert_eq!(head.pruned_position() + 1, oldest.unwrap_or_default());
+        oldest
     };
     assert_eq!(sweep(None, 3, 3).await, Some(4));
     assert_eq!(sweep(Some(4), 3, 0).await, Some(4));
@@ -472,12 +479,15 @@ pub async fn a_sweep_takes_the_oldest(store: Arc<dyn Store>) {
         .await);
     let empty = head(&stage.store, world).await;
     assert_eq!((empty.oldest, empty.position()), (None, 10));
+    assert_eq!(empty.pruned, empty.newest.map(|mark| mark.id));
+    assert_eq!(empty.pruned_position(), 10);
     let next = stage.events(world, 1);
     append(&stage.store, &next).await;
     place(&stage.store, world, 100).await;
     let head = head(&stage.store, world).await;
     assert_eq!(head.oldest.map(|mark| mark.position), Some(11));
     assert_eq!(head.newest, head.oldest);
+    assert_eq!((head.pruned, head.pruned_position()), (empty.pruned, 10));
 }
 
 /// The bell rings once for each world of a transaction, after its commit and not before.

@@ -1,6 +1,8 @@
 //! Events: what is told of a change, and how it is read.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -10,9 +12,10 @@ use vestry_contract::fakes::FakeClock;
 use vestry_contract::rng::{self, Rng};
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::event::EventKind;
-use vestry_domain::ids::UserId;
+use vestry_domain::ids::{EventId, Id, UserId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, World};
+use vestry_ports::store::Store;
 
 use crate::journeys::sent;
 use crate::rig::{Api, Client, START, on_both};
@@ -33,6 +36,8 @@ on_both! {
     events_need_a_scope
     optional_events_are_told_on_demand
     old_events_are_swept
+    e_9_a_reader_that_has_everything_is_not_refused
+    e_9_a_prune_beside_readers_leaves_no_silent_gap
     the_clock_of_a_test_world_dates_events
     what_belongs_to_the_app_is_told_in_both_worlds
 }
@@ -599,6 +604,93 @@ async fn old_events_are_swept(api: &Api) {
     create(&client, json!({"email": "new@example.com"})).await;
     let next = told(api, &client).await;
     assert_eq!(next[0]["position"], all.len() + 1);
+}
+
+fn after(event: &Value) -> String {
+    format!("/v1/events?after={}", event["id"].as_str().unwrap())
+}
+
+/// Retention takes nothing from who has read it: the last event that was deleted is still known as a place in the log.
+async fn e_9_a_reader_that_has_everything_is_not_refused(api: &Api) {
+    const DAY: i64 = 86_400;
+    let client = api.test();
+    create(&client, json!({"email": "ann@example.com"})).await;
+    let first = told(api, &client).await;
+    let read = first.last().unwrap();
+    api.pass(8 * DAY);
+    api.service.sweep("one").await;
+    let head = client.get("/v1/events/head").await.ok();
+    assert_eq!(head.body["oldest"], Value::Null);
+    for order in ["asc", "desc"] {
+        let path = format!("{}&order={order}", after(read));
+        let page = client.get(&path).await.ok();
+        let expected = json!({"events": [], "has_more": false, "next_after": read["id"]});
+        for (name, value) in expected.as_object().unwrap() {
+            assert_eq!(&page.body[name], value, "{order}");
+        }
+    }
+    create(&client, json!({"email": "bob@example.com"})).await;
+    let second = told(api, &client).await;
+    let page = client.get(&after(read)).await.ok();
+    assert_eq!(page.body["events"], json!(second));
+    api.pass(3 * DAY);
+    create(&client, json!({"email": "cat@example.com"})).await;
+    api.pass(5 * DAY);
+    api.service.sweep("one").await;
+    let third = told(api, &client).await;
+    let page = client.get(&after(second.last().unwrap())).await.ok();
+    assert_eq!(page.body["events"], json!(third));
+    // Who has missed something is told.
+    for missed in [&second[0], read] {
+        let refused = client.get(&after(missed)).await;
+        refused.refuses(409, "cursor_unknown", Some("after"));
+    }
+}
+
+/// While the oldest events are deleted, readers at that end of the log get what is behind their cursor, or a refusal.
+async fn e_9_a_prune_beside_readers_leaves_no_silent_gap(api: &Api) {
+    let client = api.test();
+    for number in 0..60 {
+        create(&client, json!({"email": format!("p{number}@example.com")})).await;
+    }
+    let log = told(api, &client).await;
+    let store = api.store().await;
+    let world = World::new(api.app.id, Environment::Test);
+    let (gone, reads) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let prune = async {
+        let all = EventId::new(START + Seconds(1_000_000_000), [0; 16]);
+        while gone.load(Relaxed) + 4 < log.len() {
+            // One page at least is read while these are deleted.
+            let before = reads.load(Relaxed);
+            while reads.load(Relaxed) == before {
+                tokio::task::yield_now().await;
+            }
+            let mut tx = store.begin().await.unwrap();
+            let swept = tx.events().sweep(&world, all, None, 3).await.unwrap();
+            tx.commit().await.unwrap();
+            gone.fetch_add(usize::try_from(swept).unwrap(), Relaxed);
+        }
+    };
+    let read = async || {
+        let mut refused = 0;
+        loop {
+            let cursor = gone.load(Relaxed);
+            if cursor + 4 >= log.len() {
+                return refused;
+            }
+            let page = client.get(&after(&log[cursor])).await;
+            reads.fetch_add(1, Relaxed);
+            match page.status {
+                200 => assert_eq!(page.body["events"][0], log[cursor + 1]),
+                _ => {
+                    page.refuses(409, "cursor_unknown", Some("after"));
+                    refused += 1;
+                }
+            }
+        }
+    };
+    let (one, two, three, ()) = tokio::join!(read(), read(), read(), prune);
+    println!("{} pages were refused", one + two + three);
 }
 
 async fn the_clock_of_a_test_world_dates_events(api: &Api) {

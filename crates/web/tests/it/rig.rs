@@ -175,6 +175,11 @@ impl Api {
         api
     }
 
+    /// The database, for what no call does.
+    pub(crate) async fn store(&self) -> SqlStore {
+        SqlStore::connect(&self.place.settings).await.unwrap()
+    }
+
     /// Another process over the same database and root keys, which has a clock of its own.
     pub(crate) async fn other_process(&self, clock: &Arc<FakeClock>) -> Arc<Service> {
         let wishes = Wishes::default();

@@ -133,6 +133,7 @@ pub struct EventHeadRow {
     newest_id: Option<String>,
     oldest_position: Option<i64>,
     oldest_id: Option<String>,
+    pruned_id: Option<String>,
 }
 
 impl EventHeadRow {
@@ -146,6 +147,7 @@ impl EventHeadRow {
             newest_id: head.newest.map(|mark| mark.id.to_string()),
             oldest_position: head.oldest.map(|mark| mark.position),
             oldest_id: head.oldest.map(|mark| mark.id.to_string()),
+            pruned_id: head.pruned.map(|id| id.to_string()),
         }
     }
 
@@ -170,10 +172,12 @@ impl TryFrom<EventHeadRow> for EventHead {
             let id = table.parse(column, &id)?;
             StoreResult::Ok(Some(Mark { position, id }))
         };
+        let pruned = row.pruned_id.map(|id| table.parse("pruned_id", &id));
         Ok(Self {
             log: row.log,
             oldest: mark("oldest_id", row.oldest_position, row.oldest_id)?,
             newest: mark("newest_id", Some(row.position), row.newest_id)?,
+            pruned: pruned.transpose()?,
         })
     }
 }

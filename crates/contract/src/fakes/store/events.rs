@@ -48,10 +48,27 @@ impl State {
             log,
             oldest: head.oldest.or(Some(mark(&event))),
             newest: Some(mark(&event)),
+            ..head
         };
         self.events.push(event);
         self.event_heads.insert(world, head);
         head
+    }
+
+    /// Deletes the oldest events of a log as long as they are old; returns how many.
+    pub(super) fn prune(&mut self, world: World, is_old: impl FnMut(&Event) -> bool) -> usize {
+        let mut is_old = is_old;
+        let old = self.log_of(world).take_while(|event| is_old(event)).count();
+        let of_world = self
+            .events
+            .extract_if(.., |event| event.event.world == world);
+        let gone: Vec<_> = of_world.take(old).collect();
+        let oldest = self.log_of(world).next().map(mark);
+        if let (Some(head), Some(last)) = (self.event_heads.get_mut(&world), gone.last()) {
+            head.oldest = oldest;
+            head.pruned = Some(last.event.id);
+        }
+        gone.len()
     }
 }
 
@@ -198,20 +215,14 @@ impl Events for Work {
         limit: i64,
     ) -> StoreResult<u64> {
         self.writing(|state| {
-            let log = state.log_of(*world).take(at_most(limit));
-            let old = log
-                .take_while(|event| {
-                    event.event.id < before && kept.is_none_or(|kept| event.position < kept)
-                })
-                .count();
-            let of_world = state
-                .events
-                .extract_if(.., |event| event.event.world == *world);
-            let gone = of_world.take(old).count();
-            let oldest = state.log_of(*world).next().map(mark);
-            if let Some(head) = state.event_heads.get_mut(world) {
-                head.oldest = oldest;
-            }
+            let mut left = at_most(limit);
+            let gone = state.prune(*world, |event| {
+                let is_old = left > 0
+                    && event.event.id < before
+                    && kept.is_none_or(|kept| event.position < kept);
+                left = left.saturating_sub(1);
+                is_old
+            });
             Ok(u64::try_from(gone).unwrap_or(u64::MAX))
         })
     }
