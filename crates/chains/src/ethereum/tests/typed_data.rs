@@ -297,10 +297,8 @@ fn numbers_are_read_from_json_decimal_and_hex_and_have_bounds() {
             );
         }
     }
-    for (kind, same) in [("int8", [json!(-128), json!("-128")])] {
-        let [one, other] = same.map(|value| digest_of(&single(kind, value)));
-        assert_eq!(one, other, "{kind}");
-    }
+    let [one, other] = [json!(-128), json!("-128")].map(|value| digest_of(&single("int8", value)));
+    assert_eq!(one, other);
     let two_to_the_255 =
         "57896044618658097711785492504343953926634992332820282019728792003956564819968";
     sign(&single("int256", json!(format!("-{two_to_the_255}")))).unwrap();
