@@ -81,7 +81,7 @@ impl State {
         let window = self.windows.get(&key).copied().unwrap_or_default();
         let of_app = self.of_apps.get(&queue.world.app_id).copied();
         let of_app = limits.of_app.saturating_sub(of_app.unwrap_or_default());
-        let room = if queue.is_later {
+        let room = if queue.lane.is_later() {
             window.room_for_later()
         } else {
             window.room()
@@ -146,7 +146,7 @@ impl WebhookDesk {
         state.all += 1;
         *state.of_apps.entry(queue.world.app_id).or_default() += 1;
         let window = state.windows.entry((queue.world, queue.endpoint_id));
-        window.or_default().begin(queue.is_later);
+        window.or_default().begin(queue.lane.is_later());
     }
 
     /// It has ended.
@@ -162,7 +162,7 @@ impl WebhookDesk {
         }
         let key = (queue.world, queue.endpoint_id);
         if let Some(window) = state.windows.get_mut(&key) {
-            window.end(queue.is_later);
+            window.end(queue.lane.is_later());
             match showing {
                 Showing::Took => window.succeeded(),
                 Showing::Failed { is_overload } => window.failed(is_overload),

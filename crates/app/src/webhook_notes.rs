@@ -39,7 +39,7 @@ pub(crate) struct Note {
     pub(crate) verdict: Verdict,
     /// What decides how long to wait.
     pub(crate) drawn: u8,
-    /// The time of the world.
+    /// The time of the world, by which the next wait begins.
     pub(crate) now: Timestamp,
 }
 
@@ -162,17 +162,18 @@ impl WebhookNotes {
         tally: &Tally,
         tidings: &mut Tidings,
     ) -> Result<(), Fault> {
-        let now = self.clock.machine();
+        // An endpoint fails by the clock of its world, which the waits between attempts follow.
+        let (now, machine) = (tally.now, self.clock.machine());
         let endpoints = tx.webhook_endpoints();
         if tally.is_gone {
             let reason = DisabledReason::Gone;
-            if endpoints.disable(&world, endpoint, reason, now).await? {
-                self.disabled(world, endpoint, reason, tally.now, tidings);
+            if endpoints.disable(&world, endpoint, reason, machine).await? {
+                self.disabled(world, endpoint, reason, now, tidings);
             }
             return Ok(());
         }
         if tally.took {
-            endpoints.note_success(&world, endpoint, now).await?;
+            endpoints.note_success(&world, endpoint, machine).await?;
             return Ok(());
         }
         let failures = endpoints.note_failures(
@@ -191,7 +192,7 @@ impl WebhookNotes {
             && endpoints.note_told(&world, endpoint).await?
         {
             let fact = Fact::webhook_endpoint_failing(endpoint);
-            tidings.told.push(self.event(world, tally.now, fact));
+            tidings.told.push(self.event(world, now, fact));
         }
         if has_failed_enough(&failures) {
             let app = tx.apps().find(world.app_id).await?;
@@ -199,10 +200,10 @@ impl WebhookNotes {
             if app.is_some_and(|app| has_failed_for_long(&app, &failures, now))
                 && tx
                     .webhook_endpoints()
-                    .disable(&world, endpoint, reason, now)
+                    .disable(&world, endpoint, reason, machine)
                     .await?
             {
-                self.disabled(world, endpoint, reason, tally.now, tidings);
+                self.disabled(world, endpoint, reason, now, tidings);
             }
         }
         Ok(())
@@ -274,11 +275,11 @@ async fn end(tx: &mut dyn Repositories, note: &Note, now: Timestamp) -> Result<b
                 .await?
         }
         // Its endpoint is disabled with it; when that is enabled, it comes again.
-        Verdict::Gone => deliveries.retry(delivery, now).await?,
+        Verdict::Gone => deliveries.retry(delivery, note.now).await?,
         Verdict::Failed(failing) => match wait_after(delivery.attempts, note.drawn) {
             Some(wait) => {
                 let wait = wait.max(failing.retry_after.unwrap_or_default());
-                deliveries.retry(delivery, now + wait).await?
+                deliveries.retry(delivery, note.now + wait).await?
             }
             None => {
                 deliveries

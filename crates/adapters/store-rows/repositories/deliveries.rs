@@ -12,14 +12,14 @@ use vestry_domain::ids::{AppId, WebhookDeliveryId, WebhookEndpointId};
 use vestry_domain::webhook::{Attempt, Delivery, DeliveryState};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Deliveries, DeliveryFilter, Queue, StoreResult};
+use vestry_ports::store::{Deliveries, DeliveryFilter, Lane, Queue, StoreResult};
 
 use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::portions::portions;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
-use vestry_store_rows::rows::webhooks::{AttemptRow, DeliveryRow};
+use vestry_store_rows::rows::webhooks::{AttemptRow, DeliveryRow, lane_of, rank_of};
 use vestry_store_rows::schema::{webhook_attempts, webhook_deliveries};
 
 /// The columns of a queue, and when its first delivery is due.
@@ -123,7 +123,7 @@ impl Deliveries for Unit {
                 .sql(", ")
                 .bind::<Text, _>(after.endpoint_id.to_string())
                 .sql(", ")
-                .bind::<BigInt, _>(i64::from(after.is_later))
+                .bind::<BigInt, _>(rank_of(after.lane))
                 .sql(")");
             query = query.filter(behind);
         }
@@ -135,7 +135,7 @@ impl Deliveries for Unit {
         let queue = Queue {
             world: table.world(&app, &environment)?,
             endpoint_id: table.parse("endpoint_id", &endpoint)?,
-            is_later: rank != 0,
+            lane: lane_of(rank)?,
         };
         Ok(Some((queue, Timestamp::from_unix(due_at))))
     }
@@ -148,7 +148,7 @@ impl Deliveries for Unit {
         limit: i64,
     ) -> StoreResult<Vec<Delivery>> {
         let due = waiting!(queue.world, queue.endpoint_id)
-            .filter(webhook_deliveries::rank.eq(i64::from(queue.is_later)))
+            .filter(webhook_deliveries::rank.eq(rank_of(queue.lane)))
             .filter(webhook_deliveries::due_at.le(now.unix()))
             .order(webhook_deliveries::due_at)
             .limit(limit)
@@ -164,7 +164,7 @@ impl Deliveries for Unit {
         let claim = diesel::update(locked)
             .set((
                 webhook_deliveries::attempts.eq(webhook_deliveries::attempts + 1),
-                webhook_deliveries::rank.eq(1),
+                webhook_deliveries::rank.eq(rank_of(Lane::Timed)),
                 webhook_deliveries::due_at.eq(lease_until.unix()),
             ))
             .returning(DeliveryRow::as_returning());
@@ -190,7 +190,10 @@ impl Deliveries for Unit {
     }
 
     async fn retry(&mut self, taken: &Delivery, at: Timestamp) -> StoreResult<bool> {
-        let update = diesel::update(taken!(taken)).set(webhook_deliveries::due_at.eq(at.unix()));
+        let update = diesel::update(taken!(taken)).set((
+            webhook_deliveries::rank.eq(rank_of(Lane::Retry)),
+            webhook_deliveries::due_at.eq(at.unix()),
+        ));
         let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
@@ -339,7 +342,7 @@ impl Deliveries for Unit {
             .filter(webhook_deliveries::id.eq_any(those))
             .filter(webhook_deliveries::ended_at.is_null());
         let update = diesel::update(waiting).set((
-            webhook_deliveries::rank.eq(1),
+            webhook_deliveries::rank.eq(rank_of(Lane::Timed)),
             webhook_deliveries::due_at.eq(due_at.unix()),
         ));
         let updated = update.execute(self.writing()?).await;

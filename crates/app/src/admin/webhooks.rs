@@ -14,7 +14,7 @@ use vestry_domain::webhook::{
     MOST_ENDPOINTS, SealedSecret, SigningSecret,
 };
 use vestry_domain::{Invalid, Secret, Timestamp, World};
-use vestry_ports::store::{Changed, DeliveryFilter, Queue, StoreResult, Tx};
+use vestry_ports::store::{Changed, DeliveryFilter, Lane, Queue, StoreResult, Tx};
 use vestry_ports::webhooks::WebhookError;
 
 use super::AdminError;
@@ -582,12 +582,12 @@ impl Service {
     }
 
     fn ring_for(&self, world: World, endpoint_id: WebhookEndpointId) {
-        let queue = |is_later| Queue {
+        let queue = |lane| Queue {
             world,
             endpoint_id,
-            is_later,
+            lane,
         };
-        self.webhooks.ring([queue(false), queue(true)]);
+        self.webhooks.ring(Lane::ALL.map(queue));
     }
 }
 

@@ -9,7 +9,7 @@ use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome
 use vestry_domain::event::{Actor, EventHead, Fact};
 use vestry_domain::webhook::{Delivery, DeliveryState};
 use vestry_domain::{Environment, World};
-use vestry_ports::store::{Placed, Queue, Tx};
+use vestry_ports::store::{Lane, Placed, Queue, Tx};
 
 use super::Source;
 use crate::fault::{causes, retried};
@@ -253,7 +253,7 @@ impl Service {
                 queues.push(Queue {
                     world: *world,
                     endpoint_id: endpoint.id,
-                    is_later: false,
+                    lane: Lane::First,
                 });
             }
         }

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use vestry_domain::ids::Id;
 use vestry_domain::{Environment, Timestamp};
+use vestry_ports::store::Lane;
 
 use super::*;
 
@@ -10,7 +11,7 @@ fn queue(app: u8, endpoint: u8, is_later: bool) -> Queue {
     Queue {
         world: World::new(AppId::new(at, [app; 16]), Environment::Live),
         endpoint_id: WebhookEndpointId::new(at, [endpoint; 16]),
-        is_later,
+        lane: if is_later { Lane::Timed } else { Lane::First },
     }
 }
 

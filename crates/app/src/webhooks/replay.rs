@@ -6,7 +6,7 @@ use vestry_domain::ids::{EventId, WebhookEndpointId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{Delivery, DeliveryState, Endpoint, Missed, Replay, paced};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{EventFilter, Queue, Stretch, Tx};
+use vestry_ports::store::{EventFilter, Lane, Queue, Stretch, Tx};
 
 use crate::fault::{causes, retried};
 use crate::{Fault, Service};
@@ -137,7 +137,7 @@ impl Service {
         let queue = Queue {
             world,
             endpoint_id,
-            is_later: true,
+            lane: Lane::Timed,
         };
         self.webhooks.ring([queue]);
     }

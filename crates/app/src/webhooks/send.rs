@@ -17,7 +17,7 @@ use vestry_domain::webhook::{
     Attempt, Delivery, EndpointUrl, Failing, SigningSecret, Verdict, judge,
 };
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::store::Queue;
+use vestry_ports::store::{Lane, Queue};
 use vestry_ports::webhooks::{WebhookAnswer, WebhookError, WebhookSender};
 
 use super::{opened_secrets, webhook_request};
@@ -191,7 +191,7 @@ impl Service {
         Ok(())
     }
 
-    /// `clocks`: what time it is in the test worlds that were looked at.
+    /// `clocks`: what the clocks of the test worlds show that were looked at.
     async fn ring_if_due(
         &self,
         queue: Queue,
@@ -199,28 +199,30 @@ impl Service {
         clocks: &mut HashMap<World, Timestamp>,
     ) -> Result<(), Fault> {
         let world = queue.world;
-        let mut is_due = due_at <= self.ports.clock.machine();
-        if !is_due && world.environment == Environment::Test {
-            let now = match clocks.get(&world) {
-                Some(now) => *now,
-                None => self.latest_now(world).await?,
-            };
-            clocks.insert(world, now);
-            is_due = due_at <= now;
-        }
-        if is_due {
+        let now = match (queue.lane, clocks.get(&world)) {
+            (Lane::First | Lane::Timed, _) => self.ports.clock.machine(),
+            (Lane::Retry, Some(now)) => *now,
+            (Lane::Retry, None) => {
+                let now = self.latest_now(world).await?;
+                clocks.insert(world, now);
+                now
+            }
+        };
+        if due_at <= now {
             self.webhooks.ring([queue]);
         }
         Ok(())
     }
 
-    /// The later one of the machine's time and that of a test world: whoever tests days of failures moves the clock.
+    /// What the clock of a world shows, as it was last set by any process: the waits between attempts begin and end by it.
     async fn latest_now(&self, world: World) -> Result<Timestamp, Fault> {
-        let mut read = self.ports.store.read().await?;
-        if let Some(app) = read.apps().find(world.app_id).await? {
-            self.test_clocks.follow(app.id, app.test_clock);
+        if world.environment == Environment::Test {
+            let mut read = self.ports.store.read().await?;
+            if let Some(app) = read.apps().find(world.app_id).await? {
+                self.test_clocks.follow(app.id, app.test_clock);
+            }
         }
-        Ok(self.now(&world).max(self.ports.clock.machine()))
+        Ok(self.now(&world))
     }
 
     /// Takes what is due of a queue, as much as there is room for.
@@ -258,9 +260,9 @@ impl Service {
     async fn claim_from(&self, queue: Queue, room: usize) -> Result<Vec<Job>, Fault> {
         let world = queue.world;
         let machine = self.ports.clock.machine();
-        let now = match world.environment {
-            Environment::Live => machine,
-            Environment::Test => machine.max(self.now(&world)),
+        let now = match queue.lane {
+            Lane::First | Lane::Timed => machine,
+            Lane::Retry => self.latest_now(world).await?,
         };
         let mut tx = self.ports.store.begin().await?;
         // In this transaction: what is disabled is sent nothing that is not on its way already (WH-10).
@@ -270,7 +272,7 @@ impl Service {
             return Ok(Vec::new());
         };
         let limit = i64::try_from(room).unwrap_or(i64::MAX);
-        let until = machine.max(now) + LEASE;
+        let until = machine + LEASE;
         let taken = tx.deliveries().claim(&queue, now, until, limit).await?;
         if taken.is_empty() {
             return Ok(Vec::new());
@@ -347,9 +349,17 @@ impl Service {
                 is_overload: failing.is_overload,
             },
         };
+        let now = match verdict {
+            Verdict::Delivered => self.now(&delivery.world),
+            // The wait begins now, and the clock may have been moved meanwhile.
+            Verdict::Failed(_) | Verdict::Gone => {
+                let read = self.latest_now(delivery.world).await;
+                read.unwrap_or_else(|_away| self.now(&delivery.world))
+            }
+        };
         self.note(Note {
             drawn: self.drawn(),
-            now: self.now(&delivery.world),
+            now,
             delivery,
             attempt: Some(attempt),
             verdict,

@@ -19,12 +19,16 @@ fn request(body: &str) -> KeyedRequest {
     }
 }
 
-async fn begin(service: &Service, caller: &Caller, body: &str) -> Result<Begun, BeginRunError> {
+pub(crate) async fn begin(
+    service: &Service,
+    caller: &Caller,
+    body: &str,
+) -> Result<Begun, BeginRunError> {
     let key = IdempotencyKey::parse(b"order-17").unwrap();
     service.begin_run(caller, &key, &request(body)).await
 }
 
-async fn runs(service: &Service, caller: &Caller) -> Arc<Run> {
+pub(crate) async fn runs(service: &Service, caller: &Caller) -> Arc<Run> {
     match begin(service, caller, "body").await.unwrap() {
         Begun::Run(run) => run,
         Begun::Replay(_) => panic!("it ran before"),
@@ -38,7 +42,7 @@ async fn replayed(service: &Service, caller: &Caller) -> Vec<u8> {
     }
 }
 
-fn decided(answer: &[u8]) -> Outcome {
+pub(crate) fn decided(answer: &[u8]) -> Outcome {
     Outcome::Decided(Secret::new(answer.to_vec()))
 }
 

@@ -1,15 +1,22 @@
 //! The clock of a test world: what follows it, and who may set it.
 
+use vestry_app::admin::webhooks::Resume;
 use vestry_app::codes::VerifyCodeError;
+use vestry_app::events::ListEvents;
+use vestry_app::idempotency::Begun;
+use vestry_app::sessions::VerifySession;
 use vestry_app::test_clock::ClockReading;
-use vestry_app::test_env::TestEnvError;
+use vestry_app::test_env::{FindMessages, TestEnvError};
 use vestry_app::{Caller, Refusal};
 use vestry_domain::test_clock::ClockChange;
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
+use vestry_domain::webhook::SigningSecret;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::Store;
 
 use crate::rig::{Rig, START};
+use crate::webhooks::{header, is_signed_by};
 
 const ADA: &str = "ada@example.com";
 
@@ -194,4 +201,223 @@ async fn parallel_advances_add_up() {
     futures_util::future::join_all(advances).await;
     let reading = rig.service.read_test_clock(&test).await.unwrap();
     assert_eq!(reading.now, at(200));
+}
+
+/// Which clock moves; the other one stands still.
+#[derive(Debug, Clone, Copy)]
+enum Moved {
+    Test,
+    Machine,
+}
+
+impl Moved {
+    async fn by(self, rig: &Rig, seconds: i64) {
+        match self {
+            Self::Test => {
+                let test = rig.test().await;
+                set(rig, &test, advance(seconds)).await;
+            }
+            Self::Machine => rig.pass(seconds),
+        }
+    }
+}
+
+const HOST: &str = "hooks.example.com";
+const DAY: i64 = 86_400;
+
+/// Whether what a line of the page speaks of takes place when one of the clocks moves.
+async fn takes_place(what: &str, rig: &Rig, moved: Moved) -> bool {
+    let test = rig.test().await;
+    let service = &rig.service;
+    match what {
+        "Codes and links expire" => {
+            let (sent, code) = rig.fresh_code(&test, ADA).await;
+            moved.by(rig, 600).await;
+            rig.verify(&test, sent.email.id, &code).await.is_err()
+        }
+        "Sessions and their JWTs expire" => {
+            let issued = rig.sign_in(&test, ADA, 5).await;
+            moved.by(rig, 300).await;
+            let session = rig.by_token(&test, &issued.token).await;
+            let jwt = rig.by_jwt(&test, &issued.jwt).await;
+            assert_eq!(session.is_err(), jwt.is_err());
+            session.is_err()
+        }
+        "Authenticator apps: which code is right" => {
+            let user = rig.user(&test, ADA).await.profile.user.id;
+            let created = rig.new_totp(&test, user).await;
+            moved.by(rig, 120).await;
+            let later = crate::totps::shown_at(&created, at(120));
+            let code = crate::totps::code(user, &later);
+            rig.try_totp(&test, code).await.is_ok()
+        }
+        "Send limits of an address or number" => {
+            for _ in 0..6 {
+                rig.login(&test, ADA).await;
+                set(rig, &test, advance(20)).await;
+            }
+            moved.by(rig, 600).await;
+            let login = crate::rig::login(ADA);
+            service.login_or_create_by_email(&test, login).await.is_ok()
+        }
+        "`created_at` of users and events" => {
+            moved.by(rig, 1_000).await;
+            let user = rig.user(&test, ADA).await.profile.user;
+            service.sequence_all().await.unwrap();
+            let query = ListEvents::default();
+            let page = service.list_events(&test, &query).await.unwrap();
+            let event = &page.events.last().unwrap().event;
+            assert_eq!(event.created_at, user.created_at);
+            user.created_at == at(1_000)
+        }
+        "An `Idempotency-Key` is remembered for 24 hours" => {
+            let run = crate::idempotency::runs(service, &test).await;
+            let answer = crate::idempotency::decided(b"answer");
+            service.end_run(&run, answer).await.unwrap();
+            moved.by(rig, DAY).await;
+            let begun = crate::idempotency::begin(service, &test, "body").await;
+            matches!(begun.unwrap(), Begun::Run(_))
+        }
+        "Webhooks: the waits between attempts, and `Retry-After`" => {
+            rig.receiver(HOST, &["user.created"]).await;
+            rig.webhooks.answer(HOST, 503, Some(Seconds(600)));
+            rig.user(&test, ADA).await;
+            assert_eq!(rig.flow().await, 1);
+            moved.by(rig, 599).await;
+            assert_eq!(rig.flow().await, 0);
+            moved.by(rig, 1).await;
+            rig.flow().await == 1
+        }
+        "Webhooks: how long an endpoint has been failing, and when it is disabled for it" => {
+            let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+            rig.webhooks.answer(HOST, 500, None);
+            for number in 0..12 {
+                rig.user(&test, &format!("user{number}@example.com")).await;
+            }
+            assert_eq!(rig.flow().await, 12);
+            moved.by(rig, 5 * DAY).await;
+            rig.user(&test, ADA).await;
+            rig.flow().await;
+            let shown = service.show_webhook(rig.app.id, id).await.unwrap();
+            shown.endpoint.disabled.is_some()
+        }
+        "Webhooks: first attempts, replays and held deliveries, 50 a second" => {
+            let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+            service.sequence_all().await.unwrap();
+            service.disable_webhook(rig.app.id, id).await.unwrap();
+            let enabled = service.enable_webhook(rig.app.id, id, Resume::All).await;
+            enabled.unwrap();
+            for number in 0..51 {
+                rig.user(&test, &format!("user{number}@example.com")).await;
+            }
+            service.sequence_all().await.unwrap();
+            service.disable_webhook(rig.app.id, id).await.unwrap();
+            let enabled = service.enable_webhook(rig.app.id, id, Resume::All).await;
+            enabled.unwrap();
+            assert_eq!(rig.flow().await, 50);
+            moved.by(rig, 1).await;
+            rig.flow().await == 1
+        }
+        "Webhooks: `webhook-timestamp`, and the times of attempts and deliveries" => {
+            let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+            moved.by(rig, 1_000).await;
+            rig.user(&test, ADA).await;
+            rig.flow().await;
+            let sent = rig.webhooks.sent_to(HOST).remove(0);
+            let sent_at: i64 = header(&sent, "webhook-timestamp").parse().unwrap();
+            let delivery = rig.deliveries(id).await.remove(0);
+            assert_eq!(delivery.created_at.unix(), sent_at);
+            let shown = service.show_delivery(rig.app.id, id, delivery.id).await;
+            assert_eq!(shown.unwrap().1[0].at.unix(), sent_at);
+            sent_at == START.unix() + 1_000
+        }
+        "Webhooks: how long two secrets overlap" => {
+            let (id, first) = rig.receiver(HOST, &["user.created"]).await;
+            let second = service.rotate_webhook_secret(rig.app.id, id, 60).await;
+            let second = SigningSecret::parse(second.unwrap().expose()).unwrap();
+            moved.by(rig, 3_600).await;
+            rig.user(&test, ADA).await;
+            rig.flow().await;
+            let sent = rig.webhooks.sent_to(HOST).remove(0);
+            assert!(is_signed_by(&sent, &[&second]) != is_signed_by(&sent, &[&second, &first]));
+            is_signed_by(&sent, &[&second])
+        }
+        "Messages are delivered, and `slow@vestry.test` waits five seconds" => {
+            rig.login(&test, "slow@vestry.test").await;
+            moved.by(rig, 5).await;
+            rig.deliver().await;
+            captured(rig, &test).await == 1
+        }
+        "`created_at` of captured messages" => {
+            moved.by(rig, 1_000).await;
+            rig.login(&test, ADA).await;
+            rig.newest_to(&test, ADA).await.created_at == at(1_000)
+        }
+        "Captured messages are deleted after seven days" => {
+            rig.login(&test, ADA).await;
+            rig.deliver().await;
+            moved.by(rig, 7 * DAY + 1).await;
+            rig.sweep().await;
+            captured(rig, &test).await == 0
+        }
+        "Events are deleted after their retention" => {
+            rig.user(&test, ADA).await;
+            service.sequence_all().await.unwrap();
+            moved.by(rig, 7 * DAY + 1).await;
+            rig.sweep().await;
+            let query = ListEvents::default();
+            let page = service.list_events(&test, &query).await.unwrap();
+            page.events.is_empty()
+        }
+        "A new signing key starts to sign after five minutes" => {
+            let issued = rig.sign_in(&test, ADA, 10_080).await;
+            service.rotate_signing_key(test.world).await.unwrap();
+            moved.by(rig, 300).await;
+            // Its memory of the keys is a second old at most.
+            let other = rig.other_process();
+            let command = VerifySession {
+                session_token: Some(issued.token.clone()),
+                ..VerifySession::default()
+            };
+            let verified = crate::rig::verify(&other, &test, command).await;
+            let kid = |jwt| crate::jwt::header(jwt)["kid"].clone();
+            kid(&verified.unwrap().jwt) != kid(&issued.jwt)
+        }
+        "A test clock that nobody sets is given up after seven days" => {
+            moved.by(rig, 7 * DAY).await;
+            service.read_test_clock(&test).await.unwrap().now == rig.now()
+        }
+        other => panic!("no test knows what is meant by {other:?}"),
+    }
+}
+
+async fn captured(rig: &Rig, caller: &Caller) -> usize {
+    let all = FindMessages::default();
+    let found = rig.service.captured_messages(caller, all).await;
+    found.unwrap().len()
+}
+
+/// Each line of docs/test-environment.md names the clock that the thing follows, and it does not follow the other one.
+#[tokio::test]
+async fn the_page_says_what_follows_which_clock() {
+    let page = include_str!("../../../../docs/test-environment.md");
+    let lines = page.lines().filter_map(|line| line.strip_suffix(" |"));
+    let lines = lines.filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let lines: Vec<_> = lines
+        .filter(|(_, clock)| ["test", "machine"].contains(clock))
+        .collect();
+    assert_eq!(lines.len(), 17);
+    for (what, clock) in lines {
+        for moved in [Moved::Test, Moved::Machine] {
+            let rig = Rig::new().await;
+            let test = rig.test().await;
+            set(&rig, &test, freeze(START.unix())).await;
+            let follows = matches!(
+                (clock, moved),
+                ("test", Moved::Test) | ("machine", Moved::Machine)
+            );
+            let found = takes_place(what, &rig, moved).await;
+            assert_eq!(found, follows, "{what}, when {moved:?} moves");
+        }
+    }
 }

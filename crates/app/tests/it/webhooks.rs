@@ -14,6 +14,7 @@ use vestry_contract::race::race;
 use vestry_contract::rng::{self, Rng};
 use vestry_domain::event::{EventKind, TEST};
 use vestry_domain::ids::{EventId, WebhookEndpointId};
+use vestry_domain::test_clock::ClockChange;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{
     Delivery, DeliveryState, DisabledReason, EndpointState, SigningSecret, signatures,
@@ -26,6 +27,8 @@ use crate::rig::Rig;
 
 const HOST: &str = "hooks.example.com";
 const DAY: i64 = 86_400;
+/// Seconds from one attempt to the next.
+const WAITS: [i64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 fn endpoint(host: &str, types: &[&str]) -> NewEndpoint {
     NewEndpoint {
@@ -234,9 +237,8 @@ async fn wh_1_what_fails_is_tried_ten_times() {
         assert_eq!(rig.flow().await, 1);
         waits.push(wait);
     }
-    let planned = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
-    assert_eq!(waits.len(), planned.len());
-    for (wait, planned) in waits.iter().zip(planned) {
+    assert_eq!(waits.len(), WAITS.len());
+    for (wait, planned) in waits.iter().zip(WAITS) {
         assert!(
             (planned * 9 / 10..=planned * 11 / 10).contains(wait),
             "{waits:?}"
@@ -271,23 +273,151 @@ async fn a_receiver_that_is_busy_is_left_alone() {
     }
 }
 
-/// In a test world the test clock ends a wait as well.
+/// What the clock of the test world shows.
+async fn world_now(rig: &Rig) -> i64 {
+    let test = rig.test().await;
+    let reading = rig.service.read_test_clock(&test).await.unwrap();
+    reading.now.unix()
+}
+
+async fn move_clock(rig: &Rig, change: ClockChange) {
+    let test = rig.test().await;
+    rig.service.set_test_clock(&test, change).await.unwrap();
+}
+
+fn advance(seconds: i64) -> ClockChange {
+    ClockChange {
+        advance_seconds: Some(seconds),
+        ..ClockChange::default()
+    }
+}
+
+fn show(now: i64, frozen: bool) -> ClockChange {
+    ClockChange {
+        now: Some(now),
+        frozen: Some(frozen),
+        ..ClockChange::default()
+    }
+}
+
+/// Wherever the test clock stands, ahead or behind, frozen or running: moving it by a wait makes exactly one attempt due.
 #[tokio::test]
-async fn a_test_clock_brings_retries_forward() {
+async fn wh_1_moving_the_test_clock_by_a_wait_makes_one_attempt_due() {
+    for (days, frozen) in [
+        (7, false),
+        (7, true),
+        (-30, false),
+        (-30, true),
+        (365, false),
+        (0, true),
+    ] {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        rig.set(&[("webhook_disable_after_days", "0")]).await;
+        let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+        rig.webhooks.answer(HOST, 500, None);
+        move_clock(&rig, show(rig.now().unix() + days * DAY, frozen)).await;
+        rig.user(&test, "ann@example.com").await;
+        assert_eq!(rig.flow().await, 1, "the first attempt, {days} days ahead");
+        for planned in WAITS {
+            for _ in 0..3 {
+                assert_eq!(rig.flow().await, 0, "nothing moved, {days} days ahead");
+            }
+            let delivery = rig.deliveries(id).await.remove(0);
+            let next = delivery.next_attempt_at().expect("attempts are left");
+            let wait = next.unix() - world_now(&rig).await;
+            let bounds = planned * 9 / 10..=planned * 11 / 10;
+            assert!(bounds.contains(&wait), "{wait} s instead of {planned} s");
+            move_clock(&rig, advance(wait - 1)).await;
+            assert_eq!(rig.flow().await, 0, "one second too early");
+            move_clock(&rig, advance(1)).await;
+            let other = rig.other_process();
+            assert_eq!(other.send_due().await.unwrap(), 1, "after {wait} s");
+            assert_eq!(rig.flow().await, 0);
+        }
+        assert_eq!(rig.states(id).await, [DeliveryState::Exhausted]);
+        assert_eq!(rig.webhooks.sent_to(HOST).len(), 10);
+    }
+}
+
+/// The machine's time does not end a wait in a test world whose clock stands still.
+#[tokio::test]
+async fn a_frozen_test_clock_holds_retries_back() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.receiver(HOST, &["user.created"]).await;
     rig.webhooks.be_silent(HOST);
+    move_clock(&rig, show(rig.now().unix(), true)).await;
     rig.user(&test, "ann@example.com").await;
-    rig.flow().await;
-    assert_eq!(rig.flow().await, 0);
-    let ahead = vestry_domain::test_clock::ClockChange {
-        advance_seconds: Some(60),
-        ..Default::default()
-    };
-    rig.service.set_test_clock(&test, ahead).await.unwrap();
     assert_eq!(rig.flow().await, 1);
-    assert_eq!(rig.other_process().send_due().await.unwrap(), 0);
+    rig.pass(3 * DAY);
+    assert_eq!(rig.flow().await, 0);
+    // First attempts and replays do not wait for it.
+    rig.user(&test, "bob@example.com").await;
+    assert_eq!(rig.flow().await, 1);
+    rig.service.reset_test_clock(&test).await.unwrap();
+    assert_eq!(rig.flow().await, 2);
+}
+
+/// Attempts that are under way are leased by the machine's time: a jump of the test clock does not start them twice.
+#[tokio::test]
+async fn wh_9_a_jump_of_the_test_clock_ends_no_lease() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    rig.user(&test, "ann@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    rig.webhooks.hang(HOST);
+    let service = Arc::clone(&rig.service);
+    let sending = tokio::spawn(async move { service.send_due().await });
+    while rig.webhooks.sent_to(HOST).is_empty() {
+        tokio::task::yield_now().await;
+    }
+    move_clock(&rig, advance(7 * DAY)).await;
+    let other = rig.other_process();
+    // It would wait for the answer as well, if it took the delivery too.
+    let taken = tokio::time::timeout(Duration::from_secs(10), other.send_due()).await;
+    assert_eq!(taken.expect("it has nothing to send").unwrap(), 0);
+    // Its process dies. The lease ends by the machine's time, also in a test world that stands still.
+    sending.abort();
+    rig.webhooks.answer(HOST, 204, None);
+    let now = world_now(&rig).await;
+    move_clock(&rig, show(now, true)).await;
+    rig.pass(59);
+    assert_eq!(other.send_due().await.unwrap(), 0);
+    rig.pass(1);
+    assert_eq!(other.send_due().await.unwrap(), 1);
+    assert_eq!(rig.states(id).await, [DeliveryState::Delivered]);
+}
+
+/// An endpoint fails for a day, and is disabled after five, by the clock of its world.
+#[tokio::test]
+async fn an_endpoint_fails_by_the_test_clock() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    rig.webhooks.answer(HOST, 500, None);
+    move_clock(&rig, show(rig.now().unix(), true)).await;
+    let count = async |kind| {
+        let told = rig.told().await;
+        told.iter().filter(|told| **told == kind).count()
+    };
+    for day in 0..7 {
+        rig.user(&test, &format!("user{day}@example.com")).await;
+        for _ in 0..24 {
+            rig.flow().await;
+            move_clock(&rig, advance(DAY / 24)).await;
+        }
+        if day == 0 {
+            assert_eq!(count(EventKind::WebhookEndpointFailing).await, 0);
+        }
+        if day == 3 {
+            assert_eq!(count(EventKind::WebhookEndpointFailing).await, 1);
+        }
+    }
+    let endpoint = rig.endpoint(id).await.endpoint;
+    assert_eq!(endpoint.disabled, Some(DisabledReason::Failing));
+    assert_eq!(count(EventKind::WebhookEndpointDisabled).await, 1);
 }
 
 /// 410 disables at once; what waits is held, and comes when the endpoint is enabled.

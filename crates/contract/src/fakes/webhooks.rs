@@ -24,6 +24,7 @@ struct Receivers {
 enum Answer {
     Status(u16, Option<Seconds>),
     Silence,
+    Never,
 }
 
 impl FakeWebhooks {
@@ -39,6 +40,12 @@ impl FakeWebhooks {
         answers.insert(host.to_owned(), Answer::Silence);
     }
 
+    /// This host keeps every connection open from here on, and never answers.
+    pub fn hang(&self, host: &str) {
+        let answers = &mut lock(&self.0).answers;
+        answers.insert(host.to_owned(), Answer::Never);
+    }
+
     /// Everything that was sent to a host, in its order.
     pub fn sent_to(&self, host: &str) -> Vec<WebhookRequest> {
         let sent = lock(&self.0).sent.clone().into_iter();
@@ -47,16 +54,24 @@ impl FakeWebhooks {
     }
 }
 
+impl FakeWebhooks {
+    fn take(&self, request: WebhookRequest) -> Option<Answer> {
+        let mut receivers = lock(&self.0);
+        let host = request.url.url().host_str().unwrap_or_default();
+        let answer = receivers.answers.get(host).copied();
+        receivers.sent.push(request);
+        answer
+    }
+}
+
 #[port]
 impl WebhookSender for FakeWebhooks {
     async fn send(&self, request: WebhookRequest) -> Result<WebhookAnswer, WebhookError> {
         // As a network does, it lets others run.
         tokio::task::yield_now().await;
-        let mut receivers = lock(&self.0);
-        let host = request.url.url().host_str().unwrap_or_default();
-        let answer = receivers.answers.get(host).copied();
-        receivers.sent.push(request);
+        let answer = self.take(request);
         match answer.unwrap_or(Answer::Status(200, None)) {
+            Answer::Never => std::future::pending().await,
             Answer::Status(status, retry_after) => Ok(WebhookAnswer {
                 status,
                 retry_after,

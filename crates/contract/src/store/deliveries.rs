@@ -6,7 +6,7 @@ use vestry_domain::ids::{AppId, WebhookDeliveryId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{Attempt, Delivery, DeliveryState, Endpoint};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{DeliveryFilter, Queue, Store};
+use vestry_ports::store::{DeliveryFilter, Lane, Queue, Store};
 
 use super::stage::{Stage, works};
 use crate::race::{count, race};
@@ -89,11 +89,11 @@ impl Stage {
     }
 }
 
-const fn queue_of(endpoint: &Endpoint, is_later: bool) -> Queue {
+const fn queue_of(endpoint: &Endpoint, lane: Lane) -> Queue {
     Queue {
         world: endpoint.world,
         endpoint_id: endpoint.id,
-        is_later,
+        lane,
     }
 }
 
@@ -308,23 +308,28 @@ pub async fn queues_are_met_in_one_order(store: Arc<dyn Store>) {
     }
     let mut expected = Vec::new();
     for (number, world) in worlds.iter().enumerate() {
-        for is_later in [&[false][..], &[true], &[true, false], &[]] {
+        for lanes in [
+            &[Lane::First][..],
+            &[Lane::Timed],
+            &[Lane::Timed, Lane::First],
+            &[],
+        ] {
             let endpoint = stage.samples.endpoint(*world);
-            for is_later in is_later {
+            for lane in lanes {
                 let dues = [300, 200, 400].map(|due| {
                     let sooner = i64::try_from(number).unwrap_or(0);
-                    now + Seconds(due + 100_000 * i64::from(*is_later) - sooner)
+                    now + Seconds(due + 100_000 * i64::from(lane.is_later()) - sooner)
                 });
                 let deliveries: Vec<_> = (1..)
                     .zip(dues)
                     .map(|(position, due_at)| Delivery {
-                        is_replay: *is_later,
+                        is_replay: lane.is_later(),
                         due_at,
                         ..stage.samples.delivery(&endpoint, position)
                     })
                     .collect();
                 insert(&stage.store, &deliveries).await;
-                expected.extend(dues.map(|due| (queue_of(&endpoint, *is_later), due)));
+                expected.extend(dues.map(|due| (queue_of(&endpoint, *lane), due)));
             }
             // What is over makes no queue.
             let over = stage.deliveries(&endpoint, 1, false).await;
@@ -339,7 +344,7 @@ pub async fn queues_are_met_in_one_order(store: Arc<dyn Store>) {
             queue.world.app_id.to_string(),
             queue.world.environment.as_str(),
             queue.endpoint_id.to_string(),
-            queue.is_later,
+            queue.lane,
             *due,
         )
     };
@@ -371,7 +376,7 @@ pub async fn queues_are_met_in_one_order(store: Arc<dyn Store>) {
 }
 
 /// What is due of one queue is taken, what has been due longest first, in the order of the log, and no more than asked for: an attempt
-/// is counted, and it is a later one from then on.
+/// is counted, and it moves to the lane of what is under way.
 pub async fn what_is_due_is_taken(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -392,7 +397,10 @@ pub async fn what_is_due_is_taken(store: Arc<dyn Store>) {
     deliveries.reverse();
     insert(&stage.store, &deliveries).await;
     let of_place = |place: i64| deliveries.iter().find(|known| known.position == place);
-    let (first, later) = (queue_of(&endpoint, false), queue_of(&endpoint, true));
+    let (first, later) = (
+        queue_of(&endpoint, Lane::First),
+        queue_of(&endpoint, Lane::Timed),
+    );
     for (limit, places) in [(0, &[][..]), (3, &[2, 3, 6]), (10, &[1, 4]), (10, &[])] {
         let taken = take(&stage.store, first, now, limit).await;
         let expected = places.iter().filter_map(|place| of_place(*place));
@@ -420,7 +428,7 @@ pub async fn what_is_due_is_taken(store: Arc<dyn Store>) {
     let expected = [(first, now + Seconds(1)), (later, now + LEASE)];
     assert_eq!(queues, expected);
     assert_eq!(
-        take(&stage.store, queue_of(&other, false), now, 10)
+        take(&stage.store, queue_of(&other, Lane::First), now, 10)
             .await
             .len(),
         2
@@ -433,7 +441,10 @@ pub async fn a_lease_keeps_others_away_until_it_ends(store: Arc<dyn Store>) {
     let world = stage.world().await;
     let endpoint = stage.samples.endpoint(world);
     stage.deliveries(&endpoint, 1, false).await;
-    let (first, later) = (queue_of(&endpoint, false), queue_of(&endpoint, true));
+    let (first, later) = (
+        queue_of(&endpoint, Lane::First),
+        queue_of(&endpoint, Lane::Timed),
+    );
     let now = stage.samples.tick();
     let mut taken = take_one(&stage.store, first, now).await;
     let mut moment = now;
@@ -456,9 +467,9 @@ pub async fn parallel_takers_share_the_deliveries(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let endpoint = stage.samples.endpoint(world);
-    for is_later in [false, true] {
-        let mut expected = ids(&stage.deliveries(&endpoint, 40, is_later).await);
-        let queue = queue_of(&endpoint, is_later);
+    for lane in [Lane::First, Lane::Timed] {
+        let mut expected = ids(&stage.deliveries(&endpoint, 40, lane.is_later()).await);
+        let queue = queue_of(&endpoint, lane);
         let now = stage.samples.tick();
         let taken = race((0..8).map(|_| {
             let store = Arc::clone(&stage.store);
@@ -499,8 +510,8 @@ pub async fn wh_9_a_lost_lease_ends_nothing(store: Arc<dyn Store>) {
         stage.deliveries(&endpoint, 1, false).await;
         let now = stage.samples.tick();
         let later = now + LEASE;
-        let lost = take_one(&stage.store, queue_of(&endpoint, false), now).await;
-        let taken = take_one(&stage.store, queue_of(&endpoint, true), later).await;
+        let lost = take_one(&stage.store, queue_of(&endpoint, Lane::First), now).await;
+        let taken = take_one(&stage.store, queue_of(&endpoint, Lane::Timed), later).await;
         assert!(!finish(&stage.store, &lost, end, later).await);
         assert!(!retry(&stage.store, &lost, now).await);
         let known = stage.known_delivery(&taken).await;
@@ -523,10 +534,10 @@ pub async fn wh_9_a_late_answer_counts_until_somebody_else_begins(store: Arc<dyn
     let endpoint = stage.samples.endpoint(world);
     stage.deliveries(&endpoint, 1, false).await;
     let now = stage.samples.tick();
-    let taken = take_one(&stage.store, queue_of(&endpoint, false), now).await;
+    let taken = take_one(&stage.store, queue_of(&endpoint, Lane::First), now).await;
     let late = now + LEASE + LEASE;
     assert!(finish(&stage.store, &taken, DeliveryState::Delivered, late).await);
-    let later = queue_of(&endpoint, true);
+    let later = queue_of(&endpoint, Lane::Timed);
     assert_eq!(take(&stage.store, later, late, 10).await, []);
 }
 
@@ -538,7 +549,7 @@ pub async fn an_ended_delivery_is_over(store: Arc<dyn Store>) {
     for end in ENDS {
         stage.deliveries(&endpoint, 1, false).await;
         let now = stage.samples.tick();
-        let taken = take_one(&stage.store, queue_of(&endpoint, false), now).await;
+        let taken = take_one(&stage.store, queue_of(&endpoint, Lane::First), now).await;
         assert_eq!(stage.first_waiting(world).await, Some(1));
         assert!(finish(&stage.store, &taken, end, now).await);
         for again in ENDS {
@@ -549,8 +560,8 @@ pub async fn an_ended_delivery_is_over(store: Arc<dyn Store>) {
         assert_eq!(stage.first_waiting(world).await, None);
         assert_eq!(stage.queues(None).await, []);
         let late = now + Seconds(1_000_000);
-        for is_later in [false, true] {
-            let queue = queue_of(&endpoint, is_later);
+        for lane in Lane::ALL {
+            let queue = queue_of(&endpoint, lane);
             assert_eq!(take(&stage.store, queue, late, 10).await, []);
         }
         let ended = Delivery {
@@ -567,9 +578,14 @@ pub async fn a_delivery_is_given_back(store: Arc<dyn Store>) {
     let world = stage.world().await;
     let endpoint = stage.samples.endpoint(world);
     stage.deliveries(&endpoint, 1, false).await;
-    let (first, later) = (queue_of(&endpoint, false), queue_of(&endpoint, true));
+    let (first, later) = (
+        queue_of(&endpoint, Lane::First),
+        queue_of(&endpoint, Lane::Retry),
+    );
     let now = stage.samples.tick();
     let taken = take_one(&stage.store, first, now).await;
+    let under_way = queue_of(&endpoint, Lane::Timed);
+    assert_eq!(stage.queues(None).await, [(under_way, now + LEASE)]);
     let again = now + Seconds(300);
     assert!(retry(&stage.store, &taken, again).await);
     let waiting = Delivery {
@@ -581,6 +597,7 @@ pub async fn a_delivery_is_given_back(store: Arc<dyn Store>) {
     assert_eq!(take(&stage.store, first, again, 10).await, []);
     let early = again - Seconds(1);
     assert_eq!(take(&stage.store, later, early, 10).await, []);
+    assert_eq!(take(&stage.store, under_way, again + LEASE, 10).await, []);
     let retaken = take_one(&stage.store, later, again).await;
     assert_eq!(retaken, taken_from(&taken, again + LEASE));
     assert!(!retry(&stage.store, &taken, now).await);
@@ -595,7 +612,7 @@ pub async fn parallel_ends_count_once(store: Arc<dyn Store>) {
     let endpoint = stage.samples.endpoint(world);
     stage.deliveries(&endpoint, 1, false).await;
     let now = stage.samples.tick();
-    let taken = take_one(&stage.store, queue_of(&endpoint, false), now).await;
+    let taken = take_one(&stage.store, queue_of(&endpoint, Lane::First), now).await;
     let tasks: Vec<_> = (0..20)
         .map(|_| {
             let end = stage.samples.pick(&ENDS);
@@ -622,7 +639,7 @@ pub async fn wh_12_what_waits_is_dropped(store: Arc<dyn Store>) {
     let replays = stage.deliveries(&endpoint, 2, true).await;
     let later = stage.deliveries(&endpoint, 4, false).await;
     let now = stage.samples.tick();
-    let mut taken = take(&stage.store, queue_of(&endpoint, false), now, 3).await;
+    let mut taken = take(&stage.store, queue_of(&endpoint, Lane::First), now, 3).await;
     let delivered = taken.split_off(2);
     for delivery in &delivered {
         let end = DeliveryState::Delivered;
@@ -720,7 +737,7 @@ pub async fn deliveries_stay_in_their_world(store: Arc<dyn Store>) {
     places.push(world);
     let known = stage.deliveries(&endpoint, 1, false).await;
     let now = stage.samples.tick();
-    let taken = take_one(&stage.store, queue_of(&endpoint, false), now).await;
+    let taken = take_one(&stage.store, queue_of(&endpoint, Lane::First), now).await;
     let attempt = stage.samples.attempt(&taken, 1);
     note(&stage.store, std::slice::from_ref(&attempt)).await;
     let open = DeliveryFilter::default();
@@ -743,8 +760,8 @@ pub async fn deliveries_stay_in_their_world(store: Arc<dyn Store>) {
         let listed = stage.listed_deliveries(&stranger, &open, 10).await;
         assert_eq!(listed, []);
         assert_eq!(drop_waiting(&stage.store, &stranger, now).await, 0);
-        for is_later in [false, true] {
-            let queue = queue_of(&stranger, is_later);
+        for lane in Lane::ALL {
+            let queue = queue_of(&stranger, lane);
             let late = now + LEASE;
             assert_eq!(take(&stage.store, queue, late, 10).await, []);
         }
@@ -890,7 +907,7 @@ pub async fn what_was_given_up_is_found_once(store: Arc<dyn Store>) {
     assert_eq!(found(&stage, (301, 301), None, 10).await.0, 1);
 }
 
-/// What waits for an endpoint is found in the order of ids, and is tried when it was put off to, as a later one; what is over stays so.
+/// What waits for an endpoint is found in the order of ids, and is tried when it was put off to, by the machine's clock; what is over stays so.
 pub async fn what_waits_is_put_off(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -922,10 +939,10 @@ pub async fn what_waits_is_put_off(store: Arc<dyn Store>) {
         known.map(|known| known.state),
         Some(DeliveryState::Delivered)
     );
-    for is_later in [false, true] {
-        let queue = queue_of(&endpoint, is_later);
+    for lane in Lane::ALL {
+        let queue = queue_of(&endpoint, lane);
         assert_eq!(take(&stage.store, queue, now, 10).await, []);
     }
-    let taken = take(&stage.store, queue_of(&endpoint, true), later, 10).await;
+    let taken = take(&stage.store, queue_of(&endpoint, Lane::Timed), later, 10).await;
     assert_eq!(ids(&taken), ids(waiting));
 }

@@ -90,7 +90,8 @@ pub struct Delivery {
     pub state: DeliveryState,
     /// Attempts that were begun.
     pub attempts: u32,
-    /// When it is tried next, by the machine's clock; while it is tried, when somebody else may.
+    /// When it is tried next. After an attempt that failed, by the clock of the world; before the first one, and of replays, by the
+    /// machine's clock. While it is tried: when somebody else may, by the machine's clock.
     pub due_at: Timestamp,
     /// By the machine's clock.
     pub created_at: Timestamp,

@@ -104,7 +104,7 @@ pub struct Endpoint {
     pub types: EventTypes,
     /// Why it is sent nothing, if so.
     pub disabled: Option<DisabledReason>,
-    /// Since when it fails, by the machine's clock; `None` when it does not.
+    /// Since when it fails, by the clock of its world; `None` when it does not.
     pub failing_since: Option<Timestamp>,
     /// When it last took something, to the minute, by the machine's clock.
     pub last_success_at: Option<Timestamp>,

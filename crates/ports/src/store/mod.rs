@@ -53,7 +53,8 @@ pub use wallet_challenges::WalletChallenges;
 pub use wallet_imports::WalletImports;
 pub use wallets::{Created, WalletPage, WalletWithKey, Wallets};
 pub use webhooks::{
-    Changed, Deliveries, DeliveryFilter, Failures, Placed, Queue, WebhookEndpoints, WebhookReplays,
+    Changed, Deliveries, DeliveryFilter, Failures, Lane, Placed, Queue, WebhookEndpoints,
+    WebhookReplays,
 };
 
 /// Rows that a statement of a sweep deletes at most: one that deletes a million holds up the disk, and whoever waits for its locks.

@@ -121,15 +121,36 @@ pub trait WebhookEndpoints: Send {
     async fn sweep_secrets(&mut self, expired_by: Timestamp) -> StoreResult<u64>;
 }
 
-/// What waits for one endpoint: first attempts, or later ones.
+/// Which of the deliveries of an endpoint a queue has; in the order in which queues are met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lane {
+    /// Never attempted; due by the machine's clock.
+    First,
+    /// Given back after an attempt that failed; due by the clock of the world.
+    Retry,
+    /// Replays, what was put off, and what is under way, which is due when its lease ends; by the machine's clock.
+    Timed,
+}
+
+impl Lane {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::First, Self::Retry, Self::Timed];
+
+    /// Whether first attempts go before it.
+    pub const fn is_later(self) -> bool {
+        !matches!(self, Self::First)
+    }
+}
+
+/// What waits for one endpoint in one lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Queue {
     /// App and environment.
     pub world: World,
     /// The endpoint.
     pub endpoint_id: WebhookEndpointId,
-    /// Whether it is of retries and replays.
-    pub is_later: bool,
+    /// Which of its deliveries.
+    pub lane: Lane,
 }
 
 /// Which deliveries are wanted, newest first.
@@ -151,7 +172,7 @@ pub struct DeliveryFilter {
 /// leaves it to be sent again.
 #[port]
 pub trait Deliveries: Send {
-    /// Adds deliveries that wait.
+    /// Adds deliveries that wait: in [`Lane::First`], or in [`Lane::Timed`] where they are replays or were attempted before.
     async fn insert(&mut self, deliveries: &[Delivery]) -> StoreResult<()>;
     /// The first queue, in the order of their keys and behind one of them, of all Apps or of one, and since when its first delivery is
     /// due. May be due in the future.
@@ -160,8 +181,8 @@ pub trait Deliveries: Send {
         of: Option<AppId>,
         after: Option<Queue>,
     ) -> StoreResult<Option<(Queue, Timestamp)>>;
-    /// Takes up to `limit` deliveries of a queue that are due, those first that have been for longest: counts an attempt of each, makes
-    /// it a later one, and leaves it to others when the lease is over.
+    /// Takes up to `limit` deliveries of a queue that are due, those first that have been for longest: counts an attempt of each, moves
+    /// it to [`Lane::Timed`], and leaves it to others when the lease is over.
     async fn claim(
         &mut self,
         queue: &Queue,
@@ -176,7 +197,7 @@ pub trait Deliveries: Send {
         end: DeliveryState,
         at: Timestamp,
     ) -> StoreResult<bool>;
-    /// Gives one back that was taken, to be tried again then; `false` in the same case.
+    /// Gives one back that was taken, to be tried again then as one of [`Lane::Retry`]; `false` in the same case.
     async fn retry(&mut self, taken: &Delivery, at: Timestamp) -> StoreResult<bool>;
     /// Ends everything that waits for an endpoint as dropped; returns how many.
     async fn drop_waiting(
@@ -231,7 +252,7 @@ pub trait Deliveries: Send {
         after: Option<WebhookDeliveryId>,
         limit: i64,
     ) -> StoreResult<Vec<WebhookDeliveryId>>;
-    /// Has those of them that wait tried then, as later ones.
+    /// Has those of them that wait tried then, as those of [`Lane::Timed`].
     async fn put_off(
         &mut self,
         world: &World,

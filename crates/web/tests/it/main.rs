@@ -37,6 +37,7 @@ mod passwords;
 mod reference;
 mod sessions;
 mod signing;
+mod test_clock;
 mod test_env;
 mod texts;
 mod totps;

@@ -17,7 +17,7 @@ use actix_web::{App as ActixApp, HttpServer};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use vestry_app::{Ports, Service, Settings};
-use vestry_contract::fakes::{FakeClock, FakeMailer, FakeSms, SeededEntropy};
+use vestry_contract::fakes::{FakeClock, FakeMailer, FakeSms, FakeWebhooks, SeededEntropy};
 use vestry_custody::Custody;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::app::App;
@@ -99,6 +99,7 @@ pub(crate) struct Api {
     pub(crate) clock: Arc<FakeClock>,
     pub(crate) mailer: Arc<FakeMailer>,
     pub(crate) sms: Arc<FakeSms>,
+    pub(crate) webhooks: Arc<FakeWebhooks>,
     pub(crate) vault: Arc<Removable>,
     pub(crate) sign_in_key: Arc<Removable>,
     pub(crate) app: App,
@@ -129,6 +130,7 @@ impl Api {
         let clock = Arc::new(FakeClock::at(START));
         let mailer = Arc::new(FakeMailer::default());
         let sms = Arc::new(FakeSms::default());
+        let webhooks = Arc::new(FakeWebhooks::default());
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::fresh());
         let [vault, sign_in_key] =
             ["root.key", "sign-in.key"].map(|file| root_key(&place, file, &entropy));
@@ -140,6 +142,7 @@ impl Api {
         ports.sms = wishes
             .has_sms
             .then(|| -> Arc<dyn SmsSender> { sms.clone() });
+        ports.webhooks = Some(webhooks.clone());
         if let Some(stalled) = &wishes.transport {
             ports.mailer = Some(stalled.clone());
             ports.sms = Some(stalled.clone());
@@ -160,6 +163,7 @@ impl Api {
             clock,
             mailer,
             sms,
+            webhooks,
             vault,
             sign_in_key,
             app,

@@ -8,7 +8,7 @@ use vestry_domain::webhook::{
     Attempt, Delivery, DeliveryState, Endpoint, EndpointUrl, EventTypes, Missed, Replay,
     SealedSecret,
 };
-use vestry_ports::store::{Failures, StoreError, StoreResult};
+use vestry_ports::store::{Failures, Lane, StoreError, StoreResult};
 
 use super::{Table, to_json};
 use crate::schema::{
@@ -198,6 +198,24 @@ impl TryFrom<SecretRow> for SealedSecret {
     }
 }
 
+/// The lane of a delivery as it is stored, in the order in which queues are met.
+pub const fn rank_of(lane: Lane) -> i64 {
+    match lane {
+        Lane::First => 0,
+        Lane::Retry => 1,
+        Lane::Timed => 2,
+    }
+}
+
+/// The lane that a rank means.
+///
+/// # Errors
+/// [`StoreError::Corrupt`].
+pub fn lane_of(rank: i64) -> StoreResult<Lane> {
+    let found = Lane::ALL.into_iter().find(|lane| rank_of(*lane) == rank);
+    found.ok_or_else(|| DELIVERIES.corrupt("rank"))
+}
+
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = webhook_deliveries, treat_none_as_default_value = false)]
 pub struct DeliveryRow {
@@ -218,7 +236,10 @@ pub struct DeliveryRow {
 
 impl From<&Delivery> for DeliveryRow {
     fn from(delivery: &Delivery) -> Self {
-        let is_later = delivery.is_replay || delivery.attempts > 0;
+        let lane = match delivery.is_replay || delivery.attempts > 0 {
+            true => Lane::Timed,
+            false => Lane::First,
+        };
         Self {
             app_id: delivery.world.app_id.to_string(),
             environment: delivery.world.environment.to_string(),
@@ -228,7 +249,7 @@ impl From<&Delivery> for DeliveryRow {
             position: delivery.position,
             kind: delivery.kind.as_str().to_owned(),
             is_replay: delivery.is_replay,
-            rank: is_later.into(),
+            rank: rank_of(lane),
             attempts: delivery.attempts.into(),
             due_at: delivery.due_at.unix(),
             created_at: delivery.created_at.unix(),

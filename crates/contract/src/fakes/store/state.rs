@@ -27,7 +27,7 @@ use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::webhook::{Attempt, Delivery, Endpoint, Replay, SealedSecret};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{
-    KeptCheckpoint, RedirectUrl, SWEEP_STEP, SinkProgress, StoredConnection,
+    KeptCheckpoint, Lane, RedirectUrl, SWEEP_STEP, SinkProgress, StoredConnection,
 };
 
 /// All rows, oldest insert first.
@@ -145,8 +145,7 @@ pub(super) struct EndpointRow {
 #[derive(Clone)]
 pub(super) struct DeliveryRow {
     pub(super) delivery: Delivery,
-    /// Whether it is a replay, or was tried before.
-    pub(super) is_later: bool,
+    pub(super) lane: Lane,
     pub(super) ended_at: Option<Timestamp>,
 }
 

@@ -11,7 +11,7 @@ use vestry_domain::webhook::{
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    Changed, Deliveries, DeliveryFilter, Failures, Queue, StoreResult, WebhookEndpoints,
+    Changed, Deliveries, DeliveryFilter, Failures, Lane, Queue, StoreResult, WebhookEndpoints,
     WebhookReplays,
 };
 
@@ -28,9 +28,9 @@ fn is_alike(a: &Endpoint, b: &Endpoint) -> bool {
 }
 
 /// How queues are ordered: by the text of their columns.
-fn order_of(queue: Queue) -> ((String, &'static str), String, bool) {
+fn order_of(queue: Queue) -> ((String, &'static str), String, Lane) {
     let endpoint = queue.endpoint_id.to_string();
-    (place_of(queue.world), endpoint, queue.is_later)
+    (place_of(queue.world), endpoint, queue.lane)
 }
 
 impl EndpointRow {
@@ -59,7 +59,7 @@ impl DeliveryRow {
         Queue {
             world: self.delivery.world,
             endpoint_id: self.delivery.endpoint_id,
-            is_later: self.is_later,
+            lane: self.lane,
         }
     }
 }
@@ -363,12 +363,13 @@ impl Deliveries for Work {
     async fn insert(&mut self, deliveries: &[Delivery]) -> StoreResult<()> {
         self.writing(|state| {
             for delivery in deliveries {
+                let is_later = delivery.is_replay || delivery.attempts > 0;
                 let row = DeliveryRow {
                     delivery: Delivery {
                         state: DeliveryState::Waiting,
                         ..delivery.clone()
                     },
-                    is_later: delivery.is_replay || delivery.attempts > 0,
+                    lane: if is_later { Lane::Timed } else { Lane::First },
                     ended_at: None,
                 };
                 add(&mut state.webhook_deliveries, row, |a, b| {
@@ -414,7 +415,7 @@ impl Deliveries for Work {
                 .collect();
             due.sort_by_key(|row| row.delivery.due_at);
             let taken = due.into_iter().take(at_most(limit)).map(|row| {
-                row.is_later = true;
+                row.lane = Lane::Timed;
                 row.delivery.attempts = row.delivery.attempts.saturating_add(1);
                 row.delivery.due_at = lease_until;
                 row.delivery.clone()
@@ -446,6 +447,7 @@ impl Deliveries for Work {
             let Some(row) = state.taken(taken) else {
                 return Ok(false);
             };
+            row.lane = Lane::Retry;
             row.delivery.due_at = at;
             Ok(true)
         })
@@ -585,7 +587,7 @@ impl Deliveries for Work {
                 row.is_waiting() && row.delivery.world == *world && those.contains(&row.delivery.id)
             });
             for row in waiting {
-                row.is_later = true;
+                row.lane = Lane::Timed;
                 row.delivery.due_at = due_at;
             }
             Ok(())
