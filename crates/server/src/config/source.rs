@@ -16,6 +16,9 @@ use crate::failure::{Context, Failure};
 const PREFIX: &str = "VESTRY_";
 /// Variables of the test suite. A person who runs it keeps them exported; they set nothing here.
 const TEST_PREFIX: &str = "VESTRY_TEST_";
+/// Credentials of programs that call the API, `vestry listen` among them. A shell that exports one can run every command.
+pub(super) const CREDENTIALS: [&str; 3] =
+    ["VESTRY_KEY", "VESTRY_MANAGE_KEY", "VESTRY_WEBHOOK_SECRET"];
 
 /// Where a value was found; every refusal says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +73,10 @@ impl Entries {
         }
         for (name, value) in variables {
             let Some(name) = name.to_str() else { continue };
-            if name.starts_with(PREFIX) && !name.starts_with(TEST_PREFIX) {
+            let is_setting = name.starts_with(PREFIX)
+                && !name.starts_with(TEST_PREFIX)
+                && !CREDENTIALS.contains(&name);
+            if is_setting {
                 entries.take_variable(name, &value)?;
             }
         }

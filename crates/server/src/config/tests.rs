@@ -123,6 +123,20 @@ fn lists_are_read_from_both() {
     assert_eq!(networks(load("", &variable).unwrap()), 3);
 }
 
+/// What a shell exports for programs that call the API sets nothing, and stands in no command's way; only under these names.
+#[test]
+fn credentials_in_the_environment_are_no_settings() {
+    let variables = source::CREDENTIALS.map(|name| (name, "sk_test_x"));
+    load("", &variables).unwrap();
+    for (name, _) in variables {
+        let longer = format!("{name}S");
+        assert!(refusal("", &[(&longer, "x")]).contains(&longer));
+        let in_file = name.strip_prefix("VESTRY_").unwrap().to_lowercase();
+        let told = refusal(&format!("{in_file} = \"x\""), &[]);
+        assert!(told.contains("unknown setting"), "{told}");
+    }
+}
+
 #[test]
 fn an_unknown_key_is_named_with_what_was_meant() {
     assert_eq!(

@@ -2,12 +2,59 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::on_both_databases;
 use crate::support::client::Api;
 use crate::support::process::PATIENCE;
 use crate::support::site::{Site, text};
+
+on_both_databases! {
+    /// Two processes that change different settings at the same time: both changes are kept.
+    parallel_changes_of_different_settings_are_kept => super::parallel_changes_of_different_settings_are_kept;
+    /// A shell that exports credentials of the API runs every command.
+    commands_ignore_exported_credentials => super::commands_ignore_exported_credentials;
+}
+
+async fn parallel_changes_of_different_settings_are_kept(site: Site) {
+    let keys = site.set_up();
+    for round in 1..=12 {
+        let settings = [
+            "session_idle_minutes",
+            "freshness_minutes",
+            "new_users_per_hour",
+        ];
+        let changes = settings.map(|name| format!("{name}={}", 10 + round));
+        let children = changes.each_ref().map(|change| {
+            let mut command = site.command(&["app", "set", &keys.app, change, "--json"]);
+            command.stdout(Stdio::null()).spawn().unwrap()
+        });
+        for mut child in children {
+            assert!(child.wait().unwrap().success(), "round {round}");
+        }
+        let app = site.admin(&["app", "show", &keys.app]);
+        for name in settings {
+            assert_eq!(app["settings"][name], 10 + round, "{name} in round {round}");
+        }
+    }
+}
+
+async fn commands_ignore_exported_credentials(mut site: Site) {
+    for name in ["VESTRY_KEY", "VESTRY_MANAGE_KEY", "VESTRY_WEBHOOK_SECRET"] {
+        site.set_variable(name, "sk_test_not_a_setting");
+    }
+    let keys = site.set_up();
+    site.admin(&["app", "create", "Other"]);
+    site.admin(&["app", "set", &keys.app, "name=Shop"]);
+    site.admin(&["migrate"]);
+    assert!(site.run(&["check"]).code < 2);
+    let server = site.serve().await;
+    let head = server.api(&keys.test).try_get("/v1/events/head").await;
+    head.unwrap().ok();
+    server.process.stop().await;
+}
 
 /// OPS-2.
 #[test]
