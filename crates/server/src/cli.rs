@@ -637,8 +637,9 @@ and passed over. When the service is away, it waits and goes on where it was.
 Ctrl-C ends it.
 
 Beside a running `vestry dev`, --url and --key are known from .vestry/dev.json.
-A key on the command line can be seen by everybody who may run `ps` here; better
-put it into the variable VESTRY_KEY.
+Other users of this machine can see a key or secret on the command line (`ps`).
+Use --key-file and --secret-file, or the variables VESTRY_KEY and
+VESTRY_WEBHOOK_SECRET.
 
 Examples:
   vestry listen --forward-to http://127.0.0.1:3000/events
@@ -689,13 +690,18 @@ pub(crate) struct Forward {
     /// The service [default: the `vestry dev` of this directory, else http://127.0.0.1:8080]
     #[arg(long, value_name = "BASE")]
     pub(crate) url: Option<BaseUrl>,
-    /// Secret key of the App (sk_test_…); everybody on this machine can see it here, VESTRY_KEY is better [default: VESTRY_KEY, else the
-    /// key of the `vestry dev` of this directory]
-    #[arg(long, value_name = "KEY", value_parser = secret)]
+    /// Secret key of the App (sk_test_…); visible to other users of this machine, --key-file or VESTRY_KEY is safer
+    #[arg(long, value_name = "KEY", value_parser = secret, conflicts_with = "key_file")]
     pub(crate) key: Option<Secret<String>>,
-    /// What to sign with (whsec_…) [default: a new one each time]
-    #[arg(long, value_name = "SECRET", value_parser = secret)]
+    /// File with the secret key of the App [default: VESTRY_KEY, else the key of the `vestry dev` of this directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Signing secret (whsec_…); visible to other users of this machine, --secret-file or VESTRY_WEBHOOK_SECRET is safer
+    #[arg(long, value_name = "SECRET", value_parser = secret, conflicts_with = "secret_file")]
     pub(crate) secret: Option<Secret<String>>,
+    /// File with the signing secret [default: VESTRY_WEBHOOK_SECRET, else a new secret each time]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
     /// Take a live key too: what happened to real users goes to the URL
     #[arg(long)]
     pub(crate) live: bool,

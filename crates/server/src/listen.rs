@@ -24,6 +24,7 @@ use crate::cli::{self, Events};
 use crate::entropy::SystemEntropy;
 use crate::failure::Failure;
 use crate::output::print_line;
+use crate::private_file::read_secret;
 use crate::signals::StopSignals;
 use absence::Absence;
 use client::{Client, Unread};
@@ -31,6 +32,9 @@ use follow::Follower;
 use forward::{Forwarder, Tries};
 use report::Report;
 use source::Source;
+
+/// Has the secret with which events are signed.
+const SECRET: &str = "VESTRY_WEBHOOK_SECRET";
 
 /// `vestry listen`: until somebody ends it.
 pub(crate) async fn run(asked: &cli::Listen) -> Result<(), Failure> {
@@ -80,16 +84,24 @@ pub(crate) async fn events(asked: &Events) -> Result<(), Failure> {
 }
 
 fn forwarder(asked: &cli::Forward) -> Result<Forwarder, Failure> {
-    let secret = match &asked.secret {
-        Some(text) => SigningSecret::parse(text.expose())
-            .map_err(|invalid| Failure::usage(format!("--{}", invalid.message)))?,
-        None => {
-            let mut random = [0; 32];
-            SystemEntropy::new().fill(&mut random);
-            SigningSecret::new(random)
-        }
+    Forwarder::new(&asked.forward_to, signing_secret(asked)?)
+}
+
+/// By the command line, a file or the environment; otherwise a new one.
+fn signing_secret(asked: &cli::Forward) -> Result<SigningSecret, Failure> {
+    let (found, text) = if let Some(text) = &asked.secret {
+        ("--secret".to_owned(), text.clone())
+    } else if let Some(file) = &asked.secret_file {
+        (file.display().to_string(), read_secret(file)?)
+    } else if let Some(text) = source::variable(SECRET) {
+        (SECRET.to_owned(), text)
+    } else {
+        let mut random = [0; 32];
+        SystemEntropy::new().fill(&mut random);
+        return Ok(SigningSecret::new(random));
     };
-    Forwarder::new(&asked.forward_to, secret)
+    SigningSecret::parse(text.expose())
+        .map_err(|invalid| Failure::usage(format!("{found}: {}", invalid.message)))
 }
 
 /// The filter as the service takes it; `None` for everything, which a star means where receivers are set up.

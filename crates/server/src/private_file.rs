@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use vestry_domain::Secret;
+
 use crate::failure::{Context, Failure};
 
 /// Makes a directory and those above it (mode 0700). One that is there is left as it is.
@@ -22,6 +24,17 @@ pub(crate) fn make_directory_of(file: &Path) -> Result<(), Failure> {
         Some(directory) if !directory.as_os_str().is_empty() => make_directory(directory),
         _ => Ok(()),
     }
+}
+
+/// The secret in a file, without the line break at its end. It is not on the command line, where other users of the machine see it.
+pub(crate) fn read_secret(path: &Path) -> Result<Secret<String>, Failure> {
+    let text = std::fs::read_to_string(path);
+    let text = Secret::new(text.context(format!("{} cannot be read", path.display()))?);
+    let secret = Secret::new(text.expose().trim().to_owned());
+    if secret.expose().is_empty() {
+        return Err(Failure::usage(format!("{} is empty", path.display())));
+    }
+    Ok(secret)
 }
 
 /// Writes the whole file (mode 0600) so that a reader sees the old or the new one and never half of it.

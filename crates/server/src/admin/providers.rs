@@ -1,17 +1,16 @@
 //! `vestry provider set|list|remove`.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 use vestry_app::Service;
 use vestry_app::admin::ListedConnection;
+use vestry_domain::World;
 use vestry_domain::provider::{AppleKey, ConnectionSettings};
-use vestry_domain::{Secret, World};
 
 use super::failed;
 use crate::cli;
-use crate::failure::{Context, Failure};
+use crate::failure::Failure;
 use crate::output::{date, table};
+use crate::private_file;
 
 pub(super) async fn run(
     service: &Service,
@@ -28,7 +27,7 @@ pub(super) async fn run(
         cli::Provider::Set(set) => {
             let world = World::new(set.app, set.environment);
             let answer = set.answer;
-            let secret = secret(&set.client_secret_file)?;
+            let secret = private_file::read_secret(&set.client_secret_file)?;
             let (name, client_id) = (set.name.clone(), set.client_id.clone());
             let set = service.set_provider(world, name, &client_id, &secret, settings(*set));
             print(&[set.await.map_err(failed)?], answer)
@@ -52,17 +51,6 @@ pub(super) async fn run(
                 .print(&document, || format!("Removed {name}."))
         }
     }
-}
-
-/// The client secret, from a file: what stands on a command line, everybody on the machine can read.
-fn secret(file: &Path) -> Result<Secret<String>, Failure> {
-    let text = std::fs::read_to_string(file);
-    let text = Secret::new(text.context(format!("{} cannot be read", file.display()))?);
-    let secret = Secret::new(text.expose().trim().to_owned());
-    if secret.expose().is_empty() {
-        return Err(Failure::usage(format!("{} is empty", file.display())));
-    }
-    Ok(secret)
 }
 
 fn settings(set: cli::SetProvider) -> ConnectionSettings {

@@ -9,6 +9,7 @@ use vestry_domain::Secret;
 use crate::cli::Forward;
 use crate::config::BaseUrl;
 use crate::failure::Failure;
+use crate::private_file::read_secret;
 
 /// Where a `vestry dev` that was started here tells of itself.
 const RECORD: &str = ".vestry/dev.json";
@@ -27,6 +28,7 @@ pub(super) struct Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Argument,
+    File,
     Variable,
     Record,
 }
@@ -35,6 +37,7 @@ impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Argument => "of --key",
+            Self::File => "of --key-file",
             Self::Variable => "of VESTRY_KEY",
             Self::Record => "of .vestry/dev.json",
         })
@@ -57,11 +60,7 @@ struct Keys {
 impl Source {
     /// By the command line, the environment, and the `vestry dev` of this directory.
     pub(super) fn choose(asked: &Forward) -> Result<Self, Failure> {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the key of somebody who calls the API is none of the settings of a service"
-        )]
-        let variable = std::env::var(VARIABLE).ok();
+        let variable = variable(VARIABLE);
         let record = std::fs::read(Path::new(RECORD)).ok();
         let record = record.and_then(|text| serde_json::from_slice(&text).ok());
         Self::of(asked, variable, record)
@@ -69,7 +68,7 @@ impl Source {
 
     fn of(
         asked: &Forward,
-        variable: Option<String>,
+        variable: Option<Secret<String>>,
         record: Option<Record>,
     ) -> Result<Self, Failure> {
         let base = base(asked, record.as_ref())?;
@@ -77,6 +76,16 @@ impl Source {
         check(key.expose(), asked.live)?;
         Ok(Self { base, key, found })
     }
+}
+
+/// A credential in the environment, if one is set. An empty variable is how a shell or a compose file unsets one.
+pub(super) fn variable(name: &str) -> Option<Secret<String>> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the credentials of a program that calls the API are no settings of a service"
+    )]
+    let text = std::env::var(name).ok();
+    text.filter(|text| !text.is_empty()).map(Secret::new)
 }
 
 fn base(asked: &Forward, record: Option<&Record>) -> Result<BaseUrl, Failure> {
@@ -91,16 +100,18 @@ fn base(asked: &Forward, record: Option<&Record>) -> Result<BaseUrl, Failure> {
 /// The keys of `dev.json` are for a service on this machine, and are told to no other one.
 fn key(
     asked: &Forward,
-    variable: Option<String>,
+    variable: Option<Secret<String>>,
     record: Option<Record>,
     base: &BaseUrl,
 ) -> Result<(Secret<String>, Found), Failure> {
     if let Some(key) = &asked.key {
         return Ok((key.clone(), Found::Argument));
     }
-    // An empty variable is how a shell or a compose file unsets one.
-    if let Some(key) = variable.filter(|key| !key.is_empty()) {
-        return Ok((Secret::new(key), Found::Variable));
+    if let Some(file) = &asked.key_file {
+        return Ok((read_secret(file)?, Found::File));
+    }
+    if let Some(key) = variable {
+        return Ok((key, Found::Variable));
     }
     match record {
         Some(record) if base.is_loopback() => {
@@ -108,7 +119,7 @@ fn key(
             Ok((Secret::new(keys.secret_key), Found::Record))
         }
         _ => Err(Failure::usage(format!(
-            "no key: put a secret key of the App into {VARIABLE} (`vestry key create APP test` makes one), or start `vestry dev` in this directory"
+            "no key: put a secret key of the App into {VARIABLE} or a file for --key-file (`vestry key create APP test` makes one), or start `vestry dev` in this directory"
         ))),
     }
 }

@@ -414,6 +414,87 @@ async fn e_9_a_place_that_the_log_does_not_know_is_no_silent_gap() {
     server.process.stop().await;
 }
 
+/// Key and secret come from files or from variables as well, and neither is on the command line then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn key_and_secret_come_from_files_or_variables() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let [key, secret, empty, live] = ["app.key", "hook.secret", "empty", "live.key"]
+        .map(|name| site.file(name).to_str().unwrap().to_owned());
+    for (file, text) in [(&key, &keys.test), (&secret, &SECRET.to_owned())] {
+        std::fs::write(file, format!("{text}\n")).unwrap();
+    }
+    std::fs::write(&empty, "\n").unwrap();
+    std::fs::write(&live, &keys.live).unwrap();
+    let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
+    let to = [
+        "listen",
+        "--url",
+        &server.base_url,
+        "--forward-to",
+        &receiver.url,
+    ];
+    for (number, (arguments, variables)) in [
+        (vec!["--key-file", &key, "--secret-file", &secret], vec![]),
+        // What is named on the command line goes first.
+        (
+            vec!["--key-file", &key, "--secret-file", &secret],
+            vec![
+                ("VESTRY_KEY", "sk_test_other"),
+                ("VESTRY_WEBHOOK_SECRET", "other"),
+            ],
+        ),
+        (
+            vec![],
+            vec![
+                ("VESTRY_KEY", keys.test.as_str()),
+                ("VESTRY_WEBHOOK_SECRET", SECRET),
+            ],
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut command =
+            site.command(&[&to[..], &arguments, &["--types", "user.created"]].concat());
+        let mut listener = begun(Process::start(command.envs(variables))).await;
+        user(&api, &format!("user{number}")).await;
+        line_with(&mut listener, &["user.created", "204"]).await;
+        listener.stop().await;
+    }
+    let arrived = receiver.arrived();
+    assert_eq!(arrived.len(), 3);
+    arrived.iter().for_each(check_signature);
+    let missing = format!("{key}.gone");
+    for (arguments, told) in [
+        (vec!["--key-file", &missing], "cannot be read"),
+        (vec!["--key-file", &empty], "is empty"),
+        (vec!["--key-file", &live], "say --live"),
+        (
+            vec!["--key-file", &key, "--key", "sk_test_x"],
+            "cannot be used with",
+        ),
+        (
+            vec!["--key-file", &key, "--secret-file", &key],
+            "secret must be whsec_",
+        ),
+        (
+            vec!["--secret-file", &secret, "--secret", SECRET],
+            "cannot be used with",
+        ),
+    ] {
+        let said = run_with(&site, "", &[&to[..], &arguments].concat());
+        assert_ne!(said.code, 0, "{arguments:?}: {said:?}");
+        assert!(said.stderr.contains(told), "{arguments:?}: {said:?}");
+        for secret in [&keys.test, &keys.live] {
+            assert!(!said.stderr.contains(secret), "{arguments:?}: {said:?}");
+        }
+    }
+    server.process.stop().await;
+}
+
 /// A key that does not count, or not for this, ends with 1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_key_ends_it() {
@@ -470,7 +551,7 @@ fn wrong_usage_is_told_before_anything_is_asked() {
         (
             with(&["--secret", "abc"]),
             "sk_test_x",
-            "--secret must be whsec_",
+            "--secret: secret must be whsec_",
         ),
         (
             with(&["--types", "nothing.*"]),

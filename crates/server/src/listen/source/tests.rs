@@ -7,7 +7,9 @@ fn asked(url: Option<&str>, key: Option<&str>, live: bool) -> Forward {
         forward_to: "http://127.0.0.1:3000/".parse().unwrap(),
         url: url.map(|url| url.parse().unwrap()),
         key: key.map(|key| Secret::new(key.to_owned())),
+        key_file: None,
         secret: None,
+        secret_file: None,
         live,
     }
 }
@@ -32,7 +34,7 @@ fn chosen(source: Result<Source, Failure>) -> (String, String, Found) {
 
 #[test]
 fn what_is_said_goes_before_what_is_found() {
-    let variable = || Some("sk_test_variable".to_owned());
+    let variable = || Some(Secret::new("sk_test_variable".to_owned()));
     let of = |base: &str, key: &str, found| (base.to_owned(), key.to_owned(), found);
     let url = Some("http://127.0.0.1:9001");
     assert_eq!(
@@ -48,11 +50,7 @@ fn what_is_said_goes_before_what_is_found() {
         of("http://127.0.0.1:9000", "sk_test_variable", Found::Variable)
     );
     assert_eq!(
-        chosen(Source::of(
-            &asked(None, None, false),
-            Some(String::new()),
-            record()
-        )),
+        chosen(Source::of(&asked(None, None, false), None, record())),
         of("http://127.0.0.1:9000", "sk_test_dev", Found::Record)
     );
     assert_eq!(
