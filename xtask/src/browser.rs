@@ -80,7 +80,7 @@ pub(crate) fn check(python: &Python, chromium: &Chromium, binary: &Path) -> Resu
                 .env("VESTRY_CHROMEDRIVER", &chromium.driver),
         )
     };
-    let checked = [run("passkeys.py"), run("oauth.py")];
+    let checked = [run("passkeys.py"), run("oauth.py"), run("reference.py")];
     server.stop()?;
     checked.into_iter().collect()
 }
