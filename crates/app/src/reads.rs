@@ -1,4 +1,4 @@
-//! Rows that are read for all who ask at the moment in one statement.
+//! Rows that are read in one statement for all who ask for those of an App at the moment.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -9,7 +9,6 @@ use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
 use vestry_ports::store::{Repositories, Store, StoreResult, WalletWithKey, WholeUser};
 
-use crate::ports::Ports;
 use crate::together::{Batch, Together};
 
 /// What is read.
@@ -45,12 +44,14 @@ pub(crate) struct Reads<K> {
 
 impl<K: Kind> Reads<K> {
     /// A desk where they are asked for.
-    pub(crate) fn desk(ports: &Ports) -> Arc<Together<Self>> {
+    pub(crate) fn desk(store: &Arc<dyn Store>) -> Arc<Together<Self>> {
         let reads = Self {
-            store: Arc::clone(&ports.store),
+            store: Arc::clone(store),
             kind: PhantomData,
         };
-        Arc::new(Together::new(reads, ports.store.is_spread()))
+        // Each App has a queue of its own, also where all of them are in one database: a batch costs what its rows cost, and an App
+        // must not wait for the rows of another one.
+        Arc::new(Together::new(reads, true))
     }
 
     async fn read(&self, names: &[K::Name]) -> StoreResult<Vec<K::Found>> {
@@ -124,3 +125,6 @@ impl Kind for WholeUsers {
         read.users().find_all_whole(names).await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,9 @@ use std::borrow::Cow;
 
 use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
+use vestry_domain::code::MethodId;
 use vestry_domain::timestamp::Seconds;
+use vestry_domain::user::{MOST_EMAILS, MOST_PHONE_NUMBERS};
 
 use crate::Fault;
 use crate::fault::MayLoseRace;
@@ -45,6 +47,16 @@ pub enum Refusal {
     /// It is somebody's already; names the field, with its place where that is a list.
     #[error("{0} belongs to somebody already")]
     Taken(Cow<'static, str>),
+    /// The user has as many of a kind as a user may have.
+    #[error("a user can have at most {most} {kind}")]
+    LimitReached {
+        /// The field that brought one more, with its place where that is a list.
+        param: Option<Cow<'static, str>>,
+        /// In the words of the API.
+        kind: &'static str,
+        /// How many a user may have.
+        most: usize,
+    },
     /// Its user could not sign in any more.
     #[error("it is the last way to sign in")]
     LastSignInMethod,
@@ -70,6 +82,34 @@ pub enum Refusal {
     /// Not the caller's doing.
     #[error(transparent)]
     Fault(Fault),
+}
+
+impl Refusal {
+    /// One email address too many.
+    pub(crate) fn too_many_emails(param: Option<Cow<'static, str>>) -> Self {
+        Self::LimitReached {
+            param,
+            kind: "email addresses",
+            most: MOST_EMAILS,
+        }
+    }
+
+    /// One phone number too many.
+    pub(crate) fn too_many_phone_numbers(param: Option<Cow<'static, str>>) -> Self {
+        Self::LimitReached {
+            param,
+            kind: "phone numbers",
+            most: MOST_PHONE_NUMBERS,
+        }
+    }
+
+    /// One identifier of this kind too many.
+    pub(crate) fn too_many(method: MethodId) -> Self {
+        match method {
+            MethodId::Email(_) => Self::too_many_emails(None),
+            MethodId::Phone(_) => Self::too_many_phone_numbers(None),
+        }
+    }
 }
 
 impl<E: Into<Fault>> From<E> for Refusal {

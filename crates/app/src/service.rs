@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::AbortHandle;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::Id;
@@ -50,6 +50,8 @@ pub struct Settings {
     pub sends_per_identifier: u32,
     /// How long a search of users may take in the database before it is given up.
     pub search_within: Duration,
+    /// Searches of users by a filter at the same time, of this process.
+    pub searches_at_once: usize,
     /// Requests to webhook endpoints at the same time, of this process.
     pub webhooks_in_flight: usize,
     /// How often a checkpoint of the audit log is made where something changed; at least a second.
@@ -62,6 +64,15 @@ impl Settings {
     /// How long a search may take, unless a test says otherwise: longer than any search by a whole value takes, and shorter than
     /// anybody waits.
     pub const SEARCH_WITHIN: Duration = Duration::from_secs(2);
+
+    /// Searches at the same time with so many connections to the database for reading: a search may keep a connection and a processor busy
+    /// until its time is over, and most of both stay free for everything else.
+    pub const fn searches_with(connections: usize) -> usize {
+        match connections / 4 {
+            0 => 1,
+            quarter => quarter,
+        }
+    }
 
     /// Requests to webhook endpoints at the same time, unless the operator says otherwise.
     pub const WEBHOOKS_IN_FLIGHT: usize = 256;
@@ -101,6 +112,8 @@ pub struct Service {
     pub(crate) presented_sessions: Arc<Together<Reads<PresentedSessions>>>,
     pub(crate) whole_users: Arc<Together<Reads<WholeUsers>>>,
     pub(crate) jwt_times: JwtTimes,
+    /// The room for searches.
+    pub(crate) searches: Semaphore,
     pub(crate) events: Desk,
     pub(crate) webhooks: WebhookDesk,
     pub(crate) webhook_notes: Arc<Together<WebhookNotes>>,
@@ -117,10 +130,11 @@ impl Service {
             trail: Arc::new(Together::new(Trail::new(&ports, &control), apart)),
             notes: Arc::new(Together::new(Notes::new(&ports), apart)),
             touches: Arc::new(Together::new(Touches::new(&ports), apart)),
-            wallets_to_use: Reads::desk(&ports),
-            presented_sessions: Reads::desk(&ports),
-            whole_users: Reads::desk(&ports),
+            wallets_to_use: Reads::desk(&ports.store),
+            presented_sessions: Reads::desk(&ports.store),
+            whole_users: Reads::desk(&ports.store),
             jwt_times: JwtTimes::default(),
+            searches: Semaphore::new(settings.searches_at_once),
             events: Desk::of(&*ports.store),
             webhooks: WebhookDesk::new(settings.webhooks_in_flight),
             webhook_notes: Arc::new(Together::new(WebhookNotes::new(&ports, &control), apart)),

@@ -1,12 +1,13 @@
 //! What is over and of no use any more is deleted: a little at a time, with rests, and by one process of all (PR-60).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use vestry_domain::ids::{EventId, Id, JobId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::store::{Repositories, SWEEP_STEP, StoreResult};
+use vestry_ports::store::{Repositories, SWEEP_STEP, StoreResult, SweptWorlds};
 
 use crate::fault::{causes, retried};
 use crate::{Fault, Service};
@@ -19,6 +20,8 @@ const WORK: &str = "sweep";
 const LEASE: Seconds = Seconds(60);
 /// How long after a whole sweep no process begins another one; somewhat less than [`EVERY`], after which the same one comes again.
 const REST: Seconds = Seconds(240);
+/// Heaps in one transaction: all of them, unless several Apps have test clocks.
+const HEAPS: usize = 64;
 /// How long ended jobs, dead sessions and captured messages stay readable for an operator.
 const KEPT: Seconds = Seconds(7 * 86_400);
 /// How long one can see what was sent to a webhook endpoint, and what is held for one can still be sent.
@@ -65,27 +68,35 @@ impl Remains {
         Self::Sessions,
     ];
 
+    const OF_MACHINE: [Self; 5] = [
+        Self::Jobs,
+        Self::Captured,
+        Self::Deliveries,
+        Self::WebhookSecrets,
+        Self::WebhookReplays,
+    ];
+
     /// Deletes some of what is of no use at this moment; how many.
     async fn sweep(
         self,
         tx: &mut dyn Repositories,
-        environment: Environment,
+        worlds: &SweptWorlds,
         now: Timestamp,
     ) -> StoreResult<u64> {
         let yesterday = now - Seconds(86_400);
         match self {
-            Self::Codes => tx.codes().sweep(environment, yesterday).await,
-            Self::Links => tx.links().sweep(environment, yesterday).await,
-            Self::Totps => tx.totps().sweep(environment, yesterday).await,
-            Self::WalletChallenges => tx.wallet_challenges().sweep(environment, yesterday).await,
+            Self::Codes => tx.codes().sweep(worlds, yesterday).await,
+            Self::Links => tx.links().sweep(worlds, yesterday).await,
+            Self::Totps => tx.totps().sweep(worlds, yesterday).await,
+            Self::WalletChallenges => tx.wallet_challenges().sweep(worlds, yesterday).await,
             // Private halves: from their last second on, nothing that was sealed to them shall open any more.
-            Self::WalletImports => tx.wallet_imports().sweep(environment, now).await,
-            Self::OauthFlows => tx.oauth_flows().sweep(environment, now).await,
-            Self::Guards => tx.guards().sweep(environment, now - FAILURES_KEPT).await,
-            Self::Budgets => tx.budgets().sweep(environment, now).await,
-            Self::Idempotency => tx.idempotency().sweep(environment, now).await,
-            Self::PasskeyChallenges => tx.passkeys().sweep_challenges(environment, yesterday).await,
-            Self::Sessions => tx.sessions().sweep(environment, now - KEPT).await,
+            Self::WalletImports => tx.wallet_imports().sweep(worlds, now).await,
+            Self::OauthFlows => tx.oauth_flows().sweep(worlds, now).await,
+            Self::Guards => tx.guards().sweep(worlds, now - FAILURES_KEPT).await,
+            Self::Budgets => tx.budgets().sweep(worlds, now).await,
+            Self::Idempotency => tx.idempotency().sweep(worlds, now).await,
+            Self::PasskeyChallenges => tx.passkeys().sweep_challenges(worlds, yesterday).await,
+            Self::Sessions => tx.sessions().sweep(worlds, now - KEPT).await,
             Self::Jobs => tx.outbox().sweep(now - KEPT).await,
             // Read by tests within the minute, and as plain text: not to be kept for ever.
             Self::Captured => tx.captured().sweep(now - KEPT).await,
@@ -96,11 +107,11 @@ impl Remains {
     }
 }
 
-/// One kind of remains, and the moment by which it is judged.
-#[derive(Debug, Clone, Copy)]
+/// Remains of one kind in worlds that have the same time, and that time.
+#[derive(Debug, Clone)]
 struct Heap {
     remains: Remains,
-    environment: Environment,
+    worlds: Arc<SweptWorlds>,
     now: Timestamp,
 }
 
@@ -202,8 +213,8 @@ impl Service {
     async fn sweep_heaps(&self, holder: &str) -> bool {
         let heaps = self.heaps().await;
         let mut left = heaps.as_slice();
-        // All that there is in one transaction, since mostly that is little; when it fails, each heap by itself.
-        let mut most = left.len();
+        // Several in one transaction, since mostly there is little of each; when it fails, each heap on its own.
+        let mut most = HEAPS;
         while !left.is_empty() {
             let begun = Instant::now();
             let next = left.get(..most.min(left.len())).unwrap_or(left);
@@ -228,33 +239,31 @@ impl Service {
         true
     }
 
-    /// Everything that is to be swept now.
+    /// Everything to sweep now.
     async fn heaps(&self) -> Vec<Heap> {
         let now = self.ports.clock.machine();
-        let heap = |remains, environment, now| Heap {
-            remains,
-            environment,
-            now,
+        let mut heaps = Vec::new();
+        let mut add = |kinds: &[Remains], worlds: SweptWorlds, now| {
+            let worlds = Arc::new(worlds);
+            heaps.extend(kinds.iter().map(|remains| Heap {
+                remains: *remains,
+                worlds: Arc::clone(&worlds),
+                now,
+            }));
         };
-        let mut heaps: Vec<_> = Remains::OF_WORLDS
-            .map(|one| heap(one, Environment::Live, now))
-            .into();
-        // A test world may live in the past; what expired by the machine's time is alive there. Live worlds do not wait for it.
-        match self.earliest_test_now().await {
-            Ok(now) => {
-                heaps.extend(Remains::OF_WORLDS.map(|one| heap(one, Environment::Test, now)))
+        add(&Remains::OF_WORLDS, Environment::Live.into(), now);
+        // A test world may live in the past or in the future. Live worlds do not wait for it.
+        match self.test_times().await {
+            Ok(times) => {
+                for (apps, now) in times {
+                    let environment = Environment::Test;
+                    add(&Remains::OF_WORLDS, SweptWorlds { environment, apps }, now);
+                }
             }
             Err(fault) => put_off(&fault),
         }
         // Delivered and captured by the machine's time, in both environments at once.
-        let of_machine = [
-            Remains::Jobs,
-            Remains::Captured,
-            Remains::Deliveries,
-            Remains::WebhookSecrets,
-            Remains::WebhookReplays,
-        ];
-        heaps.extend(of_machine.map(|one| heap(one, Environment::Live, now)));
+        add(&Remains::OF_MACHINE, Environment::Live.into(), now);
         heaps
     }
 
@@ -271,7 +280,7 @@ impl Service {
         let enough = u64::try_from(SWEEP_STEP).unwrap_or(u64::MAX);
         let (mut deleted, mut gone) = (0, 0);
         for heap in heaps {
-            let few = heap.remains.sweep(&mut *tx, heap.environment, heap.now);
+            let few = heap.remains.sweep(&mut *tx, &heap.worlds, heap.now);
             let few = few.await?;
             deleted += few;
             if few < enough {

@@ -3,13 +3,18 @@
 //! It is kept with the App and read with every key, so that other processes follow within a second; the process that sets it
 //! follows at once. Delivery of messages, leases of workers and keys that sign keep the time of the machine.
 
-use vestry_domain::Timestamp;
 use vestry_domain::app::App;
+use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::{ClockChange, Mode, TestClock};
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::store::SweptApps;
 
 use crate::fault::retried;
 use crate::test_env::{TestEnvError, powers};
 use crate::{Caller, Fault, Service};
+
+/// Test clocks by which a sweep judges single Apps.
+const MOST_CLOCKS: usize = 10_000;
 
 /// What a test clock shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,11 +100,32 @@ impl Service {
         }
     }
 
-    /// The earliest time that any test world has: what expired before it is over in all of them.
-    pub(crate) async fn earliest_test_now(&self) -> Result<Timestamp, Fault> {
+    /// What time it is in the test worlds: for those with the machine's time, and for each with a clock of its own.
+    ///
+    /// What all Apps share has no clock: it is over once it is over for every App.
+    pub(crate) async fn test_times(&self) -> Result<Vec<(SweptApps, Timestamp)>, Fault> {
         let machine = self.ports.clock.machine();
         let apps = self.ports.store.read().await?.apps().list().await?;
-        let clocks = apps.iter().map(|app| app.test_clock.now(machine));
-        Ok(clocks.fold(machine, Timestamp::min))
+        let clocks = apps.iter().map(|app| (app.id, app.test_clock.now(machine)));
+        let mut own: Vec<_> = clocks.filter(|(_, now)| *now != machine).collect();
+        let earliest = |times: &[(AppId, Timestamp)]| {
+            let times = times.iter().map(|(_, now)| *now);
+            times.fold(machine, Timestamp::min)
+        };
+        let shared = World::of_all_apps(Environment::Test).app_id;
+        let shared_now = earliest(&own);
+        if shared_now != machine {
+            own.insert(0, (shared, shared_now));
+        }
+        // A statement cannot name any number of Apps. Those beyond are judged with the rest, by the earliest of their times.
+        let beyond = own.split_off(own.len().min(MOST_CLOCKS));
+        let named = own.iter().map(|(app, _)| *app).collect();
+        let mut times = vec![(SweptApps::AllBut(named), earliest(&beyond))];
+        let apart = own.into_iter().map(|(app, now)| match now < machine {
+            true => (SweptApps::Behind(app), now),
+            false => (SweptApps::Ahead(app), now),
+        });
+        times.extend(apart);
+        Ok(times)
     }
 }

@@ -168,6 +168,8 @@ macro_rules! store_suite {
                 parallel_sign_ups_make_one_user
                 parallel_attachments_of_an_address_go_to_one
                 parallel_attachments_of_a_number_go_to_one
+                a_user_has_a_limit_of_addresses_and_numbers
+                parallel_attachments_stay_within_the_limit
             }
             store::holdings {
                 what_may_be_planted_is_seen
@@ -415,6 +417,7 @@ macro_rules! store_suite {
                 parallel_bare_uses_succeed_once
                 parallel_replacements_leave_one_code
                 a_sweep_deletes_expired_codes
+                a_sweep_of_some_apps_leaves_other_codes
             }
             store::links {
                 a_link_comes_back_as_it_was
@@ -493,6 +496,7 @@ macro_rules! store_suite {
                 an_unknown_session_does_not_end
                 all_sessions_of_a_user_end
                 ended_sessions_are_listed_when_they_are_asked_for
+                pages_of_sessions_meet_each_that_is_alive_once
                 all_sessions_of_a_world_end_in_steps
                 many_sessions_are_found_as_each_alone
                 all_other_sessions_of_a_user_end
@@ -500,6 +504,7 @@ macro_rules! store_suite {
                 parallel_token_swaps_succeed_once
                 an_end_wins_over_parallel_updates
                 a_sweep_deletes_sessions_that_are_over
+                a_sweep_of_some_apps_leaves_the_others
             }
             store::totps {
                 a_totp_comes_back_as_it_was

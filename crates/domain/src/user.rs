@@ -9,6 +9,11 @@ use crate::metadata::Metadata;
 use crate::phone::PhoneNumber;
 use crate::{Invalid, Timestamp, World, text};
 
+/// Most email addresses of a user. Every call that returns a user reads and sends all of them.
+pub const MOST_EMAILS: usize = 100;
+/// Most phone numbers of a user, for the same reason.
+pub const MOST_PHONE_NUMBERS: usize = 100;
+
 /// Whether a user has been let in yet. A user who is disabled keeps it: it counts again once the user is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UserStatus {

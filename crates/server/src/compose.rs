@@ -272,6 +272,7 @@ pub(crate) fn service(
         live_per_minute: settings.limits.live_per_minute,
         sends_per_identifier: settings.limits.sends_per_identifier,
         search_within: vestry_app::Settings::SEARCH_WITHIN,
+        searches_at_once: vestry_app::Settings::searches_with(settings.database.reading()),
         webhooks_in_flight: settings.webhooks.max_in_flight,
         checkpoint_every: settings.audit.checkpoint_every,
         require_anchor: settings.audit.require_anchor,

@@ -455,6 +455,14 @@ impl Settings {
 }
 
 impl DatabaseSettings {
+    /// How many connections can read at the same time.
+    pub(crate) const fn reading(&self) -> usize {
+        match self.database {
+            Database::Sqlite(_) => self.max_readers,
+            Database::Postgres(_) => self.max_connections,
+        }
+    }
+
     fn from_entries(entries: &Entries) -> Result<Self, Failure> {
         let database = entries.required_text("database.url")?.parse();
         Ok(Self {

@@ -60,6 +60,7 @@ pub(crate) enum Code {
     IdempotencyKeyReused,
     CursorUnknown,
     LastSignInMethod,
+    LimitReached,
     BodyTooLarge,
     UnsupportedMediaType,
     RateLimited,
@@ -192,6 +193,10 @@ impl Code {
             Self::LastSignInMethod => (
                 StatusCode::CONFLICT,
                 "this is the user's last way to sign in; add another one first",
+            ),
+            Self::LimitReached => (
+                StatusCode::CONFLICT,
+                "the user has as many of these as a user can have; delete one first",
             ),
             Self::BodyTooLarge => (
                 StatusCode::PAYLOAD_TOO_LARGE,

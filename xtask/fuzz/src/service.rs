@@ -102,6 +102,7 @@ impl FuzzService {
             live_per_minute: 0,
             sends_per_identifier: 0,
             search_within: Settings::SEARCH_WITHIN,
+            searches_at_once: Settings::searches_with(4),
         };
         let service = Arc::new(Service::new(ports, settings, RUNTIME.handle().clone()));
         let app = service.create_app("Fuzz").await.expect("an App");

@@ -7,11 +7,11 @@ use diesel::sql_types::BigInt;
 use diesel_async::RunQueryDsl;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Budgets, StoreResult};
+use vestry_ports::store::{Budgets, StoreResult, SweptWorlds};
 
-use super::{Unit, count, dialect, in_world};
+use super::{Unit, count, dialect, in_world, in_worlds, oldest_first};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rank::Rank;
@@ -139,15 +139,9 @@ impl Budgets for Unit {
             .sum())
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        closed_before: Timestamp,
-    ) -> StoreResult<u64> {
-        let old = budgets::table
-            .filter(budgets::environment.eq(environment.as_str()))
-            .filter(budgets::closes_at.lt(closed_before.unix()))
-            .order(budgets::closes_at);
+    async fn sweep(&mut self, worlds: &SweptWorlds, closed_before: Timestamp) -> StoreResult<u64> {
+        let old = in_worlds!(budgets, worlds).filter(budgets::closes_at.lt(closed_before.unix()));
+        let old = oldest_first!(old, worlds, budgets::closes_at);
         delete_few!(self, budgets, old)
     }
 }

@@ -5,11 +5,11 @@ use diesel::prelude::{
 };
 use diesel_async::RunQueryDsl;
 use vestry_domain::code::{Code, CodePurpose, MethodId};
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Attempt, Codes, StoreResult};
+use vestry_ports::store::{Attempt, Codes, StoreResult, SweptWorlds};
 
-use super::{Unit, count, dialect, in_world};
+use super::{Unit, count, dialect, in_world, in_worlds, oldest_first};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::codes::CodeRow;
@@ -102,15 +102,9 @@ impl Codes for Unit {
         self.done(deleted)
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64> {
-        let old = codes::table
-            .filter(codes::environment.eq(environment.as_str()))
-            .filter(codes::expires_at.lt(expired_before.unix()))
-            .order(codes::expires_at);
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {
+        let old = in_worlds!(codes, worlds).filter(codes::expires_at.lt(expired_before.unix()));
+        let old = oldest_first!(old, worlds, codes::expires_at);
         delete_few!(self, codes, old)
     }
 }

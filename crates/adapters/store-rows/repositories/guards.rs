@@ -2,11 +2,11 @@
 
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 use diesel_async::RunQueryDsl;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Guards, Noted, StoreResult};
+use vestry_ports::store::{Guards, Noted, StoreResult, SweptWorlds};
 
-use super::{Unit, count, dialect, in_world};
+use super::{Unit, count, dialect, in_world, in_worlds};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::guards;
@@ -67,11 +67,10 @@ impl Guards for Unit {
         self.done(deleted)
     }
 
-    async fn sweep(&mut self, environment: Environment, idle_since: Timestamp) -> StoreResult<u64> {
+    async fn sweep(&mut self, worlds: &SweptWorlds, idle_since: Timestamp) -> StoreResult<u64> {
         let since = idle_since.unix();
         // Unknown is not true: what never failed and what never waited need their own halves.
-        let idle = guards::table
-            .filter(guards::environment.eq(environment.as_str()))
+        let idle = in_worlds!(guards, worlds)
             .filter(guards::failed_at.lt(since).or(guards::failed_at.is_null()))
             .filter(
                 guards::blocked_until

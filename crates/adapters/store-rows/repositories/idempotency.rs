@@ -7,11 +7,11 @@ use diesel::upsert::excluded;
 use diesel_async::RunQueryDsl;
 use vestry_domain::envelope::Sealed;
 use vestry_domain::idempotency::{Claim, KeyDigest, KnownKey};
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Idempotency, StoreError, StoreResult};
+use vestry_ports::store::{Idempotency, StoreError, StoreResult, SweptWorlds};
 
-use super::{Unit, count, in_world};
+use super::{Unit, count, in_world, in_worlds, oldest_first};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::idempotency::{ClaimRow, KnownRow};
@@ -108,15 +108,9 @@ impl Idempotency for Unit {
         Ok(self.done(released)? == 1)
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64> {
-        let old = keys::table
-            .filter(keys::environment.eq(environment.as_str()))
-            .filter(keys::expires_at.lt(expired_before.unix()))
-            .order(keys::expires_at);
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {
+        let old = in_worlds!(keys, worlds).filter(keys::expires_at.lt(expired_before.unix()));
+        let old = oldest_first!(old, worlds, keys::expires_at);
         delete_few!(self, keys, old)
     }
 }

@@ -7,11 +7,11 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{EmailId, SessionId, UserId};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Links, StoreResult};
+use vestry_ports::store::{Links, StoreResult, SweptWorlds};
 
-use super::{Unit, count, dialect, in_world};
+use super::{Unit, count, dialect, in_world, in_worlds, oldest_first};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::links::LinkRow;
@@ -152,15 +152,10 @@ impl Links for Unit {
         self.done(deleted)
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64> {
-        let old = magic_links::table
-            .filter(magic_links::environment.eq(environment.as_str()))
-            .filter(magic_links::expires_at.lt(expired_before.unix()))
-            .order(magic_links::expires_at);
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {
+        let old = in_worlds!(magic_links, worlds)
+            .filter(magic_links::expires_at.lt(expired_before.unix()));
+        let old = oldest_first!(old, worlds, magic_links::expires_at);
         delete_few!(self, magic_links, old)
     }
 }

@@ -41,7 +41,7 @@ mod webhook_endpoints;
 mod webhook_replays;
 mod whole_users;
 
-use vestry_store_rows::{in_world, its_key};
+use vestry_store_rows::{in_world, in_worlds, its_key, oldest_first};
 
 use super::dialect;
 

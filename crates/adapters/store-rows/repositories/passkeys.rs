@@ -7,11 +7,11 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult};
+use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult, SweptWorlds};
 
-use super::{Unit, count, dialect, in_world, read_all};
+use super::{Unit, count, dialect, in_world, in_worlds, oldest_first, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::passkeys::{PasskeyChallengeRow, PasskeyRow, handle};
@@ -179,13 +179,12 @@ impl Passkeys for Unit {
 
     async fn sweep_challenges(
         &mut self,
-        environment: Environment,
+        worlds: &SweptWorlds,
         expired_before: Timestamp,
     ) -> StoreResult<u64> {
-        let old = passkey_challenges::table
-            .filter(passkey_challenges::environment.eq(environment.as_str()))
-            .filter(passkey_challenges::expires_at.lt(expired_before.unix()))
-            .order(passkey_challenges::expires_at);
+        let old = in_worlds!(passkey_challenges, worlds)
+            .filter(passkey_challenges::expires_at.lt(expired_before.unix()));
+        let old = oldest_first!(old, worlds, passkey_challenges::expires_at);
         delete_few!(self, passkey_challenges, old)
     }
 }

@@ -7,13 +7,14 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{AppId, OauthCallbackId, ProviderLinkId, UserId};
 use vestry_domain::provider::{Flow, Pending, ProviderLink, ProviderName, TestGrant};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
     Attached, OauthFlows, ProviderConnections, ProviderLinks, StoreResult, StoredConnection,
+    SweptWorlds,
 };
 
-use super::{Unit, count, dialect, in_world, read_all};
+use super::{Unit, count, dialect, in_world, in_worlds, oldest_first, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::providers::{ConnectionRow, FlowRow, PendingRow, ProviderLinkRow};
@@ -199,16 +200,14 @@ impl OauthFlows for Unit {
         Ok(self.done(deleted)? == 1)
     }
 
-    async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64> {
-        let old = oauth_flows::table
-            .filter(oauth_flows::environment.eq(environment.as_str()))
-            .filter(oauth_flows::expires_at.le(expired_by.unix()))
-            .order(oauth_flows::expires_at);
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_by: Timestamp) -> StoreResult<u64> {
+        let old =
+            in_worlds!(oauth_flows, worlds).filter(oauth_flows::expires_at.le(expired_by.unix()));
+        let old = oldest_first!(old, worlds, oauth_flows::expires_at);
         let flows = delete_few!(self, oauth_flows, old)?;
-        let old = oauth_tokens::table
-            .filter(oauth_tokens::environment.eq(environment.as_str()))
-            .filter(oauth_tokens::expires_at.le(expired_by.unix()))
-            .order(oauth_tokens::expires_at);
+        let old =
+            in_worlds!(oauth_tokens, worlds).filter(oauth_tokens::expires_at.le(expired_by.unix()));
+        let old = oldest_first!(old, worlds, oauth_tokens::expires_at);
         let tokens = delete_few!(self, oauth_tokens, old)?;
         Ok(flows + tokens)
     }

@@ -10,12 +10,14 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{SessionId, SigningKeyId, UserId};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{EndedSome, NewToken, SeenSession, Sessions, StoreResult};
+use vestry_ports::store::{
+    EndedSome, NewToken, SeenSession, SessionPage, Sessions, StoreResult, SweptWorlds,
+};
 
 use super::dialect::{self, sessions_by_tokens};
-use super::{Unit, count, in_world, read_all};
+use super::{Unit, count, in_world, in_worlds, oldest_first, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
@@ -100,11 +102,31 @@ impl Sessions for Unit {
         read_all(self.done(found)?)
     }
 
-    async fn all_of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>> {
-        let query = in_world!(sessions, world)
+    async fn page_of_user(
+        &mut self,
+        world: &World,
+        user: UserId,
+        page: SessionPage,
+    ) -> StoreResult<Vec<Session>> {
+        // An id begins with the time of its creation, so this is the order of the index.
+        let mut query = in_world!(sessions, world)
             .filter(sessions::user_id.eq(user.to_string()))
-            .order((sessions::created_at.desc(), sessions::id.desc()))
-            .select(SessionRow::as_select());
+            .order(sessions::id.desc())
+            .limit(page.limit)
+            .select(SessionRow::as_select())
+            .into_boxed();
+        if let Some(after) = page.after {
+            query = query.filter(sessions::id.lt(after.to_string()));
+        }
+        if let Some((limits, now)) = page.alive {
+            query = query
+                .filter(sessions::deleted_at.is_null())
+                .filter(sessions::expires_at.gt(now.unix()))
+                .filter(sessions::started_at.gt((now - limits.absolute).unix()));
+            if let Some(idle) = limits.idle {
+                query = query.filter(sessions::last_active_at.gt((now - idle).unix()));
+            }
+        }
         let found = query.load(self.reading()?).await;
         read_all(self.done(found)?)
     }
@@ -243,22 +265,14 @@ impl Sessions for Unit {
         ids(self.done(updated)?)
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        over_before: Timestamp,
-    ) -> StoreResult<u64> {
+    async fn sweep(&mut self, worlds: &SweptWorlds, over_before: Timestamp) -> StoreResult<u64> {
         let moment = over_before.unix();
         // Two statements, each in the order of its index: one that asks for either reads all that are over to find the first few.
-        let expired = sessions::table
-            .filter(sessions::environment.eq(environment.as_str()))
-            .filter(sessions::expires_at.lt(moment))
-            .order(sessions::expires_at);
+        let expired = in_worlds!(sessions, worlds).filter(sessions::expires_at.lt(moment));
+        let expired = oldest_first!(expired, worlds, sessions::expires_at);
         let expired = delete_few!(self, sessions, expired)?;
-        let ended = sessions::table
-            .filter(sessions::environment.eq(environment.as_str()))
-            .filter(sessions::deleted_at.lt(moment))
-            .order(sessions::deleted_at);
+        let ended = in_worlds!(sessions, worlds).filter(sessions::deleted_at.lt(moment));
+        let ended = oldest_first!(ended, worlds, sessions::deleted_at);
         let ended = delete_few!(self, sessions, ended)?;
         Ok(expired + ended)
     }

@@ -8,11 +8,11 @@ use diesel::prelude::{
 use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::totp::{StoredRecoveryCode, Totp};
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{StoreError, StoreResult, Totps};
+use vestry_ports::store::{StoreError, StoreResult, SweptWorlds, Totps};
 
-use super::{Unit, count, dialect, in_world, read_all};
+use super::{Unit, count, dialect, in_world, in_worlds, oldest_first, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::totps::{RecoveryCodeRow, TotpRow};
@@ -154,16 +154,11 @@ impl Totps for Unit {
         self.done(removed).map(count)
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64> {
-        let old = totps::table
-            .filter(totps::environment.eq(environment.as_str()))
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {
+        let old = in_worlds!(totps, worlds)
             .filter(not(totps::verified))
-            .filter(totps::expires_at.lt(expired_before.unix()))
-            .order(totps::expires_at);
+            .filter(totps::expires_at.lt(expired_before.unix()));
+        let old = oldest_first!(old, worlds, totps::expires_at);
         delete_few!(self, totps, old)
     }
 }

@@ -2,20 +2,27 @@
 
 use std::time::Duration;
 
+use diesel::IntoSql;
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods,
     OptionalExtension, QueryDsl, SelectableHelper,
 };
+use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use diesel_async::RunQueryDsl;
 use vestry_domain::code::MethodId;
 use vestry_domain::email::{Email, EmailIdentity};
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
-use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::user::{
+    MOST_EMAILS, MOST_PHONE_NUMBERS, User, UserDisabled, UserEmail, UserPhone, UserProfile,
+    UserStatus,
+};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Attached, Holdings, StoreResult, UserPage, Users, WholeUser};
+use vestry_ports::store::{
+    Attached, Holdings, Moved, StoreError, StoreResult, UserPage, Users, WholeUser,
+};
 
 use super::user_search::PageOf;
 use super::{Unit, dialect, in_world, read_all};
@@ -23,6 +30,22 @@ use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use vestry_store_rows::rows::{Table, to_json};
 use vestry_store_rows::schema::{user_emails, user_phones, users};
+
+// The addresses and numbers of the user to whom one is moved.
+diesel::alias! {
+    const OWN_EMAILS: Alias<OwnEmails> = user_emails as own_emails;
+    const OWN_PHONES: Alias<OwnPhones> = user_phones as own_phones;
+}
+
+/// How many rows of a table a user has, for a condition.
+macro_rules! count_of {
+    ($table:ident, $world:expr, $user:expr) => {
+        in_world!($table, $world)
+            .filter($table::user_id.eq($user))
+            .count()
+            .single_value()
+    };
+}
 
 #[port]
 impl Users for Unit {
@@ -269,11 +292,51 @@ impl Users for Unit {
     }
 
     async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached> {
+        self.hold_user(world, email.user_id).await?;
+        let user = email.user_id.to_string();
+        let owner = in_world!(users, world)
+            .filter(users::id.eq(user.clone()))
+            .filter(count_of!(user_emails, world, user).lt(most(MOST_EMAILS)));
+        let row = owner.select((
+            users::app_id,
+            users::environment,
+            email.id.to_string().into_sql::<Text>(),
+            users::id,
+            email.email.address().into_sql::<Text>(),
+            email.email.identity().as_str().into_sql::<Text>(),
+            email.verified.into_sql::<Bool>(),
+            email.created_at.unix().into_sql::<BigInt>(),
+            email.updated_at.unix().into_sql::<BigInt>(),
+            email
+                .successor
+                .map(|id| id.to_string())
+                .into_sql::<Nullable<Text>>(),
+            email.of_founded.into_sql::<Bool>(),
+            email.email.folded().into_sql::<Text>(),
+        ));
         let insert = diesel::insert_into(user_emails::table)
-            .values(UserEmailRow::new(world, email))
+            .values(row)
+            .into_columns((
+                user_emails::app_id,
+                user_emails::environment,
+                user_emails::id,
+                user_emails::user_id,
+                user_emails::address,
+                user_emails::identity,
+                user_emails::verified,
+                user_emails::created_at,
+                user_emails::updated_at,
+                user_emails::successor,
+                user_emails::of_founded,
+                user_emails::folded,
+            ))
             .on_conflict_do_nothing();
         let inserted = insert.execute(self.writing()?).await;
-        Ok(attached(self.done(inserted)?))
+        if self.done(inserted)? == 1 {
+            return Ok(Attached::Yes);
+        }
+        let own = self.emails_of(world, email.user_id).await?;
+        self.refused(world, email.user_id, own, MOST_EMAILS).await
     }
 
     async fn email_by_identity(
@@ -324,16 +387,34 @@ impl Users for Unit {
         self.done(updated)
     }
 
-    async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<bool> {
+    async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<Moved> {
+        let own = OWN_EMAILS
+            .filter(
+                OWN_EMAILS
+                    .field(user_emails::app_id)
+                    .eq(world.app_id.to_string()),
+            )
+            .filter(
+                OWN_EMAILS
+                    .field(user_emails::environment)
+                    .eq(world.environment.as_str()),
+            )
+            .filter(OWN_EMAILS.field(user_emails::user_id).eq(to.to_string()))
+            .count()
+            .single_value();
         let unverified = in_world!(user_emails, world)
             .filter(user_emails::id.eq(id.to_string()))
-            .filter(user_emails::verified.eq(false));
+            .filter(user_emails::verified.eq(false))
+            .filter(own.lt(most(MOST_EMAILS)));
         let update = diesel::update(unverified).set((
             user_emails::user_id.eq(to.to_string()),
             user_emails::successor.eq(None::<String>),
         ));
         let moved = Prepared(update).execute(self.writing()?).await;
-        Ok(self.done(moved)? == 1)
+        if self.done(moved)? == 1 {
+            return Ok(Moved::Yes);
+        }
+        Ok(not_moved(self.emails_of(world, to).await?, MOST_EMAILS))
     }
 
     async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool> {
@@ -343,11 +424,48 @@ impl Users for Unit {
     }
 
     async fn attach_phone(&mut self, world: &World, phone: &UserPhone) -> StoreResult<Attached> {
+        self.hold_user(world, phone.user_id).await?;
+        let user = phone.user_id.to_string();
+        let owner = in_world!(users, world)
+            .filter(users::id.eq(user.clone()))
+            .filter(count_of!(user_phones, world, user).lt(most(MOST_PHONE_NUMBERS)));
+        let row = owner.select((
+            users::app_id,
+            users::environment,
+            phone.id.to_string().into_sql::<Text>(),
+            users::id,
+            phone.number.as_str().into_sql::<Text>(),
+            phone.verified.into_sql::<Bool>(),
+            phone.created_at.unix().into_sql::<BigInt>(),
+            phone.updated_at.unix().into_sql::<BigInt>(),
+            phone
+                .successor
+                .map(|id| id.to_string())
+                .into_sql::<Nullable<Text>>(),
+            phone.of_founded.into_sql::<Bool>(),
+        ));
         let insert = diesel::insert_into(user_phones::table)
-            .values(UserPhoneRow::new(world, phone))
+            .values(row)
+            .into_columns((
+                user_phones::app_id,
+                user_phones::environment,
+                user_phones::id,
+                user_phones::user_id,
+                user_phones::number,
+                user_phones::verified,
+                user_phones::created_at,
+                user_phones::updated_at,
+                user_phones::successor,
+                user_phones::of_founded,
+            ))
             .on_conflict_do_nothing();
         let inserted = insert.execute(self.writing()?).await;
-        Ok(attached(self.done(inserted)?))
+        if self.done(inserted)? == 1 {
+            return Ok(Attached::Yes);
+        }
+        let own = self.phones_of(world, phone.user_id).await?;
+        self.refused(world, phone.user_id, own, MOST_PHONE_NUMBERS)
+            .await
     }
 
     async fn phone_by_number(
@@ -400,16 +518,37 @@ impl Users for Unit {
         world: &World,
         id: PhoneNumberId,
         to: UserId,
-    ) -> StoreResult<bool> {
+    ) -> StoreResult<Moved> {
+        let own = OWN_PHONES
+            .filter(
+                OWN_PHONES
+                    .field(user_phones::app_id)
+                    .eq(world.app_id.to_string()),
+            )
+            .filter(
+                OWN_PHONES
+                    .field(user_phones::environment)
+                    .eq(world.environment.as_str()),
+            )
+            .filter(OWN_PHONES.field(user_phones::user_id).eq(to.to_string()))
+            .count()
+            .single_value();
         let unverified = in_world!(user_phones, world)
             .filter(user_phones::id.eq(id.to_string()))
-            .filter(user_phones::verified.eq(false));
+            .filter(user_phones::verified.eq(false))
+            .filter(own.lt(most(MOST_PHONE_NUMBERS)));
         let update = diesel::update(unverified).set((
             user_phones::user_id.eq(to.to_string()),
             user_phones::successor.eq(None::<String>),
         ));
         let moved = Prepared(update).execute(self.writing()?).await;
-        Ok(self.done(moved)? == 1)
+        if self.done(moved)? == 1 {
+            return Ok(Moved::Yes);
+        }
+        Ok(not_moved(
+            self.phones_of(world, to).await?,
+            MOST_PHONE_NUMBERS,
+        ))
     }
 
     async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool> {
@@ -419,11 +558,60 @@ impl Users for Unit {
     }
 }
 
-/// What the unique index decided.
-const fn attached(rows: usize) -> Attached {
-    if rows == 1 {
-        Attached::Yes
+impl Unit {
+    /// Locks a user before it is counted what the user has, and so that the next statement sees everything that is committed.
+    async fn hold_user(&mut self, world: &World, id: UserId) -> StoreResult<()> {
+        let row = in_world!(users, world).filter(users::id.eq(id.to_string()));
+        let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
+        let held = dialect::later!(self.writing()?, Prepared(update)).await;
+        self.done(held)
+    }
+
+    async fn emails_of(&mut self, world: &World, user: UserId) -> StoreResult<i64> {
+        let of_user =
+            in_world!(user_emails, world).filter(user_emails::user_id.eq(user.to_string()));
+        let counted = of_user.count().get_result(self.reading()?).await;
+        self.done(counted)
+    }
+
+    async fn phones_of(&mut self, world: &World, user: UserId) -> StoreResult<i64> {
+        let of_user =
+            in_world!(user_phones, world).filter(user_phones::user_id.eq(user.to_string()));
+        let counted = of_user.count().get_result(self.reading()?).await;
+        self.done(counted)
+    }
+
+    /// Why nothing was attached to a user who has this many of the kind.
+    async fn refused(
+        &mut self,
+        world: &World,
+        user: UserId,
+        counted: i64,
+        limit: usize,
+    ) -> StoreResult<Attached> {
+        if counted >= most(limit) {
+            return Ok(Attached::Full);
+        }
+        let user = in_world!(users, world).filter(users::id.eq(user.to_string()));
+        let found = user.count().get_result::<i64>(self.reading()?).await;
+        match self.done(found)? {
+            // Deleted since it was read: the next run sees that.
+            0 => Err(StoreError::Retry),
+            _ => Ok(Attached::Taken),
+        }
+    }
+}
+
+/// A limit as the databases count.
+fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// Why nothing was moved to a user who has this many of the kind.
+fn not_moved(own: i64, limit: usize) -> Moved {
+    if own >= most(limit) {
+        Moved::Full
     } else {
-        Attached::Taken
+        Moved::Gone
     }
 }

@@ -5,11 +5,11 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{StoreResult, WalletChallenges};
+use vestry_ports::store::{StoreResult, SweptWorlds, WalletChallenges};
 
-use super::{Unit, count, dialect, in_world, read_all};
+use super::{Unit, count, dialect, in_world, in_worlds, oldest_first, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::wallet_challenges::WalletChallengeRow;
@@ -66,15 +66,10 @@ impl WalletChallenges for Unit {
         self.done(deleted)
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64> {
-        let old = wallet_challenges::table
-            .filter(wallet_challenges::environment.eq(environment.as_str()))
-            .filter(wallet_challenges::expires_at.lt(expired_before.unix()))
-            .order(wallet_challenges::expires_at);
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {
+        let old = in_worlds!(wallet_challenges, worlds)
+            .filter(wallet_challenges::expires_at.lt(expired_before.unix()));
+        let old = oldest_first!(old, worlds, wallet_challenges::expires_at);
         delete_few!(self, wallet_challenges, old)
     }
 }

@@ -5,11 +5,11 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{UserId, WalletImportId};
 use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::wallet::WalletType;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{StoreResult, WalletImports};
+use vestry_ports::store::{StoreResult, SweptWorlds, WalletImports};
 
-use super::{Unit, count, in_world, read_all};
+use super::{Unit, count, in_world, in_worlds, oldest_first, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::rows::wallet_imports::WalletImportRow;
 use vestry_store_rows::schema::wallet_imports;
@@ -61,11 +61,10 @@ impl WalletImports for Unit {
         self.done(deleted).map(drop)
     }
 
-    async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64> {
-        let old = wallet_imports::table
-            .filter(wallet_imports::environment.eq(environment.as_str()))
-            .filter(wallet_imports::expires_at.le(expired_by.unix()))
-            .order(wallet_imports::expires_at);
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_by: Timestamp) -> StoreResult<u64> {
+        let old = in_worlds!(wallet_imports, worlds)
+            .filter(wallet_imports::expires_at.le(expired_by.unix()));
+        let old = oldest_first!(old, worlds, wallet_imports::expires_at);
         delete_few!(self, wallet_imports, old)
     }
 }

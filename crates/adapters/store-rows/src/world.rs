@@ -12,6 +12,41 @@ macro_rules! in_world {
     };
 }
 
+/// All rows of a table in the worlds of a sweep.
+#[macro_export]
+macro_rules! in_worlds {
+    ($table:ident, $worlds:expr) => {{
+        let worlds: &vestry_ports::store::SweptWorlds = $worlds;
+        let rows = $table::table
+            .filter($table::environment.eq(worlds.environment.as_str()))
+            .into_boxed();
+        match &worlds.apps {
+            vestry_ports::store::SweptApps::AllBut(apps) if apps.is_empty() => rows,
+            vestry_ports::store::SweptApps::AllBut(apps) => {
+                let apps: Vec<String> = apps.iter().map(ToString::to_string).collect();
+                rows.filter($table::app_id.ne_all(apps))
+            }
+            vestry_ports::store::SweptApps::Behind(app)
+            | vestry_ports::store::SweptApps::Ahead(app) => {
+                rows.filter($table::app_id.eq(app.to_string()))
+            }
+        }
+    }};
+}
+
+/// The rows of a sweep in the order of the index by time, unless that index leads through the rows of other Apps.
+#[macro_export]
+macro_rules! oldest_first {
+    ($rows:expr, $worlds:expr, $time:expr) => {{
+        let worlds: &vestry_ports::store::SweptWorlds = $worlds;
+        match worlds.apps {
+            vestry_ports::store::SweptApps::AllBut(_)
+            | vestry_ports::store::SweptApps::Behind(_) => $rows.order($time),
+            vestry_ports::store::SweptApps::Ahead(_) => $rows,
+        }
+    }};
+}
+
 /// The condition of the join of a wallet with its key.
 #[macro_export]
 macro_rules! its_key {

@@ -62,6 +62,7 @@ impl From<ProofError> for VerifyCodeError {
         match error {
             ProofError::Gone => Self::InvalidCode,
             ProofError::NeedsSession => Refusal::UnprovenIdentifier.into(),
+            ProofError::LimitReached(method) => Refusal::too_many(method).into(),
             ProofError::Fault(fault) => fault.into(),
         }
     }

@@ -43,11 +43,12 @@ pub(super) struct Joined {
 }
 
 /// What a proof that was not accepted is here.
-fn unproved(error: ProofError) -> Fault {
+fn unproved(error: ProofError) -> Refusal {
     match error {
-        ProofError::Fault(fault) => fault,
+        ProofError::Fault(fault) => fault.into(),
+        ProofError::LimitReached(method) => Refusal::too_many(method),
         // It changed between looking and locking; the next run sees how it is.
-        ProofError::Gone | ProofError::NeedsSession => Fault::LostRace,
+        ProofError::Gone | ProofError::NeedsSession => Fault::LostRace.into(),
     }
 }
 
@@ -303,9 +304,11 @@ impl Service {
             successor: None,
             of_founded: false,
         };
-        if tx.users().attach_email(&caller.world, &email).await? == Attached::Taken {
+        match tx.users().attach_email(&caller.world, &email).await? {
+            Attached::Yes => {}
             // Somebody was faster; the next run finds whose it is.
-            return Err(Fault::LostRace.into());
+            Attached::Taken => return Err(Fault::LostRace.into()),
+            Attached::Full => return Err(Refusal::too_many_emails(None)),
         }
         let added = Fact::email_added(user_id, email.id);
         let verified = Fact::email_verified(user_id, email.id);

@@ -60,6 +60,7 @@ impl From<ProofError> for CompleteResetError {
         match error {
             ProofError::Gone => Self::InvalidToken,
             ProofError::NeedsSession => Refusal::UnprovenIdentifier.into(),
+            ProofError::LimitReached(method) => Refusal::too_many(method).into(),
             ProofError::Fault(fault) => fault.into(),
         }
     }

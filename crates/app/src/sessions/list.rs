@@ -1,57 +1,83 @@
 //! `sessions/list`: where a user is signed in, and was.
 
+use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
-use vestry_domain::ids::UserId;
+use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::session::Session;
-use vestry_ports::store::Repositories;
+use vestry_ports::store::SessionPage;
 
 use crate::{Caller, Refusal, Service};
 
+/// What the caller asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct ListSessions {
+    /// Whose sessions.
+    pub user_id: UserId,
+    /// Whether those that have ended are listed as well, as long as they are stored.
+    pub with_ended: bool,
+    /// 10 to 100; 50 when absent.
+    pub limit: Option<i64>,
+    /// The last session of the page before.
+    pub starting_after: Option<SessionId>,
+}
+
+/// A page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedSessions {
+    /// Newest first.
+    pub sessions: Vec<Session>,
+    /// Whether there is a next page.
+    pub has_more: bool,
+}
+
+impl ListSessions {
+    /// The first page of the sessions that are alive.
+    pub const fn of(user_id: UserId) -> Self {
+        Self {
+            user_id,
+            with_ended: false,
+            limit: None,
+            starting_after: None,
+        }
+    }
+}
+
 impl Service {
-    /// The user's sessions that are alive, newest first.
+    /// A page of the user's sessions, newest first.
     ///
     /// # Errors
     /// [`Refusal`].
     pub async fn list_sessions(
         &self,
         caller: &Caller,
-        user_id: UserId,
-    ) -> Result<Vec<Session>, Refusal> {
+        query: ListSessions,
+    ) -> Result<ListedSessions, Refusal> {
         caller.require(Scope::SessionsWrite)?;
+        let limit = query.limit.unwrap_or(50);
+        if !(10..=100).contains(&limit) {
+            return Err(
+                Invalid::value("limit", "limit must be a whole number from 10 to 100").into(),
+            );
+        }
         let (world, now) = (&caller.world, self.now(&caller.world));
+        let limits = caller.settings().session_limits();
         let mut read = self.ports.store.read().await?;
-        let found = read.sessions().of_user(world, user_id).await?;
-        let mut sessions = of_somebody(&mut *read, caller, user_id, found).await?;
-        sessions.retain(|session| session.is_alive(caller.settings().session_limits(), now));
-        Ok(sessions)
+        let page = SessionPage {
+            alive: (!query.with_ended).then_some((limits, now)),
+            after: query.starting_after,
+            // One more than asked for tells whether there is a next page.
+            limit: limit + 1,
+        };
+        let found = read.sessions().page_of_user(world, query.user_id, page);
+        let mut sessions = found.await?;
+        // A user without sessions is told from one that does not exist.
+        let user = read.users();
+        if sessions.is_empty() && user.profile(world, query.user_id).await?.is_none() {
+            return Err(Refusal::NotFound("user"));
+        }
+        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
+        let has_more = sessions.len() > shown;
+        sessions.truncate(shown);
+        Ok(ListedSessions { sessions, has_more })
     }
-
-    /// The same with those that have ended, as long as they are stored.
-    ///
-    /// # Errors
-    /// [`Refusal`].
-    pub async fn list_sessions_with_ended(
-        &self,
-        caller: &Caller,
-        user_id: UserId,
-    ) -> Result<Vec<Session>, Refusal> {
-        caller.require(Scope::SessionsWrite)?;
-        let mut read = self.ports.store.read().await?;
-        let found = read.sessions().all_of_user(&caller.world, user_id).await?;
-        of_somebody(&mut *read, caller, user_id, found).await
-    }
-}
-
-/// Nobody's sessions are refused; who has a session is somebody.
-async fn of_somebody(
-    read: &mut dyn Repositories,
-    caller: &Caller,
-    user_id: UserId,
-    found: Vec<Session>,
-) -> Result<Vec<Session>, Refusal> {
-    let user = read.users();
-    if found.is_empty() && user.profile(&caller.world, user_id).await?.is_none() {
-        return Err(Refusal::NotFound("user"));
-    }
-    Ok(found)
 }

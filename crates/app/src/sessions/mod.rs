@@ -9,6 +9,7 @@ pub mod object;
 pub mod verify;
 
 pub use issue::{IssuedSession, SessionFields, SessionNamed};
+pub use list::{ListSessions, ListedSessions};
 pub use object::SessionObject;
 pub use verify::{VerifiedSession, VerifySession};
 

@@ -116,7 +116,7 @@ async fn who_waits_for_a_broken_batch_is_told() {
 /// Where Apps are served apart, each has a turn of its own: one that is never taken holds up its own App alone, and what one turn
 /// leaves to the next is the App's own.
 #[tokio::test]
-async fn an_app_that_is_held_up_holds_up_no_other() {
+async fn each_app_has_a_turn_of_its_own() {
     let desk = Arc::new(Together::new(Doubles::default(), true));
     let (held_up, stuck) = desk.join(1);
     let (first, turn) = desk.join(101);

@@ -187,13 +187,18 @@ impl Service {
         let mut tx = self.begin_change_if(vouched.is_some(), *world).await?;
         tx.users().insert(&new.profile.user).await?;
         for email in &new.profile.emails {
-            if tx.users().attach_email(world, email).await? == Attached::Taken {
-                return Err(Refusal::Taken("email".into()));
+            match tx.users().attach_email(world, email).await? {
+                Attached::Yes => {}
+                Attached::Taken => return Err(Refusal::Taken("email".into())),
+                Attached::Full => return Err(Refusal::too_many_emails(Some("email".into()))),
             }
         }
         for phone in &new.profile.phones {
-            if tx.users().attach_phone(world, phone).await? == Attached::Taken {
-                return Err(Refusal::Taken("phone_number".into()));
+            let param = "phone_number".into();
+            match tx.users().attach_phone(world, phone).await? {
+                Attached::Yes => {}
+                Attached::Taken => return Err(Refusal::Taken(param)),
+                Attached::Full => return Err(Refusal::too_many_phone_numbers(Some(param))),
             }
         }
         hold_wallet_key(&mut *tx, world, new.wallet_key.key_version).await?;

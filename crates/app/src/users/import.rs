@@ -601,12 +601,12 @@ impl Draft {
         let world = &self.user.world;
         tx.users().insert(&self.user).await?;
         for email in &self.emails {
-            if tx.users().attach_email(world, email).await? == Attached::Taken {
+            if tx.users().attach_email(world, email).await? != Attached::Yes {
                 return Ok(None);
             }
         }
         for phone in &self.phones {
-            if tx.users().attach_phone(world, phone).await? == Attached::Taken {
+            if tx.users().attach_phone(world, phone).await? != Attached::Yes {
                 return Ok(None);
             }
         }

@@ -8,7 +8,7 @@ use vestry_domain::ids::{Id, UserId};
 use vestry_domain::metadata::Metadata;
 use vestry_domain::password::{Normalization, PasswordHash};
 use vestry_domain::phone::PhoneNumber;
-use vestry_domain::user::UserStatus;
+use vestry_domain::user::{MOST_EMAILS, MOST_PHONE_NUMBERS, UserStatus};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Invalid, Secret, Timestamp, number, text};
 
@@ -215,12 +215,18 @@ impl PortableUser {
     }
 
     fn emails(&self) -> Result<Vec<(Email, bool)>, Invalid> {
+        at_most("emails", self.emails.len(), MOST_EMAILS)?;
         let rows = self.emails.iter();
         rows.map(|row| Ok((Email::parse(&row.email)?, row.verified)))
             .collect()
     }
 
     fn phones(&self) -> Result<Vec<(PhoneNumber, bool)>, Invalid> {
+        at_most(
+            "phone_numbers",
+            self.phone_numbers.len(),
+            MOST_PHONE_NUMBERS,
+        )?;
         let rows = self.phone_numbers.iter();
         rows.map(|row| Ok((PhoneNumber::parse(&row.phone_number)?, row.verified)))
             .collect()
@@ -264,4 +270,14 @@ fn key(text: &str) -> Result<String, Invalid> {
         ));
     }
     Ok(text.to_owned())
+}
+
+fn at_most(list: &'static str, entries: usize, most: usize) -> Result<(), Invalid> {
+    if entries <= most {
+        return Ok(());
+    }
+    Err(Invalid::value(
+        list,
+        format!("{list} must have at most {most} entries"),
+    ))
 }

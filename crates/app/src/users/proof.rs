@@ -21,7 +21,7 @@ use vestry_domain::event::{Dropped, EndReason, Fact};
 use vestry_domain::ids::UserId;
 use vestry_domain::user::{User, UserStatus};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{Repositories, StoreError};
+use vestry_ports::store::{Moved, Repositories, StoreError};
 
 use super::arrival::{Found, added, removed, verified};
 use crate::events::Source;
@@ -78,6 +78,9 @@ pub(crate) enum ProofError {
     /// The identifier is a claim of a founded account: it can be proved within a session of its user only.
     #[error("the identifier can be proved within a session of its user only")]
     NeedsSession,
+    /// The user who gets the identifier has as many of its kind as a user may have.
+    #[error("the user has as many identifiers of this kind as a user may have")]
+    LimitReached(MethodId),
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -247,7 +250,11 @@ impl Service {
             MethodId::Phone(id) => tx.users().move_phone(world, id, to).await?,
         };
         let successor = tx.users().profile(world, to).await?;
-        let successor = successor.filter(|_| moved).ok_or(ProofError::Gone)?;
+        let successor = match moved {
+            Moved::Yes => successor.ok_or(ProofError::Gone)?,
+            Moved::Gone => return Err(ProofError::Gone),
+            Moved::Full => return Err(ProofError::LimitReached(proof.method)),
+        };
         let told = [removed(from, proof.method), added(to, proof.method)];
         self.tell(tx, caller, told).await?;
         Ok(successor.user)

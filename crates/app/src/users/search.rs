@@ -12,7 +12,7 @@ use vestry_ports::store::StoreError;
 
 use super::get::FullUser;
 use crate::refusal::has_common;
-use crate::{Caller, Refusal, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller asks for.
 #[derive(Debug, Clone, Default)]
@@ -69,6 +69,15 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let filter = query.filter.map(|filter| self.with_known_addresses(filter));
+        // Pages of all users are read along an index, and need no room.
+        let _room = match &filter {
+            Some(_) => Some(
+                self.searches
+                    .try_acquire()
+                    .map_err(|_full| Fault::Overloaded)?,
+            ),
+            None => None,
+        };
         let mut read = self.ports.store.read().await?;
         // One more than asked for tells whether there is a next page.
         let (after, within) = (query.starting_after, self.settings.search_within);

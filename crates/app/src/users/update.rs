@@ -137,12 +137,9 @@ impl Service {
         let attached_email = self.attach_emails(&mut *tx, &before, change, now).await?;
         let attached_phone = self.attach_phones(&mut *tx, &before, change, now).await?;
         self.vouch(&mut *tx, caller, &before, change, now).await?;
-        let user = change.apply(&before.user)?;
+        let mut user = change.apply(&before.user)?;
         if attached_email || attached_phone || user != before.user {
-            let user = User {
-                updated_at: now,
-                ..user
-            };
+            user.updated_at = now;
             tx.users().update(&user).await?;
         }
         let due = [
@@ -152,8 +149,17 @@ impl Service {
         for notice in due.into_iter().flatten() {
             tell(&mut *tx, notice).await?;
         }
-        let after = tx.users().profile(world, id).await?;
-        let profile = after.ok_or(Refusal::NotFound("user"))?;
+        // Read again only where an identifier may have changed: the lock of SQLite's only writer is held meanwhile.
+        let profile = if change.emails.is_empty() && change.phones.is_empty() {
+            UserProfile {
+                user,
+                emails: before.emails.clone(),
+                phones: before.phones.clone(),
+            }
+        } else {
+            let after = tx.users().profile(world, id).await?;
+            after.ok_or(Refusal::NotFound("user"))?
+        };
         self.tell(&mut *tx, caller, changes(&before, &profile))
             .await?;
         if let Some(vouched) = Vouched::since(&before, &profile) {
@@ -226,9 +232,11 @@ impl Service {
                 of_founded: user.founded,
                 ..self.new_email(user.id, email.value.clone(), now)
             };
-            if tx.users().attach_email(&user.world, &row).await? == Attached::Taken {
-                let field = format!("emails[{}].email", email.index);
-                return Err(Refusal::Taken(field.into()));
+            let field = || format!("emails[{}].email", email.index).into();
+            match tx.users().attach_email(&user.world, &row).await? {
+                Attached::Yes => {}
+                Attached::Taken => return Err(Refusal::Taken(field())),
+                Attached::Full => return Err(Refusal::too_many_emails(Some(field()))),
             }
         }
         Ok(!new.is_empty())
@@ -260,9 +268,11 @@ impl Service {
                 successor: None,
                 of_founded: user.founded,
             };
-            if tx.users().attach_phone(&user.world, &row).await? == Attached::Taken {
-                let field = format!("phone_numbers[{}].phone_number", number.index);
-                return Err(Refusal::Taken(field.into()));
+            let field = || format!("phone_numbers[{}].phone_number", number.index).into();
+            match tx.users().attach_phone(&user.world, &row).await? {
+                Attached::Yes => {}
+                Attached::Taken => return Err(Refusal::Taken(field())),
+                Attached::Full => return Err(Refusal::too_many_phone_numbers(Some(field()))),
             }
         }
         Ok(!new.is_empty())

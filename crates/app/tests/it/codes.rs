@@ -165,11 +165,7 @@ async fn otp_3_r3_parallel_right_codes_have_one_winner() {
             .iter()
             .all(|outcome| outcome.is_ok() || is_invalid(outcome))
     );
-    let sessions = rig
-        .service
-        .list_sessions(&test, sent.email.user_id)
-        .await
-        .unwrap();
+    let sessions = rig.list_sessions(&test, sent.email.user_id).await.unwrap();
     assert_eq!(sessions.len(), 1);
 }
 

@@ -223,8 +223,7 @@ async fn attack_14_a_session_that_has_ended_is_not_handed_on() {
             assert!(is_expired(&ask(&rig, &test, &made).await), "step {step}");
         }
         assert!(
-            rig.service
-                .list_sessions(&test, user)
+            rig.list_sessions(&test, user)
                 .await
                 .unwrap()
                 .iter()
@@ -283,6 +282,6 @@ async fn parallel_origins_have_one_winner() {
             .iter()
             .all(|outcome| outcome.is_ok() || is_spent(outcome))
     );
-    let sessions = rig.service.list_sessions(&test, user).await.unwrap();
+    let sessions = rig.list_sessions(&test, user).await.unwrap();
     assert_eq!(sessions.len(), 2);
 }

@@ -183,11 +183,7 @@ async fn ml_3_r6_parallel_uses_have_one_winner() {
             .iter()
             .all(|outcome| outcome.is_ok() || is_invalid(outcome))
     );
-    let sessions = rig
-        .service
-        .list_sessions(&test, sent.user_id)
-        .await
-        .unwrap();
+    let sessions = rig.list_sessions(&test, sent.user_id).await.unwrap();
     assert_eq!(sessions.len(), 1);
 }
 

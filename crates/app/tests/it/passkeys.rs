@@ -177,7 +177,7 @@ async fn w_1_r6_a_challenge_is_answered_once() {
     let outcomes = race(tasks).await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
     assert!(outcomes.iter().all(|one| one.is_ok() || is_wrong(one)));
-    let sessions = rig.service.list_sessions(&test, user).await.unwrap();
+    let sessions = rig.list_sessions(&test, user).await.unwrap();
     assert_eq!(sessions.len(), 1);
     // Used up is used up.
     assert!(is_wrong(&verify(&rig, &test, credential).await));

@@ -716,7 +716,7 @@ async fn ml_3_r6_parallel_resets_have_one_winner() {
     assert_eq!(lost.count(), 49);
     let password = format!("a password with {} in it", winners[0]);
     assert!(has(&rig, &test, user, &password).await);
-    let sessions = rig.service.list_sessions(&test, user).await.unwrap();
+    let sessions = rig.list_sessions(&test, user).await.unwrap();
     assert_eq!(sessions.len(), 1);
 }
 

@@ -9,8 +9,9 @@ use vestry_app::codes::{
     LoginOrCreate, LoginOrCreateByText, SendCode, SentCode, SentText, VerifiedCode, VerifyCode,
     VerifyCodeError,
 };
+use vestry_app::passwords::VerifiedPassword;
 use vestry_app::sessions::{
-    IssuedSession, SessionFields, SessionNamed, VerifiedSession, VerifySession,
+    IssuedSession, ListSessions, SessionFields, SessionNamed, VerifiedSession, VerifySession,
 };
 use vestry_app::test_env::FindMessages;
 use vestry_app::users::{CreateUser, FullUser, NewIdentifier};
@@ -26,7 +27,7 @@ use vestry_domain::code::MethodId;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::{EmailId, Id, PhoneNumberId, UserId};
 use vestry_domain::message::CapturedMessage;
-use vestry_domain::session::DeviceFingerprint;
+use vestry_domain::session::{DeviceFingerprint, Session};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_domain::{Environment, Secret, Timestamp, World};
@@ -47,6 +48,8 @@ use crate::interposed::Interposed;
 /// When every test begins.
 pub(crate) const START: Timestamp = Timestamp::from_unix(1_800_000_000);
 pub(crate) const ISSUER_HOST: &str = "id.example.com";
+/// The password of users of [`Rig::with_password`].
+const PASSWORD: &str = "correct horse battery";
 
 pub(crate) struct Rig {
     pub(crate) service: Arc<Service>,
@@ -445,6 +448,62 @@ impl Rig {
         self.service.verify_session(caller, command).await
     }
 
+    /// A user whose password is [`PASSWORD`].
+    pub(crate) async fn with_password(&self, caller: &Caller, email: &str) -> UserId {
+        let issued = self.sign_in(caller, email, 60).await;
+        let change = crate::passwords::change(&issued.token, PASSWORD);
+        let changed = self.service.update_password(caller, change).await;
+        changed.unwrap();
+        issued.session.user_id
+    }
+
+    /// Signs the user in with that password.
+    pub(crate) async fn verify_password(
+        &self,
+        caller: &Caller,
+        user: UserId,
+    ) -> Result<VerifiedPassword, Refusal> {
+        crate::passwords::verify(self, caller, user, PASSWORD).await
+    }
+
+    /// All of the user's sessions that are alive, newest first.
+    pub(crate) async fn list_sessions(
+        &self,
+        caller: &Caller,
+        user: UserId,
+    ) -> Result<Vec<Session>, Refusal> {
+        self.all_pages(caller, ListSessions::of(user)).await
+    }
+
+    /// The same with those that have ended.
+    pub(crate) async fn list_sessions_with_ended(
+        &self,
+        caller: &Caller,
+        user: UserId,
+    ) -> Result<Vec<Session>, Refusal> {
+        let query = ListSessions {
+            with_ended: true,
+            ..ListSessions::of(user)
+        };
+        self.all_pages(caller, query).await
+    }
+
+    async fn all_pages(
+        &self,
+        caller: &Caller,
+        mut query: ListSessions,
+    ) -> Result<Vec<Session>, Refusal> {
+        let mut all = Vec::new();
+        loop {
+            let page = self.service.list_sessions(caller, query).await?;
+            query.starting_after = page.sessions.last().map(|session| session.id);
+            all.extend(page.sessions);
+            if !page.has_more {
+                return Ok(all);
+            }
+        }
+    }
+
     /// A user with an address and a wallet.
     pub(crate) async fn user(&self, caller: &Caller, email: &str) -> FullUser {
         let command = CreateUser {
@@ -555,6 +614,7 @@ fn settings() -> Settings {
         live_per_minute: 1000,
         sends_per_identifier: 0,
         search_within: Settings::SEARCH_WITHIN,
+        searches_at_once: Settings::searches_with(4),
         webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
         checkpoint_every: Settings::CHECKPOINT_EVERY,
         require_anchor: None,

@@ -3,7 +3,7 @@
 use vestry_app::audit::ListChanges;
 use vestry_app::codes::VerifyCodeError;
 use vestry_app::links::{CreateLink, LoginStatusError, LoginStatusQuery, VerifyLinkError};
-use vestry_app::sessions::{SessionFields, VerifySession};
+use vestry_app::sessions::{ListSessions, SessionFields, VerifySession};
 use vestry_app::totps::{CreateTotp, PresentedTotp, VerifyTotp, VerifyTotpError};
 use vestry_app::users::{CreateUser, DeleteWalletError, SearchUsers, SearchUsersError, UpdateUser};
 use vestry_app::wallet_sign_in::{BeginWalletSignIn, SignedText, VerifyWallet};
@@ -332,7 +332,7 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
         (
             "sessions/list",
             Scope::SessionsWrite,
-            lacking!(service.list_sessions(caller, user).await),
+            lacking!(service.list_sessions(caller, ListSessions::of(user)).await),
         ),
         (
             "sessions/delete",
@@ -348,11 +348,6 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             "sessions/delete_all with all",
             Scope::SessionsWrite,
             lacking!(service.delete_every_session(caller).await),
-        ),
-        (
-            "sessions/list with ended",
-            Scope::SessionsWrite,
-            lacking!(service.list_sessions_with_ended(caller, user).await),
         ),
         (
             "audit",

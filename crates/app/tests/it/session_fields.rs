@@ -63,8 +63,7 @@ async fn no_wish_no_session() {
         .unwrap();
     assert!(verified.issued.is_none());
     assert!(
-        rig.service
-            .list_sessions(&test, verified.user_id)
+        rig.list_sessions(&test, verified.user_id)
             .await
             .unwrap()
             .is_empty()
@@ -174,11 +173,7 @@ async fn s_2_a_further_proof_renews_the_token_of_the_same_session() {
             rig.by_token(&test, &second.token).await.unwrap().session,
             second.session
         );
-        let sessions = rig
-            .service
-            .list_sessions(&test, after.user_id)
-            .await
-            .unwrap();
+        let sessions = rig.list_sessions(&test, after.user_id).await.unwrap();
         assert_eq!(sessions, std::slice::from_ref(after));
     }
 }
@@ -343,11 +338,7 @@ async fn attack_13_a_session_that_does_not_fit_is_refused_and_the_code_kept() {
         bad.push((name, with_token(&session.token)));
         bad.push((name, with_jwt(&session.jwt)));
     }
-    let sessions = rig
-        .service
-        .list_sessions(&test, sent.email.user_id)
-        .await
-        .unwrap();
+    let sessions = rig.list_sessions(&test, sent.email.user_id).await.unwrap();
     for (name, session_fields) in bad {
         for length in [None, Some(60)] {
             let command = VerifyCode {
@@ -368,10 +359,7 @@ async fn attack_13_a_session_that_does_not_fit_is_refused_and_the_code_kept() {
         }
     }
     assert_eq!(
-        rig.service
-            .list_sessions(&test, sent.email.user_id)
-            .await
-            .unwrap(),
+        rig.list_sessions(&test, sent.email.user_id).await.unwrap(),
         sessions
     );
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
@@ -477,10 +465,7 @@ async fn an_extension_keeps_a_factor_added_meanwhile() {
     assert_eq!(session.expires_at, rig.now() + Seconds::from_minutes(120));
     assert_eq!(session.factors[0].last_verified_at, rig.now());
     assert_eq!(
-        rig.service
-            .list_sessions(&test, session.user_id)
-            .await
-            .unwrap(),
+        rig.list_sessions(&test, session.user_id).await.unwrap(),
         [session]
     );
 }
@@ -546,11 +531,7 @@ async fn s_2_one_token_is_renewed_once() {
         "{refused:?}"
     );
     rig.verify(&test, sent.email.id, "000000").await.unwrap();
-    let sessions = rig
-        .service
-        .list_sessions(&test, sent.email.user_id)
-        .await
-        .unwrap();
+    let sessions = rig.list_sessions(&test, sent.email.user_id).await.unwrap();
     assert_eq!(
         sessions
             .iter()

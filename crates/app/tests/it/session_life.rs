@@ -38,8 +38,7 @@ async fn a_session_ends_to_the_second() {
     rig.by_token(&test, &session.token).await.unwrap();
     rig.by_jwt(&test, &session.jwt).await.unwrap();
     assert_eq!(
-        rig.service
-            .list_sessions(&test, session.session.user_id)
+        rig.list_sessions(&test, session.session.user_id)
             .await
             .unwrap()
             .len(),
@@ -54,8 +53,7 @@ async fn a_session_ends_to_the_second() {
         .await;
     assert!(is_invalid(&revival), "what is over is not extended");
     assert!(
-        rig.service
-            .list_sessions(&test, session.session.user_id)
+        rig.list_sessions(&test, session.session.user_id)
             .await
             .unwrap()
             .is_empty()
@@ -171,8 +169,7 @@ async fn s_3_the_idle_limit_counts_from_the_last_verify() {
         );
         assert!(is_invalid(&rig.by_jwt(&test, &session.jwt).await));
         assert!(
-            rig.service
-                .list_sessions(&test, session.session.user_id)
+            rig.list_sessions(&test, session.session.user_id)
                 .await
                 .unwrap()
                 .is_empty()
@@ -289,8 +286,7 @@ async fn s_4_a_deleted_session_is_dead_at_once() {
                 .await
         ));
         assert!(
-            rig.service
-                .list_sessions(&test, session.session.user_id)
+            rig.list_sessions(&test, session.session.user_id)
                 .await
                 .unwrap()
                 .is_empty()
@@ -332,10 +328,7 @@ async fn delete_stays_in_its_world() {
             .delete_all_sessions(caller, session.session.user_id)
             .await;
         assert!(matches!(all, Err(Refusal::NotFound("user"))));
-        let listed = rig
-            .service
-            .list_sessions(caller, session.session.user_id)
-            .await;
+        let listed = rig.list_sessions(caller, session.session.user_id).await;
         assert!(matches!(listed, Err(Refusal::NotFound("user"))));
         assert!(is_invalid(&rig.by_token(caller, &session.token).await));
         assert!(is_invalid(&rig.by_jwt(caller, &session.jwt).await));
@@ -371,7 +364,7 @@ async fn delete_all_ends_every_session_of_the_user() {
     }
     let of_bob = rig.sign_in(&test, "bob@example.com", 60).await;
     let user = sessions[0].session.user_id;
-    let listed = rig.service.list_sessions(&test, user).await.unwrap();
+    let listed = rig.list_sessions(&test, user).await.unwrap();
     let newest_first: Vec<_> = sessions
         .iter()
         .rev()
@@ -441,13 +434,13 @@ async fn m_22_all_sessions_end_step_by_step() {
     }
     tx.commit().await.unwrap();
     let user = own.session.user_id;
-    let living = rig.service.list_sessions(&test, user).await.unwrap();
+    let living = rig.list_sessions(&test, user).await.unwrap();
     assert_eq!(living.len(), MANY + 1);
     let ended = rig.service.delete_every_session(&test).await.unwrap();
     assert_eq!(ended, u64::try_from(MANY + 1).unwrap());
     assert!(is_invalid(&rig.by_token(&test, &own.token).await));
-    assert_eq!(rig.service.list_sessions(&test, user).await.unwrap(), []);
-    let stored = rig.service.list_sessions_with_ended(&test, user).await;
+    assert_eq!(rig.list_sessions(&test, user).await.unwrap(), []);
+    let stored = rig.list_sessions_with_ended(&test, user).await;
     assert_eq!(stored.unwrap().len(), MANY + 1);
     rig.by_token(&stranger, &foreign.token).await.unwrap();
     assert_eq!(rig.service.delete_every_session(&test).await.unwrap(), 0);

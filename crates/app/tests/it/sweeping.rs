@@ -4,9 +4,10 @@ use vestry_app::Caller;
 use vestry_app::sessions::IssuedSession;
 use vestry_domain::ids::{Id, SessionId};
 use vestry_domain::session::Session;
+use vestry_domain::test_clock::ClockChange;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
-use vestry_ports::store::{SWEEP_STEP, Store};
+use vestry_ports::store::{SWEEP_STEP, SessionPage, Store};
 
 use crate::rig::Rig;
 
@@ -35,9 +36,14 @@ async fn bury(rig: &Rig, like: &IssuedSession, many: i64) {
 /// How many sessions of the user are stored, living and dead.
 async fn stored(rig: &Rig, caller: &Caller, like: &IssuedSession) -> usize {
     let mut read = rig.store.read().await.unwrap();
+    let all = SessionPage {
+        alive: None,
+        after: None,
+        limit: i64::MAX,
+    };
     let all = read
         .sessions()
-        .all_of_user(&caller.world, like.session.user_id)
+        .page_of_user(&caller.world, like.session.user_id, all)
         .await;
     all.unwrap().len()
 }
@@ -116,4 +122,41 @@ async fn pr_60_a_sweep_ends_where_there_is_no_database() {
     rig.fake.set_unavailable(false);
     rig.sweep().await;
     assert_eq!(stored(&rig, &test, &alive).await, 1);
+}
+
+/// Each test world is judged by its own clock: one in the past keeps what has not expired there and nothing of other Apps, and one in
+/// the future loses what has expired there.
+#[tokio::test]
+async fn pr_60_a_test_clock_is_the_clock_of_its_own_app_alone() {
+    let rig = Rig::new().await;
+    let (past, present, future) = (rig.test().await, rig.stranger().await, rig.stranger().await);
+    let mut sessions = Vec::new();
+    for caller in [&past, &present, &future] {
+        let session = rig.sign_in(caller, ADA, 60).await;
+        bury(&rig, &session, 2).await;
+        sessions.push((caller, session));
+    }
+    // Long before what was buried expired, and long after the living sessions have.
+    for (caller, seconds) in [(&past, -30 * 86_400), (&future, 30 * 86_400)] {
+        let change = ClockChange {
+            now: None,
+            advance_seconds: Some(seconds),
+            frozen: None,
+        };
+        let change = match seconds {
+            ..0 => ClockChange {
+                now: Some(rig.now().unix() + seconds),
+                advance_seconds: None,
+                frozen: Some(true),
+            },
+            _ => change,
+        };
+        rig.service.set_test_clock(caller, change).await.unwrap();
+    }
+    rig.sweep().await;
+    let mut left = Vec::new();
+    for (caller, session) in &sessions {
+        left.push(stored(&rig, caller, session).await);
+    }
+    assert_eq!(left, [3, 1, 0]);
 }

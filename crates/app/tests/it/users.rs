@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use vestry_app::Refusal;
-use vestry_app::users::{CreateUser, FullUser};
+use tokio::sync::oneshot;
+use vestry_app::users::{CreateUser, FullUser, SearchUsers, SearchUsersError};
+use vestry_app::{Fault, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::invalid::Reason;
+use vestry_domain::search::{Combined, Condition, UserFilter};
 use vestry_domain::user::UserStatus;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Invalid};
@@ -423,4 +425,42 @@ async fn r2_parallel_creates_of_one_address_make_one_user() {
         .iter()
         .filter(|outcome| matches!(outcome, Err(Refusal::Taken(field)) if field == "email"));
     assert_eq!(duplicates.count(), 47);
+}
+
+/// A search keeps its place until it ends, and one that finds no place is refused at once. What has no filter needs none.
+#[tokio::test]
+async fn m_31_searches_have_a_room_of_their_own() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.user(&test, "ada@example.com").await;
+    let filtered = || SearchUsers {
+        filter: Some(UserFilter {
+            combined: Combined::All,
+            conditions: vec![Condition::EmailMatch("ada".to_owned())],
+        }),
+        ..SearchUsers::default()
+    };
+    let (begun, has_begun) = oneshot::channel();
+    let (end, may_end) = oneshot::channel::<()>();
+    rig.store.before_next_view(async move {
+        begun.send(()).unwrap();
+        may_end.await.unwrap();
+    });
+    let (service, caller) = (Arc::clone(&rig.service), Arc::clone(&test));
+    let slow = tokio::spawn(async move { service.search_users(&caller, filtered()).await });
+    has_begun.await.unwrap();
+    let refused = rig.service.search_users(&test, filtered()).await;
+    assert!(matches!(
+        refused,
+        Err(SearchUsersError::Common(Refusal::Fault(Fault::Overloaded)))
+    ));
+    let all = rig
+        .service
+        .search_users(&test, SearchUsers::default())
+        .await;
+    assert_eq!(all.unwrap().total_count, 1);
+    end.send(()).unwrap();
+    assert_eq!(slow.await.unwrap().unwrap().total_count, 1);
+    let found = rig.service.search_users(&test, filtered()).await;
+    assert_eq!(found.unwrap().total_count, 1);
 }

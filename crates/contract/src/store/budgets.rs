@@ -326,13 +326,13 @@ pub async fn a_sweep_deletes_closed_windows(store: Arc<dyn Store>) {
     ] {
         let swept = in_tx!(stage.store, |tx| tx
             .budgets()
-            .sweep(environment, moment)
+            .sweep(&environment.into(), moment)
             .await);
         assert_eq!(swept, expected);
     }
     let swept = in_tx!(stage.store, |tx| tx
         .budgets()
-        .sweep(other.environment, closes + Seconds(1))
+        .sweep(&other.environment.into(), closes + Seconds(1))
         .await);
     assert_eq!(swept, 1, "the other environment was left alone");
     let verdict = stage.spend(world, "young", LIMIT, closes).await;
@@ -357,7 +357,7 @@ pub async fn a_sweep_goes_in_steps(store: Arc<dyn Store>) {
         let moment = closes + Seconds(1);
         let swept = in_tx!(stage.store, |tx| tx
             .budgets()
-            .sweep(world.environment, moment)
+            .sweep(&world.environment.into(), moment)
             .await);
         let total = in_tx!(stage.store, |tx| tx
             .budgets()

@@ -6,7 +6,7 @@ use vestry_domain::code::{Code, CodePurpose, MAX_TRIES, MethodId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::User;
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{Attempt, Store};
+use vestry_ports::store::{Attempt, Store, SweptApps, SweptWorlds};
 
 use super::stage::Stage;
 use crate::race::{count, race};
@@ -387,7 +387,7 @@ pub async fn a_sweep_deletes_expired_codes(store: Arc<dyn Store>) {
     }
     let swept = in_tx!(stage.store, |tx| tx
         .codes()
-        .sweep(environment, moment)
+        .sweep(&environment.into(), moment)
         .await);
     assert_eq!(swept, 2);
     for code in kept {
@@ -396,7 +396,34 @@ pub async fn a_sweep_deletes_expired_codes(store: Arc<dyn Store>) {
     }
     let swept = in_tx!(stage.store, |tx| tx
         .codes()
-        .sweep(environment, moment)
+        .sweep(&environment.into(), moment)
         .await);
     assert_eq!(swept, 0);
+}
+
+/// A sweep of one App, and one of all Apps but some, leave the codes of the others.
+pub async fn a_sweep_of_some_apps_leaves_other_codes(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let (world, alike, elsewhere) = stage.swept_worlds().await;
+    let moment = stage.samples.tick() + Seconds(1_000);
+    for world in [world, alike, elsewhere] {
+        let user = stage.user(world).await;
+        let mut code = stage.code(&user).await;
+        code.expires_at = moment - Seconds(1);
+        stage.replace_code(&code).await;
+    }
+    let (app, others) = (alike.app_id, SweptApps::AllBut(vec![alike.app_id]));
+    for (apps, environment, expected) in [
+        (SweptApps::Behind(app), elsewhere.environment, 0),
+        (SweptApps::Ahead(app), elsewhere.environment, 0),
+        (others.clone(), world.environment, 1),
+        (others, world.environment, 0),
+        (SweptApps::Behind(app), world.environment, 1),
+        (SweptApps::Ahead(app), world.environment, 0),
+        (SweptApps::AllBut(Vec::new()), elsewhere.environment, 1),
+    ] {
+        let worlds = SweptWorlds { environment, apps };
+        let swept = in_tx!(stage.store, |tx| tx.codes().sweep(&worlds, moment).await);
+        assert_eq!(swept, expected);
+    }
 }

@@ -177,7 +177,7 @@ pub async fn a_sweep_deletes_what_is_long_over(store: Arc<dyn Store>) {
     for expected in [4, 0] {
         let swept = in_tx!(stage.store, |tx| tx
             .guards()
-            .sweep(world.environment, moment)
+            .sweep(&world.environment.into(), moment)
             .await);
         assert_eq!(swept, expected);
     }

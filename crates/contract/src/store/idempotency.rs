@@ -352,7 +352,7 @@ impl Stage {
     async fn sweep_keys(&self, world: World, expired_before: Timestamp) -> u64 {
         in_tx!(self.store, |tx| tx
             .idempotency()
-            .sweep(world.environment, expired_before)
+            .sweep(&world.environment.into(), expired_before)
             .await)
     }
 }

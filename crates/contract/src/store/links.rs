@@ -465,7 +465,7 @@ pub async fn a_sweep_deletes_expired_links(store: Arc<dyn Store>) {
     for expected in [2, 0] {
         let swept = in_tx!(stage.store, |tx| tx
             .links()
-            .sweep(environment, moment)
+            .sweep(&environment.into(), moment)
             .await);
         assert_eq!(swept, expected);
     }

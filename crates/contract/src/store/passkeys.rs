@@ -422,12 +422,12 @@ pub async fn a_sweep_deletes_dead_challenges(store: Arc<dyn Store>) {
     let before = second.expires_at + Seconds(1);
     let swept = in_tx!(stage.store, |tx| tx
         .passkeys()
-        .sweep_challenges(other.environment, before)
+        .sweep_challenges(&other.environment.into(), before)
         .await);
     assert_eq!(swept, 0);
     let swept = in_tx!(stage.store, |tx| tx
         .passkeys()
-        .sweep_challenges(world.environment, before)
+        .sweep_challenges(&world.environment.into(), before)
         .await);
     assert_eq!(swept, 2);
     assert_eq!(stage.known_challenge(first.world, first).await, None);

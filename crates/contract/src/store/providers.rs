@@ -425,7 +425,7 @@ pub async fn a_sweep_deletes_expired_sign_ins(store: Arc<dyn Store>) {
         async move {
             in_tx!(store, |tx| tx
                 .oauth_flows()
-                .sweep(world.environment, by)
+                .sweep(&world.environment.into(), by)
                 .await)
         }
     };

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use vestry_domain::ids::SessionId;
-use vestry_domain::session::Session;
+use vestry_domain::session::{Session, SessionLimits};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::user::User;
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{NewToken, SeenSession, Store};
+use vestry_ports::store::{NewToken, SeenSession, SessionPage, Store, SweptApps, SweptWorlds};
 
 use super::stage::{Stage, committed, works};
 use crate::race::{count, race};
@@ -606,7 +606,7 @@ pub async fn ended_sessions_are_listed_when_they_are_asked_for(store: Arc<dyn St
     let listed = async |stage: &Stage, world| {
         in_view!(stage.store, |view| view
             .sessions()
-            .all_of_user(&world, user.id)
+            .page_of_user(&world, user.id, everything(None, 100))
             .await)
     };
     assert_eq!(listed(&stage, world).await, sessions);
@@ -776,12 +776,134 @@ pub async fn a_sweep_deletes_sessions_that_are_over(store: Arc<dyn Store>) {
     for expected in [3, 0] {
         let swept = in_tx!(stage.store, |tx| tx
             .sessions()
-            .sweep(environment, moment)
+            .sweep(&environment.into(), moment)
             .await);
         assert_eq!(swept, expected);
     }
     assert_eq!(kept.len(), 5);
     for session in kept {
         assert!(stage.session_of(session.world, session.id).await.is_some());
+    }
+}
+
+/// A page of all sessions that are stored.
+const fn everything(after: Option<SessionId>, limit: i64) -> SessionPage {
+    SessionPage {
+        alive: None,
+        after,
+        limit,
+    }
+}
+
+/// Pages of sessions, newest first, meet each that is stored once, or each that is alive by the rule of the domain.
+pub async fn pages_of_sessions_meet_each_that_is_alive_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    stage.session(&other).await;
+    let now = stage.samples.tick() + Seconds(10_000);
+    let mut sessions = Vec::new();
+    // Seconds until it expires, since it started and since it was last used; whether it was ended.
+    for (left, age, idle, ended) in [
+        (100, 5_000, 10, false),
+        (1, 5_000, 10, false),
+        (0, 5_000, 10, false),
+        (100, 8_999, 10, false),
+        (100, 9_000, 10, false),
+        (100, 5_000, 599, false),
+        (100, 5_000, 600, false),
+        (100, 5_000, 10, true),
+        (100, 5_000, 10, false),
+    ] {
+        let session = Session {
+            started_at: now - Seconds(age),
+            last_active_at: now - Seconds(idle),
+            expires_at: now + Seconds(left),
+            deleted_at: None,
+            ..stage.samples.session(&user)
+        };
+        let token = stage.samples.token();
+        in_tx!(stage.store, |tx| {
+            tx.sessions().insert(&session, &token).await?;
+            if ended {
+                assert!(tx.sessions().delete(&world, session.id, now).await?);
+            }
+            Ok(())
+        });
+        sessions.insert(0, stage.session_of(world, session.id).await.unwrap());
+    }
+    let absolute = Seconds(9_000);
+    let with = |idle| Some((SessionLimits { absolute, idle }, now));
+    for (alive, many) in [(None, 9), (with(None), 6), (with(Some(Seconds(600))), 5)] {
+        let expected: Vec<_> = sessions
+            .iter()
+            .filter(|session| alive.is_none_or(|(limits, now)| session.is_alive(limits, now)))
+            .cloned()
+            .collect();
+        assert_eq!(expected.len(), many);
+        let (mut after, mut found) = (None, Vec::new());
+        loop {
+            let page = SessionPage {
+                alive,
+                ..everything(after, 2)
+            };
+            let read = in_view!(stage.store, |view| view
+                .sessions()
+                .page_of_user(&world, user.id, page)
+                .await);
+            assert!(read.len() <= 2);
+            let Some(last) = read.last() else { break };
+            after = Some(last.id);
+            found.extend(read);
+        }
+        assert_eq!(found, expected);
+    }
+}
+
+/// A sweep of one App, and one of all Apps but some, leave the sessions of the others.
+pub async fn a_sweep_of_some_apps_leaves_the_others(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let (world, alike, elsewhere) = stage.swept_worlds().await;
+    let moment = stage.samples.tick() + Seconds(1_000);
+    let mut over = Vec::new();
+    for world in [world, alike, elsewhere] {
+        let user = stage.user(world).await;
+        for expired in [10, -500] {
+            let session = Session {
+                expires_at: moment - Seconds(expired),
+                ..stage.samples.session(&user)
+            };
+            let token = stage.samples.token();
+            in_tx!(stage.store, |tx| {
+                tx.sessions().insert(&session, &token).await?;
+                // One that expired, and one that was ended.
+                if expired < 0 {
+                    let at = moment - Seconds(1);
+                    assert!(tx.sessions().delete(&world, session.id, at).await?);
+                }
+                Ok(())
+            });
+            over.push((world, session.id));
+        }
+    }
+    let all_but = SweptApps::AllBut(vec![world.app_id]);
+    let ahead = SweptApps::Ahead(world.app_id);
+    let behind = SweptApps::Behind(alike.app_id);
+    let mut left = vec![world, elsewhere];
+    let nothing = elsewhere;
+    for (apps, gone, many) in [(all_but, alike, 2), (behind, nothing, 0), (ahead, world, 2)] {
+        let worlds = SweptWorlds {
+            environment: world.environment,
+            apps,
+        };
+        for expected in [many, 0] {
+            let swept = in_tx!(stage.store, |tx| tx.sessions().sweep(&worlds, moment).await);
+            assert_eq!(swept, expected);
+        }
+        left.retain(|world| many == 0 || *world != gone);
+        for (world, id) in &over {
+            let is_left = stage.session_of(*world, *id).await.is_some();
+            assert_eq!(is_left, left.contains(world));
+        }
     }
 }

@@ -6,7 +6,7 @@ use vestry_domain::ids::TotpId;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::totp::{StoredRecoveryCode, Totp};
 use vestry_domain::user::User;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::Store;
 
 use super::stage::Stage;
@@ -336,9 +336,14 @@ pub async fn a_sweep_deletes_expired_totps(store: Arc<dyn Store>) {
     let (verified, _) = stage.verified_totp(&user).await;
     let (waiting, _) = stage.waiting_totp(&user).await;
     let [other, ..] = stage.strangers(world).await;
-    let sweep = |environment, before: Timestamp| {
+    let sweep = |environment: Environment, before: Timestamp| {
         let store = Arc::clone(&stage.store);
-        async move { in_tx!(store, |tx| tx.totps().sweep(environment, before).await) }
+        async move {
+            in_tx!(store, |tx| tx
+                .totps()
+                .sweep(&environment.into(), before)
+                .await)
+        }
     };
     assert_eq!(sweep(world.environment, waiting.expires_at).await, 0);
     assert_eq!(

@@ -260,7 +260,7 @@ pub async fn nothing_is_attached_to_a_deleted_user(store: Arc<dyn Store>) {
                 let mut tx = works(store.begin().await);
                 match tx.users().attach_email(&world, &email).await {
                     Ok(Attached::Yes) => tx.commit().await.is_ok(),
-                    Ok(Attached::Taken) => panic!("nobody else has the address"),
+                    Ok(refused) => panic!("the address is free, and the user has six: {refused:?}"),
                     Err(StoreError::Retry | StoreError::Other(_)) => false,
                     Err(error) => panic!("{error:?}"),
                 }

@@ -8,8 +8,11 @@ use vestry_domain::email::Email;
 use vestry_domain::ids::UserId;
 use vestry_domain::link::LinkPurpose;
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::user::{ShownStatus, User, UserEmail, UserPhone, UserProfile, UserStatus};
-use vestry_ports::store::{Attached, Store};
+use vestry_domain::user::{
+    MOST_EMAILS, MOST_PHONE_NUMBERS, ShownStatus, User, UserEmail, UserPhone, UserProfile,
+    UserStatus,
+};
+use vestry_ports::store::{Attached, Moved, Store};
 
 use super::stage::{Stage, committed, works};
 use crate::race::{count, race};
@@ -745,7 +748,7 @@ pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
         tx.links().replace(&link).await
     });
     let stranger = stage.strangers(world).await[0];
-    for (from, expected) in [(stranger, false), (world, true)] {
+    for (from, expected) in [(stranger, Moved::Gone), (world, Moved::Yes)] {
         let moved = in_tx!(stage.store, |tx| {
             let email = tx.users().move_email(&from, email.id, other.id).await?;
             let phone = tx.users().move_phone(&from, phone.id, other.id).await?;
@@ -787,7 +790,7 @@ pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
         let phone = tx.users().move_phone(&world, phone.id, user.id).await?;
         Ok((email, phone))
     });
-    assert_eq!(back, (false, false));
+    assert_eq!(back, (Moved::Gone, Moved::Gone));
 }
 
 /// A detached address or number is gone, once, from its own world only, and free for another user.
@@ -864,7 +867,7 @@ async fn sign_up(store: &dyn Store, user: &User, email: &UserEmail) -> Attached 
             tx.users().attach_email(&user.world, email).await
         };
         let lost = match attached.await {
-            Ok(Attached::Taken) => return Attached::Taken,
+            Ok(refused @ (Attached::Taken | Attached::Full)) => return refused,
             Ok(Attached::Yes) => match tx.commit().await {
                 Ok(()) => return Attached::Yes,
                 Err(lost) => lost,
@@ -921,4 +924,115 @@ pub async fn parallel_attachments_of_a_number_go_to_one(store: Arc<dyn Store>) {
     }))
     .await;
     assert_eq!(count(&outcomes, &Attached::Yes), 1);
+}
+
+impl Stage {
+    /// Numbers that no user has and that are different from one another.
+    fn numbers(&mut self, user: &User, many: usize) -> Vec<UserPhone> {
+        let mut phones: Vec<UserPhone> = Vec::new();
+        while phones.len() < many {
+            let phone = self.samples.phone(user);
+            if phones.iter().all(|known| known.number != phone.number) {
+                phones.push(phone);
+            }
+        }
+        phones
+    }
+
+    /// Gives a user identifiers until the user has this many of each kind.
+    async fn fill(&mut self, user: &User, emails: usize, phones: &[UserPhone]) {
+        for _ in 0..emails {
+            self.email(user).await;
+        }
+        for phone in phones {
+            let attached = in_tx!(self.store, |tx| tx
+                .users()
+                .attach_phone(&user.world, phone)
+                .await);
+            assert_eq!(attached, Attached::Yes);
+        }
+    }
+}
+
+/// A user has at most so many addresses and numbers, attached or moved, until one is removed. Other users and the transaction are not
+/// affected.
+pub async fn a_user_has_a_limit_of_addresses_and_numbers(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let numbers = stage.numbers(&user, MOST_PHONE_NUMBERS + 1);
+    let (last, numbers) = numbers.split_last().unwrap();
+    stage.fill(&user, MOST_EMAILS, numbers).await;
+    let email = stage.samples.email(&user);
+    let claim = UserEmail {
+        verified: false,
+        ..stage.samples.email(&other)
+    };
+    let claimed_number = UserPhone {
+        user_id: other.id,
+        verified: false,
+        ..last.clone()
+    };
+    let free = stage.samples.phone(&user);
+    let refused = in_tx!(stage.store, |tx| {
+        let email = tx.users().attach_email(&world, &email).await?;
+        let phone = tx.users().attach_phone(&world, last).await?;
+        assert_eq!((email, phone), (Attached::Full, Attached::Full));
+        let email = tx.users().attach_email(&world, &claim).await?;
+        let phone = tx.users().attach_phone(&world, &claimed_number).await?;
+        assert_eq!((email, phone), (Attached::Yes, Attached::Yes));
+        tx.users().lock(&world, user.id).await?;
+        let email = tx.users().move_email(&world, claim.id, user.id).await?;
+        let number = claimed_number.id;
+        let phone = tx.users().move_phone(&world, number, user.id).await?;
+        Ok((email, phone))
+    });
+    assert_eq!(refused, (Moved::Full, Moved::Full));
+    let stays = stage.email_of(world, &claim).await;
+    assert_eq!(stays.map(|row| row.user_id), Some(other.id));
+
+    let (first, number) = {
+        let profile = stage.profile(world, user.id).await.unwrap();
+        assert_eq!(profile.emails.len(), MOST_EMAILS);
+        assert_eq!(profile.phones.len(), MOST_PHONE_NUMBERS);
+        (profile.emails[0].id, profile.phones[0].id)
+    };
+    let attached = in_tx!(stage.store, |tx| {
+        assert!(tx.users().remove_email(&world, first).await?);
+        assert!(tx.users().remove_phone(&world, number).await?);
+        tx.users().lock(&world, user.id).await?;
+        let moved = tx.users().move_email(&world, claim.id, user.id).await?;
+        assert_eq!(moved, Moved::Yes);
+        tx.users().attach_phone(&world, &free).await
+    });
+    assert_eq!(attached, Attached::Yes);
+}
+
+/// Thirty addresses and thirty numbers are attached at once to a user who may have ten more of each: exactly ten of each are.
+pub async fn parallel_attachments_stay_within_the_limit(store: Arc<dyn Store>) {
+    const FREE: usize = 10;
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let numbers = stage.numbers(&user, MOST_PHONE_NUMBERS - FREE + 30);
+    let (there, wanted) = numbers.split_at(MOST_PHONE_NUMBERS - FREE);
+    stage.fill(&user, MOST_EMAILS - FREE, there).await;
+    let emails: Vec<_> = (0..30).map(|_| stage.samples.email(&user)).collect();
+    let outcomes = race(emails.into_iter().map(|email| {
+        let store = Arc::clone(&stage.store);
+        async move { in_tx!(store, |tx| tx.users().attach_email(&world, &email).await) }
+    }))
+    .await;
+    assert_eq!(count(&outcomes, &Attached::Yes), FREE);
+    assert_eq!(count(&outcomes, &Attached::Full), 30 - FREE);
+    let outcomes = race(wanted.iter().cloned().map(|phone| {
+        let store = Arc::clone(&stage.store);
+        async move { in_tx!(store, |tx| tx.users().attach_phone(&world, &phone).await) }
+    }))
+    .await;
+    assert_eq!(count(&outcomes, &Attached::Yes), FREE);
+    assert_eq!(count(&outcomes, &Attached::Full), 30 - FREE);
+    let profile = stage.profile(world, user.id).await.unwrap();
+    assert_eq!(profile.emails.len(), MOST_EMAILS);
+    assert_eq!(profile.phones.len(), MOST_PHONE_NUMBERS);
 }

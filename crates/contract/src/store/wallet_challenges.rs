@@ -6,7 +6,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::User;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::Store;
 
 use super::stage::Stage;
@@ -175,12 +175,12 @@ pub async fn a_sweep_deletes_expired_challenges(store: Arc<dyn Store>) {
     let (first, second) = (stage.challenge(&user).await, stage.challenge(&user).await);
     stage.use_challenge(&first, first.created_at).await;
     let [other, ..] = stage.strangers(world).await;
-    let sweep = |environment, before: Timestamp| {
+    let sweep = |environment: Environment, before: Timestamp| {
         let store = Arc::clone(&stage.store);
         async move {
             in_tx!(store, |tx| tx
                 .wallet_challenges()
-                .sweep(environment, before)
+                .sweep(&environment.into(), before)
                 .await)
         }
     };

@@ -6,7 +6,7 @@ use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::User;
 use vestry_domain::wallet::WalletType;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::Store;
 
 use super::stage::Stage;
@@ -206,9 +206,14 @@ pub async fn a_sweep_deletes_expired_key_pairs(store: Arc<dyn Store>) {
     let user = stage.user(world).await;
     let (first, second) = (stage.import_key(&user).await, stage.import_key(&user).await);
     let [other, ..] = stage.strangers(world).await;
-    let sweep = |environment, by: Timestamp| {
+    let sweep = |environment: Environment, by: Timestamp| {
         let store = Arc::clone(&stage.store);
-        async move { in_tx!(store, |tx| tx.wallet_imports().sweep(environment, by).await) }
+        async move {
+            in_tx!(store, |tx| tx
+                .wallet_imports()
+                .sweep(&environment.into(), by)
+                .await)
+        }
     };
     assert_eq!(
         sweep(world.environment, first.expires_at - Seconds(1)).await,

@@ -3,13 +3,13 @@
 use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::ids::{SessionId, SigningKeyId, UserId};
 use vestry_domain::limits::{Limit, Verdict};
-use vestry_domain::session::Session;
+use vestry_domain::session::{Session, SessionLimits};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
-use super::StoreResult;
+use super::{StoreResult, SweptWorlds};
 
 /// A try that was counted.
 #[derive(Debug, Clone)]
@@ -56,12 +56,8 @@ pub trait Codes: Send {
     ) -> StoreResult<bool>;
     /// Deletes the codes of an identifier, whatever their purpose.
     async fn forget(&mut self, world: &World, method: MethodId) -> StoreResult<()>;
-    /// Deletes codes that expired before the given moment, in all worlds of an environment; returns how many.
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64>;
+    /// Deletes codes that expired before the given moment, in some worlds; returns how many.
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64>;
 }
 
 /// What is noted of an identifier that has failed.
@@ -92,9 +88,9 @@ pub trait Guards: Send {
     async fn block(&mut self, world: &World, subject: &str, until: Timestamp) -> StoreResult<()>;
     /// Forgets the failures and the wait, after a success.
     async fn reset(&mut self, world: &World, subject: &str) -> StoreResult<()>;
-    /// Deletes what did not fail since the given moment and has not waited since then, in all worlds of an environment;
+    /// Deletes what did not fail since the given moment and has not waited since then, in some worlds;
     /// returns how many.
-    async fn sweep(&mut self, environment: Environment, idle_since: Timestamp) -> StoreResult<u64>;
+    async fn sweep(&mut self, worlds: &SweptWorlds, idle_since: Timestamp) -> StoreResult<u64>;
 }
 
 /// Counters that must be exact and outlive a restart: of sends, and of failures.
@@ -143,12 +139,19 @@ pub trait Budgets: Send {
         name: &'static str,
         now: Timestamp,
     ) -> StoreResult<u64>;
-    /// Deletes windows that closed before the given moment, in all worlds of an environment; returns how many.
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        closed_before: Timestamp,
-    ) -> StoreResult<u64>;
+    /// Deletes windows that closed before the given moment, in some worlds; returns how many.
+    async fn sweep(&mut self, worlds: &SweptWorlds, closed_before: Timestamp) -> StoreResult<u64>;
+}
+
+/// Which of a user's sessions to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionPage {
+    /// Only sessions that are alive at this moment under these limits; all that are stored when absent.
+    pub alive: Option<(SessionLimits, Timestamp)>,
+    /// Only sessions older than this one, which may be deleted.
+    pub after: Option<SessionId>,
+    /// At most this many.
+    pub limit: i64,
 }
 
 /// A token that takes the place of the session's present one.
@@ -216,8 +219,13 @@ pub trait Sessions: Send {
     ) -> StoreResult<Option<Session>>;
     /// Sessions of a user that have not ended by deletion, newest first.
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>>;
-    /// All sessions of a user that are stored, those that have ended too, newest first.
-    async fn all_of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>>;
+    /// A page of a user's stored sessions, newest first.
+    async fn page_of_user(
+        &mut self,
+        world: &World,
+        user: UserId,
+        page: SessionPage,
+    ) -> StoreResult<Vec<Session>>;
     /// Writes end, activity, factors, device and permissions of a session that is not deleted, and its new token if there is
     /// one, in one guarded statement; `false` when the session is deleted or, with [`NewToken::replaces`], has another token by now.
     async fn update(&mut self, session: &Session, token: Option<NewToken>) -> StoreResult<bool>;
@@ -251,7 +259,6 @@ pub trait Sessions: Send {
         kept: SessionId,
         at: Timestamp,
     ) -> StoreResult<Vec<SessionId>>;
-    /// Deletes the rows of sessions that ended or expired before the given moment, in all worlds of an environment; returns how many.
-    async fn sweep(&mut self, environment: Environment, over_before: Timestamp)
-    -> StoreResult<u64>;
+    /// Deletes the rows of sessions that ended or expired before the given moment, in some worlds; returns how many.
+    async fn sweep(&mut self, worlds: &SweptWorlds, over_before: Timestamp) -> StoreResult<u64>;
 }

@@ -2,10 +2,10 @@
 
 use vestry_domain::envelope::Sealed;
 use vestry_domain::idempotency::{Claim, KeyDigest, KnownKey};
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
-use super::StoreResult;
+use super::{StoreResult, SweptWorlds};
 
 /// Idempotency keys. Every method stays within the world that it is given. `now` is the time of the world, `machine`
 /// that of the machine.
@@ -40,10 +40,6 @@ pub trait Idempotency: Send {
     ) -> StoreResult<bool>;
     /// Gives the key of a run without an answer back, as if it had never been used; `false` when it is not this run's any more.
     async fn release(&mut self, world: &World, key: &KeyDigest, holder: &str) -> StoreResult<bool>;
-    /// Deletes what expired before the given moment, in all worlds of an environment; returns how many.
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64>;
+    /// Deletes what expired before the given moment, in some worlds; returns how many.
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64>;
 }

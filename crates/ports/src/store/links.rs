@@ -3,10 +3,10 @@
 use vestry_domain::ids::{EmailId, SessionId, UserId};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
-use super::StoreResult;
+use super::{StoreResult, SweptWorlds};
 
 /// Magic links: at most one per world, address and purpose.
 #[port]
@@ -64,10 +64,6 @@ pub trait Links: Send {
     ) -> StoreResult<()>;
     /// Deletes the links of a user that nobody has used, whatever their purpose.
     async fn forget_unused(&mut self, world: &World, user: UserId) -> StoreResult<()>;
-    /// Deletes links that expired before the given moment, in all worlds of an environment; returns how many.
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64>;
+    /// Deletes links that expired before the given moment, in some worlds; returns how many.
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64>;
 }

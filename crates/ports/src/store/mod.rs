@@ -28,13 +28,14 @@ mod wallets;
 mod webhooks;
 
 use vestry_domain::audit::{AuditEntry, AuditStep};
-use vestry_domain::ids::AuditChainId;
+use vestry_domain::ids::{AppId, AuditChainId};
+use vestry_domain::{Environment, World};
 use vestry_port_macro::port;
 
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys, Standing};
 pub use audit::AuditLog;
 pub use auth::{
-    Attempt, Budgets, Codes, EndedSome, Guards, NewToken, Noted, SeenSession, Sessions,
+    Attempt, Budgets, Codes, EndedSome, Guards, NewToken, Noted, SeenSession, SessionPage, Sessions,
 };
 pub use checkpoints::{Checkpoints, KeptCheckpoint, SinkProgress};
 pub use control::ControlLog;
@@ -48,7 +49,7 @@ pub use passkeys::{PasskeyUse, Passkeys};
 pub use passwords::{ImportedUsers, PasswordHolder, Passwords};
 pub use providers::{OauthFlows, ProviderConnections, ProviderLinks, StoredConnection};
 pub use totps::Totps;
-pub use users::{Attached, Holdings, UserPage, Users, WholeUser};
+pub use users::{Attached, Holdings, Moved, UserPage, Users, WholeUser};
 pub use wallet_challenges::WalletChallenges;
 pub use wallet_imports::WalletImports;
 pub use wallets::{Created, WalletPage, WalletWithKey, Wallets};
@@ -60,6 +61,46 @@ pub use webhooks::{
 /// Rows that a statement of a sweep deletes at most: one that deletes a million holds up the disk, and whoever waits for its locks.
 /// Whoever sweeps comes again while a sweep deleted as many.
 pub const SWEEP_STEP: i64 = 1_000;
+
+/// The worlds whose rows a statement of a sweep deletes. All of them have the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweptWorlds {
+    /// Their environment.
+    pub environment: Environment,
+    /// Their Apps.
+    pub apps: SweptApps,
+}
+
+/// The Apps whose rows a statement of a sweep deletes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SweptApps {
+    /// Every App except these.
+    AllBut(Vec<AppId>),
+    /// This App, whose time is behind that of the rest: rows of other Apps that are as old are gone.
+    Behind(AppId),
+    /// This App, whose time is ahead of that of the rest: most rows of its age belong to other Apps, and are in use.
+    Ahead(AppId),
+}
+
+impl From<Environment> for SweptWorlds {
+    fn from(environment: Environment) -> Self {
+        Self {
+            environment,
+            apps: SweptApps::AllBut(Vec::new()),
+        }
+    }
+}
+
+impl SweptWorlds {
+    /// Whether the rows of this world are deleted.
+    pub fn include(&self, world: &World) -> bool {
+        self.environment == world.environment
+            && match &self.apps {
+                SweptApps::AllBut(apps) => !apps.contains(&world.app_id),
+                SweptApps::Behind(app) | SweptApps::Ahead(app) => *app == world.app_id,
+            }
+    }
+}
 
 /// Why the database did not do what was asked.
 #[derive(Debug, thiserror::Error)]

@@ -3,10 +3,10 @@
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
-use super::{Attached, StoreResult};
+use super::{Attached, StoreResult, SweptWorlds};
 
 /// What one use of a passkey changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,10 +77,10 @@ pub trait Passkeys: Send {
         ceremony: Ceremony,
         now: Timestamp,
     ) -> StoreResult<bool>;
-    /// Deletes challenges that died before the given moment, in all worlds of an environment; returns how many.
+    /// Deletes challenges that died before the given moment, in some worlds; returns how many.
     async fn sweep_challenges(
         &mut self,
-        environment: Environment,
+        worlds: &SweptWorlds,
         expired_before: Timestamp,
     ) -> StoreResult<u64>;
 }

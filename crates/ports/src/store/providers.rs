@@ -4,10 +4,10 @@ use vestry_domain::envelope::Sealed;
 use vestry_domain::ids::{AppId, OauthCallbackId, ProviderLinkId, UserId};
 use vestry_domain::provider::{Connection, Flow, Pending, ProviderLink, ProviderName, TestGrant};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
-use super::{Attached, StoreResult};
+use super::{Attached, StoreResult, SweptWorlds};
 
 /// A connection with its client secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,8 +90,8 @@ pub trait OauthFlows: Send {
         token: &TokenHash,
         now: Timestamp,
     ) -> StoreResult<bool>;
-    /// Deletes flows and tokens that expired by the given moment, in all worlds of an environment; returns how many.
-    async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64>;
+    /// Deletes flows and tokens that expired by the given moment, in some worlds; returns how many.
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_by: Timestamp) -> StoreResult<u64>;
 }
 
 /// Who is linked with a provider. Every method stays within the given world.

@@ -2,10 +2,10 @@
 
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::totp::{StoredRecoveryCode, Totp};
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
-use super::StoreResult;
+use super::{StoreResult, SweptWorlds};
 
 /// Authenticator apps. Every method stays within the given world.
 #[port]
@@ -53,10 +53,6 @@ pub trait Totps: Send {
     async fn remove(&mut self, world: &World, id: TotpId) -> StoreResult<bool>;
     /// Removes all of a user with their recovery codes; returns how many.
     async fn remove_all(&mut self, world: &World, user: UserId) -> StoreResult<u64>;
-    /// Deletes those that expired before the given moment without a code, in all worlds of an environment; returns how many.
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64>;
+    /// Deletes those that expired before the given moment without a code, in some worlds; returns how many.
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64>;
 }

@@ -24,6 +24,19 @@ pub enum Attached {
     Yes,
     /// Another user, or this one, has it already. The transaction is still good.
     Taken,
+    /// The user has as many of the kind as a user may have. The transaction is still good.
+    Full,
+}
+
+/// Outcome of moving a claim to another user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moved {
+    /// It belongs to the other user now.
+    Yes,
+    /// There is no such claim: it is verified, or does not exist. Nothing changed.
+    Gone,
+    /// The other user has as many of the kind as a user may have. Nothing changed.
+    Full,
 }
 
 /// A user with everything that is attached to it.
@@ -138,7 +151,8 @@ pub trait Users: Send {
         seen: Option<UserId>,
     ) -> StoreResult<bool>;
 
-    /// Attaches an address, decided by the unique index on its identity.
+    /// Attaches an address, decided by the unique index on its identity. The user is locked, so that parallel calls never attach more than
+    /// [`MOST_EMAILS`](vestry_domain::user::MOST_EMAILS).
     async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached>;
     /// An address by its identity, with the owner.
     async fn email_by_identity(
@@ -158,13 +172,14 @@ pub trait Users: Send {
         at: Timestamp,
     ) -> StoreResult<()>;
     /// Hands an address that is not verified over to another user. Codes and links that are under way stay those of the users
-    /// for whom they were made. `false`, and nothing happens, when there is none or it is verified.
-    async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<bool>;
+    /// for whom they were made. The caller has locked the other user.
+    async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<Moved>;
 
     /// Detaches an address; `false` when there is none.
     async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool>;
 
-    /// Attaches a number, decided by the unique index.
+    /// Attaches a number, decided by the unique index. The user is locked, so that parallel calls never attach more than
+    /// [`MOST_PHONE_NUMBERS`](vestry_domain::user::MOST_PHONE_NUMBERS).
     async fn attach_phone(&mut self, world: &World, phone: &UserPhone) -> StoreResult<Attached>;
     /// A number, with the owner.
     async fn phone_by_number(
@@ -187,7 +202,7 @@ pub trait Users: Send {
         world: &World,
         id: PhoneNumberId,
         to: UserId,
-    ) -> StoreResult<bool>;
+    ) -> StoreResult<Moved>;
     /// Detaches a number; `false` when there is none.
     async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool>;
 }

@@ -3,10 +3,10 @@
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
-use super::StoreResult;
+use super::{StoreResult, SweptWorlds};
 
 /// Challenges. Every method stays within the given world.
 #[port]
@@ -31,10 +31,6 @@ pub trait WalletChallenges: Send {
     ) -> StoreResult<bool>;
     /// Deletes the challenges that would sign in this user.
     async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()>;
-    /// Deletes challenges that expired before the given moment, in all worlds of an environment; returns how many.
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64>;
+    /// Deletes challenges that expired before the given moment, in some worlds; returns how many.
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64>;
 }

@@ -3,10 +3,10 @@
 use vestry_domain::ids::{UserId, WalletImportId};
 use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::wallet::WalletType;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
-use super::StoreResult;
+use super::{StoreResult, SweptWorlds};
 
 /// Key pairs of open imports; those made for a user go with the user. Every method but the sweep stays within the given world. What comes back is not to be
 /// trusted before the custodian opened it.
@@ -33,6 +33,6 @@ pub trait WalletImports: Send {
     ) -> StoreResult<bool>;
     /// Deletes the key pairs that were made for a user.
     async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()>;
-    /// Deletes key pairs that expired at the given moment or before, in all worlds of an environment; returns how many.
-    async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64>;
+    /// Deletes key pairs that expired at the given moment or before, in some worlds; returns how many.
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_by: Timestamp) -> StoreResult<u64>;
 }

@@ -18,6 +18,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidSession,
     Code::InsufficientFactor,
     Code::TooManyAttempts,
+    Code::LimitReached,
     Code::Sealed,
 ];
 

@@ -20,6 +20,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::ProviderNotConfigured,
     Code::InvalidSession,
     Code::Duplicate,
+    Code::LimitReached,
     Code::Sealed,
 ];
 

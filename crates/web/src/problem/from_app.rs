@@ -41,6 +41,11 @@ impl From<Refusal> for Problem {
             Refusal::Redirect(redirect) => redirect.into(),
             Refusal::NotFound(resource) => Self::not_found(resource),
             Refusal::Taken(field) => Self::duplicate(field),
+            Refusal::LimitReached { param, kind, most } => Self {
+                message: format!("a user can have at most {most} {kind}; delete one first").into(),
+                param,
+                ..Self::new(Code::LimitReached)
+            },
             Refusal::LastSignInMethod => Self::new(Code::LastSignInMethod),
             Refusal::InvalidSession => Self::new(Code::InvalidSession),
             Refusal::InvalidCredentials => Self::new(Code::InvalidCredentials),

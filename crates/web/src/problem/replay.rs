@@ -43,7 +43,8 @@ impl Code {
             | Self::PolicyDenied
             | Self::NotFound
             | Self::Duplicate
-            | Self::LastSignInMethod => true,
+            | Self::LastSignInMethod
+            | Self::LimitReached => true,
             Self::MagicLinkNotVerified
             | Self::ProviderNotConfigured
             | Self::HttpsRequired

@@ -48,7 +48,12 @@ fn codes_have_the_status_of_the_specification() {
         (405, &[Code::MethodNotAllowed]),
         (
             409,
-            &[Code::Duplicate, Code::CursorUnknown, Code::LastSignInMethod],
+            &[
+                Code::Duplicate,
+                Code::CursorUnknown,
+                Code::LastSignInMethod,
+                Code::LimitReached,
+            ],
         ),
         (413, &[Code::BodyTooLarge]),
         (415, &[Code::UnsupportedMediaType]),

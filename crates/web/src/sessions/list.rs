@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use vestry_app::sessions::SessionObject;
+use vestry_app::sessions::{ListSessions, SessionObject};
 use vestry_domain::Invalid;
 
 use crate::call::Call;
@@ -22,22 +22,30 @@ pub(crate) struct Filter {
     /// `ended`: those that have ended as well. They are stored for seven days.
     #[param(pattern = "^ended$", nullable = false)]
     include: Option<String>,
+    /// Most sessions on the page.
+    #[param(minimum = 10, maximum = 100, default = 50, nullable = false)]
+    limit: Option<i64>,
+    /// The last session of the page before.
+    #[param(pattern = "^sess_[0-9A-Za-z]{27}$", nullable = false)]
+    starting_after: Option<String>,
 }
 
-/// Where a user is signed in, or was.
+/// A page of a user's sessions.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SessionListResponse)]
 pub(crate) struct Answer {
     /// Newest first.
-    #[schema(value_type = Vec<Session>)]
+    #[schema(value_type = Vec<Session>, max_items = 100)]
     sessions: Vec<SessionObject>,
+    /// Whether there is a next page.
+    has_more: bool,
 }
 
 /// List a user's sessions
 ///
 /// The sessions that are alive, newest first, without their tokens. With `include=ended` those that have ended as well, by deletion,
-/// by their time or for being idle, up to seven days after it.
+/// by their time or for being idle, up to seven days after it. For the next page, send the id of the last session as `starting_after`.
 ///
 /// Needs the scope `sessions:write`.
 #[utoipa::path(
@@ -46,26 +54,30 @@ pub(crate) struct Answer {
     operation_id = "listSessions",
     tag = "Sessions",
     params(Filter),
-    responses((status = 200, description = "The sessions", body = Answer))
+    responses((status = 200, description = "A page of sessions", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,
     Query(filter): Query<Filter>,
 ) -> Result<Json<Answer>, Problem> {
-    let user_id = parse_id("user_id", &filter.user_id)?;
-    let with_ended = match filter.include.as_deref() {
-        None => false,
-        Some("ended") => true,
-        Some(_) => return Err(Invalid::value("include", "include must be ended").into()),
+    let query = ListSessions {
+        user_id: parse_id("user_id", &filter.user_id)?,
+        with_ended: match filter.include.as_deref() {
+            None => false,
+            Some("ended") => true,
+            Some(_) => return Err(Invalid::value("include", "include must be ended").into()),
+        },
+        limit: filter.limit,
+        starting_after: filter
+            .starting_after
+            .map(|id| parse_id("starting_after", &id))
+            .transpose()?,
     };
-    let sessions = call
-        .run(move |service, caller| async move {
-            match with_ended {
-                true => service.list_sessions_with_ended(&caller, user_id).await,
-                false => service.list_sessions(&caller, user_id).await,
-            }
-        })
+    let page = call
+        .run(move |service, caller| async move { service.list_sessions(&caller, query).await })
         .await?;
-    let sessions = sessions.iter().map(SessionObject::of).collect();
-    Ok(Json(Answer { sessions }))
+    Ok(Json(Answer {
+        sessions: page.sessions.iter().map(SessionObject::of).collect(),
+        has_more: page.has_more,
+    }))
 }

@@ -19,6 +19,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidField,
     Code::NotFound,
     Code::Duplicate,
+    Code::LimitReached,
     Code::Sealed,
 ];
 

@@ -78,6 +78,7 @@ impl Default for Wishes {
                 live_per_minute: 100_000,
                 sends_per_identifier: 0,
                 search_within: Settings::SEARCH_WITHIN,
+                searches_at_once: Settings::searches_with(4),
                 webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
                 checkpoint_every: Settings::CHECKPOINT_EVERY,
                 require_anchor: None,

@@ -30,6 +30,7 @@ on_both! {
     all_sessions_of_a_user_end_together
     m_22_ended_sessions_can_be_listed
     m_22_all_sessions_of_an_app_end_when_that_is_said
+    m_22_sessions_are_listed_in_pages
     the_jwt_verifies_against_the_key_set
     s_8_a_jwt_with_another_algorithm_is_refused
     s_13_old_tokens_verify_while_keys_rotate
@@ -602,6 +603,52 @@ async fn m_22_ended_sessions_can_be_listed(api: &Api) {
     api.pass(8 * 86_400);
     api.service.sweep("this process").await;
     assert_eq!(listed("&include=ended").await, []);
+}
+
+/// Pages of 10 to 100 sessions, newest first, of which each names the next one.
+async fn m_22_sessions_are_listed_in_pages(api: &Api) {
+    let mut ids = Vec::new();
+    let mut user = String::new();
+    for number in 0..23 {
+        let code = sent(api, &api.test(), "ada@example.com").await;
+        let wish = json!({"session_expires_in": 600});
+        let session = verified(&api.test(), &code, wish).await.ok();
+        user = session.text_at("/user_id").to_owned();
+        ids.insert(0, session.body["session"]["id"].clone());
+        api.pass(61);
+        if number % 5 == 4 {
+            api.pass(600);
+        }
+    }
+    let mut found = Vec::new();
+    let mut after = String::new();
+    for (many, has_more) in [(10, true), (10, true), (3, false)] {
+        let path = format!("{LIST}?user_id={user}&limit=10{after}");
+        let page = api.test().get(&path).await.ok();
+        let rows = page.body["sessions"].as_array().unwrap().clone();
+        assert_eq!(rows.len(), many);
+        assert_eq!(page.body["has_more"], json!(has_more));
+        let rows = rows.into_iter().map(|row| row["id"].clone());
+        found.extend(rows);
+        let last = found.last().and_then(Value::as_str).unwrap();
+        after = format!("&starting_after={last}");
+    }
+    assert_eq!(found, ids);
+    let path = format!("{LIST}?user_id={user}{after}");
+    let beyond = api.test().get(&path).await.ok();
+    assert_eq!(beyond.body, json!({"sessions": [], "has_more": false}));
+    for (query, param) in [
+        ("limit=9", "limit"),
+        ("limit=101", "limit"),
+        ("limit=ten", "limit"),
+        ("starting_after=sess_1", "starting_after"),
+    ] {
+        let refused = api
+            .test()
+            .get(&format!("{LIST}?user_id={user}&{query}"))
+            .await;
+        refused.refuses(400, "invalid_field", Some(param));
+    }
 }
 
 /// Everybody of the world is signed out, and nobody of another one; and only when that is what was said.

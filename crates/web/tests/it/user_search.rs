@@ -49,6 +49,27 @@ async fn m_31_a_search_that_takes_too_long_says_what_to_narrow() {
     }
 }
 
+/// Searches by a filter have a room of their own: one that finds no place there is 503 at once, and everything else goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn m_31_a_search_beyond_the_room_of_searches_is_refused_at_once() {
+    for lane in [Lane::Sqlite, Lane::Postgres] {
+        let mut wishes = Wishes::default();
+        wishes.service.searches_at_once = 0;
+        on_with(lane, wishes, async |api| {
+            let client = api.test();
+            created(&client, json!({"email": "ada@example.com"})).await;
+            let fields = json!([{"field": "email_match", "operator": "eq", "value": "ada"}]);
+            let request = json!({"filters": {"operator": "AND", "fields": fields}});
+            let refused = search(&client, request).await;
+            refused.refuses(503, "unavailable", None);
+            assert_eq!(refused.header("retry-after"), Some("2"));
+            let all = search(&client, json!({})).await.ok();
+            assert_eq!(all.body["total_count"], 1);
+        })
+        .await;
+    }
+}
+
 async fn created(client: &Client<'_>, request: Value) -> Value {
     let mut request = request;
     request["include_user"] = json!(true);

@@ -12,6 +12,7 @@ on_both! {
     an_identifier_of_another_user_changes_nothing
     metadata_follows_the_six_rules
     a_refused_update_names_its_field_and_changes_nothing
+    api_10_a_user_has_at_most_100_addresses_and_numbers
     an_attached_address_is_announced_and_ends_no_session
     only_an_existing_user_is_updated
 }
@@ -169,6 +170,47 @@ async fn identifiers_are_attached_and_never_removed(api: &Api) {
     let again = update(&api.test(), &id, request).await.ok();
     assert_eq!(addresses(&again), ["ada@example.com", "two@example.com"]);
     assert_eq!(again.body["phone_numbers"], updated.body["phone_numbers"]);
+}
+
+/// A user has at most 100 addresses and 100 numbers: one more is 409, and nothing changes until one is deleted.
+async fn api_10_a_user_has_at_most_100_addresses_and_numbers(api: &Api) {
+    let id = created(api.test(), json!({"email": "ada@example.com"})).await;
+    let emails = |from: usize, to: usize| {
+        let emails = (from..to).map(|number| json!({"email": format!("ada{number}@example.com")}));
+        emails.collect::<Vec<_>>()
+    };
+    let numbers = |from: usize, to: usize| {
+        let number = |number| json!({"phone_number": format!("+1415555{:04}", 2_000 + number)});
+        (from..to).map(number).collect::<Vec<_>>()
+    };
+    let request = json!({"emails": emails(1, 100), "phone_numbers": numbers(0, 100)});
+    let full = update(&api.test(), &id, request).await.ok();
+    assert_eq!(full.body["emails"].as_array().unwrap().len(), 100);
+    assert_eq!(full.body["phone_numbers"].as_array().unwrap().len(), 100);
+    let before = user(&api.test(), &id).await;
+    for (request, param) in [
+        (
+            json!({"emails": emails(100, 101), "first_name": "A"}),
+            "emails[0].email",
+        ),
+        (
+            json!({"emails": emails(1, 2), "phone_numbers": numbers(100, 101)}),
+            "phone_numbers[0].phone_number",
+        ),
+    ] {
+        let refused = update(&api.test(), &id, request).await;
+        refused.refuses(409, "limit_reached", Some(param));
+        assert_eq!(user(&api.test(), &id).await, before);
+    }
+    // What is there already is no further one.
+    let request = json!({"emails": emails(1, 2), "phone_numbers": numbers(0, 1)});
+    update(&api.test(), &id, request).await.ok();
+    let spare = before["emails"][99]["id"].as_str().unwrap();
+    let path = format!("/v1/auth/users/emails/{spare}/delete");
+    api.test().delete(&path, None).await.ok();
+    let request = json!({"emails": emails(100, 101)});
+    let updated = update(&api.test(), &id, request).await.ok();
+    assert_eq!(updated.body["emails"].as_array().unwrap().len(), 100);
 }
 
 /// API-10: one that belongs to somebody else is 409, and nothing changes.

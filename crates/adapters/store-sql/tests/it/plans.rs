@@ -205,6 +205,14 @@ const ALLOWED: &[(&str, &str)] = &[
         "(`webhook_deliveries`.`endpoint_id` = ?)) AND (`webhook_deliveries`.`ended_at` IS NULL))",
         "all that waits for one endpoint ends, or an operator looks through it",
     ),
+    (
+        "(`sessions`.`environment` = ?) AND (`sessions`.`app_id` = ?)",
+        "a sweep of one App whose test clock is ahead of the machine's",
+    ),
+    (
+        "(`codes`.`environment` = ?) AND (`codes`.`app_id` = ?)",
+        "a sweep of one App whose test clock is ahead of the machine's",
+    ),
     ("FROM sqlite_schema t JOIN pragma_index_list", "migrating"),
 ];
 

@@ -1,9 +1,9 @@
 //! One-time passcodes.
 
 use vestry_domain::code::{Code, CodePurpose, MethodId};
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Attempt, Codes, StoreResult};
+use vestry_ports::store::{Attempt, Codes, StoreResult, SweptWorlds};
 
 use super::Work;
 use super::state::{CodeRow, State, remove_few};
@@ -103,14 +103,10 @@ impl Codes for Work {
         })
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64> {
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let expired = |row: &CodeRow| {
-                row.code.world.environment == environment && row.code.expires_at < expired_before
+                worlds.include(&row.code.world) && row.code.expires_at < expired_before
             };
             Ok(remove_few(&mut state.codes, expired))
         })

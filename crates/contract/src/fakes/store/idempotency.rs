@@ -2,9 +2,9 @@
 
 use vestry_domain::envelope::Sealed;
 use vestry_domain::idempotency::{Claim, KeyDigest, KnownKey};
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Idempotency, StoreResult};
+use vestry_ports::store::{Idempotency, StoreResult, SweptWorlds};
 
 use super::Work;
 use super::state::{KeyRow, State, remove, remove_few};
@@ -104,14 +104,10 @@ impl Idempotency for Work {
         })
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64> {
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             Ok(remove_few(&mut state.idempotency, |row| {
-                row.claim.world.environment == environment && row.claim.expires_at < expired_before
+                worlds.include(&row.claim.world) && row.claim.expires_at < expired_before
             }))
         })
     }

@@ -2,9 +2,9 @@
 
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Budgets, Guards, Noted, StoreResult};
+use vestry_ports::store::{Budgets, Guards, Noted, StoreResult, SweptWorlds};
 
 use super::Work;
 use super::state::{Budget, count_few};
@@ -45,11 +45,10 @@ impl Guards for Work {
         })
     }
 
-    async fn sweep(&mut self, environment: Environment, idle_since: Timestamp) -> StoreResult<u64> {
+    async fn sweep(&mut self, worlds: &SweptWorlds, idle_since: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let idle = state.guards.extract_if(|(world, _), guard| {
-                world.environment == environment
-                    && guard.failed_at.max(guard.blocked_until) < Some(idle_since)
+                worlds.include(world) && guard.failed_at.max(guard.blocked_until) < Some(idle_since)
             });
             Ok(count_few(idle))
         })
@@ -139,14 +138,10 @@ impl Budgets for Work {
         })
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        closed_before: Timestamp,
-    ) -> StoreResult<u64> {
+    async fn sweep(&mut self, worlds: &SweptWorlds, closed_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let closed = state.budgets.extract_if(|(world, _, _), budget| {
-                world.environment == environment && budget.closes < closed_before
+                worlds.include(world) && budget.closes < closed_before
             });
             Ok(count_few(closed))
         })

@@ -3,9 +3,9 @@
 use vestry_domain::ids::{EmailId, SessionId, UserId};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Links, StoreResult};
+use vestry_ports::store::{Links, StoreResult, SweptWorlds};
 
 use super::Work;
 use super::state::{State, remove_few};
@@ -145,15 +145,10 @@ impl Links for Work {
         })
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64> {
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
-            let expired = |link: &Link| {
-                link.world.environment == environment && link.expires_at < expired_before
-            };
+            let expired =
+                |link: &Link| worlds.include(&link.world) && link.expires_at < expired_before;
             Ok(remove_few(&mut state.links, expired))
         })
     }

@@ -3,9 +3,9 @@
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult};
+use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult, SweptWorlds};
 
 use super::Work;
 use super::state::{State, add, remove, remove_few};
@@ -156,12 +156,12 @@ impl Passkeys for Work {
 
     async fn sweep_challenges(
         &mut self,
-        environment: Environment,
+        worlds: &SweptWorlds,
         expired_before: Timestamp,
     ) -> StoreResult<u64> {
         self.writing(|state| {
             let dead = |row: &PasskeyChallenge| {
-                row.world.environment == environment && row.expires_at < expired_before
+                worlds.include(&row.world) && row.expires_at < expired_before
             };
             Ok(remove_few(&mut state.passkey_challenges, dead))
         })

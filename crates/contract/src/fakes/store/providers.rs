@@ -3,10 +3,11 @@
 use vestry_domain::ids::{AppId, OauthCallbackId, ProviderLinkId, UserId};
 use vestry_domain::provider::{Flow, Pending, ProviderLink, ProviderName, TestGrant};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
     Attached, OauthFlows, ProviderConnections, ProviderLinks, StoreResult, StoredConnection,
+    SweptWorlds,
 };
 
 use super::Work;
@@ -215,13 +216,13 @@ impl OauthFlows for Work {
         })
     }
 
-    async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64> {
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_by: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let flows = remove_few(&mut state.oauth_flows, |flow| {
-                flow.world.environment == environment && flow.expires_at <= expired_by
+                worlds.include(&flow.world) && flow.expires_at <= expired_by
             });
             let tokens = remove_few(&mut state.oauth_tokens, |row| {
-                row.world.environment == environment && row.expires_at <= expired_by
+                worlds.include(&row.world) && row.expires_at <= expired_by
             });
             Ok(flows + tokens)
         })

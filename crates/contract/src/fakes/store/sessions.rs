@@ -3,9 +3,11 @@
 use vestry_domain::ids::{SessionId, SigningKeyId, UserId};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{EndedSome, NewToken, SeenSession, Sessions, StoreResult};
+use vestry_ports::store::{
+    EndedSome, NewToken, SeenSession, SessionPage, Sessions, StoreResult, SweptWorlds,
+};
 
 use super::Work;
 use super::state::{State, add, at_most, remove_few};
@@ -95,14 +97,26 @@ impl Sessions for Work {
         })
     }
 
-    async fn all_of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>> {
+    async fn page_of_user(
+        &mut self,
+        world: &World,
+        user: UserId,
+        page: SessionPage,
+    ) -> StoreResult<Vec<Session>> {
         self.reading(|state| {
             let all = state.sessions.iter().map(|(_, session)| session);
+            let is_alive = |session: &&Session| {
+                let at = page.alive;
+                at.is_none_or(|(limits, now)| session.is_alive(limits, now))
+            };
             let mut sessions: Vec<_> = all
                 .filter(|session| session.world == *world && session.user_id == user)
+                .filter(is_alive)
+                .filter(|session| page.after.is_none_or(|after| session.id < after))
                 .cloned()
                 .collect();
             sessions.sort_by_key(|session| std::cmp::Reverse(session.id));
+            sessions.truncate(at_most(page.limit));
             sessions
         })
     }
@@ -218,16 +232,11 @@ impl Sessions for Work {
         })
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        over_before: Timestamp,
-    ) -> StoreResult<u64> {
+    async fn sweep(&mut self, worlds: &SweptWorlds, over_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let is_over = |(_, session): &(TokenHash, Session)| {
                 let ended = session.deleted_at.is_some_and(|at| at < over_before);
-                session.world.environment == environment
-                    && (ended || session.expires_at < over_before)
+                worlds.include(&session.world) && (ended || session.expires_at < over_before)
             };
             Ok(remove_few(&mut state.sessions, is_over))
         })

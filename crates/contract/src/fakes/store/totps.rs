@@ -2,9 +2,9 @@
 
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::totp::{NO_STEP, StoredRecoveryCode, Totp};
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{StoreResult, Totps};
+use vestry_ports::store::{StoreResult, SweptWorlds, Totps};
 
 use super::Work;
 use super::state::{State, TotpRow, add, remove, remove_few};
@@ -150,17 +150,11 @@ impl Totps for Work {
         self.writing(|state| Ok(remove(&mut state.totps, |row| is_of(row, *world, user))))
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64> {
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let expired = |row: &TotpRow| {
                 let totp = &row.totp;
-                totp.world.environment == environment
-                    && !totp.verified
-                    && totp.expires_at < expired_before
+                worlds.include(&totp.world) && !totp.verified && totp.expires_at < expired_before
             };
             Ok(remove_few(&mut state.totps, expired))
         })

@@ -7,12 +7,15 @@ use vestry_domain::email::{Email, EmailIdentity};
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
-use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::user::{
+    MOST_EMAILS, MOST_PHONE_NUMBERS, User, UserDisabled, UserEmail, UserPhone, UserProfile,
+    UserStatus,
+};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    Attached, Holdings, Passkeys, ProviderLinks, StoreError, StoreResult, Totps, UserPage, Users,
-    Wallets, WholeUser,
+    Attached, Holdings, Moved, Passkeys, ProviderLinks, StoreError, StoreResult, Totps, UserPage,
+    Users, Wallets, WholeUser,
 };
 
 use super::Work;
@@ -34,6 +37,18 @@ impl State {
         let mut rows = self.phones.iter();
         rows.find(|(of, phone)| *of == world && fits(phone))
             .map(|(_, phone)| phone)
+    }
+
+    fn emails_of(&self, world: World, user: UserId) -> usize {
+        let rows = self.emails.iter();
+        rows.filter(|(of, email)| *of == world && email.user_id == user)
+            .count()
+    }
+
+    fn phones_of(&self, world: World, user: UserId) -> usize {
+        let rows = self.phones.iter();
+        rows.filter(|(of, phone)| *of == world && phone.user_id == user)
+            .count()
     }
 
     /// Removes every row that belongs to the user.
@@ -384,6 +399,9 @@ impl Users for Work {
             {
                 return Ok(Attached::Taken);
             }
+            if state.emails_of(*world, email.user_id) >= MOST_EMAILS {
+                return Ok(Attached::Full);
+            }
             add(&mut state.emails, (*world, email.clone()), |a, b| {
                 (a.0, a.1.id) == (b.0, b.1.id)
             })?;
@@ -432,16 +450,20 @@ impl Users for Work {
         })
     }
 
-    async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<bool> {
+    async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<Moved> {
         self.writing(|state| {
+            let is_full = state.emails_of(*world, to) >= MOST_EMAILS;
             let mut rows = state.emails.iter_mut();
             let unverified =
                 rows.find(|(of, email)| of == world && email.id == id && !email.verified);
             let Some((_, email)) = unverified else {
-                return Ok(false);
+                return Ok(Moved::Gone);
             };
+            if is_full {
+                return Ok(Moved::Full);
+            }
             (email.user_id, email.successor) = (to, None);
-            Ok(true)
+            Ok(Moved::Yes)
         })
     }
 
@@ -462,6 +484,9 @@ impl Users for Work {
                 .is_some()
             {
                 return Ok(Attached::Taken);
+            }
+            if state.phones_of(*world, phone.user_id) >= MOST_PHONE_NUMBERS {
+                return Ok(Attached::Full);
             }
             add(&mut state.phones, (*world, phone.clone()), |a, b| {
                 (a.0, a.1.id) == (b.0, b.1.id)
@@ -510,16 +535,20 @@ impl Users for Work {
         world: &World,
         id: PhoneNumberId,
         to: UserId,
-    ) -> StoreResult<bool> {
+    ) -> StoreResult<Moved> {
         self.writing(|state| {
+            let is_full = state.phones_of(*world, to) >= MOST_PHONE_NUMBERS;
             let mut rows = state.phones.iter_mut();
             let unverified =
                 rows.find(|(of, phone)| of == world && phone.id == id && !phone.verified);
             let Some((_, phone)) = unverified else {
-                return Ok(false);
+                return Ok(Moved::Gone);
             };
+            if is_full {
+                return Ok(Moved::Full);
+            }
             (phone.user_id, phone.successor) = (to, None);
-            Ok(true)
+            Ok(Moved::Yes)
         })
     }
 

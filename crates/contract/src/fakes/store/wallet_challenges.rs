@@ -3,9 +3,9 @@
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{StoreResult, WalletChallenges};
+use vestry_ports::store::{StoreResult, SweptWorlds, WalletChallenges};
 
 use super::Work;
 use super::state::{add, at_most, remove_few};
@@ -72,15 +72,11 @@ impl WalletChallenges for Work {
         })
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        expired_before: Timestamp,
-    ) -> StoreResult<u64> {
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let rows = &mut state.wallet_challenges;
             Ok(remove_few(rows, |(row, _)| {
-                row.world.environment == environment && row.expires_at < expired_before
+                worlds.include(&row.world) && row.expires_at < expired_before
             }))
         })
     }

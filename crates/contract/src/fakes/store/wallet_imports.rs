@@ -3,9 +3,9 @@
 use vestry_domain::ids::{UserId, WalletImportId};
 use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::wallet::WalletType;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{StoreResult, WalletImports};
+use vestry_ports::store::{StoreResult, SweptWorlds, WalletImports};
 
 use super::Work;
 use super::state::{add, at_most, remove, remove_few};
@@ -68,10 +68,10 @@ impl WalletImports for Work {
         })
     }
 
-    async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64> {
+    async fn sweep(&mut self, worlds: &SweptWorlds, expired_by: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             Ok(remove_few(&mut state.wallet_imports, |key| {
-                key.world.environment == environment && key.expires_at <= expired_by
+                worlds.include(&key.world) && key.expires_at <= expired_by
             }))
         })
     }
