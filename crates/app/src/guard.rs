@@ -317,18 +317,19 @@ impl Guarded {
     }
 
     /// Forgets the failures of the subject: what was tried was right. Where it had none when it was looked at, one that came since
-    /// stays counted, which lets nobody try once more.
+    /// stays counted, which lets nobody try once more. The user is locked.
     pub(crate) async fn count_success(
         &self,
         tx: &mut dyn Repositories,
         world: &World,
+        user: UserId,
         has_failed: bool,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         if has_failed {
             tx.guards().reset(world, &self.subject).await?;
         }
-        spraying::count_success(tx, world, &self.subject, now).await
+        spraying::count_success(tx, world, user, now).await
     }
 
     /// What the failures in a row are counted under.

@@ -2,7 +2,11 @@
 //!
 //! While more fails than ten times what succeeds, new codes are longer: a hundred guesses then win what one did before. Nobody
 //! is refused for it, because all that is known is that somebody guesses, and not who.
+//!
+//! An account counts as one success an hour, however often it signs in. Otherwise an attacker could pay for guesses at other accounts
+//! with sign-ins to one of their own.
 
+use vestry_domain::ids::UserId;
 use vestry_domain::limits::{Limit, failures};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World, code};
@@ -12,6 +16,8 @@ use crate::shards::{SHARDS, shard};
 
 const FAILED: &str = "sign_in_failed";
 const SUCCEEDED: &str = "sign_in_succeeded";
+/// The accounts whose success of the hour was counted.
+const COUNTED_ACCOUNT: &str = "sign_in_succeeded_of";
 const WARNED: &str = "spraying_warned";
 /// What is "blocked" while codes are long.
 const SHORT_CODES: &str = "short-codes";
@@ -57,16 +63,25 @@ pub(crate) async fn count_failure(
     Ok(())
 }
 
-/// A right code or password.
+/// A right code or password of this user, who is locked.
 pub(crate) async fn count_success(
     tx: &mut dyn Repositories,
     world: &World,
-    subject: &str,
+    user: UserId,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let window = failures::OF_APP_WINDOW;
+    let user = user.to_string();
+    let once = Limit { most: 1, window };
+    let first = tx
+        .budgets()
+        .spend(world, COUNTED_ACCOUNT, &user, once, now)
+        .await?;
+    if !first.admitted {
+        return Ok(());
+    }
     tx.budgets()
-        .count(world, SUCCEEDED, &shard(subject), window, now)
+        .count(world, SUCCEEDED, &shard(&user), window, now)
         .await
 }
 

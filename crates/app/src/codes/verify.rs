@@ -166,10 +166,6 @@ impl Service {
         {
             return Err(VerifyCodeError::InvalidCode);
         }
-        presented
-            .guarded
-            .count_success(&mut *tx, world, has_failed, now)
-            .await?;
         if let MethodId::Email(email) = method_id {
             // The link in whose mail the code may have stood has had its day.
             tx.links().forget(world, email, LinkPurpose::Login).await?;
@@ -183,6 +179,10 @@ impl Service {
         };
         let proven = self.prove(&mut *tx, caller, proof, now).await?;
         let user_id = proven.user_id;
+        presented
+            .guarded
+            .count_success(&mut *tx, world, user_id, has_failed, now)
+            .await?;
         if !reserved {
             self.purse(world, now)
                 .clear(&mut *tx, &proven.identity)

@@ -144,7 +144,7 @@ impl Service {
         }
         compared
             .guarded
-            .count_success(&mut *tx, world, look.has_failed, now)
+            .count_success(&mut *tx, world, compared.user, look.has_failed, now)
             .await?;
         let sign_in = SignIn {
             user_id: compared.user,

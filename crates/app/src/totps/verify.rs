@@ -305,7 +305,9 @@ impl Service {
         let taken = take_one(&mut *tx, world, &tried.matches, now).await?;
         let taken = taken.ok_or(VerifyTotpError::InvalidCode)?;
         // The try itself was counted.
-        guarded.count_success(&mut *tx, world, true, now).await?;
+        guarded
+            .count_success(&mut *tx, world, user_id, true, now)
+            .await?;
         let told = told_of(&mut *tx, world, user_id, taken).await?;
         self.tell(&mut *tx, caller, told).await?;
         let sign_in = SignIn {
