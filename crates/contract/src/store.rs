@@ -558,7 +558,7 @@ macro_rules! store_suite {
                 messages_come_back_newest_first
                 messages_of_one_second_keep_their_order
                 a_job_is_captured_once
-                the_recipient_is_compared_exactly
+                the_recipient_is_compared_as_an_address
                 the_kind_is_compared_exactly
                 messages_after_one_are_listed
                 all_parts_of_a_filter_count
