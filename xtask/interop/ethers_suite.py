@@ -144,7 +144,7 @@ def check_transactions(check, wallets, suite):
     def examine(case, _):
         key, asked, expected = case
         if field := refused(asked):
-            wallets[key].refuses_transaction(asked, field, f"{field} {asked[field]}")
+            wallets[key].refuses_transaction(asked, field, f"{field} {asked.get(field)}")
         else:
             signed = wallets[key].sign_transaction(asked)["signed_transaction"]
             check.that(signed == expected, f"{asked} is signed as in the suite")
