@@ -9,7 +9,7 @@ use vestry_domain::{Environment, World};
 use vestry_ports::store::{StoreResult, Tx};
 
 use crate::condition::Condition;
-use crate::run::Run;
+use crate::run::{About, Run};
 use crate::{Fault, Refusal};
 
 /// A request whose key is known and not revoked.
@@ -86,6 +86,24 @@ impl Caller {
     pub(crate) fn rests_on(&self, condition: Condition) {
         if let Some(run) = &self.run {
             run.rests_on(condition);
+        }
+    }
+
+    /// Notes whom the answer of the call is about: it is erased with that user.
+    pub(crate) fn is_about(&self, about: About) {
+        if let Some(run) = &self.run {
+            run.is_about(about);
+        }
+    }
+
+    /// Refuses to create a user for a repeat of a request whose user was deleted: what was erased stays erased.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`].
+    pub(crate) fn may_create_user(&self) -> Result<(), Refusal> {
+        match &self.run {
+            Some(run) if run.repeats_erased() => Err(Refusal::NotFound("user")),
+            _ => Ok(()),
         }
     }
 

@@ -23,13 +23,14 @@ use vestry_domain::idempotency::{
 };
 use vestry_domain::user::ShownStatus;
 use vestry_domain::{Secret, World};
+use vestry_ports::store::{Repositories, StoreResult};
 
 use crate::condition::Condition;
 pub use crate::condition::Shown;
 use crate::fault::{causes, retried};
 use crate::refusal::has_common;
-use crate::run::Last;
 pub use crate::run::Run;
+use crate::run::{About, Last};
 use crate::users::status::status_of;
 use crate::wallets::UnusableWallet;
 use crate::{Caller, Fault, Refusal, Service};
@@ -145,7 +146,7 @@ impl Service {
             lease_until: self.machine_time() + LEASE,
         };
         let Some(known) = retried(|| self.claim_key(&claim)).await? else {
-            return Ok(begun(claim));
+            return Ok(begun(claim, false));
         };
         let is_same = sealer
             .mac_matches(&world, SecretKind::KeptAnswer, &parts, &known.request)
@@ -182,8 +183,10 @@ impl Service {
             ..claim
         };
         if retried(|| self.take_key_over(&claim, &known.holder)).await? {
-            tracing::warn!("a run of a request with a key fell silent, and the request runs again");
-            Ok(begun(claim))
+            if !known.erased {
+                tracing::warn!("idempotent request was abandoned by its process; re-running");
+            }
+            Ok(begun(claim, known.erased))
         } else {
             Err(BeginRunError::Running)
         }
@@ -304,7 +307,7 @@ impl Service {
         let is_its = match outcome {
             Outcome::Decided(answer) => {
                 let sealed = self.sealed(run, answer).await?;
-                tx.idempotency().finish(world, key, holder, &sealed).await?
+                keep_in(&mut *tx, run, answer, &sealed).await?
             }
             Outcome::Undecided | Outcome::Failed => {
                 tx.idempotency().release(world, key, holder).await?
@@ -331,11 +334,8 @@ impl Service {
     async fn keep(&self, run: &Run, answer: &Secret<Vec<u8>>) -> Result<(), Fault> {
         let sealed = self.sealed(run, answer).await?;
         retried(|| async {
-            let Claim {
-                world, key, holder, ..
-            } = &run.claim;
             let mut tx = self.ports.store.begin().await?;
-            tx.idempotency().finish(world, key, holder, &sealed).await?;
+            keep_in(&mut *tx, run, answer, &sealed).await?;
             Ok::<_, Fault>(tx.commit().await?)
         })
         .await
@@ -351,8 +351,40 @@ impl Service {
     }
 }
 
-fn begun(claim: Claim) -> Begun {
-    Begun::Run(Arc::new(Run::new(claim)))
+fn begun(claim: Claim, repeats_erased: bool) -> Begun {
+    Begun::Run(Arc::new(Run::new(claim, repeats_erased)))
+}
+
+/// Keeps an answer, bound to the user it is about; `false` when the key is not the run's any more. If the user was deleted in the meantime,
+/// the answer is erased at once.
+async fn keep_in(
+    tx: &mut dyn Repositories,
+    run: &Run,
+    answer: &Secret<Vec<u8>>,
+    sealed: &Sealed,
+) -> StoreResult<bool> {
+    let Claim {
+        world, key, holder, ..
+    } = &run.claim;
+    let named = kept::user_of(answer.expose()).map(About::User);
+    let (user, must_exist) = match run.about().or(named) {
+        Some(About::User(user)) => (Some(user), true),
+        Some(About::Coming(user)) => (Some(user), false),
+        Some(About::Nobody) | None => (None, false),
+    };
+    // Whoever deletes the user waits for this lock, and finds the answer then.
+    let gone = match user.filter(|_| must_exist) {
+        Some(user) if !tx.users().lock(world, user).await? => Some(user),
+        _ => None,
+    };
+    let is_its = tx
+        .idempotency()
+        .finish(world, key, holder, sealed, user)
+        .await?;
+    if let Some(gone) = gone {
+        tx.idempotency().erase(world, gone).await?;
+    }
+    Ok(is_its)
 }
 
 fn report(fault: &Fault) {

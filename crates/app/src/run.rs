@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vestry_domain::idempotency::Claim;
+use vestry_domain::ids::UserId;
 use vestry_ports::store::Tx;
 
 use crate::condition::Condition;
@@ -16,6 +17,21 @@ pub struct Run {
     last: Mutex<Option<Last>>,
     /// What its answer rests on.
     conditions: Mutex<Vec<Condition>>,
+    /// Whom its answer is about, as far as a use case has said so.
+    about: Mutex<Option<About>>,
+    /// Whether it repeats a request whose answer was erased with its user.
+    repeats_erased: bool,
+}
+
+/// Whom an answer is about: with that user, it is erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    /// A user. If there is no such user when the answer is kept, the user was deleted in the meantime.
+    User(UserId),
+    /// A user that need not exist yet.
+    Coming(UserId),
+    /// Nobody: an id in the answer leads to no user.
+    Nobody,
 }
 
 /// The last transaction of a use case.
@@ -26,12 +42,28 @@ pub(crate) struct Last {
 }
 
 impl Run {
-    pub(crate) const fn new(claim: Claim) -> Self {
+    pub(crate) const fn new(claim: Claim, repeats_erased: bool) -> Self {
         Self {
             claim,
             last: Mutex::new(None),
             conditions: Mutex::new(Vec::new()),
+            about: Mutex::new(None),
+            repeats_erased,
         }
+    }
+
+    /// Notes whom the answer is about. What was noted first counts.
+    pub(crate) fn is_about(&self, about: About) {
+        lock(&self.about).get_or_insert(about);
+    }
+
+    pub(crate) fn about(&self) -> Option<About> {
+        *lock(&self.about)
+    }
+
+    /// Whether it repeats a request whose answer was erased with its user. Such a run creates no user.
+    pub(crate) const fn repeats_erased(&self) -> bool {
+        self.repeats_erased
     }
 
     pub(crate) fn leave_open(&self, tx: Box<dyn Tx>, ends: Option<NewEnds>) {
@@ -44,6 +76,9 @@ impl Run {
 
     /// Notes what let the run pass. A transaction that is run again notes the same once.
     pub(crate) fn rests_on(&self, condition: Condition) {
+        if let Condition::MaySignIn(user, _) = condition {
+            self.is_about(About::User(user));
+        }
         let mut conditions = lock(&self.conditions);
         if !conditions.contains(&condition) {
             conditions.push(condition);

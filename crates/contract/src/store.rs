@@ -454,6 +454,7 @@ macro_rules! store_suite {
                 a_silent_run_is_replaced_when_its_lease_ends
                 a_renewed_lease_keeps_others_away
                 an_expired_key_is_free
+                answers_about_a_user_are_erased
                 keys_stay_in_their_world
                 parallel_claims_of_a_key_succeed_once
                 parallel_claims_of_an_expired_key_succeed_once

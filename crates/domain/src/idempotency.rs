@@ -97,6 +97,8 @@ pub struct KnownKey {
     pub lease_until: Timestamp,
     /// Its answer; `None` while there is none.
     pub answer: Option<Sealed>,
+    /// Whether an answer was erased with the user it was about.
+    pub erased: bool,
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use diesel::upsert::excluded;
 use diesel_async::RunQueryDsl;
 use vestry_domain::envelope::Sealed;
 use vestry_domain::idempotency::{Claim, KeyDigest, KnownKey};
+use vestry_domain::ids::UserId;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Idempotency, StoreError, StoreResult, SweptWorlds};
@@ -42,6 +43,8 @@ impl Idempotency for Unit {
                 keys::expires_at.eq(excluded(keys::expires_at)),
                 keys::answer_key_version.eq(None::<i64>),
                 keys::answer.eq(None::<Vec<u8>>),
+                keys::user_id.eq(None::<String>),
+                keys::erased.eq(false),
             ));
         let expired = keys::expires_at.le(now.unix());
         let upsert = diesel::query_dsl::methods::FilterDsl::filter(upsert, expired);
@@ -93,19 +96,40 @@ impl Idempotency for Unit {
         key: &KeyDigest,
         holder: &str,
         answer: &Sealed,
+        about: Option<UserId>,
     ) -> StoreResult<bool> {
         let update = diesel::update(running!(world, key, holder)).set((
             keys::answer_key_version.eq(i64::from(answer.key_version)),
             keys::answer.eq(&answer.bytes),
+            keys::user_id.eq(about.map(|user| user.to_string())),
         ));
         let finished = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(finished)? == 1)
     }
 
+    async fn erase(&mut self, world: &World, user: UserId) -> StoreResult<u64> {
+        let about = in_world!(keys, world).filter(keys::user_id.eq(user.to_string()));
+        let update = diesel::update(about).set((
+            keys::answer_key_version.eq(None::<i64>),
+            keys::answer.eq(None::<Vec<u8>>),
+            keys::user_id.eq(None::<String>),
+            keys::lease_until.eq(0),
+            keys::erased.eq(true),
+        ));
+        let erased = Prepared(update).execute(self.writing()?).await;
+        Ok(count(self.done(erased)?))
+    }
+
     async fn release(&mut self, world: &World, key: &KeyDigest, holder: &str) -> StoreResult<bool> {
-        let delete = diesel::delete(running!(world, key, holder));
-        let released = delete.execute(self.writing()?).await;
-        Ok(self.done(released)? == 1)
+        let unused = running!(world, key, holder).filter(keys::erased.eq(false));
+        let released = diesel::delete(unused).execute(self.writing()?).await;
+        if self.done(released)? == 1 {
+            return Ok(true);
+        }
+        let erased = running!(world, key, holder).filter(keys::erased.eq(true));
+        let update = diesel::update(erased).set(keys::lease_until.eq(0));
+        let ended = Prepared(update).execute(self.writing()?).await;
+        Ok(self.done(ended)? == 1)
     }
 
     async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {

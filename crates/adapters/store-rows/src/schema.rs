@@ -427,6 +427,8 @@ diesel::table! {
         expires_at -> BigInt,
         answer_key_version -> Nullable<BigInt>,
         answer -> Nullable<Binary>,
+        user_id -> Nullable<Text>,
+        erased -> Bool,
     }
 }
 

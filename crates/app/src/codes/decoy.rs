@@ -9,6 +9,7 @@ use vestry_domain::ids::{Id, UserId};
 use vestry_domain::timestamp::Seconds;
 
 use super::contact::Contact;
+use crate::run::About;
 use crate::{Caller, Fault, Service};
 
 impl Service {
@@ -19,6 +20,7 @@ impl Service {
         typed: &C::Typed,
         now: Timestamp,
     ) -> Result<C, Fault> {
+        caller.is_about(About::Nobody);
         let subject = C::subject(typed).as_bytes();
         let parts: [&[u8]; 3] = [b"decoy", C::RESOURCE.as_bytes(), subject];
         let sealer = &self.ports.sealer;

@@ -479,6 +479,9 @@ impl Service {
             contact,
         } = &draft.owner
         {
+            if creates {
+                caller.may_create_user()?;
+            }
             if !store_arrival(&mut *tx, user, *arrival, contact).await? {
                 return Ok(Stored::ChangedMeanwhile);
             }

@@ -1,6 +1,8 @@
 //! An answer as it is kept: with what it rests on, in one sealed piece, so that nobody who writes the database parts them.
 
+use serde_json::Value;
 use vestry_domain::Secret;
+use vestry_domain::ids::UserId;
 
 use crate::condition::Condition;
 
@@ -29,6 +31,22 @@ pub(super) fn read(bytes: &[u8]) -> Option<Kept> {
         conditions: conditions.collect::<Option<_>>()?,
         answer: Secret::new(rest.get(END.len()..)?.to_vec()),
     })
+}
+
+/// The user that a successful answer names, as its owner or as that of its session, user or wallet.
+pub(super) fn user_of(answer: &[u8]) -> Option<UserId> {
+    let start = answer.iter().position(|byte| *byte == b'{')?;
+    let body: Value = serde_json::from_slice(answer.get(start..)?).ok()?;
+    let places = [
+        "/user_id",
+        "/session/user_id",
+        "/user/user_id",
+        "/wallet/user_id",
+    ];
+    let mut named = places
+        .iter()
+        .filter_map(|place| body.pointer(place)?.as_str());
+    named.find_map(|id| id.parse().ok())
 }
 
 #[cfg(test)]

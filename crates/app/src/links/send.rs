@@ -487,6 +487,9 @@ impl Service {
             }
         }
         let owner = &draft.owner;
+        if owner.arrival.is_new() {
+            caller.may_create_user()?;
+        }
         if !owner.store(&mut *tx).await? {
             return Ok(Stored::ChangedMeanwhile);
         }

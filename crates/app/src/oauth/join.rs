@@ -280,10 +280,11 @@ impl Service {
         tx: &mut dyn Repositories,
         caller: &Caller,
         user: &User,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), Refusal> {
+        caller.may_create_user()?;
         tx.users().insert(user).await?;
         let told = Fact::user_created(user.id, Via::Oauth);
-        self.tell(tx, caller, [told]).await
+        Ok(self.tell(tx, caller, [told]).await?)
     }
 
     async fn attach_proved(

@@ -182,6 +182,7 @@ impl Service {
     }
 
     async fn store_user(&self, caller: &Caller, new: &NewUser) -> Result<(), Refusal> {
+        caller.may_create_user()?;
         let world = &new.profile.user.world;
         let vouched = Vouched::of(&new.profile);
         let mut tx = self.begin_change_if(vouched.is_some(), *world).await?;

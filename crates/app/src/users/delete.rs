@@ -8,6 +8,7 @@ use vestry_domain::event::{EndReason, Fact};
 use vestry_domain::ids::{UserId, WalletId};
 
 use crate::fault::retried;
+use crate::run::About;
 use crate::sessions::ended;
 use crate::{Caller, Refusal, Service, guard};
 
@@ -19,6 +20,8 @@ impl Service {
     /// [`Refusal`]; nothing is deleted then.
     pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), Refusal> {
         caller.require(Scope::UsersWrite)?;
+        // The answer says who was deleted, and nothing of the user.
+        caller.is_about(About::Nobody);
         let mut noted = HashSet::new();
         loop {
             let unnoted = retried(|| self.try_to_delete_user(caller, id, &noted)).await?;
@@ -47,6 +50,7 @@ impl Service {
         let sessions = tx.sessions().of_user(world, id).await?;
         let deleted = tx.users().delete(world, id).await?;
         let mut keys = deleted.ok_or(Refusal::NotFound("user"))?;
+        tx.idempotency().erase(world, id).await?;
         keys.retain(|wallet| !noted.contains(wallet));
         if keys.is_empty() {
             let ids = sessions.iter().map(|session| session.id).collect();

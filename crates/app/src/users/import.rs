@@ -494,7 +494,10 @@ impl UserImport<'_> {
         for email in &draft.emails {
             let mut rows = before.emails.iter();
             match rows.find(|row| row.email.identity() == email.email.identity()) {
-                Some(own) if email.verified => tx.users().verify_email(world, own.id, now).await?,
+                Some(own) if email.verified => {
+                    let spelling = &email.email;
+                    tx.users().verify_email(world, own.id, spelling, now).await?;
+                }
                 Some(_) => {}
                 None if tx.users().attach_email(world, email).await? == Attached::Taken => {
                     return Err(Fault::LostRace);

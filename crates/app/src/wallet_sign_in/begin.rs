@@ -10,6 +10,7 @@ use vestry_domain::{Timestamp, siwe};
 use vestry_ports::entropy::Bytes;
 
 use crate::fault::retried;
+use crate::run::About;
 use crate::{Caller, Refusal, Service};
 
 /// What the caller sent.
@@ -68,6 +69,18 @@ impl Service {
         command: BeginWalletSignIn,
     ) -> Result<WalletChallenge, Refusal> {
         caller.require(Scope::AuthWrite)?;
+        let challenge = self.challenge(caller, command).await?;
+        if challenge.is_new_user {
+            caller.is_about(About::Coming(challenge.user_id));
+        }
+        Ok(challenge)
+    }
+
+    async fn challenge(
+        &self,
+        caller: &Caller,
+        command: BeginWalletSignIn,
+    ) -> Result<WalletChallenge, Refusal> {
         let wallet_type = command.wallet_type;
         let address = self.signing_address(wallet_type, &command.public_address)?;
         let world = &caller.world;

@@ -208,6 +208,9 @@ impl Service {
         let wallet = match stored {
             Some(stored) => self.own_wallet(stored, challenge).await?,
             None => {
+                if challenge.is_new_user {
+                    caller.may_create_user()?;
+                }
                 let wallet = adopt(&mut *tx, signed, now).await?;
                 self.tell(&mut *tx, caller, adopted(&wallet, challenge))
                     .await?;

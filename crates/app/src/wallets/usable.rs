@@ -5,6 +5,7 @@ use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{StoredWallet, Wallet};
 
 use crate::condition::Condition;
+use crate::run::About;
 use crate::{Caller, Fault, Service};
 
 /// A wallet with its key, neither of them authenticated yet.
@@ -53,6 +54,7 @@ impl Service {
             return Ok(Err(UnusableWallet::Disabled));
         }
         caller.rests_on(Condition::Usable(id));
+        caller.is_about(About::User(stored.wallet.user_id));
         Ok(Ok(UsableWallet { stored, key }))
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use vestry_domain::envelope::Sealed;
 use vestry_domain::idempotency::{Claim, KnownKey};
+use vestry_domain::ids::UserId;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::Store;
@@ -36,10 +37,23 @@ impl Stage {
     }
 
     async fn finish_run(&self, claim: &Claim, answer: &Sealed) -> bool {
+        self.finish_run_about(claim, answer, None).await
+    }
+
+    async fn finish_run_about(
+        &self,
+        claim: &Claim,
+        answer: &Sealed,
+        about: Option<UserId>,
+    ) -> bool {
         in_tx!(self.store, |tx| tx
             .idempotency()
-            .finish(&claim.world, &claim.key, &claim.holder, answer)
+            .finish(&claim.world, &claim.key, &claim.holder, answer, about)
             .await)
+    }
+
+    async fn erase_about(&self, world: World, user: UserId) -> u64 {
+        in_tx!(self.store, |tx| tx.idempotency().erase(&world, user).await)
     }
 
     async fn release_run(&self, claim: &Claim) -> bool {
@@ -65,6 +79,61 @@ fn known(claim: &Claim) -> KnownKey {
         holder: claim.holder.clone(),
         lease_until: claim.lease_until,
         answer: None,
+        erased: false,
+    }
+}
+
+/// Exactly the answers about the user go, in its world. Their keys stay taken, and each lets one run of the same request in, however
+/// often that gives the key back.
+pub async fn answers_about_a_user_are_erased(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let at = stage.samples.tick();
+    let (user, other): (UserId, UserId) = (stage.samples.id(at), stage.samples.id(at));
+    let mut claims = Vec::new();
+    for about in [Some(user), Some(user), Some(other), None] {
+        let claim = stage.samples.claim(world);
+        stage.claim_key(&claim).await;
+        let answer = stage.samples.sealed();
+        assert!(stage.finish_run_about(&claim, &answer, about).await);
+        claims.push((claim, answer));
+    }
+    for stranger in stage.strangers(world).await {
+        assert_eq!(stage.erase_about(stranger, user).await, 0);
+    }
+    assert_eq!(stage.erase_about(world, user).await, 2);
+    assert_eq!(stage.erase_about(world, user).await, 0);
+    for (claim, answer) in &claims[2..] {
+        let found = stage.claim_key(claim).await.unwrap();
+        assert_eq!((found.answer, found.erased), (Some(answer.clone()), false));
+    }
+    let erased = |claim: &Claim, lease_until| KnownKey {
+        lease_until,
+        erased: true,
+        ..known(claim)
+    };
+    let ended = Timestamp::from_unix(0);
+    for (claim, answer) in &claims[..2] {
+        let mut last = claim.clone();
+        for _ in 0..2 {
+            let next = stage.twin(claim);
+            assert_eq!(stage.claim_key(&next).await, Some(erased(&last, ended)));
+            assert!(stage.take_run_over(&next, &last, ended).await);
+            let late = stage.twin(claim);
+            assert!(!stage.take_run_over(&late, &last, ended).await);
+            assert!(stage.release_run(&next).await);
+            last = next;
+        }
+        let next = stage.twin(claim);
+        assert!(stage.take_run_over(&next, &last, ended).await);
+        assert!(stage.finish_run(&next, answer).await);
+        let found = stage.claim_key(claim).await.unwrap();
+        assert_eq!((found.answer, found.erased), (Some(answer.clone()), true));
+        // Expired, it is as good as new.
+        let again = stage.claim_key_at(claim, claim.expires_at).await;
+        assert_eq!(again, None);
+        let found = stage.claim_key(&next).await.unwrap();
+        assert_eq!(found, known(claim));
     }
 }
 

@@ -266,7 +266,7 @@ async fn answer(
 ) -> StoreResult<()> {
     assert!(tx.idempotency().claim(claim, now).await?.is_none());
     let keys = tx.idempotency();
-    let kept = keys.finish(&claim.world, &claim.key, &claim.holder, answer);
+    let kept = keys.finish(&claim.world, &claim.key, &claim.holder, answer, None);
     assert!(kept.await?);
     Ok(())
 }

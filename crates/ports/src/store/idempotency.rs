@@ -2,6 +2,7 @@
 
 use vestry_domain::envelope::Sealed;
 use vestry_domain::idempotency::{Claim, KeyDigest, KnownKey};
+use vestry_domain::ids::UserId;
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
@@ -30,15 +31,20 @@ pub trait Idempotency: Send {
         holder: &str,
         lease_until: Timestamp,
     ) -> StoreResult<bool>;
-    /// Keeps the answer of a run; `false` when the key is not this run's any more, or has one. One guarded statement.
+    /// Keeps the answer of a run, with the user it is about; `false` when the key is not this run's any more, or has one. One guarded statement.
     async fn finish(
         &mut self,
         world: &World,
         key: &KeyDigest,
         holder: &str,
         answer: &Sealed,
+        about: Option<UserId>,
     ) -> StoreResult<bool>;
-    /// Gives the key of a run without an answer back, as if it had never been used; `false` when it is not this run's any more.
+    /// Erases the answers about a user, and returns how many. Their keys stay taken, each by a run whose lease has ended and whose
+    /// request may run again, and remember that an answer was erased.
+    async fn erase(&mut self, world: &World, user: UserId) -> StoreResult<u64>;
+    /// Gives the key of a run without an answer back, as if it had never been used; `false` when it is not this run's any more. If an
+    /// answer was erased under the key, the key remembers that, and only the lease ends.
     async fn release(&mut self, world: &World, key: &KeyDigest, holder: &str) -> StoreResult<bool>;
     /// Deletes what expired before the given moment, in some worlds; returns how many.
     async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64>;

@@ -17,6 +17,9 @@ on_both! {
     m_9_a_kept_answer_needs_a_key_that_may_call
     m_9_what_is_done_within_a_session_needs_its_user
     m_9_what_a_call_used_up_or_switched_off_itself_does_not_count
+    m_9_a_deleted_user_takes_the_stored_responses_along
+    m_9_a_repeat_creates_no_deleted_user_again
+    m_9_the_deletion_of_a_user_leaves_other_responses_alone
 }
 
 fn is_replay(answer: &Answer) -> bool {
@@ -222,4 +225,120 @@ async fn m_9_what_a_call_used_up_or_switched_off_itself_does_not_count(api: &Api
         let asked = Asked::first(api.test(), name, method, &path, json!({})).await;
         asked.is_answered(api.test()).await;
     }
+}
+
+/// A user whose wallet, authenticator app, link and code were asked for with keys.
+async fn asked_about(api: &Api, email: &str) -> (String, Vec<Asked>) {
+    let test = || api.test();
+    let create = json!({"email": email, "include_user": true});
+    let created = Asked::first(test(), "c", "POST", "/v1/auth/users/create", create).await;
+    let body: Value = serde_json::from_str(&created.text).unwrap();
+    let user = body["user_id"].as_str().unwrap().to_owned();
+    let of_user = |rest: &str| format!("/v1/auth/users/{user}/{rest}");
+    let named = json!({"last_name": "Lovelace", "metadata": {"plan": "pro"}});
+    let wallet = json!({"user_id": user, "wallet_type": "solana"});
+    let calls = [
+        ("PUT", of_user("update"), named),
+        ("POST", of_user("disable"), json!({"reason": "chargeback"})),
+        ("POST", of_user("enable"), json!({})),
+        ("POST", of_user("unlock"), json!({})),
+        ("POST", "/v1/wallets/create".to_owned(), wallet),
+        (
+            "POST",
+            "/v1/auth/totps/create".to_owned(),
+            json!({"user_id": user}),
+        ),
+        (
+            "POST",
+            "/v1/auth/magic_links/create".to_owned(),
+            json!({"user_id": user}),
+        ),
+        (
+            "POST",
+            "/v1/auth/otps/email/send".to_owned(),
+            json!({"email": email}),
+        ),
+    ];
+    let mut asked = vec![created];
+    for (number, (method, path, body)) in calls.into_iter().enumerate() {
+        let key = number.to_string();
+        asked.push(Asked::first(test(), &key, method, &path, body).await);
+    }
+    (user, asked)
+}
+
+async fn deletes(api: &Api, user: &str) {
+    let path = format!("/v1/auth/users/{user}/delete");
+    api.test().delete(&path, None).await.ok();
+}
+
+/// Deleting a user erases what calls returned about it. A repeat is refused as the call is now, whichever call it was.
+async fn m_9_a_deleted_user_takes_the_stored_responses_along(api: &Api) {
+    let (user, asked) = asked_about(api, "ada@example.com").await;
+    for asked in &asked {
+        asked.is_answered(api.test()).await;
+    }
+    deletes(api, &user).await;
+    for round in 0..2 {
+        for asked in &asked {
+            let refused = asked.again(api.test()).await;
+            let said = format!("{round} {}: {}", asked.path, refused.text);
+            assert_eq!(refused.status, 404, "{said}");
+            assert_eq!(refused.code(), "not_found", "{said}");
+            assert!(!refused.text.contains("ada@example.com"), "{said}");
+            // The refusal is stored like that of any other request.
+            assert_eq!(is_replay(&refused), round == 1, "{said}");
+        }
+    }
+    let found = api.test().post("/v1/auth/users/search", json!({})).await;
+    assert_eq!(found.ok().body["total_count"], 0);
+}
+
+/// Erased stays erased: the repeat of a call that made the user makes no other one.
+async fn m_9_a_repeat_creates_no_deleted_user_again(api: &Api) {
+    let starts = [
+        ("/v1/auth/users/create", "email", "ada@example.com"),
+        (
+            "/v1/auth/otps/email/login_or_create",
+            "email",
+            "bob@example.com",
+        ),
+        (
+            "/v1/auth/magic_links/email/login_or_create",
+            "email",
+            "cyd@example.com",
+        ),
+        (
+            "/v1/auth/otps/sms/login_or_create",
+            "phone_number",
+            "+14155552671",
+        ),
+    ];
+    crate::attacks::people::with_urls(api).await;
+    for (path, field, value) in starts {
+        let body = json!({ field: value });
+        let asked = Asked::first(api.test(), path, "POST", path, body.clone()).await;
+        let answer: Value = serde_json::from_str(&asked.text).unwrap();
+        deletes(api, answer["user_id"].as_str().unwrap()).await;
+        let refused = asked.again(api.test()).await;
+        refused.refuses(404, "not_found", Some("user"));
+        assert!(!is_replay(&refused));
+        let found = api.test().post("/v1/auth/users/search", json!({})).await;
+        assert_eq!(found.ok().body["total_count"], 0, "{path}");
+        // Another request may.
+        let other = api.test().post(path, body).await.ok();
+        deletes(api, &other.text_at("/user_id")).await;
+        api.pass(60);
+    }
+}
+
+async fn m_9_the_deletion_of_a_user_leaves_other_responses_alone(api: &Api) {
+    let body = json!({"email": "bob@example.com", "metadata": {"friend": "ada@example.com"}});
+    let path = "/v1/auth/users/create";
+    let bob = Asked::first(api.test(), "bob", "POST", path, body).await;
+    let (user, _) = asked_about(api, "ada@example.com").await;
+    let delete = format!("/v1/auth/users/{user}/delete");
+    let deleted = Asked::first(api.test(), "delete", "DELETE", &delete, json!({})).await;
+    bob.is_answered(api.test()).await;
+    deleted.is_answered(api.test()).await;
 }

@@ -48,6 +48,7 @@ pub struct KnownRow {
     lease_until: i64,
     answer_key_version: Option<i64>,
     answer: Option<Vec<u8>>,
+    erased: bool,
 }
 
 impl TryFrom<KnownRow> for KnownKey {
@@ -71,6 +72,7 @@ impl TryFrom<KnownRow> for KnownKey {
             holder: row.holder,
             lease_until: Timestamp::from_unix(row.lease_until),
             answer,
+            erased: row.erased,
         })
     }
 }

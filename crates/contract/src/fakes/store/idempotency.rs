@@ -2,6 +2,7 @@
 
 use vestry_domain::envelope::Sealed;
 use vestry_domain::idempotency::{Claim, KeyDigest, KnownKey};
+use vestry_domain::ids::UserId;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Idempotency, StoreResult, SweptWorlds};
@@ -38,11 +39,14 @@ impl Idempotency for Work {
                     holder: row.claim.holder.clone(),
                     lease_until: row.claim.lease_until,
                     answer: row.answer.clone(),
+                    erased: row.erased,
                 }));
             }
             state.idempotency.push(KeyRow {
                 claim: claim.clone(),
                 answer: None,
+                about: None,
+                erased: false,
             });
             Ok(None)
         })
@@ -85,17 +89,43 @@ impl Idempotency for Work {
         key: &KeyDigest,
         holder: &str,
         answer: &Sealed,
+        about: Option<UserId>,
     ) -> StoreResult<bool> {
         self.writing(|state| {
             let row = running(state, world, key, holder);
-            Ok(row.map(|row| row.answer = Some(answer.clone())).is_some())
+            Ok(row
+                .map(|row| {
+                    row.answer = Some(answer.clone());
+                    row.about = about;
+                })
+                .is_some())
+        })
+    }
+
+    async fn erase(&mut self, world: &World, user: UserId) -> StoreResult<u64> {
+        self.writing(|state| {
+            let rows = state.idempotency.iter_mut();
+            let about = rows.filter(|row| row.claim.world == *world && row.about == Some(user));
+            let mut erased = 0;
+            for row in about {
+                row.answer = None;
+                row.about = None;
+                row.erased = true;
+                row.claim.lease_until = Timestamp::from_unix(0);
+                erased += 1;
+            }
+            Ok(erased)
         })
     }
 
     async fn release(&mut self, world: &World, key: &KeyDigest, holder: &str) -> StoreResult<bool> {
         self.writing(|state| {
-            if running(state, world, key, holder).is_none() {
+            let Some(row) = running(state, world, key, holder) else {
                 return Ok(false);
+            };
+            if row.erased {
+                row.claim.lease_until = Timestamp::from_unix(0);
+                return Ok(true);
             }
             let removed = remove(&mut state.idempotency, |row| {
                 (row.claim.world, row.claim.key) == (*world, *key)

@@ -97,6 +97,8 @@ pub(super) struct CodeRow {
 pub(super) struct KeyRow {
     pub(super) claim: Claim,
     pub(super) answer: Option<Sealed>,
+    pub(super) about: Option<UserId>,
+    pub(super) erased: bool,
 }
 
 #[derive(Clone)]
