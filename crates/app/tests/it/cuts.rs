@@ -325,12 +325,12 @@ impl Past {
         match what {
             Cut::Apps => {
                 fake.edit_apps(Vec::clear);
-                return self.cut_log(Cut::Alter, rng);
+                self.cut_log(Cut::Alter, rng)
             }
-            Cut::Events => return self.cut_events(rng),
-            Cut::LogNumber => return self.raise_log(rng),
-            Cut::Progress => return self.edit_progress(rng),
-            Cut::Checkpoint => return self.cut_checkpoints(rng),
+            Cut::Events => self.cut_events(rng),
+            Cut::LogNumber => self.raise_log(rng),
+            Cut::Progress => self.edit_progress(rng),
+            Cut::Checkpoint => self.cut_checkpoints(rng),
             _ => self.cut_log(what, rng),
         }
     }
