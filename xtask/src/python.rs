@@ -18,7 +18,7 @@ pub(crate) const MISSING: Missing = Missing {
 const REQUIREMENTS: &[&str] = &[
     "xtask/interop/requirements.txt",
     "crates/adapters/mail-smtp/tests/requirements.txt",
-    "crates/domain/tests/phone_reference/requirements.txt",
+    "crates/domain/tests/it/phone_reference/requirements.txt",
 ];
 
 /// What is measured beside ours.

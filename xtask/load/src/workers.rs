@@ -12,7 +12,7 @@ use vestry_domain::event::Actor;
 use vestry_domain::ids::{AppId, WebhookEndpointId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::store::{Queue, Store, Tx};
+use vestry_ports::store::{Lane, Queue, Store, Tx};
 use vestry_store_sql::{Settings, SqlStore};
 
 use crate::Failure;
@@ -47,7 +47,7 @@ impl Workers<'_> {
         let queue = Queue {
             world: World::new(self.app, Environment::Test),
             endpoint_id: self.endpoint,
-            is_later: false,
+            lane: Lane::First,
         };
         let mut times = Vec::with_capacity(self.calls);
         let started = Instant::now();

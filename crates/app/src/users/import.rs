@@ -20,7 +20,7 @@ use vestry_ports::custody::AddressOrder;
 use vestry_ports::passwords::ForeignHashError;
 use vestry_ports::store::{Attached, Created, Repositories, StoreError};
 
-use self::plan::{Plan, TAKEN, Target, lock};
+use self::plan::{FULL, Plan, TAKEN, Target, lock};
 use super::arrival::removed;
 use super::portable::{CheckedUser, PortableUser};
 use super::update::changes;
@@ -434,10 +434,11 @@ impl UserImport<'_> {
         self.clear(&mut *tx, target, draft.user.updated_at).await?;
         let written = match target.home {
             Some(_) => self.found(&mut *tx, draft).await?,
-            None => draft.insert(&mut *tx).await?,
+            None => draft.insert(&mut *tx).await?.ok_or(TAKEN),
         };
-        let Some(written) = written else {
-            return Ok(Stored::of(Imported::Refused(TAKEN.to_owned())));
+        let written = match written {
+            Ok(written) => written,
+            Err(why) => return Ok(Stored::of(Imported::Refused(why.to_owned()))),
         };
         self.note(&mut tx, written.vouched);
         self.commit(tx, written.facts).await?;
@@ -478,12 +479,12 @@ impl UserImport<'_> {
     }
 
     /// Founds the account that a line's claims lead to, which was cleared, for the line's user. What the line says replaces what the account
-    /// says; what it does not mention stays. `None` when something of the line belongs to another user.
+    /// says; what it does not mention stays. The reason when the line cannot be stored.
     async fn found(
         &self,
         tx: &mut dyn Repositories,
         draft: &Draft,
-    ) -> Result<Option<Written>, Fault> {
+    ) -> Result<Result<Written, &'static str>, Fault> {
         let (world, id, now) = (&self.world, draft.user.id, draft.user.updated_at);
         let before = tx.users().profile(world, id).await?;
         let before = before.ok_or(Fault::LostRace)?;
@@ -496,27 +497,31 @@ impl UserImport<'_> {
             match rows.find(|row| row.email.identity() == email.email.identity()) {
                 Some(own) if email.verified => {
                     let spelling = &email.email;
-                    tx.users().verify_email(world, own.id, spelling, now).await?;
+                    tx.users()
+                        .verify_email(world, own.id, spelling, now)
+                        .await?;
                 }
                 Some(_) => {}
-                None if tx.users().attach_email(world, email).await? == Attached::Taken => {
-                    return Err(Fault::LostRace);
-                }
-                None => {}
+                None => match tx.users().attach_email(world, email).await? {
+                    Attached::Yes => {}
+                    Attached::Taken => return Err(Fault::LostRace),
+                    Attached::Full => return Ok(Err(FULL)),
+                },
             }
         }
         for phone in &draft.phones {
             match before.phones.iter().find(|row| row.number == phone.number) {
                 Some(own) if phone.verified => tx.users().verify_phone(world, own.id, now).await?,
                 Some(_) => {}
-                None if tx.users().attach_phone(world, phone).await? == Attached::Taken => {
-                    return Err(Fault::LostRace);
-                }
-                None => {}
+                None => match tx.users().attach_phone(world, phone).await? {
+                    Attached::Yes => {}
+                    Attached::Taken => return Err(Fault::LostRace),
+                    Attached::Full => return Ok(Err(FULL)),
+                },
             }
         }
         if !draft.insert_rest(tx).await? {
-            return Ok(None);
+            return Ok(Err(TAKEN));
         }
         tx.users().found(world, id, now).await?;
         let mut facts = Vec::new();
@@ -529,7 +534,7 @@ impl UserImport<'_> {
         let after = after.ok_or(Fault::LostRace)?;
         facts.extend(changes(&before, &after));
         facts.extend(draft.wallet_facts());
-        Ok(Some(Written {
+        Ok(Ok(Written {
             vouched: Vouched::since(&before, &after),
             facts,
         }))

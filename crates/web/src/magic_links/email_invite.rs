@@ -13,6 +13,7 @@ use crate::shapes::{Device, UserStatusName};
 pub(crate) const ERRORS: &[Code] = &[
     Code::RedirectUrlMissing,
     Code::RedirectUrlNotAllowed,
+    Code::NotFound,
     Code::TooManyAttempts,
     Code::Sealed,
 ];

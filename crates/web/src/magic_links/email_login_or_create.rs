@@ -14,6 +14,7 @@ use crate::shapes::{Device, UserStatusName};
 pub(crate) const ERRORS: &[Code] = &[
     Code::RedirectUrlMissing,
     Code::RedirectUrlNotAllowed,
+    Code::NotFound,
     Code::TooManyAttempts,
     Code::Sealed,
 ];

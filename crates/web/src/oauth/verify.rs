@@ -19,6 +19,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidState,
     Code::ProviderNotConfigured,
     Code::InvalidSession,
+    Code::NotFound,
     Code::Duplicate,
     Code::LimitReached,
     Code::Sealed,

@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::problem::{Code, Problem};
 use crate::shapes::{Device, UserStatusName};
 
-pub(crate) const ERRORS: &[Code] = &[Code::TooManyAttempts, Code::Sealed];
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::TooManyAttempts, Code::Sealed];
 
 /// Who wants to sign in.
 #[derive(Deserialize, ToSchema)]

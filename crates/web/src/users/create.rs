@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::problem::{Code, Problem};
 use crate::shapes::{User, UserStatusName, optional_wallet_type_input};
 
-pub(crate) const ERRORS: &[Code] = &[Code::Duplicate, Code::Sealed];
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Duplicate, Code::Sealed];
 
 /// A new user. `email`, `phone_number` or both are required.
 #[derive(Deserialize, ToSchema)]

@@ -14,6 +14,7 @@ use crate::shapes::{Device, IssuedFields, Session, SessionFields, SigningWalletT
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidCredentials,
     Code::InvalidSession,
+    Code::NotFound,
     Code::Duplicate,
     Code::Sealed,
 ];

@@ -16,6 +16,9 @@ use crate::users::delete_identifier::forget_proofs;
 /// Something of the line belongs to another user.
 pub(super) const TAKEN: &str =
     "an address, a number or the external_key belongs to another user already";
+/// The account that the line founds would have more addresses or numbers than a user may have.
+pub(super) const FULL: &str =
+    "the account would have more than 100 e-mail addresses or phone numbers";
 /// The line does not vouch for what another user claims.
 const CLAIMED: &str = "an address or number that is not verified in this line is claimed by a user; if that is the user of this line \
     from an earlier run, give the line an external_key";

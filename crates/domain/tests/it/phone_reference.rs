@@ -8,7 +8,7 @@ use serde_json::Value;
 use vestry_domain::phone::PhoneNumber;
 
 const HOW: &str = "the tests of phone numbers need Python 3.10 or later with the packages of \
-    crates/domain/tests/phone_reference/requirements.txt: run `cargo xtask test`, or point VESTRY_TEST_PYTHON to an interpreter that \
+    crates/domain/tests/it/phone_reference/requirements.txt: run `cargo xtask test`, or point VESTRY_TEST_PYTHON to an interpreter that \
     has them; to leave these tests out, name the lane: VESTRY_TEST_LANES_MISSING=interop";
 
 /// Variations of each example number.
@@ -38,7 +38,7 @@ fn verdicts() -> Option<Vec<Value>> {
     };
     let seed = variable("VESTRY_TEST_SEED").unwrap_or_else(|| "45".to_owned());
     eprintln!("VESTRY_TEST_SEED={seed}");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/phone_reference/verdicts.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/phone_reference/verdicts.py");
     let output = Command::new(python)
         .arg(script)
         .arg(seed)
