@@ -830,7 +830,8 @@ pub async fn pages_of_sessions_meet_each_that_is_alive_once(store: Arc<dyn Store
             }
             Ok(())
         });
-        sessions.insert(0, stage.session_of(world, session.id).await.unwrap());
+        let stored = stage.session_of(world, session.id).await;
+        sessions = stored.into_iter().chain(sessions).collect();
     }
     let absolute = Seconds(9_000);
     let with = |idle| Some((SessionLimits { absolute, idle }, now));
