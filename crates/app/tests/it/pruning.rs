@@ -227,8 +227,9 @@ async fn aud_2_a_marker_that_was_tampered_with_is_found() {
         (
             "that of another chain",
             |all| {
-                let chain = all[0].chain;
+                let (world, chain) = (all[0].world, all[0].chain);
                 all[0] = AuditMarker {
+                    world,
                     chain,
                     ..all[1].clone()
                 };
