@@ -101,7 +101,7 @@ async fn a_thousand_users_keep_their_passwords(site: Site) {
         ));
         assert_eq!(rehearsed["imported"], USERS);
         let imported = site.admin(&command("import", Some("users.jsonl"), &keys.app, &[]));
-        let expected = json!({"dry_run": false, "lines": USERS, "imported": USERS, "existing": 0, "refused": []});
+        let expected = json!({"dry_run": false, "lines": USERS, "imported": USERS, "founded": 0, "existing": 0, "refused": []});
         assert_eq!(imported, expected);
         // Once more: everybody is there.
         let again = site.admin(&command("import", Some("users.jsonl"), &keys.app, &[]));
