@@ -115,8 +115,8 @@ fn m_19_a_line_that_is_no_object_is_told_so() {
 fn m_33_an_import_file_may_begin_with_a_byte_order_mark() {
     let site = Site::sqlite();
     let keys = site.set_up();
-    let ada = r#"{"emails": [{"email": "ada@example.com", "verified": null}], "wallets": null, "disabled": null, "metadata": null}"#;
-    let bob = r#"{"emails": [{"email": "bob@example.com"}]}"#;
+    let ada = r#"{"external_key": "ada", "emails": [{"email": "ada@example.com", "verified": null}], "wallets": null, "disabled": null, "metadata": null}"#;
+    let bob = r#"{"external_key": "bob", "emails": [{"email": "bob@example.com"}]}"#;
     for (number, (text, imported, refused)) in [
         (format!("\u{feff}{ada}\n{bob}\n"), 2, 0),
         (format!("\u{feff}\n{ada}\n"), 0, 0),
