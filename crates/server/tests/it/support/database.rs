@@ -162,17 +162,22 @@ impl Database {
         }
     }
 
-    /// Runs one statement that both databases understand.
+    /// Runs one statement that both databases understand, and touches at least one row.
     pub(crate) async fn execute(&self, statement: &str) {
+        let done = self.touch(statement).await;
+        assert!(done > 0, "no row was touched: {statement}");
+    }
+
+    /// Runs one statement that both databases understand; returns the number of rows that it touched.
+    pub(crate) async fn touch(&self, statement: &str) -> u64 {
         match self {
             Self::Sqlite(path) => {
                 let done = sql_query(statement).execute(&mut open(path)).unwrap();
-                assert!(done > 0, "no row was touched: {statement}");
+                u64::try_from(done).unwrap()
             }
             Self::Postgres(_) | Self::Elsewhere(_) => {
                 let client = connect(&self.direct_url()).await;
-                let done = client.execute(statement, &[]).await.unwrap();
-                assert!(done > 0, "no row was touched: {statement}");
+                client.execute(statement, &[]).await.unwrap()
             }
         }
     }
