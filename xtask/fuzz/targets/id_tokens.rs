@@ -87,7 +87,10 @@ fn names(header: &Map<String, Value>, by: SignsBy) -> bool {
     let has = |name: &str| header.get(name).is_some_and(|value| !value.is_null());
     text("alg") == Some(by.name())
         && (!has("kid") || text("kid") == Some(by.name()))
-        && (!has("typ") || text("typ").is_some_and(|typ| ["jwt", "application/jwt"].contains(&&*typ.to_ascii_lowercase())))
+        && (!has("typ")
+            || text("typ").is_some_and(|typ| {
+                ["jwt", "application/jwt"].contains(&&*typ.to_ascii_lowercase())
+            }))
         && !has("crit")
 }
 
@@ -98,7 +101,11 @@ fn holds(place: &Place, by: SignsBy, claims: &Map<String, Value>, named: Option<
         let number = claims.get(name)?.as_number()?;
         let whole = number.as_i64().map(i128::from);
         // Seconds have a fraction or an exponent, too. The range is far beyond 64 bits on both sides.
-        whole.or_else(|| format!("{:.0}", number.as_f64()?.clamp(-1e30, 1e30).floor()).parse().ok())
+        whole.or_else(|| {
+            format!("{:.0}", number.as_f64()?.clamp(-1e30, 1e30).floor())
+                .parse()
+                .ok()
+        })
     };
     let now = i128::from(NOW.unix());
     let issuer = match text("tid") {
