@@ -2,7 +2,7 @@
 //!
 //! Lines come in batches, each in one transaction, or in as many as its events need; a transaction in which a line is refused or changes
 //! another user is done again line by line. A line whose user is there already is passed over, so an import that was cut off is run again
-//! from its start. What "already there" means, and what becomes of claims that are in the way, is in [`plan`].
+//! from its start. What "already there" means, and what becomes of claims that are in the way, is in `plan`.
 
 mod plan;
 
