@@ -114,8 +114,8 @@ impl Edge {
         let server = rt::spawn(server);
         ready().await?;
         let signal = stop.next().await;
-        tracing::info!(signal, "stopping");
         draining.begin();
+        tracing::info!(signal, "stopping");
         rt::spawn(stop.next_one_ends_the_process());
         tokio::time::sleep(drain).await;
         service.stop_waiting();
