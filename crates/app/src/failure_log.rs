@@ -95,7 +95,7 @@ mod tests {
         let at = Timestamp::from_unix(1);
         let world = World::new(AppId::new(at, [0; 16]), Environment::Live);
         let [user, other] = [1, 2].map(|number| UserId::new(at, [number; 16]));
-        let (wrong, shut_out) = (FailReason::Wrong, FailReason::ShutOut);
+        let (wrong, user_disabled) = (FailReason::Wrong, FailReason::UserDisabled);
         let untold = |user, method, reason, count| Untold {
             world,
             user,
@@ -106,11 +106,11 @@ mod tests {
         let first = Instant::now();
         let later = first + Duration::from_secs(1);
         log.count(world, user, Method::Password, wrong, first);
-        log.count(world, user, Method::Password, shut_out, later);
+        log.count(world, user, Method::Password, user_disabled, later);
         log.count(world, user, Method::Totp, wrong, later);
         log.count(world, other, Method::Password, wrong, later);
         assert_eq!(log.end(Some(later)), []);
-        let expected = untold(user, Method::Password, shut_out, 2);
+        let expected = untold(user, Method::Password, user_disabled, 2);
         assert_eq!(log.end(Some(first + MINUTE)), [expected]);
         let mut rest = log.end(None);
         rest.sort_by_key(|untold| (untold.user != user, untold.count));

@@ -42,11 +42,11 @@ impl Failure {
     }
 
     /// What was shown is right, and the user may not sign in.
-    pub(crate) const fn shut_out(method: Method, user: UserId) -> Self {
+    pub(crate) const fn user_disabled(method: Method, user: UserId) -> Self {
         Self {
             method,
             user,
-            reason: FailReason::ShutOut,
+            reason: FailReason::UserDisabled,
         }
     }
 }

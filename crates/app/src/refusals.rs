@@ -65,7 +65,7 @@ impl Service {
     async fn write_refusal(&self, source: &Source<'_>, subject: Subject, detail: &Detail) {
         let event = ControlEvent {
             outcome: Outcome::Refused,
-            ..self.done(source, ControlAction::RequestRefuse, subject, detail)
+            ..self.done(source, ControlAction::RequestDeny, subject, detail)
         };
         if let Err(fault) = self.record_change(event).await {
             tracing::error!(error = causes(&fault), "a refusal is not in the audit log");

@@ -81,7 +81,7 @@ impl Service {
             None => (ControlAction::ApiKeyCreate, detail),
             Some(old) => (
                 ControlAction::ApiKeyRotate,
-                detail.with("in_place_of", old.to_string()),
+                detail.with("replaces", old.to_string()),
             ),
         };
         tx.note(self.done_by_cli(record.world, action, record.id, &detail));

@@ -339,7 +339,7 @@ impl Service {
         endpoints.insert_secret(secret).await?;
         let told = Fact::webhook_endpoint_secret_rotated(endpoint);
         self.tell(&mut *tx, Source::cli(world), [told]).await?;
-        let detail = Detail::default().with("earlier_until", until.unix());
+        let detail = Detail::default().with("previous_secret_expires_at", until.unix());
         let action = ControlAction::WebhookEndpointRotateSecret;
         tx.note(self.done_by_cli(world, action, endpoint, &detail));
         Ok(tx.commit().await?)
@@ -372,7 +372,7 @@ impl Service {
             }
             let told = Fact::webhook_endpoint_enabled(id);
             self.tell(&mut *tx, Source::cli(world), [told]).await?;
-            let detail = Detail::default().with("drops_what_waits", resume == Resume::Nothing);
+            let detail = Detail::default().with("discard_pending", resume == Resume::Nothing);
             let action = ControlAction::WebhookEndpointEnable;
             tx.note(self.done_by_cli(world, action, id, &detail));
             tx.commit().await?;

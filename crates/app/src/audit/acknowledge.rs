@@ -56,7 +56,7 @@ impl Service {
             let detail = Detail::default()
                 .with(FINDING, finding(flaw, &traces))
                 .with(REASON, reason);
-            let action = ControlAction::AuditFlawAcknowledge;
+            let action = ControlAction::AuditFindingAcknowledge;
             let event = self.done_by_cli(World::DEPLOYMENT, action, subject.clone(), &detail);
             self.record_for_deployment(event).await?;
         }
@@ -90,7 +90,7 @@ impl Service {
     /// All that was ever explained, with the reasons. An entry that the service did not write explains nothing.
     async fn acknowledgements(&self) -> Result<HashMap<String, String>, Fault> {
         let filter = ControlFilter {
-            actions: vec![ControlAction::AuditFlawAcknowledge],
+            actions: vec![ControlAction::AuditFindingAcknowledge],
             ..ControlFilter::default()
         };
         let mut explained = HashMap::new();

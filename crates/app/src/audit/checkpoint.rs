@@ -601,7 +601,7 @@ impl Service {
         let detail = Detail::default().with("number", number);
         let subject = Subject::audit_sink(name);
         self.note_of_log(
-            ControlAction::AuditSinkDiffer,
+            ControlAction::AuditSinkConflict,
             subject,
             Outcome::Done,
             &detail,

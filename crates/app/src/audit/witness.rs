@@ -392,7 +392,7 @@ impl Service {
             .with("flaws", flaws.len())
             .with("first", first);
         self.note_of_log(
-            ControlAction::AuditFlawFind,
+            ControlAction::AuditFindingReport,
             Subject::audit_sink(sink),
             Outcome::Done,
             &detail,

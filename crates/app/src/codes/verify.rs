@@ -215,7 +215,7 @@ impl Service {
         let reserved = is_reserved(&mut *tx, caller, presented.command.method_id).await?;
         let (code, _) = begin_try(&mut *tx, caller, presented, reserved, now).await?;
         if !reserved {
-            let failure = Failure::shut_out(Method::Otp, code.user_id);
+            let failure = Failure::user_disabled(Method::Otp, code.user_id);
             presented
                 .guarded
                 .count_failure(self, &mut *tx, caller, failure, now)

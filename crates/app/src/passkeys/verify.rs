@@ -202,7 +202,7 @@ impl Service {
             Some(ShownStatus::Disabled) | None => Some(Refusal::InvalidCredentials),
         };
         if let Some(refused) = refused {
-            let failure = Failure::shut_out(Method::Webauthn, passkey.user_id);
+            let failure = Failure::user_disabled(Method::Webauthn, passkey.user_id);
             tell_failure(self, &mut *tx, caller, failure, now).await?;
             tx.commit().await?;
             return Err(refused);

@@ -284,7 +284,7 @@ impl Service {
             let failure = if tried.matches.is_empty() {
                 Failure::wrong(Method::Totp, user_id)
             } else {
-                Failure::shut_out(Method::Totp, user_id)
+                Failure::user_disabled(Method::Totp, user_id)
             };
             guarded
                 .failed(self, &mut *tx, caller, failure, failures, now)

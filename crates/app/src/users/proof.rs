@@ -17,7 +17,7 @@
 use vestry_domain::app::AttachedIdentifiers;
 use vestry_domain::code::MethodId;
 use vestry_domain::email::Email;
-use vestry_domain::event::{Dropped, EndReason, Fact};
+use vestry_domain::event::{Removed, EndReason, Fact};
 use vestry_domain::ids::UserId;
 use vestry_domain::user::{User, UserStatus};
 use vestry_domain::{Timestamp, World};
@@ -200,12 +200,12 @@ impl Service {
         // the session ends with the rest.
         let sessions = tx.sessions().delete_all(world, user, now).await?;
         let dropped = [
-            (Dropped::Sessions, !sessions.is_empty()),
-            (Dropped::Password, password),
-            (Dropped::Totp, totps > 0),
-            (Dropped::Passkeys, passkeys > 0),
-            (Dropped::OauthLinks, links > 0),
-            (Dropped::ReadOnlyWallets, wallets > 0),
+            (Removed::Sessions, !sessions.is_empty()),
+            (Removed::Password, password),
+            (Removed::Totp, totps > 0),
+            (Removed::Passkeys, passkeys > 0),
+            (Removed::OauthLinks, links > 0),
+            (Removed::ReadOnlyWallets, wallets > 0),
         ];
         let dropped = dropped.into_iter().filter(|(_, was_there)| *was_there);
         let dropped: Vec<_> = dropped.map(|(kind, _)| kind).collect();

@@ -124,7 +124,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     let rotated = service.rotate_api_key(app, key.record.id).await.unwrap();
     let entry = watch.sees(&[ApiKeyRotate]).await;
     assert_eq!(
-        detail(&entry)["in_place_of"],
+        detail(&entry)["replaces"],
         json!(key.record.id.to_string())
     );
     service
@@ -318,11 +318,11 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         unseen,
         [
             &RootKeyRetire,
-            &RequestRefuse,
-            &AuditFlawFind,
-            &AuditFlawAcknowledge,
+            &RequestDeny,
+            &AuditFindingReport,
+            &AuditFindingAcknowledge,
             &AuditSinkFail,
-            &AuditSinkDiffer,
+            &AuditSinkConflict,
             &AuditPrune,
             &ChainRestart
         ]

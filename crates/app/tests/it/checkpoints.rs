@@ -768,7 +768,7 @@ async fn aud_10_edited_progress_silences_no_sink() {
         let noted = of_log(rig).await;
         let found = noted.iter().rev();
         let found: Vec<_> = found
-            .filter(|entry| entry.event.action == ControlAction::AuditFlawFind)
+            .filter(|entry| entry.event.action == ControlAction::AuditFindingReport)
             .collect();
         told += 1;
         assert_eq!(found.len(), told, "{what}: {noted:?}");
@@ -803,7 +803,7 @@ async fn aud_10_progress_beyond_the_newest_checkpoint_is_told() {
     let noted = of_log(rig).await;
     let found = noted
         .iter()
-        .find(|entry| entry.event.action == ControlAction::AuditFlawFind);
+        .find(|entry| entry.event.action == ControlAction::AuditFindingReport);
     let first = detail(found.unwrap())["first"].clone();
     assert_eq!(
         first,
@@ -914,7 +914,7 @@ async fn a_sink_that_has_another_story_is_told() {
     let differs: Vec<_> = of_log(rig)
         .await
         .iter()
-        .filter(|entry| entry.event.action == ControlAction::AuditSinkDiffer)
+        .filter(|entry| entry.event.action == ControlAction::AuditSinkConflict)
         .map(detail)
         .collect();
     assert_eq!(differs, [json!({"number": 2}), json!({"number": 3})]);
@@ -964,7 +964,7 @@ async fn aud_3_a_start_after_a_restore_is_noted() {
     let [entry] = &noted[..] else {
         panic!("{noted:?}");
     };
-    assert_eq!(entry.event.action, ControlAction::AuditFlawFind);
+    assert_eq!(entry.event.action, ControlAction::AuditFindingReport);
     let detail = detail(entry);
     assert_eq!(
         (&detail["checkpoint"], &detail["flaws"]),
@@ -1021,7 +1021,7 @@ async fn an_explained_finding_is_set_aside() {
     assert_eq!(done, found);
     let noted = of_log(rig).await;
     assert_eq!(noted.len(), 1);
-    assert_eq!(noted[0].event.action, ControlAction::AuditFlawAcknowledge);
+    assert_eq!(noted[0].event.action, ControlAction::AuditFindingAcknowledge);
     assert_eq!(noted[0].event.actor, Actor::Cli);
     let report = anchored.verify().await;
     assert_eq!(report.flaws, []);
@@ -1120,7 +1120,7 @@ async fn the_key_stays_when_root_keys_are_rotated() {
             service.look_at_sinks().await;
             assert_eq!(
                 of_log(rig).await.last().unwrap().event.action,
-                ControlAction::AuditFlawFind
+                ControlAction::AuditFindingReport
             );
         }
         let rotated = service.vault_rotate_root(&|_, _| {}).await.unwrap();

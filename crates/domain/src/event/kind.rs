@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::field::{Field, FieldKind};
 use super::words::{
-    ChangedFields, DisabledReason, Dropped, EndReason, FailReason, Method, RpcMethod, SignedBy, Via,
+    ChangedFields, DisabledReason, Removed, EndReason, FailReason, Method, RpcMethod, SignedBy, Via,
 };
 use crate::Invalid;
 use crate::api_key::{ApiKeyKind, Scope};
@@ -87,7 +87,7 @@ events! {
     always user_disabled UserDisabled "user.disabled" "A user may not sign in any more." (user_id: UserId);
     always user_enabled UserEnabled "user.enabled" "A disabled user may sign in again." (user_id: UserId);
     always user_unlocked UserUnlocked "user.unlocked" "The waits after failed sign-ins of a user were ended." (user_id: UserId);
-    always user_claimed UserClaimed "user.claimed" "The owner of an address or number proved it and got the account that somebody had set up with it; `dropped` is what was removed." (user_id: UserId, dropped: Vec<Dropped>);
+    always user_claimed UserClaimed "user.claimed" "The owner of an address or number proved it and got the account that somebody had set up with it; `removed` lists what was deleted." (user_id: UserId, removed: Vec<Removed>);
     always user_deleted UserDeleted "user.deleted" "A user was deleted with everything that belonged to it." (user_id: UserId);
     always users_imported UsersImported "users.imported" "An import made so many users without an event for each." (count: u64);
 

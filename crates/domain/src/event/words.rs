@@ -74,7 +74,7 @@ words! {
     }
 
     /// What a proof of an owner removed from an account that somebody else may have set up.
-    Dropped {
+    Removed {
         /// Its sessions.
         Sessions "sessions",
         /// Its password.
@@ -130,7 +130,7 @@ words! {
         /// What was shown is wrong.
         Wrong "wrong",
         /// It is right, and the user may not sign in.
-        ShutOut "shut_out",
+        UserDisabled "user_disabled",
     }
 }
 
@@ -161,8 +161,8 @@ impl Field for ChangedFields {
     }
 }
 
-impl Field for Vec<Dropped> {
-    const KIND: FieldKind = match Dropped::KIND {
+impl Field for Vec<Removed> {
+    const KIND: FieldKind = match Removed::KIND {
         FieldKind::OneOf(words) => FieldKind::SomeOf(words),
         other => other,
     };

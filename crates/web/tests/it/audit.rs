@@ -189,7 +189,7 @@ async fn aud_6_what_is_refused_is_noted(api: &Api) {
     let noted = entries(&client, "&outcome=refused").await;
     assert_eq!(noted.len(), 10);
     for entry in &noted {
-        assert_eq!(entry["action"], "request.refuse");
+        assert_eq!(entry["action"], "request.deny");
         assert_eq!(entry["actor"]["type"], "api_key");
         let call = "POST /v1/auth/users/create";
         assert_eq!(entry["subject"], json!({"type": "call", "id": call}));
