@@ -10,6 +10,7 @@ mod circles;
 mod crate_spec;
 mod crypto;
 mod duplicates;
+mod expand;
 mod layout;
 mod leaks;
 mod licences;
@@ -101,6 +102,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         manifests::check(&tree, &workspace),
         sources::check(&tree),
         layout::check(&tree),
+        expand::check(&tree),
         leaks::check(&tree),
         licences::check(&tree, &workspace),
         bans::check(&tree, &built)?,

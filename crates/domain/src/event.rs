@@ -14,7 +14,7 @@ pub use field::{Field, FieldKind, MOST_IDS};
 pub use json::{TEST, sample};
 pub use kind::{EventKind, Fact, kinds};
 pub use words::{
-    ChangedFields, DisabledReason, Removed, EndReason, FailReason, Method, RpcMethod, SignedBy, Via,
+    ChangedFields, DisabledReason, EndReason, FailReason, Method, Removed, RpcMethod, SignedBy, Via,
 };
 
 use crate::ids::{ApiKeyId, EventId, UserId, WalletId};

@@ -1021,7 +1021,10 @@ async fn an_explained_finding_is_set_aside() {
     assert_eq!(done, found);
     let noted = of_log(rig).await;
     assert_eq!(noted.len(), 1);
-    assert_eq!(noted[0].event.action, ControlAction::AuditFindingAcknowledge);
+    assert_eq!(
+        noted[0].event.action,
+        ControlAction::AuditFindingAcknowledge
+    );
     assert_eq!(noted[0].event.actor, Actor::Cli);
     let report = anchored.verify().await;
     assert_eq!(report.flaws, []);

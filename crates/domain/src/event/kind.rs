@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::field::{Field, FieldKind};
 use super::words::{
-    ChangedFields, DisabledReason, Removed, EndReason, FailReason, Method, RpcMethod, SignedBy, Via,
+    ChangedFields, DisabledReason, EndReason, FailReason, Method, Removed, RpcMethod, SignedBy, Via,
 };
 use crate::Invalid;
 use crate::api_key::{ApiKeyKind, Scope};

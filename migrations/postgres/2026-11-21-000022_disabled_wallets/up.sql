@@ -1,2 +1,0 @@
--- Since when a wallet signs nothing.
-ALTER TABLE wallets ADD COLUMN disabled_at INT8;

@@ -1,0 +1,919 @@
+-- The whole schema of the first release.
+-- Apps and their configuration. The App id is the first column of every key of the other tables.
+CREATE TABLE apps (
+    id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    settings TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    -- Clock of the test environment, a JSON document that is replaced as a whole.
+    test_clock TEXT NOT NULL,
+    -- On-demand event types that an endpoint of the App subscribes to, by environment.
+    named_events TEXT NOT NULL,
+    CONSTRAINT apps_id_key PRIMARY KEY (id)
+) STRICT;
+
+CREATE TABLE api_keys (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    last_four TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER,
+    CONSTRAINT api_keys_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
+    -- The only lookup that does not start from an App and environment.
+    CONSTRAINT api_keys_hash_key UNIQUE (hash),
+    CONSTRAINT api_keys_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps (id)
+) STRICT;
+
+CREATE TABLE redirect_urls (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    target TEXT NOT NULL,
+    is_default INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    CONSTRAINT redirect_urls_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
+    CONSTRAINT redirect_urls_app_id_environment_kind_target_key UNIQUE (app_id, environment, kind, target),
+    CONSTRAINT redirect_urls_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps (id)
+) STRICT;
+CREATE UNIQUE INDEX redirect_urls_app_id_environment_kind_key ON redirect_urls (app_id, environment, kind)
+    WHERE is_default;
+
+CREATE TABLE app_keys (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    root_version INTEGER NOT NULL,
+    wrapped BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    CONSTRAINT app_keys_app_id_environment_purpose_version_key PRIMARY KEY (app_id, environment, purpose, version),
+    CONSTRAINT app_keys_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps (id)
+) STRICT;
+
+CREATE TABLE signing_keys (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    algorithm TEXT NOT NULL,
+    public_jwk TEXT NOT NULL,
+    private_key_version INTEGER NOT NULL,
+    private BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    active_from INTEGER NOT NULL,
+    CONSTRAINT signing_keys_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
+    CONSTRAINT signing_keys_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps (id)
+) STRICT;
+
+-- Users and the identifiers they sign in with. No foreign key to apps: each insert would lock the App's row.
+CREATE TABLE users (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    first_name TEXT NOT NULL,
+    middle_name TEXT NOT NULL,
+    last_name TEXT NOT NULL,
+    status TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    -- Case-folded text for searches. Rust folds it, so that both databases find the same users.
+    folded_name TEXT NOT NULL,
+    -- Whether the owner of the account proved an identifier of it.
+    founded INTEGER NOT NULL,
+    -- When and why the user was disabled; NULL while the user can sign in. The status applies again once the user is enabled.
+    disabled_at INTEGER,
+    disabled_reason TEXT,
+    -- Time of the last sign-in; NULL before the first one.
+    last_sign_in_at INTEGER,
+    CONSTRAINT users_app_id_environment_id_key PRIMARY KEY (app_id, environment, id)
+) STRICT;
+CREATE INDEX users_app_id_environment_status_id_idx ON users (app_id, environment, status, id);
+CREATE INDEX users_app_id_environment_id_idx ON users (app_id, environment, id) WHERE disabled_at IS NOT NULL;
+
+CREATE TABLE user_emails (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    -- The spelling of the request; mail is sent to it.
+    address TEXT NOT NULL,
+    -- The normalized form that is compared.
+    identity TEXT NOT NULL,
+    verified INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    folded TEXT NOT NULL,
+    successor TEXT,
+    -- Whether the account had a proved owner when the identifier was attached.
+    of_founded INTEGER NOT NULL,
+    CONSTRAINT user_emails_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
+    CONSTRAINT user_emails_app_id_environment_identity_key UNIQUE (app_id, environment, identity),
+    CONSTRAINT user_emails_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
+        REFERENCES users (app_id, environment, id)
+) STRICT;
+CREATE INDEX user_emails_app_id_environment_user_id_idx ON user_emails (app_id, environment, user_id);
+
+CREATE TABLE user_phones (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    number TEXT NOT NULL,
+    verified INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    successor TEXT,
+    of_founded INTEGER NOT NULL,
+    CONSTRAINT user_phones_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
+    CONSTRAINT user_phones_app_id_environment_number_key UNIQUE (app_id, environment, number),
+    CONSTRAINT user_phones_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
+        REFERENCES users (app_id, environment, id)
+) STRICT;
+CREATE INDEX user_phones_app_id_environment_user_id_idx ON user_phones (app_id, environment, user_id);
+
+-- Wallets and their encrypted keys.
+CREATE TABLE wallets (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    key_id TEXT,
+    wallet_type TEXT NOT NULL,
+    public_address TEXT NOT NULL,
+    verified INTEGER NOT NULL,
+    is_default INTEGER NOT NULL,
+    is_read_only INTEGER NOT NULL,
+    is_imported INTEGER NOT NULL,
+    account_index INTEGER,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    mac_key_version INTEGER NOT NULL,
+    mac BLOB NOT NULL,
+    -- When the wallet was disabled; NULL while it signs.
+    disabled_at INTEGER,
+    -- Why the wallet was disabled.
+    disabled_reason TEXT,
+    CONSTRAINT wallets_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
+    CONSTRAINT wallets_app_id_environment_wallet_type_public_address_key
+        UNIQUE (app_id, environment, wallet_type, public_address),
+    CONSTRAINT wallets_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
+        REFERENCES users (app_id, environment, id)
+) STRICT;
+CREATE UNIQUE INDEX wallets_app_id_environment_user_id_wallet_type_key
+    ON wallets (app_id, environment, user_id, wallet_type) WHERE is_default;
+CREATE INDEX wallets_app_id_environment_user_id_id_idx ON wallets (app_id, environment, user_id, id);
+
+CREATE TABLE wallet_keys (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    wallet_id TEXT NOT NULL,
+    public_key BLOB NOT NULL,
+    format INTEGER NOT NULL,
+    key_version INTEGER NOT NULL,
+    wrapped_data_key BLOB NOT NULL,
+    ciphertext BLOB NOT NULL,
+    CONSTRAINT wallet_keys_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
+    CONSTRAINT wallet_keys_app_id_environment_wallet_id_key UNIQUE (app_id, environment, wallet_id),
+    CONSTRAINT wallet_keys_app_id_environment_wallet_id_fkey FOREIGN KEY (app_id, environment, wallet_id)
+        REFERENCES wallets (app_id, environment, id)
+) STRICT;
+
+-- For reads across all Apps. An index on wallets would also serve pages of one App, and scan the wallets of all others.
+CREATE INDEX wallet_keys_wallet_id_idx ON wallet_keys (wallet_id);
+
+-- One-time passcodes, lockouts, quotas and sessions.
+CREATE TABLE codes (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    method_id TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    mac_key_version INTEGER NOT NULL,
+    mac BLOB NOT NULL,
+    fingerprint TEXT,
+    tries INTEGER NOT NULL,
+    used_at INTEGER,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    -- Whether the code was requested by a call that also accepts unknown users.
+    for_anybody INTEGER NOT NULL,
+    -- The response of the first send, which a second send within a few seconds repeats.
+    user_created INTEGER NOT NULL,
+    -- The spelling of the address in the request, and whether the message was sent to it (until the address is verified). Verification
+    -- stores it on the user's row.
+    asked_as TEXT,
+    sent_as_asked INTEGER NOT NULL,
+    CONSTRAINT codes_app_id_environment_method_id_purpose_key PRIMARY KEY (app_id, environment, method_id, purpose)
+) STRICT;
+CREATE INDEX codes_expires_at_idx ON codes (expires_at);
+
+CREATE TABLE guards (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    failures INTEGER NOT NULL,
+    failed_at INTEGER,
+    blocked_until INTEGER,
+    CONSTRAINT guards_app_id_environment_subject_key PRIMARY KEY (app_id, environment, subject)
+) STRICT;
+
+-- For the removal of expired failure counts.
+CREATE INDEX guards_failed_at_idx ON guards (failed_at);
+
+CREATE TABLE budgets (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    name TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    opened_at INTEGER NOT NULL,
+    closes_at INTEGER NOT NULL,
+    used INTEGER NOT NULL,
+    CONSTRAINT budgets_app_id_environment_name_subject_key PRIMARY KEY (app_id, environment, name, subject)
+) STRICT;
+CREATE INDEX budgets_closes_at_idx ON budgets (closes_at);
+
+CREATE TABLE sessions (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    token_hash BLOB NOT NULL,
+    started_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    last_active_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    factors TEXT NOT NULL,
+    device_fingerprint TEXT NOT NULL,
+    permissions TEXT NOT NULL,
+    deleted_at INTEGER,
+    CONSTRAINT sessions_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
+    CONSTRAINT sessions_app_id_environment_token_hash_key UNIQUE (app_id, environment, token_hash),
+    CONSTRAINT sessions_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
+        REFERENCES users (app_id, environment, id)
+) STRICT;
+CREATE INDEX sessions_app_id_environment_user_id_id_idx ON sessions (app_id, environment, user_id, id);
+CREATE INDEX sessions_expires_at_idx ON sessions (expires_at);
+CREATE INDEX sessions_deleted_at_idx ON sessions (deleted_at) WHERE deleted_at IS NOT NULL;
+
+-- Messages awaiting delivery, and messages captured in test environments.
+CREATE TABLE outbox (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    payload_key_version INTEGER NOT NULL,
+    payload BLOB NOT NULL,
+    not_before INTEGER NOT NULL,
+    deliver_before INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    -- When a worker can claim the message: not_before, or the end of the current worker's lease.
+    due_at INTEGER NOT NULL,
+    lease_owner TEXT,
+    ended_at INTEGER,
+    ended_as TEXT,
+    created_at INTEGER NOT NULL,
+    CONSTRAINT outbox_app_id_environment_id_key PRIMARY KEY (app_id, environment, id)
+) STRICT;
+CREATE INDEX outbox_due_at_id_idx ON outbox (due_at, id) WHERE ended_at IS NULL;
+CREATE INDEX outbox_ended_at_idx ON outbox (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE captured_messages (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    -- Arrival order within one second, which ids do not preserve.
+    position INTEGER NOT NULL,
+    recipient TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    message TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    CONSTRAINT captured_messages_app_id_environment_id_key PRIMARY KEY (app_id, environment, id)
+) STRICT;
+CREATE INDEX captured_messages_app_id_environment_created_at_position_idx
+    ON captured_messages (app_id, environment, created_at, position);
+CREATE INDEX captured_messages_recipient_idx ON captured_messages (app_id, environment, recipient, created_at, position);
+
+-- The general rate limit, one row per App and environment.
+CREATE TABLE rate_windows (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    opened_at INTEGER NOT NULL,
+    used INTEGER NOT NULL,
+    CONSTRAINT rate_windows_app_id_environment_key PRIMARY KEY (app_id, environment)
+) STRICT;
+
+-- One row per searchable top-level key of a user's metadata.
+CREATE TABLE user_metadata (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    CONSTRAINT user_metadata_app_id_environment_user_id_digest_key PRIMARY KEY (app_id, environment, user_id, digest),
+    CONSTRAINT user_metadata_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
+        REFERENCES users (app_id, environment, id)
+) STRICT;
+CREATE INDEX user_metadata_app_id_environment_digest_user_id_idx
+    ON user_metadata (app_id, environment, digest, user_id);
+
+-- User counts by status, kept ready for searches. Sharded, so that concurrent sign-ups do not wait for one row.
+CREATE TABLE user_counts (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    status TEXT NOT NULL,
+    shard INTEGER NOT NULL,
+    users INTEGER NOT NULL,
+    CONSTRAINT user_counts_app_id_environment_status_shard_key PRIMARY KEY (app_id, environment, status, shard)
+) STRICT;
+
+-- Magic links, at most one per address and purpose. No foreign keys, as for codes.
+CREATE TABLE magic_links (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    email_id TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    token_hash BLOB NOT NULL,
+    redirect TEXT,
+    fingerprint TEXT,
+    -- Hash of the requesting browser's token, if it has one.
+    origin_hash BLOB,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    used_at INTEGER,
+    -- The session started with the link, and when the requesting browser received its own.
+    session_id TEXT,
+    handed_at INTEGER,
+    code_challenge BLOB,
+    tries INTEGER NOT NULL,
+    user_created INTEGER NOT NULL,
+    landing TEXT,
+    asked_as TEXT,
+    sent_as_asked INTEGER NOT NULL,
+    CONSTRAINT magic_links_app_id_environment_email_id_purpose_key PRIMARY KEY (app_id, environment, email_id, purpose),
+    CONSTRAINT magic_links_app_id_environment_token_hash_key UNIQUE (app_id, environment, token_hash)
+) STRICT;
+CREATE INDEX magic_links_app_id_environment_user_id_idx ON magic_links (app_id, environment, user_id);
+CREATE INDEX magic_links_expires_at_idx ON magic_links (expires_at);
+
+-- Password hashes, encrypted under the App key.
+CREATE TABLE passwords (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    key_version INTEGER NOT NULL,
+    sealed BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    CONSTRAINT passwords_app_id_environment_user_id_key PRIMARY KEY (app_id, environment, user_id),
+    CONSTRAINT passwords_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
+        REFERENCES users (app_id, environment, id)
+) STRICT;
+
+-- Users imported from another service, by their key there.
+CREATE TABLE imported_users (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    external_key TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    CONSTRAINT imported_users_app_id_environment_external_key_key PRIMARY KEY (app_id, environment, external_key),
+    CONSTRAINT imported_users_app_id_environment_user_id_key UNIQUE (app_id, environment, user_id),
+    CONSTRAINT imported_users_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
+        REFERENCES users (app_id, environment, id) ON DELETE CASCADE
+) STRICT;
+
+-- Authenticator apps and their recovery codes.
+CREATE TABLE totps (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    verified INTEGER NOT NULL,
+    -- Latest accepted time step (RFC 6238); -1 before the first code.
+    last_step INTEGER NOT NULL,
+    seed_key_version INTEGER NOT NULL,
+    seed BLOB NOT NULL,
+    expires_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    CONSTRAINT totps_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
+    CONSTRAINT totps_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
+        REFERENCES users (app_id, environment, id)
+) STRICT;
+CREATE INDEX totps_app_id_environment_user_id_id_idx ON totps (app_id, environment, user_id, id);
+
+-- At most one unverified TOTP per user.
+CREATE UNIQUE INDEX totps_app_id_environment_user_id_key ON totps (app_id, environment, user_id) WHERE NOT verified;
+CREATE INDEX totps_expires_at_idx ON totps (expires_at) WHERE NOT verified;
+
+CREATE TABLE totp_recovery_codes (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    totp_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    mac_key_version INTEGER NOT NULL,
+    mac BLOB NOT NULL,
+    code_key_version INTEGER NOT NULL,
+    -- Empty once used.
+    code BLOB NOT NULL,
+    used_at INTEGER,
+    CONSTRAINT totp_recovery_codes_app_id_environment_totp_id_number_key PRIMARY KEY (app_id, environment, totp_id, number),
+    -- Deleted with their authenticator app by one guarded statement.
+    CONSTRAINT totp_recovery_codes_app_id_environment_totp_id_fkey FOREIGN KEY (app_id, environment, totp_id)
+        REFERENCES totps (app_id, environment, id) ON DELETE CASCADE
+) STRICT;
+
+-- Challenges that wallet owners sign to sign in. The user may not exist yet.
+CREATE TABLE wallet_challenges (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    wallet_type TEXT NOT NULL,
+    public_address TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    is_new_user INTEGER NOT NULL,
+    nonce TEXT NOT NULL,
+    text TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    used_at INTEGER,
+    CONSTRAINT wallet_challenges_app_id_environment_id_key PRIMARY KEY (app_id, environment, id)
+) STRICT;
+CREATE INDEX wallet_challenges_of_address_idx ON wallet_challenges (app_id, environment, wallet_type, public_address, id);
+CREATE INDEX wallet_challenges_expires_at_idx ON wallet_challenges (expires_at);
+
+-- For the deletion of a user.
+CREATE INDEX wallet_challenges_app_id_environment_user_id_idx ON wallet_challenges (app_id, environment, user_id);
+
+-- Passkeys, user handles and WebAuthn challenges.
+CREATE TABLE passkeys (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    credential_id BLOB NOT NULL,
+    public_key BLOB NOT NULL,
+    sign_count INTEGER NOT NULL,
+    backup_eligible INTEGER NOT NULL,
+    backed_up INTEGER NOT NULL,
+    domain TEXT NOT NULL,
+    authenticator_type TEXT NOT NULL,
+    transports TEXT NOT NULL,
+    user_agent TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    last_used_at INTEGER,
+    CONSTRAINT passkeys_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
+    CONSTRAINT passkeys_app_id_environment_credential_id_key UNIQUE (app_id, environment, credential_id),
+    CONSTRAINT passkeys_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
+        REFERENCES users (app_id, environment, id)
+) STRICT;
+CREATE INDEX passkeys_app_id_environment_user_id_id_idx ON passkeys (app_id, environment, user_id, id);
+
+CREATE TABLE passkey_handles (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    handle BLOB NOT NULL,
+    CONSTRAINT passkey_handles_app_id_environment_user_id_key PRIMARY KEY (app_id, environment, user_id),
+    CONSTRAINT passkey_handles_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
+        REFERENCES users (app_id, environment, id)
+) STRICT;
+
+CREATE TABLE passkey_challenges (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    ceremony TEXT NOT NULL,
+    user_id TEXT,
+    domain TEXT NOT NULL,
+    authenticator_type TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    CONSTRAINT passkey_challenges_app_id_environment_hash_key PRIMARY KEY (app_id, environment, hash)
+) STRICT;
+CREATE INDEX passkey_challenges_app_id_environment_user_id_idx ON passkey_challenges (app_id, environment, user_id);
+CREATE INDEX passkey_challenges_expires_at_idx ON passkey_challenges (expires_at);
+
+-- Idempotency keys with their encrypted first responses. A run without a response owns its key until its lease ends.
+CREATE TABLE idempotency_keys (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    request_key_version INTEGER NOT NULL,
+    request BLOB NOT NULL,
+    holder TEXT NOT NULL,
+    lease_until INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    answer_key_version INTEGER,
+    answer BLOB,
+    -- The stored response is erased with its user. The key stays in use until it expires, so that a repeat does not create the user
+    -- again.
+    user_id TEXT,
+    erased INTEGER NOT NULL DEFAULT 0,
+    CONSTRAINT idempotency_keys_app_id_environment_digest_key PRIMARY KEY (app_id, environment, digest)
+) STRICT;
+CREATE INDEX idempotency_keys_expires_at_idx ON idempotency_keys (expires_at);
+CREATE INDEX idempotency_keys_app_id_environment_user_id_idx ON idempotency_keys (app_id, environment, user_id);
+
+-- HPKE key pairs for wallet imports. The row is deleted on use or expiry; what was encrypted to it can then no longer be decrypted.
+CREATE TABLE wallet_imports (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    wallet_type TEXT NOT NULL,
+    public_address TEXT NOT NULL,
+    entropy_type TEXT NOT NULL,
+    account_index INTEGER,
+    user_id TEXT,
+    kem TEXT NOT NULL,
+    public_key BLOB NOT NULL,
+    private_key_version INTEGER NOT NULL,
+    private BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    CONSTRAINT wallet_imports_app_id_environment_id_key PRIMARY KEY (app_id, environment, id)
+) STRICT;
+CREATE INDEX wallet_imports_of_address_idx ON wallet_imports (app_id, environment, wallet_type, public_address, id);
+CREATE INDEX wallet_imports_app_id_environment_user_id_idx ON wallet_imports (app_id, environment, user_id)
+    WHERE user_id IS NOT NULL;
+CREATE INDEX wallet_imports_expires_at_idx ON wallet_imports (expires_at);
+
+-- Hash-chained audit log of wallet use. Entries outlive their wallet and its user.
+CREATE TABLE audit_entries (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    chain TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    wallet_id TEXT NOT NULL,
+    action TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    api_key_id TEXT NOT NULL,
+    result BLOB,
+    happened_at INTEGER NOT NULL,
+    previous BLOB NOT NULL,
+    hash BLOB NOT NULL,
+    mac_key_version INTEGER NOT NULL,
+    mac BLOB NOT NULL,
+    -- Version of the hashed encoding; 2 adds the signed payload and the request id.
+    format INTEGER NOT NULL,
+    payload BLOB,
+    request_id TEXT,
+    CONSTRAINT audit_entries_app_id_environment_chain_sequence_key
+        PRIMARY KEY (app_id, environment, chain, sequence)
+) STRICT;
+CREATE INDEX audit_entries_app_id_environment_wallet_id_id_idx
+    ON audit_entries (app_id, environment, wallet_id, id);
+
+-- The head of each chain.
+CREATE TABLE audit_chains (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    chain TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    mac_key_version INTEGER NOT NULL,
+    mac BLOB NOT NULL,
+    CONSTRAINT audit_chains_app_id_environment_chain_key PRIMARY KEY (app_id, environment, chain)
+) STRICT;
+
+-- Identity provider connections. The callback id is part of the callback URL, which names no App.
+CREATE TABLE provider_connections (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    name TEXT NOT NULL,
+    callback_id TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    settings TEXT NOT NULL,
+    secret_key_version INTEGER NOT NULL,
+    secret BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    CONSTRAINT provider_connections_app_id_environment_name_key PRIMARY KEY (app_id, environment, name),
+    CONSTRAINT provider_connections_callback_id_key UNIQUE (callback_id),
+    CONSTRAINT provider_connections_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps (id)
+) STRICT;
+
+-- OAuth sign-ins in progress at a provider. A row is deleted when its state is used.
+CREATE TABLE oauth_flows (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    state_hash BLOB NOT NULL,
+    provider TEXT NOT NULL,
+    secrets_key_version INTEGER NOT NULL,
+    secrets BLOB NOT NULL,
+    redirect_uri TEXT,
+    browser_hash BLOB,
+    login_url TEXT,
+    registration_url TEXT,
+    -- Built-in test provider only: the authorization code's hash and the test identity.
+    test_code_hash BLOB,
+    test_identity TEXT,
+    expires_at INTEGER NOT NULL,
+    -- PKCE challenge of the start call.
+    code_challenge BLOB,
+    -- The App's own state, returned with the token.
+    caller_state TEXT,
+    -- Client address that the start was counted for, until the sign-in is finished.
+    begun_from TEXT,
+    CONSTRAINT oauth_flows_app_id_environment_state_hash_key PRIMARY KEY (app_id, environment, state_hash)
+) STRICT;
+CREATE INDEX oauth_flows_expires_at_idx ON oauth_flows (expires_at);
+
+-- OAuth sign-ins that returned from the provider. A row is deleted when its token is verified.
+CREATE TABLE oauth_tokens (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    token_hash BLOB NOT NULL,
+    provider TEXT NOT NULL,
+    state_hash BLOB NOT NULL,
+    identity_key_version INTEGER NOT NULL,
+    identity BLOB NOT NULL,
+    expires_at INTEGER NOT NULL,
+    code_challenge BLOB,
+    tries INTEGER NOT NULL DEFAULT 0,
+    begun_from TEXT,
+    CONSTRAINT oauth_tokens_app_id_environment_token_hash_key PRIMARY KEY (app_id, environment, token_hash)
+) STRICT;
+CREATE INDEX oauth_tokens_expires_at_idx ON oauth_tokens (expires_at);
+
+-- Provider accounts linked to users.
+CREATE TABLE provider_links (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    issuer TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    email_id TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    CONSTRAINT provider_links_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
+    CONSTRAINT provider_links_app_id_environment_provider_issuer_subject_key
+        UNIQUE (app_id, environment, provider, issuer, subject),
+    CONSTRAINT provider_links_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
+        REFERENCES users (app_id, environment, id)
+) STRICT;
+CREATE INDEX provider_links_app_id_environment_user_id_id_idx ON provider_links (app_id, environment, user_id, id);
+
+-- Leases on work that one process does at a time. They belong to no App.
+CREATE TABLE leases (
+    work TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    until INTEGER NOT NULL,
+    CONSTRAINT leases_work_key PRIMARY KEY (work)
+) STRICT;
+
+-- Events without a position in a log. `appended` counts inserts: SQLite assigns the highest existing value plus one, and there is one
+-- writer at a time. `ordinal` orders events of one transaction.
+CREATE TABLE events_inbox (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    appended INTEGER PRIMARY KEY,
+    ordinal INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    user_id TEXT,
+    wallet_id TEXT,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT,
+    request_id TEXT,
+    data TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX events_inbox_app_id_environment_appended_idx ON events_inbox (app_id, environment, appended);
+
+-- Start and end of each event log. The sequencer locks the row while it assigns positions.
+CREATE TABLE event_heads (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    log INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    newest_id TEXT,
+    oldest_position INTEGER,
+    oldest_id TEXT,
+    -- The last event that retention deleted. A reader that has read it has missed nothing.
+    pruned_id TEXT,
+    CONSTRAINT event_heads_app_id_environment_key PRIMARY KEY (app_id, environment)
+) STRICT;
+
+-- The event logs.
+CREATE TABLE events (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    log INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    user_id TEXT,
+    wallet_id TEXT,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT,
+    request_id TEXT,
+    data TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    CONSTRAINT events_app_id_environment_position_key PRIMARY KEY (app_id, environment, position),
+    CONSTRAINT events_app_id_environment_id_key UNIQUE (app_id, environment, id)
+) STRICT;
+CREATE INDEX events_app_id_environment_user_id_position_idx
+    ON events (app_id, environment, user_id, position) WHERE user_id IS NOT NULL;
+
+-- Webhook endpoints. `fingerprint` is the SHA-256 of URL and types, which together are too long for an index. Failures are counted since
+-- the last successful delivery.
+CREATE TABLE webhook_endpoints (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    name TEXT,
+    types TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    disabled_reason TEXT,
+    failed_attempts INTEGER NOT NULL,
+    failed_deliveries INTEGER NOT NULL,
+    failures_since INTEGER,
+    failing_since INTEGER,
+    failing_told INTEGER NOT NULL,
+    last_success_at INTEGER,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    CONSTRAINT webhook_endpoints_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
+    CONSTRAINT webhook_endpoints_app_id_environment_fingerprint_key UNIQUE (app_id, environment, fingerprint)
+) STRICT;
+
+-- Signing secrets of webhooks. The newest one has no end.
+CREATE TABLE webhook_secrets (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    endpoint_id TEXT NOT NULL,
+    key_version INTEGER NOT NULL,
+    secret BLOB NOT NULL,
+    last_four TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    CONSTRAINT webhook_secrets_app_id_environment_id_key PRIMARY KEY (app_id, environment, id)
+) STRICT;
+CREATE INDEX webhook_secrets_endpoint_id_idx ON webhook_secrets (app_id, environment, endpoint_id);
+CREATE INDEX webhook_secrets_expires_at_idx ON webhook_secrets (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Webhook deliveries. Rank 0: first attempts; rank 1: retries, which never delay first attempts.
+CREATE TABLE webhook_deliveries (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    endpoint_id TEXT NOT NULL,
+    event_id TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    is_replay INTEGER NOT NULL,
+    rank INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    ended_as TEXT,
+    CONSTRAINT webhook_deliveries_app_id_environment_id_key PRIMARY KEY (app_id, environment, id)
+) STRICT;
+CREATE INDEX webhook_deliveries_endpoint_id_rank_due_at_idx
+    ON webhook_deliveries (app_id, environment, endpoint_id, rank, due_at) WHERE ended_at IS NULL;
+CREATE INDEX webhook_deliveries_endpoint_id_id_idx
+    ON webhook_deliveries (app_id, environment, endpoint_id, id);
+CREATE INDEX webhook_deliveries_created_at_idx ON webhook_deliveries (created_at);
+
+-- For replays of exhausted deliveries, and for newer deliveries of the same event.
+CREATE INDEX webhook_deliveries_exhausted_idx
+    ON webhook_deliveries (app_id, environment, endpoint_id, id) WHERE ended_as = 'exhausted';
+CREATE INDEX webhook_deliveries_event_id_idx
+    ON webhook_deliveries (app_id, environment, endpoint_id, event_id);
+
+-- Finished delivery attempts.
+CREATE TABLE webhook_attempts (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    delivery_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    endpoint_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    status INTEGER,
+    error TEXT,
+    response_excerpt TEXT,
+    CONSTRAINT webhook_attempts_app_id_environment_delivery_id_number_key
+        PRIMARY KEY (app_id, environment, delivery_id, number)
+) STRICT;
+CREATE INDEX webhook_attempts_at_idx ON webhook_attempts (at);
+
+-- Heads of the control log's chains, which record changes of an App, its keys and settings. New entries go to the chain with the highest
+-- number. Writers lock the row with the lowest number, which also covers the start of another chain.
+CREATE TABLE control_chains (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    chain TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    mac_key_version INTEGER NOT NULL,
+    mac BLOB NOT NULL,
+    CONSTRAINT control_chains_app_id_environment_number_key PRIMARY KEY (app_id, environment, number)
+) STRICT;
+
+-- Entries of the control log. They outlive their actor and subject, which may be deleted.
+CREATE TABLE control_entries (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    chain TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT,
+    action TEXT NOT NULL,
+    subject_kind TEXT NOT NULL,
+    subject_id TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    request_id TEXT,
+    happened_at INTEGER NOT NULL,
+    previous BLOB NOT NULL,
+    hash BLOB NOT NULL,
+    mac_key_version INTEGER NOT NULL,
+    mac BLOB NOT NULL,
+    CONSTRAINT control_entries_app_id_environment_chain_sequence_key
+        PRIMARY KEY (app_id, environment, chain, sequence)
+) STRICT;
+CREATE INDEX control_entries_app_id_environment_id_idx ON control_entries (app_id, environment, id);
+
+-- Signed checkpoints: the ends of all chains of the audit log. Kept until each sink has stored them for some time.
+CREATE TABLE checkpoints (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    made_at INTEGER NOT NULL,
+    note TEXT NOT NULL,
+    CONSTRAINT checkpoints_app_id_environment_number_key PRIMARY KEY (app_id, environment, number)
+) STRICT;
+
+-- Progress of each sink: it has stored all checkpoints up to this number.
+CREATE TABLE checkpoint_sinks (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    sink TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    taken_at INTEGER NOT NULL,
+    -- MAC of the sink's progress, so that an edited row is rejected.
+    mac_key_version INTEGER NOT NULL,
+    mac BLOB NOT NULL,
+    CONSTRAINT checkpoint_sinks_app_id_environment_sink_key PRIMARY KEY (app_id, environment, sink)
+) STRICT;
+
+-- Bulk replays, of failures since `failed_since` or of a range of the log. `after_` is the progress.
+CREATE TABLE webhook_replays (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    id TEXT NOT NULL,
+    endpoint_id TEXT NOT NULL,
+    failed_since INTEGER,
+    after_delivery TEXT,
+    after_position INTEGER,
+    until_position INTEGER,
+    expected INTEGER NOT NULL,
+    done INTEGER NOT NULL,
+    next_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    CONSTRAINT webhook_replays_app_id_environment_id_key PRIMARY KEY (app_id, environment, id)
+) STRICT;
+
+-- One replay per endpoint runs at a time.
+CREATE UNIQUE INDEX webhook_replays_app_id_environment_endpoint_id_key
+    ON webhook_replays (app_id, environment, endpoint_id) WHERE ended_at IS NULL;
+CREATE INDEX webhook_replays_endpoint_id_idx ON webhook_replays (app_id, environment, endpoint_id, id);
+CREATE INDEX webhook_replays_next_at_idx ON webhook_replays (next_at) WHERE ended_at IS NULL;
+CREATE INDEX webhook_replays_ended_at_idx ON webhook_replays (ended_at) WHERE ended_at IS NOT NULL;
+
+-- Start of a chain that was pruned: position and hash of the last exported and removed entry.
+CREATE TABLE audit_markers (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    chain TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    mac_key_version INTEGER NOT NULL,
+    mac BLOB NOT NULL,
+    CONSTRAINT audit_markers_app_id_environment_chain_key PRIMARY KEY (app_id, environment, chain)
+) STRICT;
+
+-- The deployment's own App. It is never listed; the deployment's keys refer to it.
+INSERT INTO apps (id, name, settings, created_at, updated_at, test_clock, named_events)
+    VALUES ('app_000000000000000000000000001', 'Vestry', '{}', 1400000000, 1400000000,
+            '{"revision":0,"set_at":0,"mode":"machine"}', '{}');

@@ -1,6 +1,0 @@
--- The address as written in the request, and whether the message went to this spelling, as it does until the address is verified. The
--- proof then writes it to the user's row.
-ALTER TABLE codes ADD COLUMN asked_as TEXT;
-ALTER TABLE codes ADD COLUMN sent_as_asked INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE magic_links ADD COLUMN asked_as TEXT;
-ALTER TABLE magic_links ADD COLUMN sent_as_asked INTEGER NOT NULL DEFAULT 0;
