@@ -8,20 +8,20 @@ use crate::random::{self, ByteSource};
 use crate::token::TokenHash;
 use crate::{Environment, Invalid, Secret, Timestamp, World};
 
-/// Random characters behind the prefix of a key: 48 of `[0-9A-Za-z]`, 285 bits (S-15).
+/// Random characters after the prefix of a key: 48 of `[0-9A-Za-z]`, 285 bits (S-15).
 const RANDOM_LENGTH: usize = 48;
 
-/// What a key is for.
+/// The kind of key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApiKeyKind {
     /// `sk_…`: full access from the App's backend.
     Secret,
-    /// `pk_…`: may be seen in a browser; opens only the sign-in redirects.
+    /// `pk_…`: can be exposed in a browser; allows only the sign-in redirects.
     Public,
 }
 
 impl ApiKeyKind {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Self; 2] = [Self::Secret, Self::Public];
 
     /// `secret` or `public`.
@@ -61,7 +61,7 @@ impl FromStr for ApiKeyKind {
     }
 }
 
-/// What a secret key may do. A key without scopes has all but those that are never implied.
+/// A permission of a secret key. A key without scopes has all of them, except those that are never implied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
     /// Read users.
@@ -82,7 +82,7 @@ pub enum Scope {
     WalletsExport,
     /// Read events.
     EventsRead,
-    /// Read the audit log of what was done to the App, its keys and its settings; never implied.
+    /// Read the audit log of changes to the App, its keys and its settings; never implied.
     AuditRead,
 }
 
@@ -101,12 +101,12 @@ impl Scope {
         Self::AuditRead,
     ];
 
-    /// Whether a key has it only where it names it.
+    /// Whether a key only has this scope if it is listed explicitly.
     const fn is_only_named(self) -> bool {
         matches!(self, Self::WalletsExport | Self::AuditRead)
     }
 
-    /// Such as `users:read`.
+    /// The name, such as `users:read`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::UsersRead => "users:read",
@@ -140,35 +140,35 @@ impl FromStr for Scope {
                 let known: Vec<_> = Self::ALL.iter().map(|scope| scope.as_str()).collect();
                 Invalid::unknown(
                     "scope",
-                    format!("unknown scope; known are {}", known.join(" ")),
+                    format!("unknown scope; valid scopes: {}", known.join(" ")),
                 )
             })
     }
 }
 
-/// A key as it is stored: never the key itself.
+/// A stored key; never contains the key itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiKey {
     /// The id.
     pub id: ApiKeyId,
-    /// The world it opens.
+    /// The App and environment that it gives access to.
     pub world: World,
     /// Secret key or public token.
     pub kind: ApiKeyKind,
     /// SHA-256 of the key.
     pub hash: TokenHash,
-    /// Last four characters, to tell keys apart in a list.
+    /// Last four characters, to tell keys apart in lists.
     pub last_four: String,
-    /// What it may do; empty means everything that needs not be named.
+    /// Its scopes; empty means all except those that are never implied.
     pub scopes: Vec<Scope>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it was revoked, if it was.
     pub revoked_at: Option<Timestamp>,
 }
 
 impl ApiKey {
-    /// Whether a call that needs the scope is within this key's rights. A public token has none.
+    /// Whether the key may make a call that requires this scope. A public token has no scopes.
     pub fn allows(&self, scope: Scope) -> bool {
         if self.kind == ApiKeyKind::Public {
             return false;
@@ -181,7 +181,7 @@ impl ApiKey {
     }
 }
 
-/// Draws a new key: the prefix of its kind and environment and 48 random characters. Shown once.
+/// Generates a new key: the prefix of its kind and environment, and 48 random characters. Shown only once.
 pub fn generate(
     kind: ApiKeyKind,
     environment: Environment,
@@ -198,7 +198,7 @@ pub fn last_four(key: &str) -> String {
         .collect()
 }
 
-/// Whether a presented text has the form of a key of this kind, so that no look-up is spent on anything else.
+/// Whether a text has the form of a key of this kind, so that no lookup is wasted on anything else.
 pub fn has_form(kind: ApiKeyKind, presented: &str) -> bool {
     Environment::ALL.into_iter().any(|environment| {
         presented

@@ -22,19 +22,19 @@ pub struct App {
     pub id: AppId,
     /// The name end users see in messages.
     pub name: String,
-    /// What the App can change.
+    /// The settings that the App can change.
     pub settings: AppSettings,
     /// The clock of its test environment.
     pub test_clock: TestClock,
-    /// What its webhook endpoints name.
+    /// The optional event types that its webhook endpoints request.
     pub named_events: NamedEvents,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
 }
 
-/// Types of events that are written on demand only, and that webhook endpoints name.
+/// The optional event types that webhook endpoints request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NamedEvents {
@@ -45,7 +45,7 @@ pub struct NamedEvents {
 }
 
 impl NamedEvents {
-    /// Those that these endpoints name.
+    /// The optional event types that these endpoints request.
     pub fn by<'a>(endpoints: impl IntoIterator<Item = &'a Endpoint>) -> Self {
         let mut named = Self::default();
         for endpoint in endpoints {
@@ -72,8 +72,8 @@ impl NamedEvents {
 }
 
 impl App {
-    /// Whether such events are written in an environment: a type that is written on demand only must be listed by the setting
-    /// `events_optional`, or named by an endpoint.
+    /// Whether events of a type are recorded in an environment. An optional type must be listed in the setting `events_optional` or
+    /// requested by an endpoint.
     pub fn wants(&self, environment: Environment, kind: EventKind) -> bool {
         let by_endpoints = self.named_events.of(environment).iter();
         let mut named = self.settings.events_optional.iter().chain(by_endpoints);
@@ -81,8 +81,10 @@ impl App {
     }
 }
 
-/// What an App can change with `vestry app set`. Absent names take their default, and unknown
-/// ones are passed over: a newer release may have written them. `vestry app set` refuses what it does not know.
+/// The settings that `vestry app set` changes.
+///
+/// Missing names have their default. Unknown ones are ignored, because a newer release may have written them; `vestry app set` itself
+/// rejects them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AppSettings {
@@ -90,91 +92,90 @@ pub struct AppSettings {
     pub jwt_algorithm: Algorithm,
     /// Lifetime of session JWTs in seconds, 60 to 300 (S-12).
     pub jwt_lifetime_seconds: i64,
-    /// Minutes past its `exp` for which a session JWT still names its session, 0 to 525600: whoever finds an older one renews nothing
-    /// with it.
+    /// Minutes after its `exp` for which a session JWT can still renew its session, 0 to 525600. This bounds the use of an old JWT that
+    /// leaks.
     pub jwt_renewal_window: i64,
-    /// What `otps/verify` compares when the send step named a device.
+    /// What `otps/verify` compares if the send step named a device.
     pub device_fingerprint_match: FingerprintMatch,
-    /// Whether users of login-or-create calls start as `pending` when the call does not say.
+    /// Whether login-or-create calls create users as `pending` unless the call says otherwise.
     pub login_requires_verification: bool,
-    /// Whether users of `users/create` start as `pending` when the call does not say.
+    /// Whether `users/create` creates users as `pending` unless the call says otherwise.
     pub create_requires_verification: bool,
-    /// Longest life of a session in minutes, 5 to 525600, whatever is asked for.
+    /// Maximum session lifetime in minutes, 5 to 525600, whatever a call requests.
     pub session_absolute_minutes: i64,
-    /// Minutes without a verify after which a session ends; 0 means never.
+    /// Minutes without verification after which a session ends; 0 means never.
     pub session_idle_minutes: i64,
-    /// Minutes for which a proved factor counts as fresh for a sensitive change, 1 to 1440 (S-7).
+    /// Minutes for which a verified factor counts as fresh for a sensitive change, 1 to 1440 (S-7).
     pub freshness_minutes: i64,
-    /// Whether a change of a way to sign in ends the user's other sessions (S-6).
+    /// Whether changing a sign-in method ends the user's other sessions (S-6).
     pub end_sessions_on_change: bool,
-    /// Whether a change of a way to sign in is told to every verified address of the user (S-6).
+    /// Whether all verified addresses of the user are notified when a sign-in method changes (S-6).
     pub notify_on_change: bool,
-    /// Whether known and unknown identifiers get the same answer from calls that send (attack 9).
+    /// Whether send calls respond identically to known and unknown identifiers (attack 9).
     pub enumeration_safe: bool,
-    /// What an address or number is worth that the App attached to a founded account and nobody has proved.
+    /// How far to trust an address or number that the App attached to an account with a proven owner, before the user verifies it.
     pub attached_identifiers: AttachedIdentifiers,
-    /// Users that login-or-create calls may create in an hour, 0 means no limit (attack 8).
+    /// Users that login-or-create calls can create per hour; 0 means no limit (attack 8).
     pub new_users_per_hour: u32,
-    /// Text messages an hour, 0 means no limit (OTP-10).
+    /// Text messages per hour; 0 means no limit (OTP-10).
     pub sms_per_hour: u32,
-    /// Text messages an hour to one country, 0 means no limit.
+    /// Text messages per hour to one country; 0 means no limit.
     pub sms_country_per_hour: u32,
-    /// Text messages an hour to one prefix, 0 means no limit; see [`NumberRange::prefix`](crate::phone::NumberRange).
+    /// Text messages per hour to one prefix; 0 means no limit. See [`NumberRange::prefix`](crate::phone::NumberRange).
     pub sms_prefix_per_hour: u32,
-    /// Countries that text messages are sent to, ISO 3166-1; empty means all.
+    /// Countries to which text messages are sent, as ISO 3166-1 codes; empty means all.
     pub sms_countries: Vec<String>,
-    /// Longest life of a magic link in minutes, 5 to 10080, whatever is asked for (ML-7).
+    /// Maximum lifetime of a magic link in minutes, 5 to 10080, whatever a call requests (ML-7).
     pub magic_link_max_minutes: i64,
-    /// Least length of a new password in characters, 8 to 64.
+    /// Minimum length of a new password in characters, 8 to 64.
     pub password_min_length: i64,
-    /// Whether passwords are the only factor of this App; new ones then have at least 15 characters (P-1).
+    /// Whether passwords are the only factor of this App; new ones must then have at least 15 characters (P-1).
     pub password_only_factor: bool,
-    /// Whether a password is refused (503) while the list of breached passwords cannot be read, or accepted (P-9).
+    /// Whether passwords are refused (503) rather than accepted while the breached-password list is unavailable (P-9).
     pub breach_check_fail_closed: bool,
-    /// Hosts, each with a port or without, whose sign-in messages wallets may sign (EIP-4361); none by default.
+    /// Hosts, with optional ports, whose sign-in messages wallets may sign (EIP-4361); none by default.
     pub siwe_domains: Vec<String>,
-    /// Chain ids of EIP-155 that Ethereum's sign-in messages may name, 1 to 20; our own challenges name the first.
+    /// EIP-155 chain ids accepted in Ethereum sign-in messages, 1 to 20. Challenges issued by this service use the first.
     pub siwe_chain_ids: Vec<u64>,
-    /// Clusters that Solana's sign-in messages may name, 1 to 4 of `mainnet`, `testnet`, `devnet`, `localnet`; our own
-    /// challenges name the first.
+    /// Clusters accepted in Solana sign-in messages, 1 to 4 of `mainnet`, `testnet`, `devnet`, `localnet`. Challenges issued by this
+    /// service use the first.
     pub siws_clusters: Vec<String>,
-    /// Whether private keys can be exported, by keys with the scope `wallets:export`; not by default.
+    /// Whether keys with the scope `wallets:export` can export private keys; off by default.
     pub wallet_export: bool,
-    /// Whether a sign-in through a provider or a mailed link must be begun with a `code_challenge`; not where the App compares
-    /// a provider's `state` by itself (RFC 9700, section 4.7.1).
+    /// Whether sign-ins through a provider or a magic link require a `code_challenge`. Does not apply where the App checks a provider's
+    /// `state` itself (RFC 9700, section 4.7.1).
     pub require_code_challenge: bool,
-    /// The App's own callback, a registered login URL, of test sign-ins that a secret key begins without naming where they end.
+    /// The App's own callback for test sign-ins that a secret key starts without a redirect URI; a registered login URL.
     pub oauth_test_redirect_uri: Option<String>,
-    /// The same for live.
+    /// Same for the live environment.
     pub oauth_live_redirect_uri: Option<String>,
-    /// Sign-ins with a public token that may stay unfinished, of one client address (IPv6: one /64) in ten minutes; 0 means no
-    /// limit.
+    /// Unfinished sign-ins with a public token per client address (IPv6: per /64) in ten minutes; 0 means no limit.
     pub oauth_failures_per_address: u32,
-    /// Requests a minute with test keys; absent: the service's own limit; 0: no limit.
+    /// Requests per minute with test keys. If absent, the service's own limit applies; 0 means no limit.
     pub test_per_minute: Option<u32>,
-    /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
+    /// Requests per minute with live keys. If absent, the service's own limit applies; 0 means no limit.
     pub live_per_minute: Option<u32>,
-    /// Domains to which passkeys may be bound, at most 20; `localhost` belongs to test worlds without being listed.
+    /// Domains to which passkeys may be bound, at most 20. Test worlds also accept `localhost`, which is never listed.
     pub webauthn_domains: Vec<String>,
-    /// Origins that may use passkeys, exactly, at most 50; empty: `https` on the domain and all names below it.
+    /// Exact origins that may use passkeys, at most 50. If empty: `https` on the domain and all its subdomains.
     pub webauthn_origins: Vec<String>,
-    /// Origins of other sites' pages in which the App may stand as a frame and use passkeys, at most 50.
+    /// Origins of other sites that may embed the App in a frame and use passkeys there, at most 50.
     pub webauthn_top_origins: Vec<String>,
-    /// Whether passkeys check who is using them.
+    /// Whether passkeys must verify their user.
     pub webauthn_user_verification: UserVerification,
-    /// Days for which events are kept, 7 to 365; absent: 30 in live worlds, 7 in test worlds.
+    /// Event retention in days, 7 to 365. If absent: 30 in live worlds, 7 in test worlds.
     pub event_retention_days: Option<i64>,
-    /// Types of events that are only written where they are listed here: `sign_in.failed`, `password.reset_requested`,
-    /// `wallet.signed`, `message.sent`.
+    /// Optional event types to record: `sign_in.failed`, `password.reset_requested`, `wallet.signed`, `message.sent`.
     pub events_optional: Vec<String>,
-    /// Whether events show addresses, numbers and wallets' addresses beside their ids, as they are when they are shown or sent.
+    /// Whether events show e-mail addresses, phone numbers and wallet addresses next to their ids, with their value at the time of reading
+    /// or sending.
     pub event_addresses: bool,
-    /// Days without a success after which a webhook endpoint is sent nothing any more, 1 to 30; 0 means never.
+    /// Days without a successful delivery after which a webhook endpoint is disabled, 1 to 30; 0 means never.
     pub webhook_disable_after_days: i64,
 }
 
 impl AppSettings {
-    /// The chains that sign-in messages of wallets of this type may name, as they name them.
+    /// The chains accepted in sign-in messages of wallets of this type, as those messages name them.
     pub fn sign_in_chains(&self, wallet_type: WalletType) -> Vec<String> {
         match wallet_type {
             WalletType::Ethereum => self.siwe_chain_ids.iter().map(u64::to_string).collect(),
@@ -184,21 +185,21 @@ impl AppSettings {
     }
 }
 
-/// What an address or number is worth that the App attached to an account which is somebody's already (CL-5, CL-9).
+/// Trust in an address or number that the App attached to an account with a proven owner (CL-5, CL-9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum AttachedIdentifiers {
-    /// It is a claim: it is proved within a session of the user, or opens nothing.
+    /// An unverified claim: it cannot be used to sign in until it is verified in a session of the user.
     #[default]
     Claim,
-    /// It is the user's: a code that the App sends there proves it and signs in, without a session. Whoever can make the App
-    /// attach an address of somebody else gets its owner signed in to his own account.
+    /// Trusted: a code sent there verifies it and signs in, without a session. If an attacker gets the App to attach another person's
+    /// address, that person is signed in to the attacker's account.
     Trusted,
 }
 
-/// Most domains of one App.
+/// Maximum number of domains of one App.
 const DOMAINS_MAX: usize = 20;
-/// Most origins in one list.
+/// Maximum number of origins in one list.
 const ORIGINS_MAX: usize = 50;
 
 impl Default for AppSettings {
@@ -249,10 +250,10 @@ impl Default for AppSettings {
 }
 
 impl AppSettings {
-    /// Checks every value against its bounds.
+    /// Checks that every value is within its bounds.
     ///
     /// # Errors
-    /// Names the first setting that is out of its bounds.
+    /// Names the first setting that is out of bounds.
     pub fn validated(self) -> Result<Self, Invalid> {
         let within = |param: &'static str, value: i64, least: i64, most: i64| {
             if (least..=most).contains(&value) {
@@ -305,7 +306,7 @@ impl AppSettings {
         Ok(self)
     }
 
-    /// Whether each is a URL that can be registered. Whether it is registered shows when a sign-in is begun.
+    /// Checks that each can be registered as a redirect URL. Whether it is registered is checked when a sign-in starts.
     fn check_callbacks(&self) -> Result<(), Invalid> {
         for environment in Environment::ALL {
             let (param, Some(url)) = self.own_callback(environment) else {
@@ -318,7 +319,7 @@ impl AppSettings {
             if target.is_pattern() {
                 return Err(Invalid::value(
                     param,
-                    "a provider knows one callback: name it without a star",
+                    "oauth redirect URI must not contain a wildcard",
                 ));
             }
         }
@@ -358,7 +359,7 @@ impl AppSettings {
             if parsed.is_localhost() {
                 return Err(Invalid::value(
                     "webauthn_domains",
-                    "localhost belongs to the test environment and is not listed",
+                    "webauthn_domains must not contain localhost; the test environment always allows it",
                 ));
             }
         }
@@ -374,7 +375,7 @@ impl AppSettings {
         Ok(())
     }
 
-    /// How long sessions may live.
+    /// The limits on session lifetimes.
     pub const fn session_limits(&self) -> SessionLimits {
         let idle = if self.session_idle_minutes == 0 {
             None
@@ -392,7 +393,7 @@ impl AppSettings {
         Seconds::from_minutes(self.freshness_minutes)
     }
 
-    /// How long events of a world are kept.
+    /// How long events of an environment are retained.
     pub fn event_retention(&self, environment: Environment) -> Seconds {
         let days = self.event_retention_days.unwrap_or(match environment {
             Environment::Test => 7,
@@ -401,7 +402,7 @@ impl AppSettings {
         Seconds(days.saturating_mul(86_400))
     }
 
-    /// Least length of a new password in characters (P-1).
+    /// Minimum length of a new password in characters (P-1).
     pub fn password_length(&self) -> usize {
         let only = if self.password_only_factor { 15 } else { 8 };
         usize::try_from(self.password_min_length.max(only)).unwrap_or(usize::MAX)
@@ -412,12 +413,12 @@ impl AppSettings {
         Seconds(self.jwt_lifetime_seconds)
     }
 
-    /// For how long past its `exp` a session JWT names its session.
+    /// How long after its `exp` a session JWT can still renew its session.
     pub const fn jwt_renewal(&self) -> Seconds {
         Seconds::from_minutes(self.jwt_renewal_window)
     }
 
-    /// The App's own callback in one environment, and the setting that names it.
+    /// The App's own callback in one environment, with the name of its setting.
     pub fn own_callback(&self, environment: Environment) -> (&'static str, Option<&str>) {
         match environment {
             Environment::Test => (
@@ -431,7 +432,7 @@ impl AppSettings {
         }
     }
 
-    /// Requests a minute in one environment, given the service's own limit.
+    /// Requests per minute in one environment, given the service's default limit.
     pub fn request_limit(&self, environment: Environment, service_default: u32) -> Limit {
         let own = match environment {
             Environment::Test => self.test_per_minute,
@@ -441,10 +442,10 @@ impl AppSettings {
     }
 }
 
-/// Checks the name of an App: 1 to 100 characters, no control characters (it stands in mail subjects).
+/// Checks the name of an App: 1 to 100 characters, no control characters (it appears in mail subjects).
 ///
 /// # Errors
-/// Empty, too long or with control characters.
+/// If it is empty, too long or contains control characters.
 pub fn name(value: &str) -> Result<String, Invalid> {
     let value = text::name("name", value.trim())?;
     if value.is_empty() || value.chars().count() > 100 {

@@ -1,12 +1,12 @@
-//! The audit log: one entry for every use of a wallet key, chained by hashes so that none can be altered or taken out unseen.
-//! What is done to Apps, keys and settings has chains of its own: [`control`].
+//! The audit log of wallets: one entry for every use of a wallet key, hash-chained so that altered or missing entries are detected.
 //!
-//! Every process writes chains of its own, one per world: no two writers ever wait for the head of one chain. An entry
-//! holds the hash of the one before it, and each hash has a keyed hash under the App key: who can write the database can
-//! neither change an entry nor make up a chain. The head of a chain is kept, under a keyed hash, beside it, so that entries
-//! missing at the end are noticed too.
+//! Changes to Apps, keys and settings have chains of their own: [`control`].
 //!
-//! What is **not** noticed: a whole database set back to an older state of its own, which takes a witness outside of it:
+//! Every process writes its own chain for each world, so writers never wait for the head of a shared chain. Each entry holds the hash of
+//! the previous one, and each hash has a MAC under the App key. An attacker with write access to the database can therefore neither change
+//! an entry nor forge a chain. The head of each chain is stored with a MAC of its own, so a truncated chain is detected too.
+//!
+//! A rollback of the whole database to an earlier state is **not** detected here. That takes a witness outside the database:
 //! [`checkpoint`].
 
 pub mod checkpoint;
@@ -23,33 +23,33 @@ use crate::ids::{ApiKeyId, AuditChainId, AuditEntryId, WalletId};
 use crate::signing::{PayloadHash, Signed};
 use crate::{Invalid, Timestamp, World};
 
-/// What was done with a wallet or its key.
+/// An action on a wallet or its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuditAction {
-    /// A key was made. Noted before its wallet is stored, which may still be refused.
+    /// A key was created. Recorded before its wallet is stored, which can still fail.
     Create,
-    /// A key came from outside and was opened. Noted before its wallet is stored, like that of a new one.
+    /// A key was imported and decrypted. Recorded before its wallet is stored, like that of a new one.
     Import,
-    /// The key left, sealed to its recipient.
+    /// The key was exported, encrypted to its recipient.
     Export,
     /// `sign_message`.
     SignMessage,
     /// `sign_transaction`.
     SignTransaction,
-    /// `rpc`; the method is the detail of the entry.
+    /// `rpc`; the entry's detail holds the method.
     Rpc,
-    /// The wallet was told to sign nothing.
+    /// The wallet was disabled and signs nothing.
     Disable,
-    /// The wallet was told to sign again.
+    /// The wallet was enabled again.
     Enable,
-    /// The key was destroyed with its user. Noted before it is done, which may still be refused.
+    /// The key was destroyed with its user. Recorded before the deletion, which can still fail.
     Delete,
-    /// The stored wallet or key failed its authentication, and nothing was done with it.
+    /// The stored wallet or key failed its integrity check and was not used.
     Tampered,
 }
 
 impl AuditAction {
-    /// All of them.
+    /// All actions.
     pub const ALL: [Self; 10] = [
         Self::Create,
         Self::Import,
@@ -63,7 +63,7 @@ impl AuditAction {
         Self::Tampered,
     ];
 
-    /// What came of it: of a wallet that was tampered with, nothing was done.
+    /// The outcome of the action. Nothing is ever done with a wallet that was tampered with.
     pub const fn outcome(self) -> Outcome {
         match self {
             Self::Tampered => Outcome::Failed,
@@ -71,7 +71,7 @@ impl AuditAction {
         }
     }
 
-    /// The name in answers and in the database. Never change one: it is part of what is hashed.
+    /// The name in responses and in the database. Never change one: it is part of the hashed data.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -101,17 +101,17 @@ impl FromStr for AuditAction {
         Self::ALL
             .into_iter()
             .find(|action| action.as_str() == text)
-            .ok_or_else(|| Invalid::value("action", "unknown action of an audit entry"))
+            .ok_or_else(|| Invalid::value("action", "unknown audit action"))
     }
 }
 
-/// SHA-256 of what was handed out: tells later whether a signature that turned up somewhere came from here.
+/// SHA-256 of the returned result. It can later show whether a signature found elsewhere was made by this service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResultHash(pub [u8; 32]);
 
 impl ResultHash {
-    /// The hash of the fields that an answer has because of the signature, as compact JSON with the names in alphabetical
-    /// order. For `sign_message` by an Ethereum wallet that is `{"signature":"0x…"}`.
+    /// The hash of the response fields that the signature produced, as compact JSON with its keys in alphabetical order. For `sign_message`
+    /// by an Ethereum wallet that is `{"signature":"0x…"}`.
     pub fn of(signed: &Signed) -> Self {
         let mut fields: Vec<_> = signed.fields.iter().collect();
         fields.sort_unstable_by_key(|(name, _)| *name);
@@ -130,46 +130,46 @@ impl ResultHash {
     }
 }
 
-/// Writes what JSON can hold: text and values. Nothing of that fails.
+/// Appends text or a JSON value, neither of which can fail to serialize.
 fn push_json(text: &mut Vec<u8>, value: &impl serde::Serialize) {
     let written = serde_json::to_writer(text, value);
     debug_assert!(written.is_ok(), "{written:?}");
 }
 
-/// What happened, before it has its place in a chain.
+/// An audit event that has no position in a chain yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEvent {
     /// App and environment.
     pub world: World,
     /// The wallet.
     pub wallet_id: WalletId,
-    /// What was done.
+    /// The action.
     pub action: AuditAction,
-    /// The method of an `rpc` call, what failed of a tampered wallet; else empty.
+    /// The method of an `rpc` call or, for a tampered wallet, the check that failed; otherwise empty.
     pub detail: String,
-    /// The key of the API that asked for it.
+    /// The API key that requested it.
     pub api_key_id: ApiKeyId,
-    /// Of what was handed out, where something was.
+    /// The hash of the result, if one was returned.
     pub result: Option<ResultHash>,
-    /// SHA-256 of what went under a signature, where there was one (AUD-9).
+    /// SHA-256 of the signed payload, if there was one (AUD-9).
     pub payload: Option<PayloadHash>,
-    /// By which request.
+    /// The request that caused it.
     pub request_id: Option<String>,
-    /// When, by the clock of the world.
+    /// When it happened, by the world's clock.
     pub at: Timestamp,
 }
 
-/// Which of the two formats the hash of an entry is over.
+/// The hash format of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Without payload and request.
+    /// Does not cover payload and request id.
     V1,
-    /// Everything, in the places that entries of both logs have in common.
+    /// Covers every field, in the layout that both logs share.
     V2,
 }
 
 impl Format {
-    /// As it is stored.
+    /// The stored number.
     pub const fn number(self) -> i64 {
         match self {
             Self::V1 => 1,
@@ -177,7 +177,7 @@ impl Format {
         }
     }
 
-    /// What [`Format::number`] was made of.
+    /// The format with this stored number.
     pub const fn from_number(number: i64) -> Option<Self> {
         match number {
             1 => Some(Self::V1),
@@ -187,7 +187,7 @@ impl Format {
     }
 }
 
-/// What the hash of an entry of either log is over, since there are two.
+/// The hashed fields of an entry, in the layout that both logs share.
 struct Said<'a> {
     world: World,
     chain: AuditChainId,
@@ -206,7 +206,8 @@ struct Said<'a> {
 }
 
 impl Said<'_> {
-    /// SHA-256 over all of it. The empty places are the address of an operator and the id of a policy. Never change the format.
+    /// SHA-256 over all fields. The empty parts are reserved for the address of an operator and the id of a policy. Never change the
+    /// format.
     fn digest(&self) -> [u8; 32] {
         let parts = join_with_lengths([
             b"vestry-audit-v2".as_slice(),
@@ -234,29 +235,29 @@ impl Said<'_> {
     }
 }
 
-/// An entry in its place.
+/// An entry with its position in a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// The id; ids of a chain rise with their place in it.
+    /// The id; within a chain, ids increase with `sequence`.
     pub id: AuditEntryId,
-    /// Its chain.
+    /// The chain that the entry belongs to.
     pub chain: AuditChainId,
-    /// Its place in the chain, from 1.
+    /// Position in the chain, from 1.
     pub sequence: i64,
-    /// What its hash is over.
+    /// The format of its hash.
     pub format: Format,
-    /// What happened.
+    /// The recorded event.
     pub event: AuditEvent,
-    /// Hash of the entry before it; zeros for the first.
+    /// Hash of the previous entry; zeros for the first.
     pub previous: [u8; 32],
     /// [`AuditEntry::digest`].
     pub hash: [u8; 32],
-    /// Keyed hash of `hash`.
+    /// MAC of `hash`.
     pub mac: Mac,
 }
 
 impl AuditEntry {
-    /// What the hash of an entry has to be: SHA-256 over all of it but the hashes of its own. Never change the format.
+    /// Computes the hash of an entry: SHA-256 over all fields except its own hash and MAC. Never change the format.
     pub fn digest(
         format: Format,
         id: AuditEntryId,
@@ -319,7 +320,7 @@ impl AuditEntry {
         Sha256::digest(parts).into()
     }
 
-    /// Whether the entry follows the one whose hash and place are given, and its hash is its own.
+    /// Whether the entry directly follows the entry with the given position and hash, and its own hash is correct.
     pub fn follows(&self, sequence: i64, previous: &[u8; 32]) -> bool {
         let digest = Self::digest(
             self.format,
@@ -329,7 +330,7 @@ impl AuditEntry {
             &self.event,
             &self.previous,
         );
-        // What the first format does not hash, nobody has written.
+        // Fields that V1 does not hash must be absent: anything in them was added later.
         let is_all_hashed = match self.format {
             Format::V1 => self.event.payload.is_none() && self.event.request_id.is_none(),
             Format::V2 => true,
@@ -341,23 +342,23 @@ impl AuditEntry {
     }
 }
 
-/// How far a chain goes.
+/// The head of a chain: its last entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditHead {
     /// App and environment.
     pub world: World,
     /// The chain.
     pub chain: AuditChainId,
-    /// Place of its last entry.
+    /// Position of the last entry.
     pub sequence: i64,
-    /// Hash of its last entry.
+    /// Hash of the last entry.
     pub hash: [u8; 32],
-    /// Keyed hash of the two.
+    /// MAC over [`AuditHead::sealed_parts`].
     pub mac: Mac,
 }
 
 impl AuditHead {
-    /// The parts under the keyed hash of a head.
+    /// The parts that the MAC of a head covers.
     pub fn sealed_parts(chain: AuditChainId, sequence: i64, hash: &[u8; 32]) -> [Vec<u8>; 3] {
         [
             chain.to_string().into_bytes(),
@@ -367,29 +368,29 @@ impl AuditHead {
     }
 }
 
-/// Where a chain of either log begins, of which entries were exported and then removed.
+/// The start of a chain in either log after its older entries were exported and removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditMarker {
     /// App and environment.
     pub world: World,
     /// The chain.
     pub chain: AuditChainId,
-    /// Place of the last entry that was removed.
+    /// Position of the last removed entry.
     pub sequence: i64,
-    /// Its hash, which the first entry that is left names as the one before it.
+    /// Hash of the last removed entry; the first remaining entry has it as its `previous`.
     pub hash: [u8; 32],
-    /// Keyed hash of the marker, over [`AuditHead::sealed_parts`].
+    /// MAC of the marker, over [`AuditHead::sealed_parts`].
     pub mac: Mac,
 }
 
-/// The end of a chain and the end that it takes the place of, so that nobody goes on from where a chain does not end.
+/// A move of a chain's head from the one it replaces, so that a writer can only append at the actual end of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditStep {
-    /// How far the chain goes afterwards.
+    /// The new head.
     pub head: AuditHead,
-    /// Place of its last entry before; 0 for a chain that begins.
+    /// Position of the head that it replaces; 0 for a new chain.
     pub after: i64,
-    /// Hash of its last entry before; zeros for a chain that begins.
+    /// Hash of the head that it replaces; zeros for a new chain.
     pub after_hash: [u8; 32],
 }
 

@@ -1,4 +1,4 @@
-//! One-time passcodes: what is kept of them and when they die.
+//! One-time passcodes: what is stored of them, and when they expire.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,14 +16,14 @@ pub const DIGITS: usize = 6;
 pub const LONG_DIGITS: usize = 8;
 /// Shortest and longest `expires_in`, in minutes (OTP-2).
 pub const EXPIRES_IN_MINUTES: (i64, i64) = (1, 10);
-/// `expires_in` when none was sent.
+/// Default for `expires_in`.
 pub const DEFAULT_EXPIRES_IN: Seconds = Seconds(60);
-/// Tries that one code allows (OTP-4).
+/// Maximum number of attempts per code (OTP-4).
 pub const MAX_TRIES: i64 = 5;
-/// Failures in a row, over all codes of one identifier, after which every further one costs a wait (OTP-5).
+/// Consecutive failures, over all codes of one identifier, after which each further one causes a lockout (OTP-5).
 pub const FAILURES_BEFORE_WAIT: i64 = 20;
 
-/// Where a code was sent, named by the id of the address or number.
+/// The destination of a code, given by the id of the address or number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MethodId {
     /// An e-mail address.
@@ -60,21 +60,21 @@ impl FromStr for MethodId {
         email.or(phone).map_err(|_neither| {
             Invalid::value(
                 "method_id",
-                "method_id must be the email_… or pn_… id that the send call answered",
+                "method_id must be the email_… or pn_… id returned by the send call",
             )
         })
     }
 }
 
-/// What a code is good for; a code of one purpose never serves another (OTP-7).
+/// The purpose of a code. A code for one purpose is never accepted for another (OTP-7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CodePurpose {
-    /// Proving to read what is sent to the identifier, which signs in.
+    /// Signing in, by proving access to messages sent to the identifier.
     SignIn,
 }
 
 impl CodePurpose {
-    /// As stored and as bound into the code's hash.
+    /// The stored name, which the code's hash also covers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SignIn => "sign_in",
@@ -88,54 +88,54 @@ impl FromStr for CodePurpose {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         match text {
             "sign_in" => Ok(Self::SignIn),
-            _ => Err(Invalid::value("purpose", "unknown purpose of a code")),
+            _ => Err(Invalid::value("purpose", "unknown code purpose")),
         }
     }
 }
 
-/// The one live code of an identifier and purpose. A new one takes the place of the old (OTP-6).
+/// The one active code of an identifier and purpose. A new code replaces the previous one (OTP-6).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
     /// App and environment.
     pub world: World,
-    /// Where it was sent.
+    /// The destination.
     pub method_id: MethodId,
-    /// What it is good for.
+    /// The purpose.
     pub purpose: CodePurpose,
-    /// Who it signs in.
+    /// The user that it signs in.
     pub user_id: UserId,
-    /// Whether a step asked for it that takes anybody in (login-or-create), and not one that names a user (attack 1).
+    /// Whether a login-or-create step requested it, rather than one that names a user (attack 1).
     pub for_anybody: bool,
-    /// Keyed hash of the digits, bound to world, purpose and identifier (OTP-8).
+    /// MAC of the digits, bound to world, purpose and identifier (OTP-8).
     pub mac: Mac,
-    /// The device of the send step, when it was sent.
+    /// The device of the send step, if given.
     pub fingerprint: Option<DeviceFingerprint>,
-    /// Whether the step that asked for it made the user, which a repeat of that step answers again (M-5).
+    /// Whether the step that requested it created the user; a repeat of that step returns the same value (M-5).
     pub user_created: bool,
     /// The address as written in the request; `None` for a number.
     pub asked_as: Option<Email>,
-    /// Whether it went to that spelling, as it does until the address is verified; then it goes to the verified one.
+    /// Whether it was sent to that spelling. Until the address is verified, it is; afterwards, codes go to the verified spelling.
     pub sent_as_asked: bool,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// From this second on it is dead.
+    /// When it expires; no longer valid from this second on.
     pub expires_at: Timestamp,
 }
 
 impl Code {
-    /// The spelling of the address that it proves, where that is not the verified one.
+    /// The spelling of the address that the code proves, if it differs from the verified one.
     pub fn sent_to(&self) -> Option<&Email> {
         self.asked_as.as_ref().filter(|_| self.sent_as_asked)
     }
 }
 
-/// What was typed for a code, without the spaces that people put between digits. `None` when it cannot be a code at all, and so
-/// is no guess (M-17).
+/// The digits of an entered code, without any spaces between them. `None` if the text cannot be a code; it then does not count as a guess
+/// (M-17).
 pub fn typed(text: &str) -> Option<Secret<String>> {
     digits_typed(text, &[DIGITS, LONG_DIGITS])
 }
 
-/// The digits of a text, if they are as many as one of these and nothing but spaces stands between and around them.
+/// The digits of a text, if their number is one of `lengths` and there is nothing but spaces between and around them.
 pub(crate) fn digits_typed(text: &str, lengths: &[usize]) -> Option<Secret<String>> {
     let dense = text.chars().filter(|c| !c.is_whitespace());
     let dense = Secret::new(dense.collect::<String>());
@@ -145,7 +145,7 @@ pub(crate) fn digits_typed(text: &str, lengths: &[usize]) -> Option<Secret<Strin
     is_code.then_some(dense)
 }
 
-/// What the keyed hash of a code covers: the parts of OTP-7's tuple and the digits.
+/// The parts that the MAC of a code covers: those of OTP-7's tuple and the digits.
 pub fn bound_parts<'a>(purpose: CodePurpose, method_id: &'a str, digits: &'a str) -> [&'a [u8]; 3] {
     [
         purpose.as_str().as_bytes(),
@@ -154,9 +154,9 @@ pub fn bound_parts<'a>(purpose: CodePurpose, method_id: &'a str, digits: &'a str
     ]
 }
 
-/// The wait that the n-th failure in a row costs, counted over all codes of the identifier (OTP-5).
+/// The lockout after the n-th consecutive failure, counted over all codes of the identifier (OTP-5).
 ///
-/// Nothing up to [`FAILURES_BEFORE_WAIT`]; then one minute, doubling, at most a day.
+/// None up to [`FAILURES_BEFORE_WAIT`]; then one minute, doubling up to a day.
 pub fn wait_after(failures: i64) -> Option<Seconds> {
     let beyond = failures - FAILURES_BEFORE_WAIT;
     if beyond < 0 {
@@ -166,27 +166,27 @@ pub fn wait_after(failures: i64) -> Option<Seconds> {
     Some(Seconds((60_i64 << doublings).min(86_400)))
 }
 
-/// Addresses and numbers that behave in a fixed way under test keys, so that an integrator can test every outcome.
+/// Addresses and numbers with a fixed behaviour under test keys, so that integrators can test every outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reserved {
-    /// Always takes `000000`.
+    /// Always accepts `000000`.
     Ok,
-    /// Every code is expired at once.
+    /// Every code expires immediately.
     Expired,
-    /// No code is ever right.
+    /// No code is ever correct.
     Wrong,
-    /// The transport refuses the message.
+    /// The transport rejects the message.
     Bounce,
     /// The message arrives after five seconds.
     Slow,
 }
 
 impl Reserved {
-    /// The code that [`Reserved::Ok`] takes.
+    /// The code that [`Reserved::Ok`] accepts.
     pub const OK_CODE: &'static str = "000000";
 
-    /// The reserved meaning of an address of `vestry.test`, by its local part; `ok+anything@vestry.test` is
-    /// `ok@vestry.test` for another user, so that tests can run in parallel.
+    /// The reserved meaning of an address at `vestry.test`, by its local part. `ok+anything@vestry.test` behaves like `ok@vestry.test` for
+    /// a different user, so that tests can run in parallel.
     pub fn of_email(identity: &crate::email::EmailIdentity) -> Option<Self> {
         let local = identity.as_str().strip_suffix("@vestry.test")?;
         match local.split_once('+').map_or(local, |(name, _tag)| name) {
@@ -199,7 +199,7 @@ impl Reserved {
         }
     }
 
-    /// The reserved meaning of a number. None of these numbers belongs to anybody.
+    /// The reserved meaning of a number. None of these numbers is assigned to a subscriber.
     pub fn of_phone(number: &crate::phone::PhoneNumber) -> Option<Self> {
         match number.as_str() {
             "+15005550006" => Some(Self::Ok),

@@ -1,4 +1,4 @@
-//! E-mail addresses: the form that is stored and mailed to, and the form that is compared.
+//! E-mail addresses: the form that is stored and used for mail, and the form that is compared.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,38 +10,38 @@ use crate::Invalid;
 use crate::domain_name::{a_labels, u_labels};
 use crate::text::lower;
 
-/// Most octets of an address (RFC 5321, section 4.5.3.1.3, less the angle brackets).
+/// Maximum length of an address in octets (RFC 5321, section 4.5.3.1.3, less the angle brackets).
 const MAX_OCTETS: usize = 254;
-/// Most octets of the part before the `@` (RFC 5321, section 4.5.3.1.1).
+/// Maximum length of the part before the `@` in octets (RFC 5321, section 4.5.3.1.1).
 const MAX_LOCAL_OCTETS: usize = 64;
 
 /// An address as its owner wrote it, with the identity under which it is unique.
 ///
-/// Mail goes to [`Email::destination`], never to the compared form: two local parts that differ in case only can be two mailboxes.
+/// Mail goes to [`Email::destination`], never to the compared form: two local parts that differ only in case can be two mailboxes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Email {
     address: String,
     identity: EmailIdentity,
 }
 
-/// The compared form of an address: the local part in NFC and small letters, the domain in A-labels.
+/// The compared form of an address: the local part in NFC and lower case, the domain in A-labels.
 ///
-/// Only case, normal form and the kind of label are ignored. Characters that NFKC or case folding would replace by others are
-/// refused in the local part, and are different names in the domain.
+/// It ignores only case, normalization form and kind of label. Characters that NFKC or case folding would replace with others are rejected
+/// in the local part, and make a different name in the domain.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EmailIdentity(String);
 
 impl Email {
-    /// Checks an address. White space around it is cut off; the rest is kept as sent.
+    /// Checks an address. Surrounding white space is trimmed; the rest is kept as sent.
     ///
     /// # Errors
-    /// Empty, no `@` or several, over 254 octets (64 before the `@`), quoted or with characters that no
-    /// mailbox name has, a look-alike of another letter, or a domain that is not a name of at least two labels.
+    /// If it is empty, has no `@` or several, or exceeds 254 octets (64 before the `@`). Also if it is quoted, contains characters that no
+    /// mailbox name has, or contains look-alikes of other letters. Also if its domain is not a name of at least two labels.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         Self::parse_field("email", text)
     }
 
-    /// The same for a field of another name.
+    /// Same as [`Email::parse`], for a field with another name.
     ///
     /// # Errors
     /// As for [`Email::parse`], naming the field.
@@ -52,7 +52,7 @@ impl Email {
             return refuse("must not be empty");
         }
         if address.len() > MAX_OCTETS {
-            return refuse("is longer than 254 octets");
+            return refuse("must have at most 254 octets");
         }
         let Some((local, domain)) = address.split_once('@') else {
             return refuse("must be an address such as name@example.com");
@@ -61,25 +61,23 @@ impl Email {
             return refuse("must contain exactly one @");
         }
         if !is_dot_atom(local) {
-            return refuse("has characters before the @ that no mailbox name can have");
+            return refuse("has characters before the @ that are not allowed in mailbox names");
         }
         if !is_in_plain_letters(local) {
-            return refuse(
-                "has a character before the @ that stands for another one; write the usual letter",
-            );
+            return refuse("has a look-alike character before the @; use the ordinary letter");
         }
         let compared = lower(local);
         if local.len() > MAX_LOCAL_OCTETS || compared.len() > MAX_LOCAL_OCTETS {
-            return refuse("has more than 64 octets before the @");
+            return refuse("must have at most 64 octets before the @");
         }
         let ascii = a_labels(domain).filter(|name| name.contains('.'));
         let Some(ascii) = ascii else {
-            return refuse("has a domain that is not a valid domain name");
+            return refuse("must have a valid domain name after the @");
         };
         if local.len() + 1 + ascii.len() > MAX_OCTETS
             || compared.len() + 1 + ascii.len() > MAX_OCTETS
         {
-            return refuse("is longer than 254 octets with its domain in ASCII");
+            return refuse("must have at most 254 octets with its domain in ASCII");
         }
         Ok(Self {
             address: address.to_owned(),
@@ -87,24 +85,24 @@ impl Email {
         })
     }
 
-    /// The address as sent; what is stored and returned.
+    /// The address as sent; this form is stored and returned.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Where mail goes: the local part as sent, the domain in A-labels.
+    /// The address that mail is sent to: the local part as sent, the domain in A-labels.
     pub fn destination(&self) -> String {
         let local = self.address.split_once('@').map_or("", |(local, _)| local);
         format!("{local}@{}", self.identity.domain())
     }
 
-    /// Whether mail to two spellings goes to one mailbox, also at a server that tells capital letters from small ones. Spellings that
-    /// were not written down are alike.
+    /// Whether mail to both spellings reaches the same mailbox, even on a server with case-sensitive local parts. Missing spellings count
+    /// as equal.
     pub fn is_same_mailbox(one: Option<&Self>, other: Option<&Self>) -> bool {
         one.map(Self::destination) == other.map(Self::destination)
     }
 
-    /// The text in which parts of an address are searched for: its identity, and the same with U-labels where the domain has any.
+    /// The text that partial searches match against: the identity, followed by the same with U-labels if the domain has any.
     pub fn folded(&self) -> String {
         let identity = self.identity.as_str();
         let domain = self.identity.domain();
@@ -113,11 +111,11 @@ impl Email {
             return identity.to_owned();
         }
         let local = identity.strip_suffix(domain).unwrap_or_default();
-        // No address has a blank, so nothing is found across the two.
+        // Addresses contain no spaces, so no search can match across both.
         format!("{identity} {local}{shown}")
     }
 
-    /// The compared form; what is unique.
+    /// The compared form, which is unique.
     pub const fn identity(&self) -> &EmailIdentity {
         &self.identity
     }
@@ -131,7 +129,7 @@ impl FromStr for Email {
     }
 }
 
-/// Only `[redacted]`: an address book must not grow in a log.
+/// Only `[redacted]`: logs must not accumulate addresses.
 impl fmt::Debug for Email {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[redacted]")
@@ -139,7 +137,7 @@ impl fmt::Debug for Email {
 }
 
 impl EmailIdentity {
-    /// The compared form as text.
+    /// The compared form, as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -157,8 +155,8 @@ impl fmt::Debug for EmailIdentity {
     }
 }
 
-/// RFC 5322 `dot-atom`, widened to letters beyond ASCII (RFC 6532). Quoted local parts are refused: no
-/// provider hands them out, and they are how header injections start.
+/// RFC 5322 `dot-atom`, extended to letters beyond ASCII (RFC 6532). Quoted local parts are rejected: no provider assigns them, and they
+/// enable header injection.
 fn is_dot_atom(text: &str) -> bool {
     let allowed = |c: char| {
         c.is_ascii_alphanumeric()
@@ -171,11 +169,11 @@ fn is_dot_atom(text: &str) -> bool {
             .all(|atom| !atom.is_empty() && atom.chars().all(allowed))
 }
 
-/// Whether a local part has no letter that another one is written for.
+/// Whether a local part contains no letter that stands for another one.
 ///
-/// Refused are what NFKC changes beyond NFC (`ﬁ`, `ſ`, fullwidth letters), what NFC itself replaces by another single character (the
-/// Kelvin and Ohm signs), and `İ`, whose small letter is `i` by one rule and `i` with a dot by another. A character that is not assigned
-/// could become any of these with a later version of Unicode, and the identity of a stored address must never change.
+/// Rejects what NFKC changes beyond NFC (`ﬁ`, `ſ`, fullwidth letters), what NFC itself replaces with another single character (the Kelvin
+/// and Ohm signs), and `İ`. The lower-case form of `İ` is `i` by one rule and `i` with a dot by another. Unassigned characters are rejected
+/// too: a later Unicode version could map them to any of these. The identity of a stored address must never change.
 fn is_in_plain_letters(local: &str) -> bool {
     let is_replaced = |c: char| {
         let mut composed = std::iter::once(c).nfc();
@@ -189,7 +187,7 @@ fn is_in_plain_letters(local: &str) -> bool {
             && local.nfc().all(|c| c != '\u{130}'))
 }
 
-/// Characters that draw nothing or turn the direction of the text: two addresses that look the same must not differ by them.
+/// Characters that are invisible or change the text direction: addresses that look the same must not differ by them.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -1,8 +1,8 @@
-//! Encrypted things as they are stored: what they are, never how they are opened.
+//! The stored form of encrypted data. How it is decrypted is not defined here.
 //!
-//! Three layers: a root key outside the database wraps App keys; an App key of an environment and purpose wraps
-//! one data key per wallet, or seals small secrets through derived keys; a data key encrypts one private key.
-//! Each layer is bound to its place by associated data.
+//! There are three layers. A root key outside the database wraps App keys. An App key of an environment and purpose wraps one data key per
+//! wallet, or encrypts small secrets under derived keys. A data key encrypts one private key. Associated data binds each layer to its
+//! place.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,33 +10,33 @@ use std::str::FromStr;
 use crate::ids::{WalletId, WalletKeyId};
 use crate::{Invalid, Timestamp, World};
 
-/// What an App key may be used for. A key of one purpose opens nothing of another.
+/// The purpose of an App key. A key for one purpose decrypts nothing of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyPurpose {
     /// Wallets: data keys and the integrity of wallet rows.
     Wallets,
     /// Everything else: code hashes, outbox payloads, signing keys of sessions.
     Secrets,
-    /// What stays of a destroyed version of `secrets`: the one subkey under which the keyed hashes of the audit log were made. They
-    /// are never made anew, and this key opens nothing.
+    /// What remains of a destroyed version of `secrets`: the one subkey that made the MACs of the audit log. Those MACs are never
+    /// recomputed, and this key decrypts nothing.
     PastAudit,
-    /// What stays of the first version of `secrets` once there is a second: the one subkey of which the ids of contacts are made that
-    /// nobody has. They must not change when keys do, or the change would tell who exists.
+    /// What remains of the first version of `secrets` once there is a second: the one subkey that derives ids for contacts that do not
+    /// exist. Those ids must not change with the keys, because that would reveal which contacts exist.
     Decoys,
-    /// Signs checkpoints of the audit log. Only the built-in App has one, under the root key of wallets: whoever holds the sign-in key
-    /// alone can make none.
+    /// Signs checkpoints of the audit log. Only the built-in App has one, under the root key of wallets, so the sign-in key alone is not
+    /// enough to create checkpoints.
     Audit,
 }
 
 impl KeyPurpose {
-    /// The two that every world has a key of from its first moment on; each has a root key of its own.
+    /// The two purposes for which every world has a key from the start; each has its own root key.
     pub const ALL: [Self; 2] = [Self::Wallets, Self::Secrets];
-    /// Those of keys that are derived from one of `secrets` and can do less.
+    /// The purposes of keys that are derived from `secrets` and are more restricted.
     pub const NARROW: [Self; 2] = [Self::PastAudit, Self::Decoys];
-    /// Those of keys that only the built-in App has.
+    /// The purposes of keys that only the built-in App has.
     pub const OF_DEPLOYMENT: [Self; 1] = [Self::Audit];
 
-    /// Its name; part of what binds a wrapped key to its place. Never change one.
+    /// The name, which is part of the data that binds a wrapped key to its place. Never change one.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Wallets => "wallets",
@@ -47,7 +47,7 @@ impl KeyPurpose {
         }
     }
 
-    /// The purpose whose root key wraps keys of this one.
+    /// The purpose whose root key wraps keys of this purpose.
     pub const fn root(self) -> Self {
         match self {
             Self::Wallets | Self::Audit => Self::Wallets,
@@ -70,14 +70,14 @@ impl FromStr for KeyPurpose {
         known
             .chain(Self::OF_DEPLOYMENT)
             .find(|purpose| purpose.as_str() == text)
-            .ok_or_else(|| Invalid::value("purpose", "unknown purpose of an App key"))
+            .ok_or_else(|| Invalid::value("purpose", "unknown App key purpose"))
     }
 }
 
 /// A key encrypted under a version of the root key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WrappedKey {
-    /// Which root key wrapped it.
+    /// The version of the root key that wrapped it.
     pub root_version: u32,
     /// Ciphertext, in the key provider's own format.
     pub bytes: Vec<u8>,
@@ -89,22 +89,22 @@ impl fmt::Debug for WrappedKey {
     }
 }
 
-/// Key of one App, environment and purpose; the middle layer.
+/// The key of one App, environment and purpose; the middle layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppKey {
     /// App and environment.
     pub world: World,
-    /// What it may be used for.
+    /// The purpose.
     pub purpose: KeyPurpose,
-    /// Counts from 1; the highest is used for new things.
+    /// The version, from 1; the highest one is used for new data.
     pub version: u32,
-    /// The key under the root key.
+    /// The key, wrapped by the root key.
     pub wrapped: WrappedKey,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
 }
 
-/// A wallet's private key as it is stored.
+/// A stored private key of a wallet.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WalletKey {
     /// The id.
@@ -113,13 +113,13 @@ pub struct WalletKey {
     pub wallet_id: WalletId,
     /// The public key, in the chain's own encoding (Ethereum: 33 bytes, SEC 1 compressed).
     pub public_key: Vec<u8>,
-    /// Format of the envelope; decides how the bytes below are read and is itself authenticated.
+    /// Format of the envelope. It determines how the following bytes are parsed, and is itself authenticated.
     pub format: u32,
     /// Version of the App key that wraps the data key.
     pub key_version: u32,
-    /// The data key under the App key.
+    /// The data key, wrapped by the App key.
     pub wrapped_data_key: Vec<u8>,
-    /// The private key under the data key.
+    /// The private key, encrypted with the data key.
     pub ciphertext: Vec<u8>,
 }
 
@@ -133,7 +133,7 @@ impl fmt::Debug for WalletKey {
     }
 }
 
-/// A small secret sealed under an App key of purpose [`KeyPurpose::Secrets`].
+/// A small secret, encrypted under an App key of purpose [`KeyPurpose::Secrets`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Sealed {
     /// Version of the App key.
@@ -148,7 +148,7 @@ impl fmt::Debug for Sealed {
     }
 }
 
-/// A keyed hash (HMAC-SHA-256) under an App key.
+/// A MAC (HMAC-SHA-256) under an App key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Mac {
     /// Version of the App key.
@@ -163,37 +163,37 @@ impl fmt::Debug for Mac {
     }
 }
 
-/// What kind of small secret is sealed or hashed; each gets a key of its own, derived from the App key.
+/// The kind of a small secret that is encrypted or MACed. Each kind has its own key, derived from the App key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SecretKind {
-    /// One-time passcodes (keyed hash only).
+    /// One-time passcodes (MAC only).
     Code,
-    /// Payload of an outbox job: holds the code until it is delivered.
+    /// Payload of an outbox job, which contains the code until it is delivered.
     OutboxPayload,
     /// Private half of a session signing key.
     SigningKey,
-    /// Pepper over a password's hash.
+    /// Pepper of a password hash.
     Password,
     /// Seed of an authenticator app.
     TotpSeed,
-    /// An entry of the audit log, and the head of a chain of it (keyed hashes only).
+    /// Audit log entries and chain heads (MACs only).
     Audit,
-    /// A recovery code of an authenticator app (sealed, and as keyed hash for the look-up).
+    /// A recovery code of an authenticator app (encrypted, and as a MAC for lookups).
     RecoveryCode,
-    /// The client secret of a connection to an identity provider (sealed).
+    /// The client secret of a connection to an identity provider (encrypted).
     ProviderSecret,
-    /// Nonce and code verifier of a sign-in at an identity provider (sealed).
+    /// Nonce and code verifier of a sign-in with an identity provider (encrypted).
     OauthFlow,
-    /// Whom an identity provider has vouched for, with its tokens, until it is verified (sealed).
+    /// The identity that a provider vouched for, with its tokens, until it is verified (encrypted).
     OauthIdentity,
-    /// What requests to a webhook endpoint are signed with (sealed).
+    /// The secret that signs requests to a webhook endpoint (encrypted).
     WebhookSecret,
-    /// The answer to a request with an `Idempotency-Key` (sealed), and that request (keyed hash).
+    /// The stored response to a request with an `Idempotency-Key` (encrypted), and that request (MAC).
     KeptAnswer,
 }
 
 impl SecretKind {
-    /// Label in the key derivation and in the associated data. Never change one.
+    /// The label used in key derivation and associated data. Never change one.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Code => "code",
@@ -212,21 +212,22 @@ impl SecretKind {
     }
 }
 
-/// Where a sealed secret stands; opening it anywhere else fails.
+/// The place of an encrypted secret. It cannot be decrypted for any other place.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     /// App and environment.
     pub world: World,
-    /// What it is.
+    /// The kind of secret.
     pub kind: SecretKind,
-    /// Id of the row it belongs to.
+    /// Id of the row that it belongs to.
     pub owner: &'a str,
 }
 
-/// Joins parts so that no two different lists give the same bytes: each part is preceded by its length
-/// (4 bytes, big-endian). Used wherever several values go into one hash or one piece of associated data.
+/// Joins parts unambiguously: each part is preceded by its length (4 bytes, big-endian).
+///
+/// Used wherever several values go into one hash or one piece of associated data.
 pub fn join_with_lengths<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    // Enough for what a signature has joined, four times: growing to it would move it half a dozen times.
+    // Four times what a signature joins. Growing up to that size would reallocate half a dozen times.
     let mut joined = Vec::with_capacity(512);
     for part in parts {
         let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
@@ -237,7 +238,7 @@ pub fn join_with_lengths<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u
 }
 
 impl Mac {
-    /// Whether two keyed hashes are the same, in constant time.
+    /// Whether two MACs are equal, compared in constant time.
     pub fn matches(&self, other: &Self) -> bool {
         self.key_version == other.key_version
             && bool::from(subtle::ConstantTimeEq::ct_eq(

@@ -1,7 +1,7 @@
-//! Events: what Vestry tells the outside about its own changes (E-1 to E-10).
+//! Events that report changes in Vestry to the outside (E-1 to E-10).
 //!
-//! A use case makes a [`Fact`] of each change and leaves it in the transaction of the change. Afterwards it gets its place in the
-//! log of its world, and is an [`Event`] then. Nothing in it is a value that a person entered.
+//! A use case creates a [`Fact`] for each change and stores it in the change's transaction. Afterwards it is assigned a position in its
+//! world's log and becomes an [`Event`]. Events never contain values that a person entered.
 
 mod address;
 mod field;
@@ -20,29 +20,29 @@ pub use words::{
 use crate::ids::{ApiKeyId, EventId, UserId, WalletId};
 use crate::{Invalid, Timestamp, World};
 
-/// Events that a transaction is made to tell at most, where many things can be done in one or in several.
+/// Maximum number of events in one transaction, for work that can be split over several.
 pub const MOST_AT_ONCE: usize = 100;
 
-/// Who made a change.
+/// The actor that made a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Actor {
-    /// A backend with a secret key.
+    /// A backend using a secret key.
     ApiKey(ApiKeyId),
-    /// A page with a public token.
+    /// A page using a public token.
     PublicToken(ApiKeyId),
-    /// The end user, on a page of the service.
+    /// The end user, on a page of this service.
     EndUser(UserId),
-    /// Whoever runs `vestry` on the machine.
+    /// An operator running `vestry` on the machine.
     Cli,
     /// The service itself.
     System,
 }
 
 impl Actor {
-    /// The names of all kinds, as they stand on the wire.
+    /// The names of all kinds on the wire.
     pub const KINDS: [&'static str; 5] = ["api_key", "public_token", "end_user", "cli", "system"];
 
-    /// Such as `api_key`.
+    /// The kind on the wire, such as `api_key`.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::ApiKey(_) => "api_key",
@@ -53,7 +53,7 @@ impl Actor {
         }
     }
 
-    /// Its id, if it has one.
+    /// The actor's id, if it has one.
     pub fn id(&self) -> Option<String> {
         match self {
             Self::ApiKey(id) | Self::PublicToken(id) => Some(id.to_string()),
@@ -62,12 +62,12 @@ impl Actor {
         }
     }
 
-    /// What [`Actor::kind`] and [`Actor::id`] were made of.
+    /// Parses the results of [`Actor::kind`] and [`Actor::id`].
     ///
     /// # Errors
-    /// There is no such kind, or it has another sort of id.
+    /// If the kind is unknown, or the id does not fit the kind.
     pub fn parse(kind: &str, id: Option<&str>) -> Result<Self, Invalid> {
-        let unknown = || Invalid::value("actor", "there is no such kind of actor");
+        let unknown = || Invalid::value("actor", "unknown kind of actor");
         Ok(match (kind, id) {
             ("api_key", Some(id)) => Self::ApiKey(id.parse()?),
             ("public_token", Some(id)) => Self::PublicToken(id.parse()?),
@@ -79,64 +79,64 @@ impl Actor {
     }
 }
 
-/// An event without a place in its log: on disk with its change, and seen by nobody yet.
+/// An event without a position in its log: stored with its change, but not yet visible to readers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
-    /// Its id, whose time is the machine's.
+    /// The id; its timestamp is by the machine's clock.
     pub id: EventId,
-    /// Whose log it goes into.
+    /// The App and environment whose log it belongs to.
     pub world: World,
-    /// What happened.
+    /// The type of event.
     pub kind: EventKind,
     /// The user that it is about.
     pub user_id: Option<UserId>,
     /// The wallet that it is about.
     pub wallet_id: Option<WalletId>,
-    /// Who did it.
+    /// The actor.
     pub actor: Actor,
-    /// By which request.
+    /// The request that caused it.
     pub request_id: Option<String>,
     /// Ids, counts, reasons and names, as a JSON object.
     pub data: String,
-    /// When, by the clock of the world.
+    /// When it happened, by the world's clock.
     pub created_at: Timestamp,
 }
 
 /// An event in the log of its world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// What was left with the change.
+    /// The event as stored with its change.
     pub event: NewEvent,
-    /// Which log: one more each time that events were lost with a part of the database.
+    /// The number of the log. It increases by one each time that a database rollback loses events.
     pub log: i64,
-    /// Its place, from 1, without a hole.
+    /// Position in the log, from 1 without gaps.
     pub position: i64,
 }
 
-/// A place in a log, and the event that stands there.
+/// A position in a log and the event at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// The place.
+    /// The position.
     pub position: i64,
-    /// The event.
+    /// The event's id.
     pub id: EventId,
 }
 
-/// Where the log of a world begins and ends.
+/// The bounds of a world's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventHead {
-    /// Which log.
+    /// The number of the log.
     pub log: i64,
-    /// The oldest event that is kept; `None` when none is.
+    /// The oldest retained event, if any.
     pub oldest: Option<Mark>,
-    /// The event that came last, which may be gone by now; `None` when there was none yet.
+    /// The newest event, which may have been deleted since; `None` if the log never had one.
     pub newest: Option<Mark>,
-    /// The last event that was deleted, whose place was directly before the oldest one. `None` when none was deleted yet.
+    /// The last deleted event, whose position directly precedes the oldest one; `None` if none was deleted yet.
     pub pruned: Option<EventId>,
 }
 
 impl EventHead {
-    /// Of a world of which nothing was told yet.
+    /// The head of a world without any events so far.
     pub const EMPTY: Self = Self {
         log: 1,
         oldest: None,
@@ -144,12 +144,12 @@ impl EventHead {
         pruned: None,
     };
 
-    /// The place of the newest event, or 0.
+    /// The position of the newest event, or 0.
     pub fn position(&self) -> i64 {
         self.newest.map_or(0, |newest| newest.position)
     }
 
-    /// The place of the last event that was deleted, or 0.
+    /// The position of the last deleted event, or 0.
     pub fn pruned_position(&self) -> i64 {
         self.oldest
             .map_or_else(|| self.position(), |oldest| oldest.position - 1)

@@ -1,4 +1,4 @@
-//! Requests that are sent again: the key that a caller gives them, and how long their first answer is kept.
+//! Retried requests: the key that identifies them, and how long the first response is stored.
 
 use std::fmt;
 
@@ -8,27 +8,27 @@ use crate::envelope::{Mac, Sealed, join_with_lengths};
 use crate::timestamp::Seconds;
 use crate::{Invalid, Timestamp, World};
 
-/// How long a key is remembered, by the clock of its world.
+/// How long a key is stored, by the clock of its world.
 pub const KEPT_FOR: Seconds = Seconds(24 * 3600);
-/// How long a run may be silent before another one takes its place, by the machine's clock. A run that is alive renews
-/// its lease every [`RENEWED_EVERY`], however long it takes; only one whose process died is silent.
+/// How long a run can go without renewing its lease before another one replaces it, by the machine's clock. A live run renews it every
+/// [`RENEWED_EVERY`], however long it takes; only one whose process died stops doing so.
 pub const LEASE: Seconds = Seconds(15);
-/// See [`LEASE`].
+/// The interval at which a run renews its [`LEASE`].
 pub const RENEWED_EVERY: Seconds = Seconds(5);
-/// Longest key, in characters.
+/// Maximum length of a key in characters.
 pub const LONGEST: usize = 255;
-/// Name of the header, as refusals name it.
+/// The name of the header, as used in error messages.
 pub const HEADER: &str = "Idempotency-Key";
 
-/// What a caller calls a request, so that the same request sent again is known for that.
+/// A name that the caller chose for a request, so that a retry of the same request is recognized.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IdempotencyKey(String);
 
 impl IdempotencyKey {
-    /// Reads the value of the header: 1 to 255 visible ASCII characters.
+    /// Parses the value of the header: 1 to 255 visible ASCII characters.
     ///
     /// # Errors
-    /// [`Invalid`], of the header.
+    /// [`Invalid`], naming the header.
     pub fn parse(value: &[u8]) -> Result<Self, Invalid> {
         let is_good =
             (1..=LONGEST).contains(&value.len()) && value.iter().all(u8::is_ascii_graphic);
@@ -37,15 +37,15 @@ impl IdempotencyKey {
             .ok_or_else(Self::refused)
     }
 
-    /// The refusal of whatever is no key.
+    /// The error for any value that is not a key.
     pub fn refused() -> Invalid {
         Invalid::value(
             HEADER,
-            "Idempotency-Key must be one header of 1 to 255 visible ASCII characters, without spaces",
+            "Idempotency-Key must be sent once and have 1 to 255 visible ASCII characters, no spaces",
         )
     }
 
-    /// What is stored of the key. The same key in two worlds has two digests.
+    /// The stored digest of the key. The same key has a different digest in each world.
     pub fn digest(&self, world: &World) -> KeyDigest {
         let app = world.app_id.to_string();
         let parts = [
@@ -58,46 +58,46 @@ impl IdempotencyKey {
     }
 }
 
-/// Without the key: callers put order numbers and worse into it.
+/// Without the key: callers put order numbers and more sensitive data into it.
 impl fmt::Debug for IdempotencyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("IdempotencyKey")
     }
 }
 
-/// SHA-256 over an [`IdempotencyKey`] and its world.
+/// SHA-256 of an [`IdempotencyKey`] and its world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyDigest(pub [u8; 32]);
 
-/// A run that wants a key for itself.
+/// A run that claims a key for itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// App and environment.
     pub world: World,
     /// The key.
     pub key: KeyDigest,
-    /// Keyed hash over the request.
+    /// MAC of the request.
     pub request: Mac,
-    /// Name of the run; no two runs have the same.
+    /// The unique name of the run.
     pub holder: String,
-    /// When the key is forgotten, by the clock of the world.
+    /// When the key expires, by the clock of the world.
     pub expires_at: Timestamp,
-    /// When the run counts as dead, by the machine's clock.
+    /// When the run's lease ends, by the machine's clock.
     pub lease_until: Timestamp,
 }
 
-/// What is known of a key.
+/// The stored state of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownKey {
-    /// Keyed hash over the request that had the key first.
+    /// MAC of the first request with the key.
     pub request: Mac,
-    /// The run that has it.
+    /// The run that holds it.
     pub holder: String,
-    /// When that run counts as dead, by the machine's clock.
+    /// When that run's lease ends, by the machine's clock.
     pub lease_until: Timestamp,
-    /// Its answer; `None` while there is none.
+    /// The stored response; `None` until there is one.
     pub answer: Option<Sealed>,
-    /// Whether an answer was erased with the user it was about.
+    /// Whether the response was erased together with the user that it was about.
     pub erased: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Typed object ids: a prefix and a KSUID.
 //!
-//! A KSUID is 20 bytes, big-endian seconds since 1,400,000,000 (2014-05-13) in four of them and 16 random
-//! ones, written as 27 base62 characters. Its text sorts by time, so an id is also a paging cursor.
-//! Every kind is a type of its own: a session id in a user's place does not compile.
+//! A KSUID has 20 bytes: big-endian seconds since 1,400,000,000 (2014-05-13) in four of them, and 16 random ones. It is written as 27
+//! base62 characters. Its text sorts by time, so an id is also a paging cursor. Each kind is a type of its own, so a session id passed as a
+//! user id does not compile.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,13 +13,13 @@ const EPOCH: i64 = 1_400_000_000;
 const BYTES: usize = 20;
 const CHARS: usize = 27;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// The text of the largest number that 20 bytes hold.
+/// The encoding of the largest 20-byte number.
 const LARGEST: [u8; CHARS] = *b"aWgEPTl1tmebfsQzFP4bxwgy80V";
 
 const BASE: u64 = 62;
-/// Digits that fit into 32 bits together.
+/// Number of digits that fit into 32 bits together.
 const DIGITS: usize = 5;
-/// How many numbers so many digits can write.
+/// Number of values that these digits can express.
 const GROUP: u64 = BASE.pow(5);
 
 /// The 27 base62 characters of an id.
@@ -29,7 +29,7 @@ struct Ksuid([u8; CHARS]);
 
 impl Ksuid {
     fn new(at: Timestamp, random: [u8; 16]) -> Self {
-        // The four bytes of time end in the year 2150; a clock beyond either end is clamped, not wrapped.
+        // The four timestamp bytes end in the year 2150. A clock outside their range is clamped, not wrapped.
         let seconds = u32::try_from(at.unix().saturating_sub(EPOCH).max(0)).unwrap_or(u32::MAX);
         let mut bytes = [0_u8; BYTES];
         let (time, rest) = bytes.split_at_mut(4);
@@ -38,7 +38,7 @@ impl Ksuid {
         Self::encode(bytes)
     }
 
-    /// Long division, least significant digits first. Five digits at a time, because every request reads and writes a dozen ids.
+    /// Long division, least significant digits first. It handles five digits at a time, because every request reads and writes a dozen ids.
     fn encode(bytes: [u8; BYTES]) -> Self {
         let mut number = limbs(bytes);
         let mut text = [b'0'; CHARS];
@@ -61,7 +61,7 @@ impl Ksuid {
         Self(text)
     }
 
-    /// The number that the characters, all of [`ALPHABET`], stand for.
+    /// The number that the characters, all from [`ALPHABET`], encode.
     fn decode(self) -> [u8; BYTES] {
         let mut number = [0_u32; BYTES / 4];
         for digits in self.0.rchunks(DIGITS).rev() {
@@ -84,10 +84,10 @@ impl Ksuid {
         bytes
     }
 
-    /// Every number has one text only, so a text that can be read is kept as it is.
+    /// Each number has exactly one encoding, so a valid text can be kept as it is.
     fn parse(text: &str) -> Option<Self> {
         let chars = text.as_bytes().first_chunk().copied()?;
-        // The characters rise as the digits that they stand for: texts compare as their numbers do.
+        // Characters sort like the digits they stand for, so texts compare like their numbers.
         let is_read = text.len() == CHARS
             && text
                 .bytes()
@@ -96,7 +96,7 @@ impl Ksuid {
         is_read.then_some(Self(chars))
     }
 
-    /// The id so far behind this one, of the same moment; `None` behind the last one of it.
+    /// The id at this distance after this one, with the same timestamp; `None` if it would exceed that timestamp's last id.
     fn following(&self, distance: u64) -> Option<Self> {
         let bytes = self.decode();
         let (time, random) = bytes.split_first_chunk::<4>()?;
@@ -116,7 +116,7 @@ impl Ksuid {
     }
 }
 
-/// The number in 32 bits each, the highest first.
+/// The number as 32-bit limbs, the most significant first.
 fn limbs(bytes: [u8; BYTES]) -> [u32; BYTES / 4] {
     let mut limbs = [0; BYTES / 4];
     for (limb, four) in limbs.iter_mut().zip(bytes.as_chunks().0) {
@@ -129,7 +129,7 @@ fn low_half(value: u64) -> u32 {
     u32::try_from(value & u64::from(u32::MAX)).unwrap_or(u32::MAX)
 }
 
-/// What a character of [`ALPHABET`] stands for.
+/// The value of a character of [`ALPHABET`].
 fn value_of(character: u8) -> u64 {
     let (first, value) = match character {
         b'a'.. => (b'a', 36),
@@ -139,15 +139,15 @@ fn value_of(character: u8) -> u64 {
     u64::from(character.saturating_sub(first)) + value
 }
 
-/// What every id can do; for code that is the same for all kinds.
+/// The operations common to all ids, for generic code.
 pub trait Id: fmt::Display + Copy + Ord + Sized {
     /// The prefix without its underscore.
     const PREFIX: &'static str;
 
-    /// A new id of the given moment and 16 random bytes.
+    /// Creates an id from a timestamp and 16 random bytes.
     fn new(at: Timestamp, random: [u8; 16]) -> Self;
 
-    /// The id so far behind this one, of the same moment; `None` behind the last one of it.
+    /// The id at this distance after this one, with the same timestamp; `None` if it would exceed that timestamp's last id.
     fn following(&self, distance: u64) -> Option<Self>;
 }
 
@@ -159,7 +159,7 @@ macro_rules! ids {
             pub struct $name(Ksuid);
 
             impl $name {
-                /// The moment the id was made; equals the object's `created_at`.
+                /// The time at which the id was created; equals the object's `created_at`.
                 pub fn timestamp(&self) -> Timestamp {
                     self.0.timestamp()
                 }
@@ -179,7 +179,7 @@ macro_rules! ids {
 
             impl fmt::Display for $name {
                 fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    // In one piece: a text that grows is allocated twice.
+                    // Allocated once: a growing string would be allocated twice.
                     const HEAD: &str = concat!($prefix, "_");
                     let mut text = [0; HEAD.len() + CHARS];
                     let (head, tail) = text.split_at_mut(HEAD.len());
@@ -202,7 +202,7 @@ macro_rules! ids {
                     text.strip_prefix(concat!($prefix, "_"))
                         .and_then(Ksuid::parse)
                         .map(Self)
-                        .ok_or_else(|| Invalid::value("id", concat!("expected an id of the form ", $prefix, "_ and 27 letters or digits")))
+                        .ok_or_else(|| Invalid::value("id", concat!("must be ", $prefix, "_ followed by 27 letters or digits")))
                 }
             }
 
@@ -222,7 +222,7 @@ macro_rules! ids {
     };
 }
 
-// Append-only and alphabetical by prefix: a prefix once given away is in somebody's database.
+// Append-only, and alphabetical by prefix: a prefix that was ever used is stored in someone's database.
 ids! {
     /// An App: the container of all users, keys, sessions and wallets of one customer.
     AppId "app";
@@ -236,13 +236,13 @@ ids! {
     EventId "event";
     /// A job of the outbox.
     JobId "evt";
-    /// A person of an identity provider who is a user.
+    /// A link between a user and their identity at a provider.
     ProviderLinkId "idpuser";
     /// An API key or public token.
     ApiKeyId "key";
     /// A captured message of the test environment.
     MessageId "msg";
-    /// A connection to an identity provider, as its callback address names it.
+    /// A connection to an identity provider, as named in its callback URL.
     OauthCallbackId "oauthcb";
     /// A user's phone number.
     PhoneNumberId "pn";
@@ -258,33 +258,33 @@ ids! {
     UserId "user";
     /// A wallet.
     WalletId "wallet";
-    /// A key pair to which a private key can be sealed for import; callers never see it.
+    /// A key pair that encrypts a private key for import; never shown to callers.
     WalletImportId "walletimp";
     /// The private key behind a wallet.
     WalletKeyId "walletpk";
-    /// A challenge that the holder of a wallet shall sign.
+    /// A challenge for the holder of a wallet to sign.
     WalletRegistrationId "walletrr";
     /// A passkey of a user.
     WebauthnCredentialId "webauthn";
-    /// An event on its way to an endpoint.
+    /// A delivery of an event to a webhook endpoint.
     WebhookDeliveryId "whdel";
-    /// A receiver of events.
+    /// A webhook endpoint.
     WebhookEndpointId "whep";
-    /// A replay of many events to an endpoint.
+    /// A replay of many events to a webhook endpoint.
     WebhookReplayId "whrep";
-    /// A secret with which what is sent to an endpoint is signed; callers never see it.
+    /// A signing secret of a webhook endpoint; its id is never shown to callers.
     WebhookSecretId "whsecret";
 }
 
 impl AppId {
-    /// The App that the service has of its own, for what belongs to the deployment and to no App of a customer. Drawn ids are never
-    /// of the year 2014, and never meet it.
+    /// The service's own App, for objects that belong to the deployment rather than to a customer's App. Generated ids are never from the
+    /// year 2014, so none can collide with it.
     pub const BUILT_IN: Self = Self(Ksuid(*b"000000000000000000000000001"));
 }
 
 impl OauthCallbackId {
-    /// The callback of the built-in provider in the App's test world. No row says so: it is the App's own id under another
-    /// prefix, and drawn ids never meet it.
+    /// The callback of the built-in provider in the App's test world. It has no database row: it is the App's own id under another prefix,
+    /// and generated ids never collide with it.
     pub const fn of_test_provider(app: AppId) -> Self {
         Self(app.0)
     }

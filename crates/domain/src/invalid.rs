@@ -1,35 +1,35 @@
-//! What is wrong with one value that somebody sent.
+//! Errors about a single value in a request.
 
 use std::borrow::Cow;
 
-/// A value was refused: which field, which kind of refusal, and a sentence for the person who sent it.
+/// The rejection of a value: the field, the kind of error, and a message for the caller.
 ///
-/// `param` is the path of the field as the caller wrote it (`email`, `metadata.address`).
-/// The message never repeats the value: it may be a secret.
+/// `param` is the path of the field as the caller wrote it (`email`, `metadata.address`). The message never repeats the value, which may be
+/// a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{param}: {message}")]
 pub struct Invalid {
-    /// Path of the refused field.
+    /// Path of the rejected field.
     pub param: Cow<'static, str>,
-    /// The sort of refusal; picks the error code on the wire.
+    /// The kind of error; determines the error code on the wire.
     pub reason: Reason,
-    /// What is wrong and what would be right, as one sentence without a full stop.
+    /// What is wrong and what is expected, as one sentence without a full stop.
     pub message: Cow<'static, str>,
 }
 
-/// The sort of a refusal.
+/// The kind of error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// A required field is absent (`missing_field`).
     Missing,
-    /// The field is there and its value cannot be accepted (`invalid_field`).
+    /// The field is present, but its value is not accepted (`invalid_field`).
     Value,
-    /// A name in the value, such as a search field or operator, is not known (`unknown_field`).
+    /// A name in the value, such as a search field or operator, is unknown (`unknown_field`).
     Unknown,
 }
 
 impl Invalid {
-    /// A required field is absent.
+    /// Creates the error for a missing required field.
     pub fn missing(param: impl Into<Cow<'static, str>>) -> Self {
         let param = param.into();
         let message = format!("{param} is required").into();
@@ -40,7 +40,7 @@ impl Invalid {
         }
     }
 
-    /// The field's value cannot be accepted.
+    /// Creates the error for a value that is not accepted.
     pub fn value(
         param: impl Into<Cow<'static, str>>,
         message: impl Into<Cow<'static, str>>,
@@ -52,7 +52,7 @@ impl Invalid {
         }
     }
 
-    /// The same refusal of a field that lies within another one.
+    /// The same error for a field nested in another one.
     #[must_use]
     pub fn within(self, parent: &str) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Invalid {
         }
     }
 
-    /// The value names something that does not exist.
+    /// Creates the error for a value that names something unknown.
     pub fn unknown(
         param: impl Into<Cow<'static, str>>,
         message: impl Into<Cow<'static, str>>,

@@ -1,7 +1,7 @@
-//! Private keys on their way in and out, sealed by HPKE (RFC 9180): what is agreed on, never a key in the clear.
+//! Import and export of private keys, encrypted with HPKE (RFC 9180): the negotiated parameters, never a key in plaintext.
 //!
-//! The suites are DHKEM(X25519, HKDF-SHA256) or DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, and ChaCha20-Poly1305 or AES-256-GCM;
-//! mode base, one message, sequence 0, the tag behind the ciphertext.
+//! The suites are DHKEM(X25519, HKDF-SHA256) or DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, and ChaCha20-Poly1305 or AES-256-GCM. Always mode
+//! base, one message, sequence 0, and the tag after the ciphertext.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,25 +13,25 @@ use crate::timestamp::Seconds;
 use crate::wallet::WalletType;
 use crate::{Invalid, Timestamp, World};
 
-/// How long a key pair for an import may be used.
+/// How long a key pair for an import is valid.
 pub const LIFETIME: Seconds = Seconds(15 * 60);
-/// Most new key pairs of one address in the time that one lives. Further ones are refused; none that was handed out is dropped
-/// for them, so that whoever begins in parallel breaks nobody's import.
+/// Maximum number of new key pairs for one address within the lifetime of one. Further ones are rejected rather than replacing existing
+/// ones, so starting imports in parallel cannot break another caller's import.
 pub const NEW_PER_ADDRESS: Limit = Limit {
     most: 16,
     window: LIFETIME,
 };
-/// More key pairs of one address than are ever alive at once: a life touches two windows.
+/// An upper bound on the number of valid key pairs for one address: each lifetime spans at most two windows.
 pub const MOST_LIVING: u32 = 2 * NEW_PER_ADDRESS.most;
-/// Longest ciphertext, in bytes. A phrase of 24 words has at most 215, a key in any form at most 132, Solana's
-/// `id.json` about 600 with its white space, the tag has 16.
+/// Maximum length of a ciphertext in bytes. A 24-word phrase has at most 215 bytes and a key in any form at most 132. Solana's `id.json`
+/// has about 600 including white space, and the tag has 16.
 pub const CIPHERTEXT_MAX: usize = 1024;
-/// Longest `info` and longest `aad`, in bytes.
+/// Maximum length of `info` and of `aad`, in bytes.
 pub const CONTEXT_MAX: usize = 1024;
-/// Highest account index: hardened derivation takes 31 bits.
+/// Highest account index: hardened derivation uses 31 bits.
 const ACCOUNT_INDEX_MAX: u32 = 0x7fff_ffff;
 
-/// How the two sides agree on a secret.
+/// The key encapsulation mechanism: how the two sides agree on a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Kem {
     /// DHKEM(X25519, HKDF-SHA256), RFC 9180 number 0x0020: public keys of 32 bytes.
@@ -42,7 +42,7 @@ pub enum Kem {
 }
 
 impl Kem {
-    /// Both.
+    /// Both mechanisms.
     pub const ALL: [Self; 2] = [Self::X25519, Self::P256];
 
     /// `x25519` or `p256`.
@@ -71,7 +71,7 @@ impl FromStr for Kem {
     }
 }
 
-/// What encrypts under that secret.
+/// The cipher used with that secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AeadAlgorithm {
     /// RFC 9180 number 0x0003.
@@ -84,7 +84,7 @@ impl AeadAlgorithm {
     /// Both, in the order in which they are tried.
     pub const ALL: [Self; 2] = [Self::ChaCha20Poly1305, Self::Aes256Gcm];
 
-    /// `CHACHA20_POLY1305` or `AES_GCM256`, the names that others use in the same field.
+    /// `CHACHA20_POLY1305` or `AES_GCM256`, as other services name them in the same field.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ChaCha20Poly1305 => "CHACHA20_POLY1305",
@@ -109,17 +109,17 @@ impl FromStr for AeadAlgorithm {
     }
 }
 
-/// What is sealed.
+/// The kind of encrypted secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntropyType {
-    /// `private_key`: the key of one wallet.
+    /// `private_key`: the private key of one wallet.
     PrivateKey,
-    /// `hd`: a BIP-39 phrase, of which one key is derived. The phrase itself is not kept.
+    /// `hd`: a BIP-39 phrase, from which one key is derived. The phrase itself is not stored.
     Hd,
 }
 
 impl EntropyType {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Self; 2] = [Self::PrivateKey, Self::Hd];
 
     /// `private_key` or `hd`.
@@ -148,44 +148,44 @@ impl FromStr for EntropyType {
     }
 }
 
-/// What a wallet is made of, as far as a caller says it before anything is opened.
+/// The origin of an imported wallet, as stated by the caller before decryption.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// The chain.
     pub wallet_type: WalletType,
-    /// The address that the key must have, in its canonical form.
+    /// The expected address of the key, in its canonical form.
     pub public_address: String,
-    /// What is sealed.
+    /// The kind of encrypted secret.
     pub entropy_type: EntropyType,
 }
 
-/// A key pair to which one private key can be sealed, once.
+/// A single-use key pair that encrypts one private key for import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportKey {
-    /// The id; callers never see it.
+    /// The id; never shown to callers.
     pub id: WalletImportId,
     /// App and environment.
     pub world: World,
     /// What will be imported.
     pub origin: Origin,
-    /// Which key of a phrase, when the caller said so at the beginning.
+    /// Index of the key within a phrase, if given at the start.
     pub account_index: Option<u32>,
-    /// Who gets the wallet, when the caller said so at the beginning.
+    /// The user who gets the wallet, if given at the start.
     pub user_id: Option<UserId>,
     /// The kind of key pair.
     pub kem: Kem,
     /// The public half, 32 or 65 bytes; see [`Kem`].
     pub public_key: Vec<u8>,
-    /// The private half, sealed under the App key and bound to [`ImportKey::sealed_fields`].
+    /// The private half, encrypted under the App key and bound to [`ImportKey::sealed_fields`].
     pub private_key: Sealed,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// From this second on it is dead.
+    /// When it expires; no longer valid from this second on.
     pub expires_at: Timestamp,
 }
 
 impl ImportKey {
-    /// What the private half is bound to: everything that decides what it may open for whom.
+    /// The fields that the private half is bound to: everything that determines what it can decrypt and for whom.
     pub fn sealed_fields(&self) -> Vec<u8> {
         let index = self
             .account_index
@@ -208,7 +208,7 @@ impl ImportKey {
         ])
     }
 
-    /// Whether the key pair may be used for this: made for the same thing, and for nobody else.
+    /// Whether the key pair may be used for this import: it must have been created for the same origin and user.
     pub fn serves(&self, origin: &Origin, account_index: Option<u32>, user: UserId) -> bool {
         let indexes = self.account_index.zip(account_index);
         self.origin == *origin
@@ -216,7 +216,7 @@ impl ImportKey {
             && self.user_id.is_none_or(|own| own == user)
     }
 
-    /// Which key of the phrase is meant: as said at the beginning, as said now, or the first one. None where there is no phrase.
+    /// The index of the key within the phrase: as given at the start, as given now, or 0. `None` if there is no phrase.
     pub fn index(&self, asked: Option<u32>) -> Option<u32> {
         match self.origin.entropy_type {
             EntropyType::PrivateKey => None,
@@ -225,14 +225,14 @@ impl ImportKey {
     }
 }
 
-/// A message as its sender made it.
+/// An encrypted message, as its sender created it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedMessage {
-    /// The sender's half of the agreement, in the form of [`Kem`].
+    /// The sender's encapsulated key, in the form of [`Kem`].
     pub encapsulated_key: Vec<u8>,
     /// Ciphertext and tag.
     pub ciphertext: Vec<u8>,
-    /// What encrypted it; when absent, [`AeadAlgorithm::ALL`] are tried.
+    /// The cipher; if absent, all of [`AeadAlgorithm::ALL`] are tried.
     pub aead: Option<AeadAlgorithm>,
     /// The `info` of RFC 9180; empty unless both sides agreed on one.
     pub info: Vec<u8>,
@@ -265,10 +265,10 @@ impl SealedMessage {
     }
 }
 
-/// A private key, sealed to somebody outside: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305, no `info`, no `aad`.
+/// A private key encrypted to an external recipient: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305, no `info`, no `aad`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExportedKey {
-    /// Our half of the agreement, 32 bytes.
+    /// Our encapsulated key, 32 bytes.
     pub encapsulated_key: Vec<u8>,
     /// Ciphertext and tag.
     pub ciphertext: Vec<u8>,
@@ -280,7 +280,7 @@ impl fmt::Debug for ExportedKey {
     }
 }
 
-/// The index of a key within its phrase. There can be one only where there is a phrase.
+/// The index of a key within its phrase. Only allowed if there is a phrase.
 ///
 /// # Errors
 /// Names `account_index`.
@@ -293,7 +293,9 @@ pub fn account_index(
         return Ok(None);
     };
     if entropy_type == EntropyType::PrivateKey {
-        return Err(refuse("account_index belongs to entropy_type hd only"));
+        return Err(refuse(
+            "account_index is only supported for entropy_type hd",
+        ));
     }
     let index = u32::try_from(asked)
         .ok()

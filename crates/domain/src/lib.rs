@@ -1,8 +1,8 @@
-//! Types and rules of Vestry: ids, users, identifiers, metadata, sessions, factors, codes, keys, wallets, limits.
+//! Vestry's domain types and rules: ids, users, identifiers, metadata, sessions, factors, codes, keys, wallets and limits.
 //!
-//! What is deliberately absent: input and output, async, a clock and a source of randomness. A rule that
-//! needs the time takes a [`Timestamp`]; one that needs randomness takes bytes, or a [`random::ByteSource`].
-//! Whatever has a type of this crate has been validated on its way in.
+//! This crate deliberately has no I/O, no async code, no clock and no source of randomness. A rule that needs the time takes a
+//! [`Timestamp`]; one that needs randomness takes bytes or a [`random::ByteSource`]. A value of a type from this crate has already been
+//! validated.
 
 pub mod api_key;
 pub mod app;

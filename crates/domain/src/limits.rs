@@ -1,22 +1,22 @@
-//! Limits on how often something may happen: a window that opens with its first use.
+//! Rate limits with a window that opens on first use.
 
 use crate::timestamp::Seconds;
 use crate::{Invalid, Timestamp};
 
-/// So many uses in so many seconds.
+/// A maximum number of uses per window.
 ///
-/// The window opens with its first use and admits exactly `most` uses until it closes, so that three
-/// replicas that share the counter together admit what one would, and `X-RateLimit-Reset` is a fixed moment.
+/// The window opens with its first use and admits exactly `most` uses until it closes. Three replicas sharing the counter therefore admit
+/// as many as one would, and `X-RateLimit-Reset` is a fixed moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// Most uses in one window; 0 means no limit.
+    /// Maximum number of uses in one window; 0 means no limit.
     pub most: u32,
     /// Length of the window.
     pub window: Seconds,
 }
 
 impl Limit {
-    /// So many a minute.
+    /// A limit per minute.
     pub const fn per_minute(most: u32) -> Self {
         Self {
             most,
@@ -24,7 +24,7 @@ impl Limit {
         }
     }
 
-    /// So many an hour.
+    /// A limit per hour.
     pub const fn per_hour(most: u32) -> Self {
         Self {
             most,
@@ -32,13 +32,13 @@ impl Limit {
         }
     }
 
-    /// Whether there is no limit at all.
+    /// Whether the limit is disabled.
     pub const fn is_off(self) -> bool {
         self.most == 0
     }
 }
 
-/// What a limiter answers, and what the three `X-RateLimit-*` headers say.
+/// A limiter's decision, and the values of the three `X-RateLimit-*` headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
     /// Whether this use is within the limit.
@@ -52,7 +52,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict on the `used`-th use (1 is the first) in a window that opened at `opened`.
+    /// The verdict on use number `used` (from 1) in a window that opened at `opened`.
     pub fn on(limit: Limit, used: u32, opened: Timestamp) -> Self {
         Self {
             admitted: limit.is_off() || used <= limit.most,
@@ -63,7 +63,7 @@ impl Verdict {
     }
 }
 
-/// How often codes may be sent and tried. One set of numbers for known and unknown identifiers (OTP-10).
+/// Limits on sending and trying codes, the same for known and unknown identifiers (OTP-10).
 pub mod codes {
     use super::{Limit, Seconds};
 
@@ -77,15 +77,15 @@ pub mod codes {
         most: 30,
         window: Seconds(86_400),
     };
-    /// What still leaves for an identifier whose budgets are spent, of each kind of message: whoever asks for messages in the name of
-    /// somebody else must not be able to keep that person from signing in (M-5).
+    /// Messages of each kind that are still sent to an identifier whose quotas are used up. An attacker who requests messages for someone
+    /// else must not be able to prevent that person from signing in (M-5).
     pub const BEYOND_THE_BUDGET: Limit = Limit {
         most: 1,
         window: Seconds(900),
     };
-    /// A second request in this time is a double click: it is answered as the first, and nothing more is sent (M-5).
+    /// A second request within this time is treated as a double click: it gets the same response, and nothing more is sent (M-5).
     pub const REPEATED_WITHIN: Seconds = Seconds(20);
-    /// Sends asked for from one end-user address (`device_fingerprint.ip`) in ten minutes.
+    /// Sends requested from one end-user address (`device_fingerprint.ip`) in ten minutes.
     pub const SENDS_PER_IP: Limit = Limit {
         most: 30,
         window: Seconds(600),
@@ -97,12 +97,12 @@ pub mod codes {
     };
 }
 
-/// How many sign-ins at identity providers may be begun and not finished by what everybody can read in a page: a public token.
-/// How many is a setting of the App; a begin spends one, and the `oauth/verify` that finishes the sign-in gives it back.
+/// Limits on unfinished provider sign-ins started with a public token, which anyone can read in a page. The number is a setting of the App.
+/// Starting a sign-in consumes one, and the `oauth/verify` that finishes it refunds it.
 pub mod oauth {
     use super::{Limit, Seconds};
 
-    /// Of one client address in ten minutes.
+    /// Unfinished sign-ins of one client address in ten minutes.
     pub const fn unfinished_per_address(most: u32) -> Limit {
         Limit {
             most,
@@ -111,8 +111,7 @@ pub mod oauth {
     }
 }
 
-/// What keeps text messages from being sent for the sake of their price (attack 7). The caps for a prefix, a country and an
-/// App are settings of the App.
+/// Limits against SMS toll fraud (attack 7). The limits per prefix, country and App are settings of the App.
 pub mod texts {
     use super::{Limit, Seconds};
 
@@ -121,21 +120,22 @@ pub mod texts {
         most: 10,
         window: Seconds(86_400),
     };
-    /// The breaker of a prefix: it opens after so many sends of an hour that no verification followed, and closes with the hour.
+    /// Circuit breaker of a prefix: opens after this many sends within an hour without a following verification, and closes at the end of
+    /// the hour.
     pub const UNVERIFIED_PER_PREFIX: Limit = Limit {
         most: 30,
         window: Seconds(3_600),
     };
-    /// The breaker of a country, for pumping that spreads over prefixes.
+    /// Circuit breaker of a country, against traffic pumping that is spread over prefixes.
     pub const UNVERIFIED_PER_COUNTRY: Limit = Limit {
         most: 300,
         window: Seconds(3_600),
     };
-    /// Sends that one verification makes up for: traffic of which at least every tenth text is answered opens no breaker.
+    /// Sends that one verification offsets: traffic with at least one verification per ten texts opens no breaker.
     pub const MADE_UP_FOR: u32 = 10;
 }
 
-/// Failures to sign in that no single account shows: guesses spread over many of them (M-6).
+/// Limits on sign-in failures spread over many accounts, which are not visible on any single one (M-6).
 pub mod failures {
     use super::{Limit, Seconds};
 
@@ -144,20 +144,20 @@ pub mod failures {
         most: 100,
         window: Seconds(600),
     };
-    /// How long failures and successes of a whole App are counted together.
+    /// Window in which failures and successes of a whole App are counted together.
     pub const OF_APP_WINDOW: Seconds = Seconds(3_600);
-    /// Failures of an App in that time from which on they may be an attack.
+    /// Failures of an App in that window from which on they may be an attack.
     pub const OF_APP: u64 = 1_000;
-    /// They are one when there are more than so many for each success.
+    /// They count as an attack if there are more than this many failures per success.
     pub const FOR_EACH_SUCCESS: u64 = 10;
-    /// How long new codes stay long after the last failure that counted as part of an attack.
+    /// How long new codes keep their extra digits after the last failure that counted as part of an attack.
     pub const LONG_CODES_FOR: Seconds = Seconds(3_600);
 }
 
-/// A whole number of minutes between two bounds, both included.
+/// Checks a whole number of minutes against two inclusive bounds.
 ///
 /// # Errors
-/// Below the lower or above the upper bound; names the field and both bounds.
+/// If it is out of bounds; names the field and both bounds.
 pub fn minutes(param: &'static str, value: i64, least: i64, most: i64) -> Result<Seconds, Invalid> {
     if (least..=most).contains(&value) {
         return Ok(Seconds::from_minutes(value));

@@ -1,4 +1,4 @@
-//! Magic links: what they are good for, what is kept of them, and when they die.
+//! Magic links: their purposes, what is stored of them, and when they expire.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,37 +15,37 @@ use crate::{Invalid, Secret, Timestamp, World};
 
 /// Characters of the token in a link: 285 bits (ML-1).
 pub const TOKEN_LENGTH: usize = 48;
-/// Characters of the token that the browser which asked for a link keeps: 762 bits.
+/// Characters of the token that the requesting browser keeps: 762 bits.
 pub const ORIGIN_TOKEN_LENGTH: usize = 128;
-/// Shortest and longest life of a link, in minutes (ML-7).
+/// Minimum and maximum lifetime of a link, in minutes (ML-7).
 pub const EXPIRES_IN_MINUTES: (i64, i64) = (5, 10_080);
-/// Life of a link when none was asked for, in minutes.
+/// Default lifetime of a link, in minutes.
 pub const DEFAULT_EXPIRES_IN_MINUTES: i64 = 60;
-/// How long after its use a link's outcome can be fetched by the browser that asked for it.
+/// How long after a link's use the browser that requested it can fetch the outcome.
 pub const ORIGIN_WINDOW: Seconds = Seconds(600);
-/// Longest life of the code that stands in the mail beside a link (OTP-2).
+/// Maximum lifetime of the fallback code in the same mail as a link (OTP-2).
 pub const FALLBACK_CODE_LIFETIME: Seconds = Seconds(600);
 
-/// What a link is good for; one of a purpose never serves another (ML-6).
+/// The purpose of a link. A link for one purpose is never accepted for another (ML-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkPurpose {
-    /// Mailed to somebody who wants to sign in.
+    /// Mailed to a person who wants to sign in.
     Login,
-    /// Mailed to somebody who was invited.
+    /// Mailed to a person who was invited.
     Invite,
-    /// Handed to the App, which brings it to the user itself.
+    /// Returned to the App, which delivers it to the user itself.
     Create,
-    /// Mailed to somebody who wants a new password. Never accepted where links sign in.
+    /// Mailed to a person who wants a new password. Never accepted for signing in.
     PasswordReset,
 }
 
 impl LinkPurpose {
     /// All purposes.
     pub const ALL: [Self; 4] = [Self::Login, Self::Invite, Self::Create, Self::PasswordReset];
-    /// Those that `magic_links/verify` accepts.
+    /// The purposes that `magic_links/verify` accepts.
     pub const SIGNING_IN: [Self; 3] = [Self::Login, Self::Invite, Self::Create];
 
-    /// As stored.
+    /// The stored name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Login => "login",
@@ -69,74 +69,75 @@ impl FromStr for LinkPurpose {
         Self::ALL
             .into_iter()
             .find(|purpose| purpose.as_str() == text)
-            .ok_or_else(|| Invalid::value("purpose", "unknown purpose of a link"))
+            .ok_or_else(|| Invalid::value("purpose", "unknown link purpose"))
     }
 }
 
-/// The one link of an address and purpose. A new one takes the place of the old.
+/// The one active link of an address and purpose. A new link replaces the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// App and environment.
     pub world: World,
     /// The address that it proves.
     pub email_id: EmailId,
-    /// What it is good for.
+    /// The purpose.
     pub purpose: LinkPurpose,
-    /// Who it signs in.
+    /// The user that it signs in.
     pub user_id: UserId,
-    /// Hash of the token in it (ML-1).
+    /// Hash of its token (ML-1).
     pub token: TokenHash,
-    /// Of which kind the URL is that it leads to; `None` when the App builds the URL itself.
+    /// The kind of URL that it leads to; `None` if the App builds the URL itself.
     pub redirect: Option<RedirectKind>,
-    /// The URL that it leads to, all but the token; `None` when the App builds the URL itself.
+    /// The URL that it leads to, without the token; `None` if the App builds the URL itself.
     pub landing: Option<String>,
-    /// The device of the step that made it, when it was sent.
+    /// The device of the step that created it, if given.
     pub fingerprint: Option<DeviceFingerprint>,
-    /// Hash of the token of the browser that asked for it, where it has one.
+    /// Hash of the token of the browser that requested it, if there is one.
     pub origin: Option<TokenHash>,
-    /// Whether the step that asked for it made the user, which a repeat of that step answers again (M-5).
+    /// Whether the step that requested it created the user; a repeat of that step returns the same value (M-5).
     pub user_created: bool,
-    /// Whose it is: who has the verifier (RFC 7636). Only where a browser asked for it that can keep one.
+    /// The challenge whose verifier is required to use the link (RFC 7636). Only present if it was requested by a browser that can store a
+    /// verifier.
     pub challenge: Option<CodeChallenge>,
-    /// The address as written in the request, or the stored one where that named a user.
+    /// The address as written in the request, or the stored one if the request named a user.
     pub asked_as: Option<Email>,
-    /// Whether it went to that spelling, as it does until the address is verified; then it goes to the verified one.
+    /// Whether it was sent to that spelling. Until the address is verified, it is; afterwards, links go to the verified spelling.
     pub sent_as_asked: bool,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// From this second on it is dead.
+    /// When it expires; no longer valid from this second on.
     pub expires_at: Timestamp,
-    /// When it was used up.
+    /// When it was used.
     pub used_at: Option<Timestamp>,
-    /// The session that its use started and of which the origin may have one of its own.
+    /// The session that its use started; the requesting browser can get one of its own.
     pub session_id: Option<SessionId>,
-    /// When the origin got that.
+    /// When the requesting browser got its session.
     pub handed_at: Option<Timestamp>,
 }
 
-/// Where a link stands, seen from the browser that asked for it.
+/// The status of a link, as seen by the browser that requested it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkProgress {
-    /// Nobody has used it yet.
+    /// It has not been used yet.
     Waiting,
-    /// It was used, lately enough.
+    /// It was used recently enough.
     Used {
-        /// When.
+        /// When it was used.
         at: Timestamp,
     },
-    /// Nobody used it in time, or the outcome was not fetched in time.
+    /// It was not used in time, or its outcome was not fetched in time.
     Over,
-    /// Its outcome was fetched; the origin's token is spent.
+    /// Its outcome was fetched, and the browser's token is spent.
     Handed,
 }
 
 impl Link {
-    /// The spelling of the address that it proves, where that is not the verified one.
+    /// The spelling of the address that the link proves, if it differs from the verified one.
     pub fn sent_to(&self) -> Option<&Email> {
         self.asked_as.as_ref().filter(|_| self.sent_as_asked)
     }
 
-    /// Where it stands at a moment.
+    /// The status at a given time.
     pub fn progress(&self, now: Timestamp) -> LinkProgress {
         match (self.handed_at, self.used_at) {
             (Some(_), _) => LinkProgress::Handed,
@@ -147,22 +148,21 @@ impl Link {
     }
 }
 
-/// What failures of a link are counted under. Apart from the codes of the same address: whoever guesses codes must not be
-/// able to hold up its owner's links (attack 24).
+/// The lockout subject of a link's failures. Separate from that of codes to the same address: guessing codes must not block its owner's
+/// links (attack 24).
 pub fn guard_subject(email: EmailId) -> String {
     format!("link:{email}")
 }
 
-/// What tries with a link to set a password are counted under: apart from those with links to sign in, so that the one never
-/// holds up the other (attack 24).
+/// The lockout subject of password-reset links. Separate from that of sign-in links, so that neither can block the other (attack 24).
 pub fn reset_guard_subject(email: EmailId) -> String {
     format!("reset:{email}")
 }
 
-/// The life of a link: what was asked for in minutes, or the default; never longer than the App's own limit (ML-7).
+/// The lifetime of a link: the requested number of minutes or the default, limited by the App's maximum (ML-7).
 ///
 /// # Errors
-/// Outside of [`EXPIRES_IN_MINUTES`]; names the field.
+/// If it is outside [`EXPIRES_IN_MINUTES`]; names the field.
 pub fn lifetime(
     param: &'static str,
     minutes: Option<i64>,
@@ -181,7 +181,7 @@ pub fn token(source: &mut dyn ByteSource) -> Secret<String> {
     random::alphanumeric(source, TOKEN_LENGTH)
 }
 
-/// A new token for the browser that asks for a link: 128 of `[0-9A-Za-z]`.
+/// A new token for the browser that requests a link: 128 of `[0-9A-Za-z]`.
 pub fn origin_token(source: &mut dyn ByteSource) -> Secret<String> {
     random::alphanumeric(source, ORIGIN_TOKEN_LENGTH)
 }

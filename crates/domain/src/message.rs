@@ -1,4 +1,4 @@
-//! Messages to end users, the outbox they wait in, and the captured ones of the test environment.
+//! Messages to end users, the outbox that holds them until delivery, and the captured messages of the test environment.
 
 mod links;
 
@@ -15,7 +15,7 @@ use crate::{Invalid, Timestamp, World};
 
 pub use links::{FallbackCode, MailedLink, invite_mail, login_link_mail, reset_mail};
 
-/// How a message travels.
+/// The channel of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Channel {
@@ -26,7 +26,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// Both.
+    /// Both channels.
     pub const ALL: [Self; 2] = [Self::Email, Self::Sms];
 
     /// `email` or `sms`.
@@ -50,7 +50,7 @@ impl FromStr for Channel {
     }
 }
 
-/// Why a message is sent.
+/// The kind of message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageKind {
@@ -58,11 +58,11 @@ pub enum MessageKind {
     Otp,
     /// A link that signs in.
     MagicLink,
-    /// A link that invites.
+    /// An invitation link.
     Invite,
     /// A link that sets a new password.
     PasswordReset,
-    /// Tells the owner of an address that a way to sign in was changed (S-6).
+    /// A notice to the owner of an address that a sign-in method was changed (S-6).
     SecurityNotice,
 }
 
@@ -76,7 +76,7 @@ impl MessageKind {
         Self::SecurityNotice,
     ];
 
-    /// As on the wire.
+    /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Otp => "otp",
@@ -104,12 +104,12 @@ impl FromStr for MessageKind {
     }
 }
 
-/// A finished message. `""` where a part does not apply.
+/// A rendered message. Parts that do not apply are `""`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// How it travels.
+    /// The channel.
     pub channel: Channel,
-    /// Why it is sent.
+    /// The kind of message.
     pub kind: MessageKind,
     /// The address or number, as its owner wrote it.
     pub to: String,
@@ -127,7 +127,7 @@ pub struct Message {
     pub token: String,
 }
 
-/// Only channel and kind: the rest is an address book and secrets.
+/// Only channel and kind: the rest consists of addresses and secrets.
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -155,12 +155,12 @@ impl zeroize::Zeroize for Message {
     }
 }
 
-/// The mail that carries a one-time passcode.
+/// The mail with a one-time passcode.
 pub fn otp_mail(app_name: &str, to: &str, code: &str, lifetime: Seconds) -> Message {
     let minutes = (lifetime.0 + 59) / 60;
     let unit = if minutes == 1 { "minute" } else { "minutes" };
     let ignore =
-        "If you did not ask for it, ignore this message; nobody can sign in without the code.";
+        "If you did not request it, ignore this message. Without the code, no one can sign in.";
     let name = escape_html(app_name);
     Message {
         channel: Channel::Email,
@@ -180,7 +180,7 @@ pub fn otp_mail(app_name: &str, to: &str, code: &str, lifetime: Seconds) -> Mess
     }
 }
 
-/// The text message that carries a one-time passcode.
+/// The text message with a one-time passcode.
 pub fn otp_text(app_name: &str, to: &str, code: &str, lifetime: Seconds) -> Message {
     let minutes = (lifetime.0 + 59) / 60;
     let unit = if minutes == 1 { "minute" } else { "minutes" };
@@ -190,7 +190,7 @@ pub fn otp_text(app_name: &str, to: &str, code: &str, lifetime: Seconds) -> Mess
         to: to.to_owned(),
         subject: String::new(),
         text: format!(
-            "{code} is your {app_name} code. It is valid for {minutes} {unit}; tell it nobody."
+            "{code} is your {app_name} code. It is valid for {minutes} {unit}. Do not share it."
         ),
         html: String::new(),
         code: code.to_owned(),
@@ -199,8 +199,8 @@ pub fn otp_text(app_name: &str, to: &str, code: &str, lifetime: Seconds) -> Mess
     }
 }
 
-/// The mail that tells the owner of an address that something about the account changed (S-6). It carries no link: a reader
-/// must not learn to click in mails of this kind.
+/// The mail that notifies the owner of an address of a change to the account (S-6). It contains no link: readers must not get used to
+/// clicking in such mails.
 pub fn security_notice(app_name: &str, to: &str, change: CredentialChange) -> Message {
     let what = change.sentence();
     let advice = "If this was not you, sign in and end all sessions, or contact us.";
@@ -218,7 +218,7 @@ pub fn security_notice(app_name: &str, to: &str, change: CredentialChange) -> Me
     }
 }
 
-/// What changed in the ways a user can sign in.
+/// A change to a user's sign-in methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CredentialChange {
     /// A password was set or changed.
@@ -239,9 +239,9 @@ pub enum CredentialChange {
     PasskeyAdded,
     /// A passkey was removed.
     PasskeyRemoved,
-    /// A wallet that signs in was added.
+    /// A wallet for signing in was added.
     WalletAdded,
-    /// A wallet that signs in was removed.
+    /// A wallet for signing in was removed.
     WalletRemoved,
     /// A link to an identity provider was added.
     ProviderAdded,
@@ -261,18 +261,18 @@ impl CredentialChange {
             Self::TotpRemoved => "An authenticator app was removed from your account.",
             Self::PasskeyAdded => "A passkey was added to your account.",
             Self::PasskeyRemoved => "A passkey was removed from your account.",
-            Self::WalletAdded => "A wallet was added to the ways you can sign in.",
-            Self::WalletRemoved => "A wallet was removed from the ways you can sign in.",
-            Self::ProviderAdded => "A sign-in provider was linked with your account.",
+            Self::WalletAdded => "A wallet was added to your sign-in methods.",
+            Self::WalletRemoved => "A wallet was removed from your sign-in methods.",
+            Self::ProviderAdded => "A sign-in provider was linked to your account.",
             Self::ProviderRemoved => "A linked sign-in provider was removed from your account.",
         }
     }
 }
 
-/// How long a notice is worth sending.
+/// How long delivery of a notice is attempted.
 pub const NOTICE_LIFETIME: Seconds = Seconds(86_400);
 
-/// Text as it may stand in HTML, in content and in quoted attributes.
+/// Escapes text for HTML content and quoted attributes.
 pub fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -281,40 +281,40 @@ pub fn escape_html(text: &str) -> String {
         .replace('\'', "&#39;")
 }
 
-/// A message that waits for delivery. It is written in the transaction of what it belongs to.
+/// A message waiting for delivery. It is written in the transaction that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxJob {
-    /// The id; also the stable part of a mail's `Message-ID`, so that a duplicate can be recognized.
+    /// The id; also the stable part of a mail's `Message-ID`, so that duplicates can be recognized.
     pub id: JobId,
     /// App and environment.
     pub world: World,
-    /// How it will travel.
+    /// The channel.
     pub channel: Channel,
-    /// The sealed [`Message`], JSON; wiped when the job ends.
+    /// The encrypted [`Message`], as JSON; erased when the job ends.
     pub payload: Sealed,
-    /// Not before this moment.
+    /// Earliest time of delivery.
     pub not_before: Timestamp,
-    /// Useless from this moment on: a code that arrives late is worse than none.
+    /// Latest time of delivery: a code that arrives late is worse than none.
     pub deliver_before: Timestamp,
-    /// How often delivery was tried.
+    /// Number of delivery attempts.
     pub attempts: u32,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
 }
 
-/// How a job of the outbox ended.
+/// The outcome of an outbox job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobEnd {
-    /// The transport took the message.
+    /// The transport accepted the message.
     Delivered,
-    /// The transport refused it for good.
+    /// The transport rejected it permanently.
     Refused,
-    /// Its time ran out.
+    /// It was not delivered in time.
     Expired,
 }
 
 impl JobEnd {
-    /// As stored.
+    /// The stored name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
@@ -324,17 +324,17 @@ impl JobEnd {
     }
 }
 
-/// How long a worker may hold a job before another one may take it: twice as long as a transport may take over one
-/// message, so that a slow transport alone never makes two workers send.
+/// How long a worker can hold a job before another one may take it. Twice the time limit of a transport for one message, so that a slow
+/// transport alone never makes two workers send.
 pub const LEASE: Seconds = Seconds(60);
 
-/// The longest wait before try number `attempts + 1`: one second, doubling, at most 30. The worker draws
-/// uniformly below it, so that a thousand jobs that failed together do not come back together.
+/// The maximum delay before attempt `attempts + 1`: one second, doubling, up to 30. The worker picks a uniformly random delay below it, so
+/// that jobs that failed together are not retried together.
 pub fn longest_wait(attempts: u32) -> Seconds {
     Seconds((1_i64 << attempts.min(5)).min(30))
 }
 
-/// A message that the test environment kept instead of sending.
+/// A message that the test environment captured instead of sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedMessage {
     /// The id; sorts by time.
@@ -347,7 +347,7 @@ pub struct CapturedMessage {
     pub created_at: Timestamp,
 }
 
-/// A recipient in the form in which recipients are compared: the identity of an address, a number as it is.
+/// The form of a recipient used for comparison: the identity of an address, or a number as it is.
 pub fn compared_recipient(to: &str) -> String {
     Email::parse(to).map_or_else(
         |_number| to.to_owned(),

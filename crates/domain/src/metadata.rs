@@ -1,14 +1,14 @@
-//! Free-form metadata of a user: its limits and the rules of merging.
+//! Free-form metadata of a user: its limits and merge rules.
 
 use serde_json::{Map, Value};
 
 use crate::Invalid;
 
-/// Most bytes of the serialized object.
+/// Maximum size of the serialized object in bytes.
 pub const MAX_BYTES: usize = 16 * 1024;
-/// Most keys on the top level.
+/// Maximum number of top-level keys.
 pub const MAX_KEYS: usize = 50;
-/// Deepest nesting; the metadata object itself is level 1.
+/// Maximum nesting depth; the metadata object itself is level 1.
 pub const MAX_DEPTH: usize = 8;
 
 /// A metadata object within its limits.
@@ -16,16 +16,16 @@ pub const MAX_DEPTH: usize = 8;
 pub struct Metadata(Map<String, Value>);
 
 impl Metadata {
-    /// Checks a whole object. It is kept as it is: a `null` deletes a key only where objects are merged (API-13).
+    /// Checks a whole object. It is kept as it is: a `null` only deletes a key when objects are merged (API-13).
     ///
     /// # Errors
-    /// Over 16 KiB serialized, 50 top-level keys or 8 levels, or a NUL character in a key or string.
+    /// If it exceeds 16 KiB serialized, 50 top-level keys or 8 levels, or has a NUL character in a key or string.
     pub fn new(object: Map<String, Value>) -> Result<Self, Invalid> {
         check(&object)?;
         Ok(Self(object))
     }
 
-    /// What a database row holds: checked when it was written, so limits that shrink later do not break reading.
+    /// Metadata from a database row. It was checked when written, so that lowering a limit later does not break reads.
     pub const fn stored(object: Map<String, Value>) -> Self {
         Self(object)
     }
@@ -39,7 +39,7 @@ impl Metadata {
     /// `null` deletes a key, `{}` clears everything, nested values replace the whole key.
     ///
     /// # Errors
-    /// The result is over a limit, or the change holds a NUL character; `self` is then what it was.
+    /// If the result exceeds a limit or the change contains a NUL character. `self` is then unchanged.
     pub fn merged(&self, change: &Map<String, Value>) -> Result<Self, Invalid> {
         if change.is_empty() {
             return Ok(Self::default());
@@ -61,16 +61,16 @@ fn check(object: &Map<String, Value>) -> Result<(), Invalid> {
     let refuse = |why: String| Err(Invalid::value("metadata", why));
     if object.len() > MAX_KEYS {
         return refuse(format!(
-            "metadata must have at most {MAX_KEYS} keys on its top level"
+            "metadata must have at most {MAX_KEYS} top-level keys"
         ));
     }
-    // Nesting first: everything after it walks the tree.
+    // Check the nesting first: everything after it walks the tree.
     if object
         .values()
         .any(|value| deeper_than(value, MAX_DEPTH - 1))
     {
         return refuse(format!(
-            "metadata is nested at most {MAX_DEPTH} levels deep"
+            "metadata must be nested at most {MAX_DEPTH} levels deep"
         ));
     }
     if object
@@ -81,7 +81,9 @@ fn check(object: &Map<String, Value>) -> Result<(), Invalid> {
     }
     let size = serde_json::to_vec(object).map_or(usize::MAX, |bytes| bytes.len());
     if size > MAX_BYTES {
-        return refuse(format!("metadata is at most {MAX_BYTES} bytes as JSON"));
+        return refuse(format!(
+            "metadata must have at most {MAX_BYTES} bytes as JSON"
+        ));
     }
     Ok(())
 }

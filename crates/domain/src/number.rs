@@ -1,24 +1,24 @@
-//! Whole numbers in JSON, which has one kind of number: `5.0` is five, however it is written. Whatever reads a whole number that
-//! somebody sent reads it here.
+//! Whole numbers in JSON, which has a single number type: `5.0` is five, however it is written. All code that reads a whole number from a
+//! request uses this module.
 
 use serde_json::{Number, Value};
 
-/// Up to here every whole number has a floating-point form of its own.
+/// Up to this value, every whole number has a distinct floating-point representation.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The whole number that this number is, if it is one.
+/// The integer value of this number, if it is whole.
 pub fn whole(number: &Number) -> Option<i64> {
     if let Some(whole) = number.as_i64() {
         return Some(whole);
     }
     let float = number.as_f64().filter(|_| number.is_f64())?;
     let is_whole = float.fract() == 0.0 && float.abs() <= EXACT;
-    // Its digits are exact, and the way into an integer that cannot lose any.
+    // Its decimal digits are exact, so parsing them into an integer cannot lose any.
     let digits = is_whole.then(|| format!("{float:.0}"))?;
     digits.parse().ok()
 }
 
-/// The whole number from 0 on that this value is, if it is one.
+/// The integer value of this JSON value, if it is a whole number from 0.
 pub fn natural(value: &Value) -> Option<u64> {
     let number = value.as_number()?;
     number
@@ -26,12 +26,12 @@ pub fn natural(value: &Value) -> Option<u64> {
         .or_else(|| u64::try_from(whole(number)?).ok())
 }
 
-/// The whole number that a text writes, as the value of a query parameter does: as in JSON, without a plus sign or blanks.
+/// The integer that a text denotes, such as the value of a query parameter. The form is that of JSON: no plus sign and no spaces.
 pub fn written(text: &str) -> Option<i64> {
     if text.starts_with('+') || text.contains(char::is_whitespace) {
         return None;
     }
-    // JSON has no zeros in front, which were always taken here.
+    // JSON does not allow leading zeros, but this service has always accepted them.
     text.parse()
         .ok()
         .or_else(|| whole(&serde_json::from_str(text).ok()?))
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_are_whole_however_they_are_written() {
+    fn whole_numbers_are_recognized_in_any_notation() {
         for (text, expected) in [
             ("5", Some(5)),
             ("5.0", Some(5)),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn m_19_a_natural_number_is_whole_and_not_below_zero() {
+    fn m_19_natural_numbers_are_whole_and_not_negative() {
         for (text, expected) in [
             ("5", Some(5)),
             ("5.0", Some(5)),
@@ -88,7 +88,7 @@ mod tests {
         }
     }
 
-    /// What is no number in JSON is none in a query, but for zeros in front.
+    /// Texts that are not JSON numbers are rejected in queries too, except for leading zeros.
     #[test]
     fn m_19_a_number_in_a_query_is_written_as_in_json() {
         assert_eq!(written("007"), Some(7));

@@ -1,4 +1,4 @@
-//! Passkeys (WebAuthn Level 3): what is kept of one, the challenges of its ceremonies, and whom an answer may come from.
+//! Passkeys (WebAuthn Level 3): their stored form, the challenges of their ceremonies, and the origins that may respond.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,13 +15,13 @@ mod origin;
 
 pub use origin::{Origins, check_origin};
 
-/// How long a challenge can be answered (W-1); also the `timeout` that browsers are told.
+/// How long a challenge is valid (W-1); also the `timeout` sent to browsers.
 pub const CHALLENGE_LIFETIME: Seconds = Seconds(300);
-/// Bytes of a challenge (W-1 asks for 16 at least).
+/// Length of a challenge in bytes (W-1 requires at least 16).
 pub const CHALLENGE_BYTES: usize = 32;
-/// Longest credential id of an authenticator, in bytes (section 7.1, step 25).
+/// Maximum length of a credential id in bytes (section 7.1, step 25).
 pub const CREDENTIAL_ID_MAX: usize = 1023;
-/// Most passkeys of one user: all their ids travel in the options of a ceremony.
+/// Maximum number of passkeys per user: the options of a ceremony list all their ids.
 pub const PER_USER_MAX: usize = 50;
 
 /// A relying party id: the domain to which browsers bind a passkey, in A-labels. `localhost`, or a name with a dot in it.
@@ -29,13 +29,13 @@ pub const PER_USER_MAX: usize = 50;
 pub struct PasskeyDomain(String);
 
 impl PasskeyDomain {
-    /// The domain of the developer's own machine. Test worlds have it without being told.
+    /// The domain of the developer's own machine, always available in test worlds.
     pub const LOCALHOST: &'static str = "localhost";
 
-    /// Checks a domain. Two spellings of one name are one domain: browsers bind passkeys to its A-labels.
+    /// Checks a domain. Different spellings of one name are the same domain, because browsers bind passkeys to its A-labels.
     ///
     /// # Errors
-    /// Not a host name, an address, or a name without a dot.
+    /// If it is not a host name, is an IP address, or has no dot.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         if text == Self::LOCALHOST {
             return Ok(Self(text.to_owned()));
@@ -59,7 +59,7 @@ impl PasskeyDomain {
         self.0 == Self::LOCALHOST
     }
 
-    /// Whether a host is the domain or below it.
+    /// Whether a host is the domain or a subdomain of it.
     fn covers(&self, host: &str) -> bool {
         host.strip_suffix(self.0.as_str())
             .is_some_and(|front| front.is_empty() || front.ends_with('.'))
@@ -80,18 +80,18 @@ impl FromStr for PasskeyDomain {
     }
 }
 
-/// Where the authenticator sits, as far as the App asked for it.
+/// The kind of authenticator that the App requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum AuthenticatorType {
     /// Built into the device.
     #[default]
     Platform,
-    /// A key or phone that is carried around.
+    /// Portable, such as a security key or phone.
     CrossPlatform,
 }
 
 impl AuthenticatorType {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Self; 2] = [Self::Platform, Self::CrossPlatform];
 
     /// `platform` or `cross-platform`; also `authenticatorAttachment` of WebAuthn.
@@ -119,16 +119,16 @@ impl FromStr for AuthenticatorType {
     }
 }
 
-/// Whether the authenticator shall check who is using it, by a PIN or a biometric.
+/// Whether the authenticator must verify the user with a PIN or a biometric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum UserVerification {
-    /// Where it can.
+    /// If it can.
     #[default]
     Preferred,
-    /// Always; an answer without it is refused.
+    /// Always; responses without it are rejected.
     Required,
-    /// Rather not.
+    /// Preferably not.
     Discouraged,
 }
 
@@ -143,17 +143,17 @@ impl UserVerification {
     }
 }
 
-/// What a challenge is for.
+/// The purpose of a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ceremony {
-    /// A passkey is made (`webauthn.create`).
+    /// A passkey is created (`webauthn.create`).
     Registration,
     /// A passkey is used (`webauthn.get`).
     Authentication,
 }
 
 impl Ceremony {
-    /// As stored.
+    /// The stored name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Registration => "registration",
@@ -178,35 +178,35 @@ impl FromStr for Ceremony {
     }
 }
 
-/// What authenticators know a user by: random, so that it says nothing about the user (W-3).
+/// The id by which authenticators know a user. It is random and therefore reveals nothing about the user (W-3).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UserHandle(pub [u8; 32]);
 
-/// Only `[redacted]`: it follows a user through all devices.
+/// Only `[redacted]`: it identifies a user across all devices.
 impl fmt::Debug for UserHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[redacted]")
     }
 }
 
-/// A challenge that waits for its answer. The challenge itself is not kept, only its hash.
+/// A pending challenge. Only the hash of the challenge is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PasskeyChallenge {
     /// The App and environment.
     pub world: World,
-    /// SHA-256 of the challenge in the base64url form in which it travels.
+    /// SHA-256 of the challenge in its base64url form, as sent.
     pub hash: TokenHash,
-    /// What for.
+    /// The purpose.
     pub ceremony: Ceremony,
-    /// Who has to answer it; `None` when the passkey shall tell.
+    /// The user who must respond; `None` if the passkey identifies the user.
     pub user_id: Option<UserId>,
-    /// For which domain.
+    /// The domain.
     pub domain: PasskeyDomain,
-    /// What kind of authenticator was asked for.
+    /// The requested kind of authenticator.
     pub authenticator_type: AuthenticatorType,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// From when on it is dead.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
@@ -217,35 +217,35 @@ pub struct Passkey {
     pub id: WebauthnCredentialId,
     /// The App and environment.
     pub world: World,
-    /// Whose it is.
+    /// The user that it belongs to.
     pub user_id: UserId,
-    /// The authenticator's own id of it, 1 to 1023 bytes; unique in the world (W-3).
+    /// The authenticator's own id for it, 1 to 1023 bytes; unique in the world (W-3).
     pub credential_id: Vec<u8>,
     /// The public key, as a `COSE_Key` (RFC 9052).
     pub public_key: Vec<u8>,
-    /// The authenticator's count of signatures, or 0 where it does not count.
+    /// The authenticator's signature counter, or 0 if it does not count.
     pub sign_count: u32,
-    /// Whether the key can leave the authenticator (BE); never changes.
+    /// Whether the key can be backed up (BE); never changes.
     pub backup_eligible: bool,
-    /// Whether it had left it when it was last used (BS).
+    /// Whether it was backed up when last used (BS).
     pub backed_up: bool,
-    /// The relying party id it is bound to.
+    /// The relying party id that it is bound to.
     pub domain: PasskeyDomain,
-    /// What kind of authenticator was asked for.
+    /// The requested kind of authenticator.
     pub authenticator_type: AuthenticatorType,
-    /// How the authenticator can be reached, in WebAuthn's words; a hint for browsers.
+    /// The authenticator's transports, in WebAuthn's terms; a hint for browsers.
     pub transports: Vec<String>,
-    /// The browser in which it was made, `""` where the App did not say.
+    /// The browser in which it was created, or `""` if the App did not say.
     pub user_agent: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When the record last changed.
     pub updated_at: Timestamp,
-    /// When somebody last signed in with it.
+    /// When it was last used to sign in.
     pub last_used_at: Option<Timestamp>,
 }
 
-/// Without what identifies the authenticator, and without the browser.
+/// Without the browser and anything that identifies the authenticator.
 impl fmt::Debug for Passkey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Passkey({} of {})", self.id, self.user_id)
@@ -253,8 +253,8 @@ impl fmt::Debug for Passkey {
 }
 
 impl Passkey {
-    /// Whether a new count of signatures may follow the stored one: it must grow, unless the authenticator does not count
-    /// (section 7.2, step 22). One that stands still or falls tells of a copy of the key.
+    /// Whether a new signature counter can follow the stored one. It must increase, unless the authenticator does not count (section 7.2,
+    /// step 22). A counter that stays the same or decreases indicates a cloned key.
     pub const fn may_count(&self, sign_count: u32) -> bool {
         sign_count > self.sign_count || (sign_count == 0 && self.sign_count == 0)
     }

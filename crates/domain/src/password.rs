@@ -1,6 +1,6 @@
-//! Passwords: what was presented, what is kept, and which ones are accepted.
+//! Passwords: the presented form, the stored form, and the rules for accepting one.
 //!
-//! Everything that reads a password's characters is here and in the adapters of the ports; nothing of it prints.
+//! All code that reads a password's characters is here and in the adapters of the ports. None of it logs or prints them.
 
 mod rules;
 
@@ -14,16 +14,16 @@ use crate::{Invalid, Secret, Timestamp, World};
 
 pub use rules::Rules;
 
-/// Most bytes of a password, UTF-8 as it was sent. Beyond it is refused; nothing is ever cut off (P-1, attack 21).
+/// Maximum length of a password in bytes of UTF-8, as sent. Longer ones are rejected, never truncated (P-1, attack 21).
 pub const MOST_BYTES: usize = 1024;
 
-/// How the text of a password became the bytes that were hashed; kept with every hash (P-3).
+/// How the text of a password was converted to the hashed bytes; stored with every hash (P-3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Normalization {
-    /// Unicode Normalization Form C, the form of RFC 8265 (OpaqueString): two keyboards that write the same letter in two
-    /// ways write the same password. Unlike NFKC it joins nothing that a person tells apart.
+    /// Unicode Normalization Form C, the form of RFC 8265 (OpaqueString). Two keyboards that encode the same letter differently produce the
+    /// same password. Unlike NFKC, it never merges characters that people tell apart.
     Nfc,
-    /// The UTF-8 of the text as it was sent. Hashes of other services are taken to be of this kind.
+    /// The UTF-8 of the text as sent. Hashes from other services are assumed to be of this kind.
     Raw,
 }
 
@@ -52,7 +52,7 @@ impl std::str::FromStr for Normalization {
     }
 }
 
-/// A password that somebody presented: to be compared, or to be set.
+/// A presented password, to be verified or set.
 #[derive(Debug, Clone)]
 pub struct Password {
     sent: Secret<String>,
@@ -60,10 +60,10 @@ pub struct Password {
 }
 
 impl Password {
-    /// Takes a password as it was sent; the empty one too, which is then as wrong as any other (P-10).
+    /// Wraps a password as sent. An empty one is accepted here and fails verification like any other wrong one (P-10).
     ///
     /// # Errors
-    /// More than [`MOST_BYTES`] bytes.
+    /// If it has more than [`MOST_BYTES`] bytes.
     pub fn presented(param: &'static str, text: Secret<String>) -> Result<Self, Invalid> {
         if text.expose().len() > MOST_BYTES {
             return Err(Invalid::value(
@@ -86,24 +86,24 @@ impl Password {
         }
     }
 
-    /// Whether it has no characters at all.
+    /// Whether the password is empty.
     pub fn is_empty(&self) -> bool {
         self.sent.expose().is_empty()
     }
 
-    /// Its length as people count: code points of the normalized text (P-3).
+    /// The length in code points of the normalized text (P-3).
     pub fn length(&self) -> usize {
         self.normalized.expose().chars().count()
     }
 }
 
-/// The hash of a password: a text in the manner of PHC strings (`$argon2id$v=19$m=…,t=…,p=…$salt$hash`), and the form of the
-/// text that was hashed. Secret, because a hash can be guessed against.
+/// The hash of a password: a PHC-style string (`$argon2id$v=19$m=…,t=…,p=…$salt$hash`), and the form of the text that was hashed. Secret,
+/// because a hash allows offline guessing.
 #[derive(Clone)]
 pub struct PasswordHash {
-    /// What was hashed.
+    /// The form of the hashed text.
     pub normalization: Normalization,
-    /// Scheme, parameters, salt and hash. Which ones there are is the hasher's to say.
+    /// Scheme, parameters, salt and hash. The hasher decides which ones are supported.
     pub text: Secret<String>,
 }
 
@@ -114,7 +114,7 @@ impl fmt::Debug for PasswordHash {
 }
 
 impl PasswordHash {
-    /// A hash of no password, as long as the usual ones: for doing with nobody's password what is done with somebody's.
+    /// A hash of no password, of the usual length. It lets requests for unknown users do the same work as for known ones.
     pub fn of_nobody() -> Self {
         Self {
             normalization: Normalization::Nfc,
@@ -122,7 +122,7 @@ impl PasswordHash {
         }
     }
 
-    /// The bytes that are sealed: form, a colon, text.
+    /// The bytes to encrypt: form, a colon, text.
     pub fn to_sealable(&self) -> Secret<Vec<u8>> {
         let form = self.normalization.as_str();
         let mut bytes = Vec::with_capacity(form.len() + 1 + self.text.expose().len());
@@ -132,7 +132,7 @@ impl PasswordHash {
         Secret::new(bytes)
     }
 
-    /// The reverse of [`PasswordHash::to_sealable`]; `None` for anything that it does not make.
+    /// The inverse of [`PasswordHash::to_sealable`]; `None` for any other bytes.
     pub fn from_sealable(bytes: &Secret<Vec<u8>>) -> Option<Self> {
         let text = std::str::from_utf8(bytes.expose()).ok()?;
         let (form, text) = text.split_once(':')?;
@@ -143,15 +143,15 @@ impl PasswordHash {
     }
 }
 
-/// The password of a user as it is stored: the hash, sealed under the App key, which is the pepper (P-5). A database alone
-/// gives nothing to guess against, and a new App key is put over old hashes without knowing a password.
+/// A stored password: the hash, encrypted under the App key, which acts as the pepper (P-5). The database alone gives an attacker nothing
+/// to guess against. A new App key can be applied to old hashes without knowing any password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPassword {
     /// App and environment.
     pub world: World,
-    /// Whose it is.
+    /// The user that it belongs to.
     pub user_id: UserId,
-    /// The sealed [`PasswordHash`], bound to the user.
+    /// The encrypted [`PasswordHash`], bound to the user.
     pub sealed: Sealed,
     /// When a password was first set.
     pub created_at: Timestamp,
@@ -159,7 +159,7 @@ pub struct StoredPassword {
     pub updated_at: Timestamp,
 }
 
-/// What guards one user's password against guessing: the subject of its failures in a row.
+/// The lockout subject of a user's password failures.
 pub fn guarded_user(user: UserId) -> String {
     format!("password:{user}")
 }

@@ -8,26 +8,26 @@ use phonenumber::Type;
 
 use crate::Invalid;
 
-/// Fewest and most digits of the national number that belong to a prefix.
+/// Minimum and maximum number of national digits in a prefix.
 const PREFIX_DIGITS: (usize, usize) = (4, 6);
 
-/// Where a number belongs.
+/// The country and prefix of a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberRange {
-    /// ISO 3166-1 code of the country, such as `US`; of a number of no country its calling code, such as `+881`.
+    /// ISO 3166-1 code of the country, such as `US`; for a number without a country its calling code, such as `+881`.
     pub country: String,
-    /// `+`, the calling code, and the first digits of the national number: all but its last four, at least four and at
-    /// most six. `+14155552671` is of `+1415555`. Ten thousand numbers share a prefix in most countries.
+    /// `+`, the calling code, and the first digits of the national number: all but its last four, at least four and at most six. For
+    /// `+14155552671` it is `+1415555`. In most countries ten thousand numbers share a prefix.
     pub prefix: String,
-    /// Whether it is of a kind that people get text messages on at the ordinary price: fixed, mobile or voice over IP.
-    /// Premium-rate, shared-cost, toll-free and personal numbers, pagers and the like are not (attack 7).
+    /// Whether numbers of this type receive text messages at the ordinary price: fixed, mobile or voice over IP. Premium-rate, shared-cost,
+    /// toll-free and personal numbers, pagers and the like do not (attack 7).
     pub takes_texts: bool,
 }
 
-/// Checks the code of a country, as `sms_countries` takes it: two capital letters of ISO 3166-1 that have numbers.
+/// Checks a country code for `sms_countries`: two capital letters of ISO 3166-1, of a country that has phone numbers.
 ///
 /// # Errors
-/// Anything else.
+/// If it is anything else.
 pub fn country(code: &str) -> Result<(), Invalid> {
     match code.parse::<phonenumber::country::Id>() {
         Ok(_known) => Ok(()),
@@ -46,7 +46,7 @@ impl PhoneNumber {
     /// Checks a number against the numbering plans of libphonenumber.
     ///
     /// # Errors
-    /// No leading `+`, or a number that its country's plan does not have.
+    /// If it has no leading `+`, or is not valid in its country's numbering plan.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let text = text.trim();
         let refuse = || {
@@ -55,7 +55,7 @@ impl PhoneNumber {
                 "phone_number must be a valid number in E.164 form, such as +14155552671",
             )
         };
-        // The library would also read vanity letters, extensions and national forms; E.164 has none of them.
+        // The library would also accept vanity letters, extensions and national forms; E.164 has none of them.
         let digits = text.strip_prefix('+').ok_or_else(refuse)?;
         if digits.is_empty()
             || digits.len() > 15
@@ -67,11 +67,11 @@ impl PhoneNumber {
         Ok(Self(text.to_owned()))
     }
 
-    /// What a database row holds: checked when it was written, so that numbering plans that change later do not break
-    /// reading. Only the form is checked.
+    /// A number from a database row. It was checked when written, so that later changes of numbering plans do not break reads. Only the
+    /// form is checked.
     ///
     /// # Errors
-    /// Not `+` and 1 to 15 digits.
+    /// If it is not `+` and 1 to 15 digits.
     pub fn stored(text: String) -> Result<Self, Invalid> {
         let digits = text.strip_prefix('+').unwrap_or_default();
         let plausible =
@@ -81,14 +81,14 @@ impl PhoneNumber {
         }
         Err(Invalid::value(
             "phone_number",
-            "phone_number is not in E.164 form",
+            "phone_number must be in E.164 form",
         ))
     }
 
-    /// Where the number belongs in the numbering plan: what a send to it is counted under.
+    /// The number's range in the numbering plan, under which sends to it are counted.
     pub fn range(&self) -> NumberRange {
         let Some(planned) = plan::find(self.0.trim_start_matches('+')) else {
-            // A stored number that its plan has lost meanwhile; it is counted by its first digits and gets no text.
+            // A stored number that is no longer in its plan. It is counted by its first digits and receives no texts.
             let start: String = self.0.chars().take(3).collect();
             return NumberRange {
                 country: start.clone(),
@@ -98,13 +98,13 @@ impl PhoneNumber {
         };
         let calling_code: String = self.0.chars().take(1 + planned.code_length).collect();
         let national = self.0.len().saturating_sub(calling_code.len());
-        // The last four digits vary within what a carrier gets or a fraudster rents; of long numbers more than that.
+        // A carrier's block or a fraudster's rented range varies in the last four digits, or more for long numbers.
         let digits = national
             .saturating_sub(4)
             .clamp(PREFIX_DIGITS.0, PREFIX_DIGITS.1);
         let region = planned.metadata.id();
         NumberRange {
-            // `001` stands for numbers of no country, such as satellite phones.
+            // `001` is the region of numbers without a country, such as satellite phones.
             country: if region == "001" {
                 calling_code.clone()
             } else {
@@ -118,13 +118,13 @@ impl PhoneNumber {
         }
     }
 
-    /// `+` and the digits; both what is shown and what is compared.
+    /// `+` and the digits; used both for display and comparison.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Only `[redacted]`: a phone book must not grow in a log.
+/// Only `[redacted]`: logs must not accumulate phone numbers.
 impl fmt::Debug for PhoneNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[redacted]")

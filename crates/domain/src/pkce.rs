@@ -1,8 +1,8 @@
-//! Proof Key for Code Exchange (RFC 7636): who verifies shows that it is who began.
+//! Proof Key for Code Exchange (RFC 7636): the party that verifies a sign-in proves that it also started it.
 //!
-//! Towards identity providers this service is the client. Towards Apps it is what checks: a start call takes a challenge, and
-//! the token that comes of it is good only with its verifier. Without, a token can be handed to somebody else, who is then
-//! signed in as whoever made it. There is one method, `S256`.
+//! This service is the client towards identity providers, and the verifying server towards Apps. A start call passes a challenge, and the
+//! resulting token is only valid with its verifier. Without that, an attacker could pass their own token to another person, who would be
+//! signed in as the attacker. The only method is `S256`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -13,15 +13,15 @@ use subtle::ConstantTimeEq;
 
 use crate::{Invalid, Secret};
 
-/// Wrong verifiers after which a token is used up.
+/// Number of wrong verifiers after which a token is used up.
 pub const MAX_TRIES: i64 = 5;
 
-/// The one method: `plain` would show the verifier to whoever sees the start call.
+/// The only method: `plain` would reveal the verifier to anyone who sees the start call.
 const METHOD: &str = "S256";
-/// Characters of a verifier (RFC 7636, section 4.1).
+/// Length of a verifier in characters (RFC 7636, section 4.1).
 const VERIFIER_LENGTH: RangeInclusive<usize> = 43..=128;
 
-/// The SHA-256 of a code verifier. It is no secret.
+/// The SHA-256 of a code verifier. Not secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeChallenge(pub [u8; 32]);
 
@@ -31,10 +31,11 @@ impl CodeChallenge {
         Self(Sha256::digest(verifier.expose().as_bytes()).into())
     }
 
-    /// What a start call sent, if it sent anything. An absent method is `S256`; RFC 7636 makes it `plain`, which is not taken.
+    /// The challenge from a start call, if it sent one. A missing method means `S256`; RFC 7636 makes it `plain`, which is not accepted.
     ///
     /// # Errors
-    /// A challenge that is not 43 characters of base64url, another method, or a method without a challenge; names the field.
+    /// If the challenge is not 43 characters of base64url, the method is another one, or there is a method without a challenge; names the
+    /// field.
     pub fn asked(challenge: Option<&str>, method: Option<&str>) -> Result<Option<Self>, Invalid> {
         if method.is_some_and(|method| method != METHOD) {
             return Err(Invalid::value(
@@ -60,23 +61,23 @@ impl CodeChallenge {
         })
     }
 
-    /// Whether this is the challenge of a verifier, in constant time. A text that cannot be a verifier is a wrong one.
+    /// Whether this is the challenge of a verifier, compared in constant time. A text that cannot be a verifier counts as wrong.
     fn is_of(&self, verifier: &Secret<String>) -> bool {
         has_form(verifier.expose()) && bool::from(self.0.ct_eq(&Self::of(verifier).0))
     }
 }
 
-/// 43 characters of base64url.
+/// Writes 43 characters of base64url.
 impl fmt::Display for CodeChallenge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&BASE64URL_NOPAD.encode(&self.0))
     }
 }
 
-/// Whether who verifies is who began: the verifier is the one of the challenge, or there is neither.
+/// Whether the verifier matches the challenge, or both are absent.
 ///
-/// A verifier without a challenge is refused like a wrong one. An App that sends it has begun with a challenge, so this token
-/// is of a start call by somebody else (RFC 9700, section 2.1.1).
+/// A verifier without a challenge is rejected like a wrong one. The App that sends it started with a challenge, so this token comes from a
+/// different start call (RFC 9700, section 2.1.1).
 pub fn is_met(challenge: Option<&CodeChallenge>, verifier: Option<&Secret<String>>) -> bool {
     match (challenge, verifier) {
         (Some(challenge), Some(verifier)) => challenge.is_of(verifier),
@@ -85,7 +86,7 @@ pub fn is_met(challenge: Option<&CodeChallenge>, verifier: Option<&Secret<String
     }
 }
 
-/// Unreserved characters, as many as there may be (RFC 7636, section 4.1).
+/// Whether it consists of unreserved characters and has a valid length (RFC 7636, section 4.1).
 fn has_form(verifier: &str) -> bool {
     let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     VERIFIER_LENGTH.contains(&verifier.len()) && verifier.bytes().all(is_unreserved)

@@ -1,5 +1,5 @@
-//! Sign-in through identity providers: which there are, how an App is connected to one, whom one vouches for, and what is
-//! kept while a browser is away.
+//! Sign-in through identity providers: the supported kinds, Apps' connections to them, the identities they vouch for, and the state of
+//! pending sign-ins.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,22 +17,21 @@ pub use flow::{
 };
 pub use identity::{EmailClaims, ProvenIdentity, ProviderLink, ProviderTokens};
 
-/// Longest name of a provider.
+/// Maximum length of a provider name.
 const NAME_MAX: usize = 32;
 
-/// The name of a provider in paths and answers: `google`, or what an App called an OpenID Connect issuer of its own.
-/// `^[a-z][a-z0-9-]{0,31}$`.
+/// The name of a provider in paths and responses: `google`, or an App's own name for an OpenID Connect issuer. `^[a-z][a-z0-9-]{0,31}$`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProviderName(String);
 
 impl ProviderName {
-    /// The provider that every test world has without being told.
+    /// The built-in provider of every test world.
     pub const TEST: &'static str = "test";
 
     /// Checks a name.
     ///
     /// # Errors
-    /// Not of the form; names `provider`.
+    /// If it does not have this form; names `provider`.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let starts_well = text.bytes().next().is_some_and(|b| b.is_ascii_lowercase());
         let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
@@ -41,7 +40,7 @@ impl ProviderName {
         }
         Err(Invalid::value(
             "provider",
-            "the name of a provider must be 1 to 32 lower-case letters, digits and hyphens, and begins with a letter",
+            "provider name must be 1 to 32 lower-case letters, digits and hyphens, starting with a letter",
         ))
     }
 
@@ -50,7 +49,7 @@ impl ProviderName {
         &self.0
     }
 
-    /// What stands behind the name: the well-known names always mean the same, every other one is an OpenID Connect issuer.
+    /// The kind of provider that the name stands for. Well-known names have a fixed meaning; any other one is an OpenID Connect issuer.
     pub fn kind(&self) -> ProviderKind {
         ProviderKind::NAMED
             .into_iter()
@@ -78,27 +77,27 @@ impl FromStr for ProviderName {
     }
 }
 
-/// How to talk to a provider, and whose "verified" counts for how much.
+/// The kind of provider: its protocol, and how far its "verified" claims are trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProviderKind {
     /// OpenID Connect.
     Google,
-    /// OpenID Connect; posts its answer as a form, and takes a signed JWT for a client secret.
+    /// OpenID Connect; posts its response as a form, and requires a signed JWT as the client secret.
     Apple,
     /// OpenID Connect with an issuer per tenant.
     Microsoft,
-    /// OAuth 2.0 with an API of its own.
+    /// OAuth 2.0 with a proprietary API.
     GitHub,
-    /// OAuth 2.0 with an API of its own.
+    /// OAuth 2.0 with a proprietary API.
     Discord,
     /// Any OpenID Connect issuer, by discovery.
     Oidc,
-    /// The built-in one of test worlds: no network.
+    /// The built-in provider of test worlds; uses no network.
     Test,
 }
 
 impl ProviderKind {
-    /// Those that a name stands for.
+    /// The kinds that have a fixed name.
     const NAMED: [Self; 6] = [
         Self::Google,
         Self::Apple,
@@ -108,7 +107,7 @@ impl ProviderKind {
         Self::Test,
     ];
 
-    /// Also the name of the provider, where a name stands for the kind.
+    /// The name of the kind; also that of the provider, if the kind has a fixed name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Google => "google",
@@ -121,8 +120,7 @@ impl ProviderKind {
         }
     }
 
-    /// Whether the provider answers by a form that the browser posts from its site to ours, which brings no cookie that is
-    /// kept to our own site.
+    /// Whether the provider responds with a cross-site form post, on which browsers do not send our same-site cookies.
     pub const fn posts_its_answer(self) -> bool {
         matches!(self, Self::Apple)
     }

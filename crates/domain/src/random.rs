@@ -1,10 +1,10 @@
-//! Uniform draws out of random bytes, by rejection sampling.
+//! Uniform sampling from random bytes, by rejection.
 
 use zeroize::Zeroize;
 
 use crate::Secret;
 
-/// A source of uniformly random bytes: the `Entropy` port, seen from the domain.
+/// A source of uniformly random bytes: the domain's view of the `Entropy` port.
 pub trait ByteSource {
     /// Fills the whole buffer with random bytes.
     fn fill(&mut self, buffer: &mut [u8]);
@@ -20,7 +20,7 @@ const DIGITS: &[u8] = b"0123456789";
 const LOWER_ALPHANUMERIC: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 const ALPHANUMERIC: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// `length` decimal digits, each equally likely, leading zeros kept (OTP-1).
+/// `length` decimal digits, all equally likely, with leading zeros (OTP-1).
 pub fn digits(source: &mut dyn ByteSource, length: usize) -> Secret<String> {
     draw(source, DIGITS, length)
 }
@@ -35,8 +35,8 @@ pub fn lower_alphanumeric(source: &mut dyn ByteSource, length: usize) -> Secret<
     draw(source, LOWER_ALPHANUMERIC, length)
 }
 
-/// Bytes at or above the largest multiple of the alphabet's size are thrown away: taking them modulo
-/// the size would favour the first characters.
+/// Samples by rejection: bytes at or above the largest multiple of the alphabet's size are discarded. Taking them modulo the size would
+/// favour the first characters.
 fn draw(source: &mut dyn ByteSource, alphabet: &[u8], length: usize) -> Secret<String> {
     let size = alphabet.len();
     let fair = 256 - 256 % size;

@@ -1,4 +1,4 @@
-//! Redirect URLs an App has registered.
+//! Redirect URLs that an App has registered.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use url::Url;
 use crate::Invalid;
 use crate::domain_name::{a_labels, u_labels};
 
-/// What a redirect URL may be used for.
+/// The kind of users that a redirect URL is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RedirectKind {
     /// Existing users.
@@ -54,19 +54,19 @@ impl FromStr for RedirectKind {
 
 /// A URL that may be registered.
 ///
-/// - `https`, or `http` on a loopback host; no user, no fragment. `https://*.example.com/path` stands for one label in front of the
-///   host, and `http://127.0.0.1/path` and `http://[::1]/path` for every port (RFC 8252, section 7.3).
+/// - `https`, or `http` on a loopback host; no user information, no fragment. `https://*.example.com/path` matches any single label in
+///   place of the star. `http://127.0.0.1/path` and `http://[::1]/path` match any port (RFC 8252, section 7.3).
 /// - A native app's private-use scheme, `com.example.app:/path` (RFC 8252, section 7.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedirectTarget(String);
 
 const MAX_LENGTH: usize = 2048;
-/// How the form that stands for many hosts begins.
+/// The start of a wildcard URL.
 const PATTERN: &str = "https://*.";
-/// How URLs on this machine begin that are admitted on any port: a native app listens on one that is free at the moment. Names
-/// are none of them, for a name is what somebody resolves it to (RFC 8252, section 8.3).
+/// The start of loopback URLs that match any port, because a native app listens on whichever one is free. Names are not included, because a
+/// name can resolve to anything (RFC 8252, section 8.3).
 const LOOPBACK: [&str; 2] = ["http://127.0.0.1", "http://[::1]"];
-/// What the scheme of an app must not be mistaken for; nor for anything that begins with `http`.
+/// Browser schemes that an app's scheme must not resemble; nor may it start with `http`.
 const SCHEMES_OF_BROWSERS: [&str; 12] = [
     "about",
     "blob",
@@ -82,15 +82,15 @@ const SCHEMES_OF_BROWSERS: [&str; 12] = [
     "wss",
 ];
 const ABSOLUTE: &str = "url must be absolute, such as https://app.example.com/callback, or com.example.app:/callback for a native app";
-/// Where the token of a link stands in the query.
+/// The query parameter for the token of a link.
 const TOKEN_PARAMETER: &str = "token";
-/// Where the code of a failure stands in the query.
+/// The query parameter for an error code.
 const ERROR_PARAMETER: &str = "error";
-/// Where the caller's own state stands in the query.
+/// The query parameter for the caller's own state.
 const STATE_PARAMETER: &str = "state";
-/// Longest state of a caller, in bytes: it travels in URLs.
+/// Maximum length of a caller's state in bytes, because it is sent in URLs.
 const STATE_LENGTH: usize = 512;
-/// What is escaped in a query: all but the unreserved characters (RFC 3986, section 2.3).
+/// The characters that are escaped in a query: all but the unreserved ones (RFC 3986, section 2.3).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -98,28 +98,28 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 impl RedirectTarget {
-    /// Checks a URL that somebody wants to register: one that [`RedirectTarget::parse`] takes, without `.` and `..` as segments
-    /// of its path. Browsers resolve those before they go anywhere, so that the URL would never be the registered one.
+    /// Checks a URL for registration: one that [`RedirectTarget::parse`] accepts, without `.` and `..` segments in its path. Browsers
+    /// resolve those before a redirect, so the URL would never match the registered one.
     ///
     /// # Errors
-    /// As for [`RedirectTarget::parse`], or a dot segment, percent-encoded or not.
+    /// As for [`RedirectTarget::parse`], or if it has a dot segment, percent-encoded or not.
     pub fn register(text: &str) -> Result<Self, Invalid> {
         let target = Self::parse(text)?;
         let path = text.split('?').next().unwrap_or_default();
         if path.split('/').any(is_dot_segment) {
             return refuse(
-                "url must not have . or .. (or %2e) as a segment of its path, for browsers resolve them and it would never match; \
-                 register what they make of it: https://app.example.com/b in place of https://app.example.com/a/../b",
+                "url must not have . or .. (or %2e) as a path segment: browsers resolve them, so it would never match; \
+                 register the resolved form, such as https://app.example.com/b instead of https://app.example.com/a/../b",
             );
         }
         Ok(target)
     }
 
-    /// Reads a URL that was registered. The text is kept as it was written: matching is exact.
+    /// Parses a registered URL. The text is kept as written: matching is exact.
     ///
     /// # Errors
-    /// Not an absolute URL, a scheme that is neither of the web nor a native app's own, plain `http` to another machine, user
-    /// information or a fragment.
+    /// If it is not an absolute URL, or has user information or a fragment. Also if its scheme is neither a web scheme nor a native app's
+    /// own, or if it uses plain `http` to another machine.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         if text.len() > MAX_LENGTH
             || text
@@ -127,7 +127,7 @@ impl RedirectTarget {
                 .any(|c| c.is_control() || c.is_whitespace() || c == '\\')
         {
             return refuse(
-                "url is at most 2048 characters without blanks, backslashes or control characters",
+                "url must have at most 2048 characters and no spaces, backslashes or control characters",
             );
         }
         let url = match text.split_once(':') {
@@ -135,7 +135,7 @@ impl RedirectTarget {
             Some(_) | None => web(text)?,
         };
         if url.query_pairs().any(|(name, _)| name == TOKEN_PARAMETER) {
-            return refuse("url must not have a parameter `token` of its own");
+            return refuse("url must not contain a `token` parameter");
         }
         Ok(Self(text.to_owned()))
     }
@@ -145,17 +145,16 @@ impl RedirectTarget {
         &self.0
     }
 
-    /// Whether it stands for many URLs, and so names none to redirect to by itself.
+    /// Whether it matches many URLs, and therefore cannot be redirected to as it is.
     pub fn is_pattern(&self) -> bool {
         self.0.starts_with(PATTERN)
     }
 
-    /// Whether a URL is the registered one: the same text, or for the form with the star, the same text but for one label
-    /// of lower-case letters, digits and inner hyphens in its place (ML-4, O-1), or for a loopback address without a port, the same
-    /// text with one.
+    /// Whether a URL matches the registered one, which means the same text. In a wildcard URL, the star matches one label of lower-case
+    /// letters, digits and inner hyphens (ML-4, O-1). A loopback URL without a port also matches the same text with one.
     ///
-    /// Nothing else is parsed or normalized: two programs that take a URL apart differently are how open redirects are made. The one
-    /// exception is an international host, which is compared in its A-labels.
+    /// Nothing else is parsed or normalized: open redirects arise when two programs parse a URL differently. The only exception is an
+    /// international host, which is compared by its A-labels.
     pub fn admits(&self, url: &str) -> bool {
         if let Some(registered) = self.0.strip_prefix(PATTERN) {
             let after_scheme = url.strip_prefix("https://");
@@ -167,7 +166,7 @@ impl RedirectTarget {
         with_a_labels(&self.0) == with_a_labels(url) || self.admits_with_port(url).unwrap_or(false)
     }
 
-    /// `None` where no port is put in.
+    /// `None` if the URL does not add a port.
     fn admits_with_port(&self, url: &str) -> Option<bool> {
         let host = LOOPBACK.into_iter().find(|host| self.0.starts_with(host))?;
         let registered = self.0.strip_prefix(host)?;
@@ -178,9 +177,9 @@ impl RedirectTarget {
         Some(ends_with_host && is_port(port) && rest == registered)
     }
 
-    /// The URL to redirect to when a call names it, or this one when the call names none.
+    /// The URL to redirect to: the one that a call names, or else this one.
     ///
-    /// `None` when the URL is not admitted, or when there is none and this is a pattern.
+    /// `None` if the named URL does not match, or if none is named and this is a pattern.
     pub fn landing(&self, url: Option<&str>) -> Option<Landing> {
         match url {
             Some(url) => self.admits(url).then(|| Landing::new(url)),
@@ -189,28 +188,28 @@ impl RedirectTarget {
     }
 }
 
-/// A URL that a registered one admits, and so may be redirected to.
+/// A URL that matches a registered one and can therefore be redirected to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landing(String);
 
 impl Landing {
-    /// In A-labels, for not all browsers make the same ones of `ß` and a few more letters.
+    /// Converts the host to A-labels, because browsers disagree on those of `ß` and a few other letters.
     fn new(url: &str) -> Self {
         Self(with_a_labels(url).into_owned())
     }
 
-    /// The URL as [`Landing::with_token`] makes it, with the token left out.
+    /// The URL as built by [`Landing::with_token`], but without the token.
     pub fn without_token(&self, state: Option<&CallerState>) -> String {
         self.with_token("", state)
     }
 
-    /// The URL with `?token=…`, or `&token=…` where it has a query already, and the caller's state behind it. The token needs no
-    /// escaping: it is alphanumeric.
+    /// The URL with `?token=…` appended, or `&token=…` if it already has a query, followed by the caller's state. The token is alphanumeric
+    /// and needs no escaping.
     pub fn with_token(&self, token: &str, state: Option<&CallerState>) -> String {
         self.with(TOKEN_PARAMETER, token, state)
     }
 
-    /// The URL with `error=…` likewise. The code must need no escaping.
+    /// Same with `error=…`. The code must not need escaping.
     pub fn with_error(&self, code: &str, state: Option<&CallerState>) -> String {
         self.with(ERROR_PARAMETER, code, state)
     }
@@ -233,16 +232,16 @@ impl Landing {
     }
 }
 
-/// What a start call sent to have it back where the browser lands: 1 to 512 printable ASCII characters. It is the App's own, and
-/// means nothing here; the `state` that a provider sees is another one.
+/// The state from a start call, returned to the App with the redirect: 1 to 512 printable ASCII characters. It is the App's own and is not
+/// interpreted here; the `state` that a provider sees is a different one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallerState(String);
 
 impl CallerState {
-    /// Checks what was sent.
+    /// Checks a caller's state.
     ///
     /// # Errors
-    /// Empty, too long, or with anything but printable ASCII.
+    /// If it is empty, too long, or contains anything but printable ASCII.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let is_printable = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
         if (1..=STATE_LENGTH).contains(&text.len()) && is_printable {
@@ -254,7 +253,7 @@ impl CallerState {
         ))
     }
 
-    /// As it was sent.
+    /// The state as sent.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -272,7 +271,7 @@ fn refuse<T>(why: &'static str) -> Result<T, Invalid> {
     Err(Invalid::value("url", why))
 }
 
-/// The URL with an international host in A-labels.
+/// The URL with an international host converted to A-labels.
 fn with_a_labels(url: &str) -> Cow<'_, str> {
     match url.strip_prefix("https://") {
         Some(rest) if !rest.is_ascii() => Cow::Owned(format!("https://{}", in_a_labels(rest))),
@@ -280,7 +279,7 @@ fn with_a_labels(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same for a URL without its scheme. A host in any other spelling than its U-labels stays as it is: only exact text is compared.
+/// Same for a URL without its scheme. A host that is not spelled in its U-labels stays as it is: only exact text is compared.
 fn in_a_labels(rest: &str) -> Cow<'_, str> {
     let end = rest.find(['/', '?', '#', ':']).unwrap_or(rest.len());
     let (host, tail) = rest.split_at(end);
@@ -294,7 +293,7 @@ fn in_a_labels(rest: &str) -> Cow<'_, str> {
     }
 }
 
-/// A URL of the web, or of this machine; one with a star with a label in its place.
+/// Checks a web or loopback URL; the star of a wildcard URL is replaced by a label for parsing.
 fn web(text: &str) -> Result<Url, Invalid> {
     if !names_its_host(text) {
         return refuse(ABSOLUTE);
@@ -304,7 +303,9 @@ fn web(text: &str) -> Result<Url, Invalid> {
         None => text.to_owned(),
     };
     if concrete.contains('*') {
-        return refuse("a wildcard stands only for the first label: https://*.example.com/path");
+        return refuse(
+            "a wildcard is only allowed as the whole first label: https://*.example.com/path",
+        );
     }
     let Ok(url) = Url::parse(&concrete) else {
         return refuse(ABSOLUTE);
@@ -313,64 +314,68 @@ fn web(text: &str) -> Result<Url, Invalid> {
         Some(url::Host::Domain(name)) => name == "localhost",
         Some(url::Host::Ipv4(address)) => address.is_loopback(),
         Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => return refuse("url needs a host"),
+        None => return refuse("url must have a host"),
     };
     match url.scheme() {
         "https" => {}
         "http" if loopback => {}
-        _ => return refuse("url must be https; plain http is for localhost only"),
+        _ => return refuse("url must use https; plain http is only allowed for localhost"),
     }
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
-        return refuse("url must not carry user information or a fragment");
+        return refuse("url must not contain user information or a fragment");
     }
-    // `https://*.com/` would be everybody's. Which domains are open to the public beyond that only their owner knows.
+    // `https://*.com/` would match every site. Beyond that, only the App's developer knows which domains are open to the public.
     let is_pattern = text.starts_with(PATTERN);
     if is_pattern && url.domain().is_none_or(|host| labels(host) < 3) {
-        return refuse("a wildcard needs a domain below it: https://*.example.com/path");
+        return refuse(
+            "a wildcard must be followed by a domain of at least two labels: https://*.example.com/path",
+        );
     }
     Ok(url)
 }
 
-/// Whether a scheme can be an app's own: it has a dot, for it is a domain name of the app's maker in reverse order (RFC 8252,
-/// section 7.1). No scheme of a browser has one.
+/// Whether a scheme can be an app's own. It must contain a dot, as it is the reversed domain name of the app's maker (RFC 8252, section
+/// 7.1). No browser scheme has one.
 fn is_of_an_app(scheme: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     scheme.contains('.') && scheme.bytes().all(allowed)
 }
 
-/// `com.example.app:/path`. Apps and systems compare schemes in lower case, and so a registered one has no other.
+/// Checks a URL such as `com.example.app:/path`. Apps and systems compare schemes in lower case, so a registered one must be in lower case.
 fn private_use(text: &str, scheme: &str, rest: &str) -> Result<Url, Invalid> {
     let top = scheme.split('.').next().unwrap_or_default();
     if !scheme.split('.').all(is_label) || !top.starts_with(|c: char| c.is_ascii_lowercase()) {
         return refuse(
-            "the scheme of a native app is a domain name in reverse order and lower case, such as com.example.app:/callback",
+            "the scheme of a native app must be a reversed domain name in lower case, such as com.example.app:/callback",
         );
     }
-    // To a person who reads it, not to a browser.
+    // Guards against confusing people, not browsers.
     if top.starts_with("http") || SCHEMES_OF_BROWSERS.contains(&top) {
-        return refuse("the scheme of a native app must not begin like one of a browser");
+        return refuse("the scheme of a native app must not start like a browser scheme");
     }
-    // There is nobody to name between two slashes.
+    // There is no authority to name after two slashes.
     if !rest.starts_with('/') || rest.starts_with("//") {
-        return refuse("one slash follows the scheme of a native app: com.example.app:/callback");
+        return refuse(
+            "the scheme of a native app must be followed by exactly one slash: com.example.app:/callback",
+        );
     }
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()+,;=:@/?%".contains(&byte);
     if !rest.bytes().all(allowed) {
         return refuse(
-            "the path and query of a native app's URL take the characters of RFC 3986, without a star and without a fragment",
+            "the path and query of a native app's URL must have only RFC 3986 characters, no star and no fragment",
         );
     }
     Url::parse(text).or_else(|_no_url| refuse(ABSOLUTE))
 }
 
-/// Whether a browser takes it for `.` or `..` (URL Standard, section 4.4).
+/// Whether a browser treats the segment as `.` or `..` (URL Standard, section 4.4).
 fn is_dot_segment(segment: &str) -> bool {
     let decoded = segment.to_ascii_lowercase().replace("%2e", ".");
     decoded == "." || decoded == ".."
 }
 
-/// Whether the host stands right behind `https://` or `http://`. Parsers of URLs also take fewer slashes or more of them, and to a
-/// browser `https:/app.example.com` on a page of `https` is a path of that page's own site.
+/// Whether the host directly follows `https://` or `http://`. URL parsers also accept fewer or more slashes. On an `https` page, browsers
+/// resolve `https:/app.example.com` to a path of that page's own site.
 fn names_its_host(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, rest)| {
         let is_known = ["https", "http"]
@@ -393,7 +398,7 @@ fn labels(host: &str) -> usize {
     host.split('.').filter(|label| !label.is_empty()).count()
 }
 
-/// A number of a port, as everybody writes it.
+/// Whether the text is a port number in its usual form.
 fn is_port(text: &str) -> bool {
     !text.starts_with('0') && text.parse::<u16>().is_ok()
 }

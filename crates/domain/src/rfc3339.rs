@@ -1,4 +1,4 @@
-//! Moments as text (RFC 3339), for the messages that wallets sign.
+//! Timestamps as text (RFC 3339), for the messages that wallets sign.
 
 use time::Date;
 
@@ -7,8 +7,8 @@ use crate::Timestamp;
 /// The Julian day of 1970-01-01.
 const EPOCH: i64 = 2_440_588;
 
-/// Reads a date and time with its offset. Fractions of a second are cut off; `T` and `Z` may be small letters; second 60, a
-/// leap second, counts as the next one (RFC 3339 section 5.6). `None` for anything else.
+/// Parses a date and time with its offset. Fractions of a second are truncated. `T` and `Z` can be lower case. Second 60, a leap second,
+/// counts as the next one (RFC 3339 section 5.6). `None` for anything else.
 pub fn parse(text: &str) -> Option<Timestamp> {
     let (date, rest) = text.split_at_checked(10)?;
     let rest = rest.strip_prefix(['T', 't'])?;
@@ -22,9 +22,9 @@ pub fn parse(text: &str) -> Option<Timestamp> {
         .then(|| Timestamp::from_unix(days * 86_400 + hour * 3_600 + minute * 60 + second - offset))
 }
 
-/// Writes a moment in UTC, as in `2026-11-21T06:05:31Z`. Years beyond 9999 are written as 9999.
+/// Formats a timestamp in UTC, as in `2026-11-21T06:05:31Z`. Years beyond 9999 are written as 9999.
 pub fn format(at: Timestamp) -> String {
-    // Beyond these the year would have another number of digits.
+    // Outside these bounds the year would have a different number of digits.
     let unix = at.unix().clamp(-62_167_219_200, 253_402_300_799);
     let (days, seconds) = (unix.div_euclid(86_400), unix.rem_euclid(86_400));
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
@@ -32,7 +32,7 @@ pub fn format(at: Timestamp) -> String {
     format!("{}T{hour:02}:{minute:02}:{second:02}Z", date_of(days))
 }
 
-/// Three numbers of so many digits.
+/// Parses three numbers with the given numbers of digits.
 fn numbers(text: &str, between: char, digits: [usize; 3]) -> Option<[i64; 3]> {
     let mut parts = text.split(between);
     let mut read = [0; 3];
@@ -55,7 +55,7 @@ fn without_fraction(text: &str) -> Option<&str> {
     (rest.len() < fraction.len()).then_some(rest)
 }
 
-/// Seconds east of Greenwich.
+/// The offset in seconds east of Greenwich.
 fn offset(text: &str) -> Option<i64> {
     if text.eq_ignore_ascii_case("z") {
         return Some(0);
@@ -70,7 +70,7 @@ fn offset(text: &str) -> Option<i64> {
     (hour < 24 && minute < 60).then_some(sign * (hour * 3_600 + minute * 60))
 }
 
-/// `None` when there is no such day.
+/// The number of days since 1970-01-01, or `None` if there is no such date.
 fn days_since_1970(year: i64, month: i64, day: i64) -> Option<i64> {
     let month = u8::try_from(month).ok()?.try_into().ok()?;
     let (year, day) = (year.try_into().ok()?, day.try_into().ok()?);
@@ -78,7 +78,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(i64::from(date.to_julian_day()) - EPOCH)
 }
 
-/// The inverse of [`days_since_1970`]; the last day that there is for days beyond.
+/// The inverse of [`days_since_1970`]; days out of range give the last supported date.
 fn date_of(days: i64) -> Date {
     let julian = i32::try_from(days + EPOCH).ok();
     let date = julian.and_then(|day| Date::from_julian_day(day).ok());

@@ -1,6 +1,6 @@
-//! What users are searched by: a filter, checked, and the forms in which its values are compared.
+//! User search: the validated filter, and the forms in which its values are compared.
 //!
-//! Whatever is compared without regard to case is folded here, once, so that every database finds the same users.
+//! All case folding happens here, so that every database finds the same users.
 
 mod condition;
 
@@ -14,59 +14,59 @@ use crate::{Invalid, Timestamp, number};
 
 use crate::email::EmailIdentity;
 
-/// Most conditions of a filter.
+/// Maximum number of conditions in a filter.
 pub const MAX_CONDITIONS: usize = 20;
-/// Most values of an `in`.
+/// Maximum number of values of an `in`.
 pub const MAX_VALUES: usize = 100;
-/// Longest text of a `*_match`, in characters.
+/// Maximum length of a `*_match` text in characters.
 pub const MAX_NEEDLE: usize = 255;
 
-/// Which users are wanted.
+/// A filter for users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserFilter {
-    /// How the conditions work together.
+    /// How the conditions are combined.
     pub combined: Combined,
     /// At least one.
     pub conditions: Vec<Condition>,
 }
 
-/// How conditions work together.
+/// How conditions are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Combined {
-    /// `AND`: every one must hold.
+    /// `AND`: all conditions must match.
     All,
-    /// `OR`: one must hold.
+    /// `OR`: at least one condition must match.
     Any,
 }
 
-/// What must hold of a user. Where there are several values, one of them must fit.
+/// A condition on a user. If it has several values, any one of them must match.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// A value that nobody can have in the field that was asked for: an id of something else, say, or an address that is none.
+    /// Matches no user: the value is impossible for its field, such as an id of another kind or an invalid address.
     Nobody,
     /// The id.
     UserId(Vec<UserId>),
-    /// What the service that the user was imported from knows it by.
+    /// The user's id in the service from which they were imported.
     ExternalKey(Vec<String>),
     /// The status.
     Status(Vec<ShownStatus>),
     /// Part of the folded name ([`crate::user::User::folded_name`]).
     FullNameMatch(String),
-    /// A number of the user.
+    /// A phone number of the user.
     PhoneNumber(Vec<PhoneNumber>),
-    /// The id of a number of the user.
+    /// The id of a phone number of the user.
     PhoneNumberId(Vec<PhoneNumberId>),
-    /// Digits that stand in a row in a number of the user.
+    /// Consecutive digits in a phone number of the user.
     PhoneNumberMatch(String),
-    /// Whether a number of the user is verified, or is not.
+    /// Whether a phone number of the user is verified (or is unverified).
     PhoneNumberVerified(bool),
-    /// An address of the user.
+    /// An e-mail address of the user.
     Email(Vec<EmailIdentity>),
-    /// The id of an address of the user.
+    /// The id of an e-mail address of the user.
     EmailId(Vec<EmailId>),
     /// Part of a folded address of the user ([`crate::email::Email::folded`]).
     EmailMatch(String),
-    /// Whether an address of the user is verified, or is not.
+    /// Whether an e-mail address of the user is verified (or is unverified).
     EmailVerified(bool),
     /// The address of a wallet of the user, in the chain's canonical form.
     WalletPublicAddress(Vec<String>),
@@ -74,17 +74,17 @@ pub enum Condition {
     WalletId(Vec<WalletId>),
     /// The id of an authenticator app of the user.
     TotpId(Vec<TotpId>),
-    /// Whether an authenticator app of the user has given its first code, or waits for it.
+    /// Whether an authenticator app of the user is verified (or waits for its first code).
     TotpVerified(bool),
     /// The name of an identity provider that the user is linked with.
     IdpProvider(Vec<String>),
     /// When the user was created.
     CreatedAt(Period),
-    /// A key of the metadata with its value.
+    /// A metadata key and its value.
     Metadata(Vec<MetadataDigest>),
 }
 
-/// Only its kind: what people search for are addresses and names.
+/// Only the kind: search values are addresses and names.
 impl std::fmt::Debug for Condition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -112,32 +112,32 @@ impl std::fmt::Debug for Condition {
     }
 }
 
-/// A time from one moment to another, both within it.
+/// A period of time; both bounds are inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period {
-    /// Its first moment.
+    /// Its start.
     pub from: Timestamp,
-    /// Its last moment; before `from` when nothing lies between.
+    /// Its end; before `from` if the period is empty.
     pub to: Timestamp,
 }
 
 impl Period {
-    /// The smallest and the greatest id that an object made within the period can have: ids carry their `created_at`.
+    /// The smallest and largest id of objects created within the period: ids contain their `created_at`.
     pub fn ids<I: Id>(self) -> (I, I) {
         (I::new(self.from, [0; 16]), I::new(self.to, [u8::MAX; 16]))
     }
 }
 
-/// A top-level key of the metadata together with its value, as what is stored to find it by.
+/// The digest of a top-level metadata key and its value, stored for lookups.
 ///
-/// Texts, numbers and truth values can be found; objects, arrays and what they hold cannot.
+/// Strings, numbers and booleans can be found; objects, arrays and their contents cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MetadataDigest(pub [u8; 32]);
 
 impl MetadataDigest {
-    /// Of a key and the text of its value: numbers and truth values as JSON writes them.
+    /// The digest of a key and the text of its value: numbers and booleans as JSON writes them.
     pub fn new(key: &str, text: &str) -> Self {
-        // The length keeps (a, bc) and (ab, c) apart.
+        // The length prefix distinguishes (a, bc) from (ab, c).
         let length = u64::try_from(key.len()).unwrap_or(u64::MAX);
         let digest = Sha256::new()
             .chain_update(length.to_be_bytes())
@@ -146,17 +146,17 @@ impl MetadataDigest {
         Self(digest.finalize().into())
     }
 
-    /// Of a key and its value, if it can be searched by.
+    /// The digest of a key and its value, if the value is searchable.
     pub fn of(key: &str, value: &Value) -> Option<Self> {
         scalar(value).map(|text| Self::new(key, &text))
     }
 }
 
-/// The text of a value that is not a structure.
+/// The text of a scalar value.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        // One number has one text, whether it was written as 5 or as 5.0.
+        // Equal numbers have the same text, whether written as 5 or 5.0.
         Value::Number(number) => Some(
             number::whole(number).map_or_else(|| number.to_string(), |whole| whole.to_string()),
         ),
@@ -172,27 +172,27 @@ pub struct RawCondition {
     pub field: String,
     /// Name of the operator.
     pub operator: String,
-    /// What to compare with; the lower end for `between`.
+    /// The value to compare with; the lower bound for `between`.
     pub value: Option<Value>,
-    /// What to compare with, for `in`.
+    /// The values to compare with, for `in`.
     pub values: Option<Vec<Value>>,
-    /// The upper end, for `between`.
+    /// The upper bound, for `between`.
     pub second_value: Option<Value>,
 }
 
 impl UserFilter {
-    /// Reads a filter.
+    /// Parses a filter.
     ///
     /// # Errors
-    /// An unknown field or operator, or one that does not go with the field; no condition, or more than
-    /// [`MAX_CONDITIONS`]; a value that is missing, or is neither a text nor a number nor a truth value, or a part of a text that is empty
-    /// or too long. The refusal names its place. A value that the field cannot hold is no error: nobody has it.
+    /// If a field or operator is unknown, or the operator is not supported by the field. If there is no condition, or more than
+    /// [`MAX_CONDITIONS`]. If a value is missing, or is not a string, number or boolean, or a partial text is empty or too long. The error
+    /// names the place. A value that the field cannot hold is no error: it matches no user.
     pub fn parse(operator: &str, fields: &[RawCondition]) -> Result<Self, Invalid> {
         let combined = match operator {
             "AND" => Combined::All,
             "OR" => Combined::Any,
             other => {
-                let message = format!("{} is not an operator; use AND or OR", shown(other));
+                let message = format!("unknown operator {}; use AND or OR", shown(other));
                 return Err(Invalid::unknown("filters.operator", message));
             }
         };
@@ -211,7 +211,7 @@ impl UserFilter {
         })
     }
 
-    /// The statuses wanted, when nothing else is asked for.
+    /// The statuses to match, if the filter has no other condition.
     pub fn only_statuses(&self) -> Option<&[ShownStatus]> {
         match self.conditions.as_slice() {
             [Condition::Status(statuses)] => Some(statuses),
@@ -220,7 +220,7 @@ impl UserFilter {
     }
 }
 
-/// A name as a refusal may repeat it.
+/// A name in a form that is safe to repeat in an error message.
 fn shown(name: &str) -> String {
     let name: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
     format!("\"{name}\"")

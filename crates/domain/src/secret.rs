@@ -1,32 +1,35 @@
-//! Values that must not be seen.
+//! Secret values.
 
 use std::fmt;
 
 use zeroize::Zeroize;
 
-/// How much of the stack is overwritten: several times of what the deepest of our callers has used, without optimization.
+/// Number of bytes of stack to overwrite: several times what our deepest caller uses without optimization.
 const STACK: usize = 128 * 1024;
 
-/// Overwrites what calls that have returned left on the stack of this thread.
+/// Overwrites what returned calls left on this thread's stack.
 ///
-/// For after work on a secret by code that is not ours: what searches or copies a text leaves pieces of it there, and on a thread that
-/// then waits for other work nothing overwrites them for long.
+/// Call it after foreign code has processed a secret. Code that searches or copies a text leaves pieces of it on the stack. On a thread
+/// that then waits for other work, they can stay there for a long time.
 #[inline(never)]
-#[expect(clippy::large_stack_arrays, reason = "which is what it is for")]
+#[expect(
+    clippy::large_stack_arrays,
+    reason = "overwriting the stack is its purpose"
+)]
 pub fn overwrite_stack() {
     let mut room = [0_u8; STACK];
     room.zeroize();
     std::hint::black_box(&room);
 }
 
-/// A value that is wiped when dropped and never printed.
+/// A value that is zeroized when dropped, and never printed.
 ///
-/// There is no `Display`, no serde and no `Deref`: reading it takes a visible call to [`Secret::expose`],
-/// which a reviewer can search for.
+/// There is no `Display`, no serde and no `Deref`: reading the value takes a visible call to [`Secret::expose`], which reviewers can search
+/// for.
 pub struct Secret<T: Zeroize>(T);
 
 impl<T: Zeroize> Secret<T> {
-    /// Takes a value into custody.
+    /// Wraps a value.
     pub const fn new(value: T) -> Self {
         Self(value)
     }

@@ -1,4 +1,4 @@
-//! Sessions, the factors they rest on, and how long they live.
+//! Sessions, their factors, and their lifetimes.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -14,25 +14,25 @@ use crate::timestamp::Seconds;
 use crate::wallet::WalletType;
 use crate::{Invalid, Timestamp, World};
 
-/// Shortest and longest `session_expires_in`, in minutes.
+/// Minimum and maximum `session_expires_in`, in minutes.
 pub const EXPIRES_IN_MINUTES: (i64, i64) = (5, 525_600);
-/// `last_active_at` is normally written at most this often, so that a verify is one indexed read.
+/// `last_active_at` is normally written at most this often, so that verifying a session is a single indexed read.
 const TOUCH_EVERY: Seconds = Seconds(60);
-/// Longest stored user agent and address, in characters.
+/// Maximum length of a stored user agent or IP address, in characters.
 const FINGERPRINT_MAX: usize = 1024;
 
-/// Most `permissions` of a session, and the longest one in characters: they travel in every JWT.
+/// Maximum number of `permissions` of a session, and maximum length of each in characters: every JWT contains them.
 pub const PERMISSIONS_MAX: (usize, usize) = (50, 100);
-/// Most bytes of all `permissions` of a session together, written as a JSON array. A character has up to four bytes.
+/// Maximum size in bytes of all `permissions` of a session, as a JSON array. A character has up to four bytes.
 pub const PERMISSIONS_BYTES: usize = 4 * 1024;
-/// Most bytes of a session as it is presented. A JWT holds it twice, and a longer one could not be signed: nothing larger is
+/// Maximum size in bytes of a session as returned. A JWT contains it twice and could not be signed beyond this, so larger ones are not
 /// stored. The longest permissions, device and first factor fit.
 pub const SESSION_BYTES: usize = 16 * 1024;
 
-/// Checks the permissions that an App wants a session to carry. What they mean is the App's business; each is kept once.
+/// Checks the permissions that an App attaches to a session, and removes duplicates. Their meaning is up to the App.
 ///
 /// # Errors
-/// More than 50, one that is empty, over 100 characters, or holds a control character, or over 4 KiB together.
+/// If there are more than 50, or they exceed 4 KiB together. Also if one is empty, over 100 characters, or contains a control character.
 pub fn permissions(wanted: Vec<String>) -> Result<Vec<String>, Invalid> {
     let (most, longest) = PERMISSIONS_MAX;
     let mut kept: Vec<String> = Vec::new();
@@ -53,28 +53,28 @@ pub fn permissions(wanted: Vec<String>) -> Result<Vec<String>, Invalid> {
     if kept.len() > most {
         return Err(Invalid::value(
             "permissions",
-            format!("a session must carry at most {most} permissions"),
+            format!("a session must have at most {most} permissions"),
         ));
     }
     if json!(kept).to_string().len() > PERMISSIONS_BYTES {
         return Err(Invalid::value(
             "permissions",
             format!(
-                "the permissions of a session must fit {PERMISSIONS_BYTES} bytes as a JSON array"
+                "the permissions of a session must have at most {PERMISSIONS_BYTES} bytes as a JSON array"
             ),
         ));
     }
     Ok(kept)
 }
 
-/// What the device of a verify step must share with that of the send step.
+/// Which properties of the device must be the same at the verify step as at the send step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum FingerprintMatch {
     /// Nothing.
     #[default]
     Off,
-    /// The address.
+    /// The IP address.
     Ip,
     /// The user agent.
     UserAgent,
@@ -82,16 +82,16 @@ pub enum FingerprintMatch {
     IpAndUserAgent,
 }
 
-/// What the App's backend knows about the end user's device; `""` where it said nothing.
+/// The end user's device, as known to the App's backend. Unknown parts are `""`.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceFingerprint {
-    /// The end user's address, as text.
+    /// The end user's IP address, as text.
     pub ip: String,
     /// The end user's `User-Agent`.
     pub user_agent: String,
 }
 
-/// Only `[redacted]`: where people are is nobody's to log.
+/// Only `[redacted]`: people's locations must not be logged.
 impl std::fmt::Debug for DeviceFingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("[redacted]")
@@ -99,10 +99,10 @@ impl std::fmt::Debug for DeviceFingerprint {
 }
 
 impl DeviceFingerprint {
-    /// Checks what a caller sent.
+    /// Checks the values sent by a caller.
     ///
     /// # Errors
-    /// A part is over 1024 characters or holds a control character.
+    /// If a part exceeds 1024 characters or contains a control character.
     pub fn new(ip: Option<String>, user_agent: Option<String>) -> Result<Self, Invalid> {
         let check = |param: &'static str, text: Option<String>| {
             let text = text.unwrap_or_default();
@@ -122,11 +122,11 @@ impl DeviceFingerprint {
         })
     }
 
-    /// What limits by address count this device under; `None` when the caller said nothing of its address.
+    /// The subject under which limits by IP address count this device; `None` if the caller gave no address.
     ///
-    /// One machine must not be many: addresses are compared as addresses and not as text, an IPv4 address inside an IPv6 one is
-    /// itself, and of IPv6 the network of 64 bits counts, which is what one customer has at least. Whatever is no address
-    /// shares one subject, or every new misspelling would be a new machine.
+    /// A single machine must not have many subjects. Addresses are compared by value, not as text. An IPv4-mapped IPv6 address counts as
+    /// its IPv4 address. An IPv6 address counts as its /64 network, the smallest that one customer has. All invalid addresses share one
+    /// subject; otherwise each new misspelling would be a new machine.
     pub fn ip_subject(&self) -> Option<String> {
         let text = self.ip.trim();
         if text.is_empty() {
@@ -144,14 +144,14 @@ impl DeviceFingerprint {
         })
     }
 
-    /// Whether two send steps named the same device or none, as far as the App's setting asks.
+    /// Whether two send steps named the same device or none, under the App's matching rule.
     pub fn agree(one: Option<&Self>, other: Option<&Self>, rule: FingerprintMatch) -> bool {
         let nothing_said = Self::default();
         let (one, other) = (one.unwrap_or(&nothing_said), other.unwrap_or(&nothing_said));
         one.matches(other, rule)
     }
 
-    /// Whether the device of a verify step is the device of the send step, as far as the App's setting asks.
+    /// Whether the device of a verify step matches that of the send step, under the App's matching rule.
     pub fn matches(&self, other: &Self, rule: FingerprintMatch) -> bool {
         let ip = self.ip == other.ip;
         let user_agent = self.user_agent == other.user_agent;
@@ -164,16 +164,16 @@ impl DeviceFingerprint {
     }
 }
 
-/// One way in which the session's user has proved to be that user.
+/// A factor with which the session's user has signed in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Factor {
-    /// What was proved.
+    /// The proof.
     pub proof: Proof,
-    /// When it was last proved.
+    /// When it was last verified.
     pub last_verified_at: Timestamp,
 }
 
-/// What a factor proves.
+/// The kind of proof behind a factor, and the object that it refers to.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Proof {
@@ -188,7 +188,7 @@ pub enum Proof {
     SmsCode {
         /// The number's id.
         phone_number_id: PhoneNumberId,
-        /// The number, E.164.
+        /// The number in E.164 form.
         phone_number: String,
     },
     /// A link sent to an e-mail address.
@@ -224,7 +224,7 @@ pub enum Proof {
         /// Its address, in the chain's own text form.
         public_address: String,
     },
-    /// The word of an identity provider.
+    /// A sign-in with an identity provider.
     Provider {
         /// The id of the user's link to it.
         link_id: ProviderLinkId,
@@ -236,7 +236,7 @@ pub enum Proof {
 }
 
 impl Proof {
-    /// How the proof reached us, as the Session object says it.
+    /// The `delivery_channel` in the Session object.
     pub fn delivery_channel(&self) -> Cow<'static, str> {
         let channel = match self {
             Self::Provider { provider, .. } => return format!("{provider}_oauth").into(),
@@ -250,13 +250,13 @@ impl Proof {
                 wallet_type: WalletType::Solana,
                 ..
             } => "sol_wallet",
-            // No other chain signs people in.
+            // Sign-in supports no other chain.
             Self::Wallet { .. } => "eth_wallet",
         };
         channel.into()
     }
 
-    /// What kind of proof it is, as the Session object says it.
+    /// The `type` in the Session object.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::EmailCode { .. } | Self::SmsCode { .. } => "otp",
@@ -270,7 +270,7 @@ impl Proof {
     }
 }
 
-/// Without address, number, wallet address or the id at a provider.
+/// Without e-mail address, phone number, wallet address or the id at a provider.
 impl std::fmt::Debug for Proof {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -292,12 +292,12 @@ impl std::fmt::Debug for Proof {
 }
 
 impl Proof {
-    /// Whether it is what an authenticator app proves, or a recovery code in its place.
+    /// Whether it is a code of an authenticator app or a recovery code.
     pub const fn is_second_factor(&self) -> bool {
         matches!(self, Self::Totp { .. } | Self::RecoveryCode { .. })
     }
 
-    /// Whether the other proof is of the same thing, whatever else is known of that thing.
+    /// Whether both proofs refer to the same object, ignoring their other data.
     fn is_of_the_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::EmailCode { email_id: a, .. }, Self::EmailCode { email_id: b, .. })
@@ -339,12 +339,12 @@ impl Proof {
     }
 }
 
-/// How long sessions of an App may live.
+/// Limits on the lifetime of an App's sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// From its start to its end at the latest (S-3).
+    /// Maximum time from start to end (S-3).
     pub absolute: Seconds,
-    /// Without a verify, when the App set one (S-3).
+    /// Maximum time without verification, if the App set one (S-3).
     pub idle: Option<Seconds>,
 }
 
@@ -355,41 +355,41 @@ pub struct Session {
     pub id: SessionId,
     /// The App and environment.
     pub world: World,
-    /// Who is signed in.
+    /// The signed-in user.
     pub user_id: UserId,
-    /// When it began; never moves.
+    /// When it started; never changes.
     pub started_at: Timestamp,
-    /// When it ends unless it is extended.
+    /// When it expires unless extended.
     pub expires_at: Timestamp,
     /// When it was last verified, to the minute.
     pub last_active_at: Timestamp,
-    /// When the record was made.
+    /// When the record was created.
     pub created_at: Timestamp,
     /// When the record last changed.
     pub updated_at: Timestamp,
-    /// What it rests on.
+    /// The factors used to sign in.
     pub factors: Vec<Factor>,
-    /// The device it was made on.
+    /// The device on which it was created.
     pub device_fingerprint: DeviceFingerprint,
     /// Strings the App attached.
     pub permissions: Vec<String>,
-    /// When it was ended before its time.
+    /// When it was ended before its expiry.
     pub deleted_at: Option<Timestamp>,
 }
 
-/// Somebody has just proved to be a user.
+/// A successful sign-in of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignIn {
-    /// Who.
+    /// The user.
     pub user_id: UserId,
-    /// By what.
+    /// The verified factor.
     pub factor: Factor,
-    /// On which device.
+    /// The device.
     pub device_fingerprint: DeviceFingerprint,
 }
 
 impl Session {
-    /// A new session that rests on one factor.
+    /// Creates a session with one factor.
     pub fn start(
         id: SessionId,
         world: World,
@@ -414,7 +414,7 @@ impl Session {
         }
     }
 
-    /// Whether the session counts at this moment: not ended, not past its end, not idle for too long.
+    /// Whether the session is valid at this time: not ended, not expired, and not idle for too long.
     pub fn is_alive(&self, limits: SessionLimits, now: Timestamp) -> bool {
         let within_absolute = now < self.started_at + limits.absolute;
         let within_idle = limits
@@ -423,13 +423,13 @@ impl Session {
         self.deleted_at.is_none() && now < self.expires_at && within_absolute && within_idle
     }
 
-    /// Moves the end to so much from now, never past the absolute limit.
+    /// Extends the session to the given length from now, but never past the absolute limit.
     pub fn extend(&mut self, length: Seconds, limits: SessionLimits, now: Timestamp) {
         self.expires_at = (now + length).min(self.started_at + limits.absolute);
         self.updated_at = now;
     }
 
-    /// Adds a factor, or renews it when it is there already.
+    /// Adds a factor, or updates it if already present.
     pub fn add_factor(&mut self, factor: Factor, now: Timestamp) {
         self.factors
             .retain(|known| !known.proof.is_of_the_same(&factor.proof));
@@ -438,7 +438,7 @@ impl Session {
         self.updated_at = now;
     }
 
-    /// Whether it holds a factor of one of these kinds that was proved within the last `within` (S-7).
+    /// Whether it has a factor of one of these kinds that was verified within the last `within` (S-7).
     pub fn proved_lately(
         &self,
         within: Seconds,
@@ -450,8 +450,8 @@ impl Session {
             .any(|factor| kinds(&factor.proof) && now < factor.last_verified_at + within)
     }
 
-    /// Whether `last_active_at` is old enough to be written again: after a minute, or sooner under a short idle limit. That
-    /// limit counts from what was written, so a session in use would fall to it between two writes.
+    /// Whether `last_active_at` is old enough to be updated: after a minute, or sooner under a short idle limit. That limit counts from the
+    /// stored value, so an active session could otherwise expire between two updates.
     pub fn wants_touch(&self, limits: SessionLimits, now: Timestamp) -> bool {
         let tenth_of_idle = limits.idle.map(|idle| Seconds(idle.0 / 10));
         let every = tenth_of_idle.map_or(TOUCH_EVERY, |tenth| tenth.min(TOUCH_EVERY));
@@ -459,12 +459,12 @@ impl Session {
     }
 }
 
-/// Which session a caller means.
+/// The way in which a caller identifies a session.
 #[derive(Debug, Clone)]
 pub enum SessionSelector {
     /// By its token.
     Token(crate::Secret<String>),
-    /// By one of its JWTs, also an expired one within the App's renewal window.
+    /// By one of its JWTs, including an expired one within the App's renewal window.
     Jwt(crate::Secret<String>),
     /// By its id.
     Id(SessionId),

@@ -1,6 +1,6 @@
-//! What a wallet is asked to sign, and what comes of it.
+//! Signing requests to a wallet, and their results.
 //!
-//! Only the chain of the wallet understands the request. Everybody between the caller and the chain hands it on as it is.
+//! Only the wallet's chain interprets the request. All code between the caller and the chain passes it on unchanged.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ use crate::wallet::WalletType;
 /// The fields of a JSON object.
 pub type Fields = Map<String, Value>;
 
-/// What is to be signed.
+/// A request to sign.
 #[derive(Clone)]
 pub enum SigningRequest {
-    /// `sign_message`: a message by the standard of the chain.
+    /// `sign_message`: a message in the chain's standard format.
     Message(MessageRequest),
-    /// `sign_transaction`: what stands in the field of the chain ([`WalletType::transaction_field`]).
+    /// `sign_transaction`: the value of the chain's field ([`WalletType::transaction_field`]).
     Transaction(Value),
     /// `rpc`: a method of the chain with its parameters.
     Method {
@@ -34,13 +34,13 @@ pub enum SigningRequest {
 pub struct MessageRequest {
     /// The text.
     pub message: String,
-    /// How the text names its bytes: `utf-8` (default), `hex`, `base64`, `base58`. Text that starts with `0x` is text.
+    /// The encoding of the text: `utf-8` (default), `hex`, `base64`, `base58`. With `utf-8`, text that starts with `0x` is plain text.
     pub encoding: Option<String>,
-    /// Which of the chain's standards for messages is meant, where it has several.
+    /// The message standard to use, if the chain has several.
     pub format: Option<String>,
 }
 
-/// SHA-256 of what went under a signature: with the request at hand, anybody can compute it (AUD-9).
+/// SHA-256 of the signed payload. Anyone who has the request can compute it (AUD-9).
 ///
 /// | chain | over |
 /// |---|---|
@@ -53,33 +53,33 @@ pub struct MessageRequest {
 pub struct PayloadHash(pub [u8; 32]);
 
 impl PayloadHash {
-    /// The hash of these bytes.
+    /// The hash of this payload.
     pub fn of(payload: &[u8]) -> Self {
         Self(Sha256::digest(payload).into())
     }
 }
 
-/// What the answer says of a signature, besides the wallet: for `rpc` the object `data`, for the other calls the fields of the
-/// answer, of which `signature` always is one and `signed_transaction` is one for transactions.
+/// The result of signing, as returned to the caller in addition to the wallet. For `rpc` it is the object `data`. For other calls, it is
+/// the fields of the response, which always include `signature`, and `signed_transaction` for transactions.
 ///
 /// Every signature in it was verified against the stored public key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signed {
     /// The fields.
     pub fields: Fields,
-    /// What they are signatures of.
+    /// The hash of the signed payload.
     pub payload: PayloadHash,
 }
 
 impl Signed {
-    /// A field that is a text.
+    /// The value of a string field.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.fields.get(name).and_then(Value::as_str)
     }
 }
 
 impl SigningRequest {
-    /// A message that is text.
+    /// A request with a text message.
     pub fn message(text: impl Into<String>) -> Self {
         Self::Message(MessageRequest {
             message: text.into(),
@@ -88,25 +88,25 @@ impl SigningRequest {
     }
 }
 
-/// Why a chain does not sign what was asked for. Nothing secret was looked at yet.
+/// The reason that a chain rejects a signing request. No secret has been accessed at this point.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SigningRefused {
-    /// A field was refused.
+    /// A field was rejected.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The bytes of the message are a transaction of this wallet: a signature of the one would be one of the other.
+    /// The bytes of the message are a transaction of this wallet, so a signature of the message would also sign the transaction.
     #[error("the message is a transaction of this wallet; send it to sign_transaction")]
     MessageIsTransaction {
         /// Path of the message in the request.
         param: &'static str,
     },
     /// The wallet's chain has no such method.
-    #[error("method is none of this wallet; it has {}", .supported.join(", "))]
+    #[error("unsupported method; this wallet supports {}", .supported.join(", "))]
     UnsupportedMethod {
-        /// Those that it has.
+        /// The supported methods.
         supported: &'static [&'static str],
     },
-    /// It could be signed, and the rules of this service say no.
+    /// It could be signed, but the rules of this service forbid it.
     #[error("{0}")]
     Denied(Cow<'static, str>),
 }

@@ -1,4 +1,4 @@
-//! Keys that sign session JWTs, and which of them counts when.
+//! Keys for signing session JWTs, and when each of them is active or published.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,10 +11,10 @@ use crate::ids::SigningKeyId;
 use crate::timestamp::Seconds;
 use crate::{Invalid, Timestamp, World};
 
-/// Signature algorithm of session JWTs (RFC 7518, RFC 8037). HMAC and `none` do not exist here (S-8).
+/// Signature algorithm of session JWTs (RFC 7518, RFC 8037). HMAC and `none` are deliberately not supported (S-8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 pub enum Algorithm {
-    /// ECDSA on P-256 with SHA-256: small, and every JWKS client verifies it.
+    /// ECDSA on P-256 with SHA-256: short signatures, supported by every JWKS client.
     #[default]
     ES256,
     /// RSA 2048 PKCS#1 v1.5 with SHA-256.
@@ -63,30 +63,30 @@ pub struct SigningKey {
     pub id: SigningKeyId,
     /// App and environment.
     pub world: World,
-    /// The algorithm; a key serves one only.
+    /// The algorithm; each key has only one.
     pub algorithm: Algorithm,
     /// The public half as a JWK (RFC 7517) with `kid`, `alg` and `use`.
     pub public_jwk: Value,
-    /// The private half (PKCS#8), sealed.
+    /// The private half (PKCS#8), encrypted.
     pub private: Sealed,
-    /// When it was made, and published.
+    /// When it was created and published.
     pub created_at: Timestamp,
-    /// From when on it signs. Later than `created_at` after a rotation, so that verifiers have fetched it (S-13).
+    /// From when it is used for signing. Later than `created_at` after a rotation, so that verifiers have time to fetch it (S-13).
     pub active_from: Timestamp,
 }
 
-/// How long a new key is published before it signs: longer than any process or client keeps the key set.
+/// How long a new key is published before it is used: longer than any process or client caches the key set.
 pub const PUBLISHED_BEFORE_USE: Seconds = Seconds(300);
 
-/// The key that signs now: the youngest that has become active.
+/// The current signing key: the newest one that is active.
 pub fn active(keys: &[SigningKey], now: Timestamp) -> Option<&SigningKey> {
     keys.iter()
         .filter(|key| key.active_from <= now)
         .max_by_key(|key| (key.active_from, key.id))
 }
 
-/// The keys that verifiers need now: the active one, those to come, and those replaced so recently that a
-/// token of theirs may still be in its lifetime.
+/// The keys that verifiers currently need: the active one, upcoming ones, and those replaced so recently that tokens signed with them can
+/// still be valid.
 pub fn published(keys: &[SigningKey], lifetime: Seconds, now: Timestamp) -> Vec<&SigningKey> {
     let current = active(keys, now).map(|key| key.active_from);
     keys.iter()

@@ -1,7 +1,7 @@
-//! Sign-in messages of wallets: EIP-4361 ("Sign-In with Ethereum"), and the same for Solana ("Sign In With Solana").
+//! Wallet sign-in messages: EIP-4361 ("Sign-In with Ethereum"), and the equivalent for Solana ("Sign In With Solana").
 //!
-//! A message is read whole and checked whole: what does not follow the form to its last character is refused, and so is
-//! whatever names another site, another account or another time.
+//! Messages are parsed and checked completely. One that deviates from the format in any character is rejected, and so is one for another
+//! site, account or time.
 
 use url::Url;
 
@@ -9,41 +9,41 @@ use crate::timestamp::Seconds;
 use crate::wallet::WalletType;
 use crate::{Invalid, Timestamp, rfc3339};
 
-/// Name of the field that carries a message.
+/// The request field that contains a message.
 const PARAM: &str = "siwe_challenge";
-/// Longest message, in bytes.
+/// Maximum length of a message in bytes.
 const LENGTH_MAX: usize = 8 * 1024;
-/// How far the clock of the end user's device may be from ours.
+/// Maximum clock skew between the end user's device and this service.
 const SKEW: Seconds = Seconds(300);
 
-/// A sign-in message, taken apart.
+/// A parsed sign-in message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInMessage {
-    /// Scheme in front of the domain.
+    /// The scheme before the domain.
     pub scheme: Option<String>,
-    /// The site that asks: host, and port where it is not the scheme's own.
+    /// The requesting site: host, and port unless it is the scheme's default.
     pub domain: String,
     /// The account.
     pub address: String,
-    /// A sentence for the person who signs.
+    /// A sentence for the signing user.
     pub statement: Option<String>,
-    /// What is signed in to. Always there in the Ethereum form.
+    /// The URI to sign in to. Always present in the Ethereum format.
     pub uri: Option<String>,
-    /// Version of the form. Always there in the Ethereum form.
+    /// The version of the format. Always present in the Ethereum format.
     pub version: Option<String>,
-    /// The chain. Always there in the Ethereum form.
+    /// The chain. Always present in the Ethereum format.
     pub chain_id: Option<String>,
-    /// The nonce that makes the message good for one sign-in.
+    /// The nonce, which limits the message to one sign-in.
     pub nonce: String,
-    /// When it was made. Always there in the Ethereum form.
+    /// When it was created. Always present in the Ethereum format.
     pub issued_at: Option<Timestamp>,
-    /// From when on it is worthless.
+    /// When it expires.
     pub expiration_time: Option<Timestamp>,
-    /// From when on it counts.
+    /// When it becomes valid.
     pub not_before: Option<Timestamp>,
     /// The site's own name for the request.
     pub request_id: Option<String>,
-    /// What the site wants to reach.
+    /// The resources that the site wants to access.
     pub resources: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ fn refuse(message: &'static str) -> Invalid {
     Invalid::value(PARAM, message)
 }
 
-/// The lines that have not been read.
+/// The remaining lines.
 struct Lines<'a> {
     rest: std::iter::Peekable<std::str::Split<'a, char>>,
 }
@@ -60,13 +60,13 @@ impl<'a> Lines<'a> {
     fn next(&mut self) -> Result<&'a str, Invalid> {
         self.rest
             .next()
-            .ok_or_else(|| refuse("the message ends early"))
+            .ok_or_else(|| refuse("the message is incomplete"))
     }
 
     fn empty(&mut self) -> Result<(), Invalid> {
         match self.next()? {
             "" => Ok(()),
-            _ => Err(refuse("an empty line is missing")),
+            _ => Err(refuse("the message lacks an empty line")),
         }
     }
 
@@ -81,28 +81,31 @@ impl<'a> Lines<'a> {
     fn moment(&mut self, name: &str) -> Result<Option<Timestamp>, Invalid> {
         self.field(name)
             .map(|text| {
-                rfc3339::parse(text).ok_or_else(|| refuse("a time is not in the form of RFC 3339"))
+                rfc3339::parse(text)
+                    .ok_or_else(|| refuse("times in the message must be in RFC 3339 format"))
             })
             .transpose()
     }
 }
 
 impl SignInMessage {
-    /// Reads a message of the chain. Ethereum: the form of EIP-4361, in which URI, version, chain and time of issue are
-    /// required. Solana: the same lines, of which only the nonce is required.
+    /// Parses a message of the chain. Ethereum: the format of EIP-4361, with URI, version, chain and time of issue required. Solana: the
+    /// same lines, of which only the nonce is required.
     ///
     /// # Errors
-    /// What is wrong with `siwe_challenge`; never a part of it.
+    /// What is wrong with `siwe_challenge`, without repeating any part of it.
     pub fn parse(text: &str, wallet_type: WalletType) -> Result<Self, Invalid> {
         if !matches!(wallet_type, WalletType::Ethereum | WalletType::Solana) {
-            return Err(refuse("wallets of this type have no sign-in message"));
+            return Err(refuse(
+                "wallets of this type do not support sign-in messages",
+            ));
         }
         let chain = account_name(wallet_type);
         if text.len() > LENGTH_MAX {
-            return Err(refuse("the message has more than 8192 bytes"));
+            return Err(refuse("the message must have at most 8192 bytes"));
         }
         if text.chars().any(|c| c.is_control() && c != '\n') {
-            return Err(refuse("the message has a control character"));
+            return Err(refuse("the message must not contain control characters"));
         }
         let mut lines = Lines {
             rest: text.split('\n').peekable(),
@@ -111,7 +114,7 @@ impl SignInMessage {
         let origin = lines
             .next()?
             .strip_suffix(&asking)
-            .ok_or_else(|| refuse("the first line is not that of a sign-in message"))?;
+            .ok_or_else(|| refuse("the first line must be that of a sign-in message"))?;
         let (scheme, domain) = match origin.split_once("://") {
             Some((scheme, domain)) => (Some(scheme.to_owned()), domain.to_owned()),
             None => (None, origin.to_owned()),
@@ -129,7 +132,7 @@ impl SignInMessage {
             chain_id: lines.field("Chain ID").map(str::to_owned),
             nonce: lines
                 .field("Nonce")
-                .ok_or_else(|| refuse("the message has no nonce in its place"))?
+                .ok_or_else(|| refuse("the message has no Nonce at the expected position"))?
                 .to_owned(),
             issued_at: lines.moment("Issued At")?,
             expiration_time: lines.moment("Expiration Time")?,
@@ -138,7 +141,7 @@ impl SignInMessage {
             resources: resources(&mut lines)?,
         };
         if lines.rest.next().is_some() {
-            return Err(refuse("the message has a line that is out of place"));
+            return Err(refuse("the message has an unexpected line"));
         }
         message.has_its_parts(wallet_type)?;
         Ok(message)
@@ -156,25 +159,27 @@ impl SignInMessage {
             ));
         }
         if self.version.as_ref().is_some_and(|version| version != "1") {
-            return Err(refuse("the version is not 1"));
+            return Err(refuse("the Version must be 1"));
         }
         let is_number = |id: &String| !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit());
         if is_ethereum && !self.chain_id.as_ref().is_some_and(is_number) {
-            return Err(refuse("the chain id is not a number"));
+            return Err(refuse("the Chain ID must be a number"));
         }
         let is_nonce =
             self.nonce.len() >= 8 && self.nonce.bytes().all(|b| b.is_ascii_alphanumeric());
         if !is_nonce {
-            return Err(refuse("the nonce is not 8 or more letters and digits"));
+            return Err(refuse(
+                "the Nonce must have at least 8 characters, only letters and digits",
+            ));
         }
         Ok(())
     }
 
-    /// Checks what the message names: the site against the `domains` of the App, its chain against the `chains`, the account,
-    /// and the time. `nonce_made_at` is when its nonce was made: no message is older than that, but for the skew of clocks.
+    /// Checks the message: its site against the App's `domains`, its chain against `chains`, its account and its times. `nonce_made_at` is
+    /// when its nonce was created; the message must not be older than that, apart from clock skew.
     ///
     /// # Errors
-    /// What does not fit.
+    /// The check that failed.
     pub fn check(
         &self,
         domains: &[String],
@@ -185,31 +190,33 @@ impl SignInMessage {
     ) -> Result<(), Invalid> {
         let is_ours = |domain: &str| domains.iter().any(|ours| ours.eq_ignore_ascii_case(domain));
         if !is_ours(&self.domain) {
-            return Err(refuse("the domain is not on the App's list siwe_domains"));
+            return Err(refuse("the domain is not in the App's siwe_domains"));
         }
         if let Some(scheme) = &self.scheme
             && scheme != "https"
             && !(scheme == "http" && is_local(&self.domain))
         {
-            return Err(refuse("the scheme is not https"));
+            return Err(refuse("the scheme must be https"));
         }
         if let Some(uri) = &self.uri
             && !authority(uri).is_some_and(|authority| is_ours(&authority))
         {
-            return Err(refuse("the URI is not one of a domain on the App's list"));
+            return Err(refuse(
+                "the URI is not at a domain in the App's siwe_domains",
+            ));
         }
         if let Some(chain) = &self.chain_id {
-            // Solana's may say twice of what chain they are.
+            // Solana messages can have a redundant `solana:` prefix.
             let chain = chain.strip_prefix("solana:").unwrap_or(chain);
             if !chains.iter().any(|ours| ours == chain) {
                 return Err(refuse(
-                    "the Chain ID is not on the App's list siwe_chain_ids, or siws_clusters for Solana",
+                    "the Chain ID is not in the App's siwe_chain_ids (Ethereum) or siws_clusters (Solana)",
                 ));
             }
         }
         if self.address != address {
             return Err(refuse(
-                "the address is not public_address, in its checked form",
+                "the address must be public_address in its canonical form",
             ));
         }
         let is_early = self.not_before.is_some_and(|start| now < start);
@@ -224,7 +231,7 @@ impl SignInMessage {
     }
 }
 
-/// What sign-in messages call the accounts of a chain.
+/// The name of a chain's accounts in sign-in messages.
 pub(crate) const fn account_name(wallet_type: WalletType) -> &'static str {
     match wallet_type {
         WalletType::Ethereum => "Ethereum",
@@ -235,17 +242,17 @@ pub(crate) const fn account_name(wallet_type: WalletType) -> &'static str {
     }
 }
 
-/// The address of a site: `https`, but for this machine.
+/// The URL of a site: `https`, except on the local machine.
 pub fn site_url(domain: &str) -> String {
     let scheme = if is_local(domain) { "http" } else { "https" };
     format!("{scheme}://{domain}")
 }
 
-/// The sentence between the account and the fields, and the empty line after it.
+/// The sentence between the account and the fields, and the empty line that follows.
 fn statement(lines: &mut Lines<'_>, wallet_type: WalletType) -> Result<Option<String>, Invalid> {
     let statement = match lines.rest.peek() {
         Some(&"") | None => None,
-        // In the Solana form the fields follow the account after one empty line when there is no statement.
+        // In the Solana format without a statement, the fields follow the account after one empty line.
         Some(line) if wallet_type == WalletType::Solana && is_field(line) => return Ok(None),
         Some(_) => Some(lines.next()?.to_owned()),
     };
@@ -266,14 +273,14 @@ fn resources(lines: &mut Lines<'_>) -> Result<Vec<String>, Invalid> {
             let resource = line
                 .strip_prefix("- ")
                 .filter(|uri| Url::parse(uri).is_ok())
-                .ok_or_else(|| refuse("a resource is not a URI"))?;
+                .ok_or_else(|| refuse("each resource must be a URI"))?;
             resources.push(resource.to_owned());
         }
     }
     Ok(resources)
 }
 
-/// Host and port of a web address, as a message writes its domain.
+/// Host and port of a web URL, as a message writes its domain.
 fn authority(uri: &str) -> Option<String> {
     let url = Url::parse(uri).ok()?;
     let host = url.host_str()?;
@@ -285,13 +292,13 @@ fn authority(uri: &str) -> Option<String> {
     })
 }
 
-/// Whether it is this machine: there, plain HTTP is what developers have.
+/// Whether it is the local machine, where developers use plain HTTP.
 fn is_local(domain: &str) -> bool {
     let host = domain.rsplit_once(':').map_or(domain, |(host, _port)| host);
     host == "localhost" || host == "127.0.0.1"
 }
 
-/// Checks the list of domains of an App: at most 20, each a host in its ASCII form and perhaps a port.
+/// Checks an App's list of domains: at most 20, each a host in ASCII form with an optional port.
 ///
 /// # Errors
 /// Names `siwe_domains`.
@@ -313,14 +320,14 @@ pub fn check_domains(domains: &[String]) -> Result<(), Invalid> {
     }
     Err(Invalid::value(
         "siwe_domains",
-        "siwe_domains must be a list of at most 20 hosts, each with a port or without, such as [\"example.com\", \"localhost:3000\"]",
+        "siwe_domains must be a list of at most 20 hosts with optional ports, such as [\"example.com\", \"localhost:3000\"]",
     ))
 }
 
-/// The clusters of Solana, as its sign-in messages name them.
+/// The clusters of Solana, as named in its sign-in messages.
 const CLUSTERS: [&str; 4] = ["mainnet", "testnet", "devnet", "localnet"];
 
-/// Checks the chains of an App: 1 to 20 of Ethereum's kind, and 1 to 4 clusters of Solana.
+/// Checks an App's chains: 1 to 20 EIP-155 chain ids, and 1 to 4 Solana clusters.
 ///
 /// # Errors
 /// Names `siwe_chain_ids` or `siws_clusters`.
@@ -328,7 +335,7 @@ pub fn check_chains(ids: &[u64], clusters: &[String]) -> Result<(), Invalid> {
     if ids.is_empty() || ids.len() > 20 || ids.contains(&0) {
         return Err(Invalid::value(
             "siwe_chain_ids",
-            "siwe_chain_ids must be a list of 1 to 20 chain ids of EIP-155, the one of our own challenges first, such as [1, 8453]",
+            "siwe_chain_ids must be a list of 1 to 20 EIP-155 chain ids, such as [1, 8453]; challenges use the first",
         ));
     }
     let known = clusters.iter().all(|name| CLUSTERS.contains(&&**name));

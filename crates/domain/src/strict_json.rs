@@ -1,6 +1,6 @@
-//! A JSON reader that refuses what other readers understand in two ways: repeated names, NUL, and endless nesting.
+//! A JSON parser that rejects what parsers interpret differently: repeated names, NUL and excessive nesting.
 //!
-//! A [`Value`] holds whole numbers of up to 64 bits and rounds all others. [`read_with_digits`] keeps what was written.
+//! A [`Value`] stores whole numbers of up to 64 bits and rounds all others. [`read_with_digits`] keeps them as written.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -9,49 +9,49 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
-/// Deepest nesting that is read at all. Below the reader's own limit, so that the refusal can name the field; above every
-/// limit of the domain, which then says what is allowed.
+/// Maximum nesting depth. It is below that of the underlying parser, so that the error can name the field. It is above every limit of the
+/// domain, whose own error then states what is allowed.
 const DEEPEST: usize = 100;
 
-/// The name of the only member of the object that stands for a number in [`read_with_digits`]. No text contains such an object,
-/// because a name with a NUL is refused.
+/// The name of the only member in an object that stands for a number in [`read_with_digits`]. No input can contain such an object, because
+/// names with a NUL are rejected.
 const DIGITS: &str = "\0";
 
-/// Why a text is not read.
+/// The reason that a text was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Malformed {
     /// It is not JSON.
     Syntax,
-    /// It is JSON with a value that is refused.
+    /// It is JSON but contains a value that is not accepted.
     Value {
-        /// What is refused.
+        /// What is not accepted.
         fault: Fault,
-        /// Where: names and `[places]`, the outermost first. As long as the text made it.
+        /// Where: names and `[indexes]`, outermost first. Its length is not limited.
         path: String,
     },
 }
 
-/// What is refused of a value that is JSON.
+/// The kind of value that is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// One name twice in one object: two readers may see two different values.
+    /// A repeated name in an object: two parsers may see two different values.
     Repeated,
-    /// The character U+0000, where some readers see the end.
+    /// The character U+0000, which some parsers treat as the end.
     Nul,
-    /// More than a hundred objects and arrays in each other.
+    /// Objects and arrays nested more than a hundred levels deep.
     TooDeep,
 }
 
-/// Reads one JSON value.
+/// Parses one JSON value.
 ///
 /// # Errors
-/// [`Malformed`]; of several faults the first.
+/// [`Malformed`]; if there are several faults, the first.
 pub fn read(text: &[u8]) -> Result<Value, Malformed> {
     read_by(text, None)
 }
 
-/// Reads one JSON value as [`read`] does, without rounding. A number that is not a whole number of at most 64 bits is kept as it
-/// is written, and [`digits`] returns it.
+/// Parses one JSON value like [`read`], but without rounding. A number that is not a whole number of at most 64 bits is kept as written,
+/// and [`digits`] returns it.
 ///
 /// # Errors
 /// As [`read`].
@@ -59,7 +59,7 @@ pub fn read_with_digits(text: &[u8]) -> Result<Value, Malformed> {
     read_by(text, Some(RefCell::new(Numbers { rest: text })))
 }
 
-/// The text of a number that [`read_with_digits`] kept.
+/// The text of a number kept by [`read_with_digits`].
 pub fn digits(value: &Value) -> Option<&str> {
     value.as_object()?.get(DIGITS)?.as_str()
 }
@@ -86,7 +86,7 @@ fn read_by(text: &[u8], numbers: Option<RefCell<Numbers<'_>>>) -> Result<Value, 
     }
 }
 
-/// Puts the name of an outer field, or its `[place]`, before a path.
+/// Prepends the name of an outer field, or its `[index]`, to a path.
 pub fn prepend(name: &str, path: &mut String) {
     let separator = if path.is_empty() || path.starts_with('[') {
         ""
@@ -96,17 +96,17 @@ pub fn prepend(name: &str, path: &mut String) {
     *path = format!("{name}{separator}{path}");
 }
 
-/// What is wrong, and where: the path grows from the inside out while the reader unwinds.
+/// A fault and its path, which grows from the inside out while the parser unwinds.
 #[derive(Default)]
 struct Finding<'t> {
     fault: RefCell<Option<Fault>>,
     path: RefCell<String>,
-    /// The numbers of the text, if their digits are kept. The reader visits them in the same order.
+    /// The numbers of the text, if their digits are kept. The parser visits them in the same order.
     numbers: Option<RefCell<Numbers<'t>>>,
 }
 
 impl Finding<'_> {
-    /// The reader's error only unwinds; what matters is kept here.
+    /// The parser's error only unwinds; the fault itself is recorded here.
     fn report<E: Error>(&self, fault: Fault) -> E {
         *self.fault.borrow_mut() = Some(fault);
         E::custom("refused")
@@ -125,7 +125,7 @@ struct Strict<'a, 't> {
     finding: &'a Finding<'t>,
 }
 
-/// The numbers of a JSON text as they are written, in their order.
+/// The numbers of a JSON text as written, in order.
 struct Numbers<'a> {
     rest: &'a [u8],
 }
@@ -152,7 +152,7 @@ impl<'a> Iterator for Numbers<'a> {
     }
 }
 
-/// What follows a string whose opening quote was read.
+/// The text after a string whose opening quote has been read.
 fn behind_string(mut text: &[u8]) -> &[u8] {
     loop {
         match text {
@@ -175,7 +175,7 @@ impl<'t> Strict<'_, 't> {
         })
     }
 
-    /// The number that is being visited, if digits are kept.
+    /// The number being visited, if digits are kept.
     fn next_number(self) -> Option<&'t str> {
         self.finding.numbers.as_ref()?.borrow_mut().next()
     }
@@ -287,7 +287,7 @@ mod tests {
     fn b7_a_number_that_a_value_would_round_keeps_its_digits() {
         let text = br#"{"a": [1, -2, 18446744073709551616, {"b\"9": "3\\", "c": -18446744073709551616}], "d\\": 1.50,
             "e": 5E-1, "f": -0, "g": "77\"", "h": 18446744073709551615, "i": true, "j": null, "k": 1e400}"#;
-        // The last one is beyond every floating-point number.
+        // The last number exceeds the floating-point range.
         assert_eq!(read_with_digits(text), Err(Malformed::Syntax));
         let text = String::from_utf8(text.to_vec())
             .unwrap()
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    /// Nothing that is sent looks like a number that was kept.
+    /// No input can look like a kept number.
     #[test]
     fn kept_digits_cannot_be_forged() {
         for text in [r#"{"\u0000": "5"}"#, "{\"\0\": \"5\"}"] {

@@ -1,24 +1,23 @@
-//! A clock of its own for the test environment of an App, so that a link of seven days can be tested in a moment.
+//! A separate clock for an App's test environment, so that a seven-day link can be tested in a moment.
 
 use serde::{Deserialize, Serialize};
 
 use crate::timestamp::Seconds;
 use crate::{Invalid, Timestamp};
 
-/// Earliest and latest time that a test clock can be set to, in Unix seconds: ids cannot carry an earlier one
-/// (2014-05-13), and 2100-01-01.
+/// Earliest and latest time of a test clock in Unix seconds: 2014-05-13, before which ids cannot represent a time, and 2100-01-01.
 pub const BOUNDS: (i64, i64) = (1_400_000_000, 4_102_444_800);
-/// A test clock that nobody sets for so long falls back to the machine's: a forgotten one must not keep old rows for ever.
+/// A test clock that is not set for this long falls back to the machine's clock. Otherwise a forgotten one would keep old rows for ever.
 const LAPSE: Seconds = Seconds(7 * 86_400);
 
-/// The test clock of an App, as it is stored.
+/// The stored test clock of an App.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestClock {
-    /// Counts every change, from 0; of two readings the one with more is newer.
+    /// Number of changes so far, from 0; the reading with the higher number is newer.
     pub revision: i64,
     /// The machine's time at the last change.
     pub set_at: Timestamp,
-    /// What it shows.
+    /// What the clock shows.
     #[serde(flatten)]
     pub mode: Mode,
 }
@@ -29,12 +28,12 @@ pub struct TestClock {
 pub enum Mode {
     /// The machine's time.
     Machine,
-    /// Always this time.
+    /// A fixed time.
     Frozen {
         /// The time.
         shows: Timestamp,
     },
-    /// This time when it was set, and on from there.
+    /// Started at this time when it was set, and running since.
     Running {
         /// The time.
         shows: Timestamp,
@@ -51,19 +50,19 @@ impl Default for TestClock {
     }
 }
 
-/// How a test clock shall be changed.
+/// A change of a test clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClockChange {
-    /// Show this time, in Unix seconds.
+    /// Set it to this time, in Unix seconds.
     pub now: Option<i64>,
-    /// Show a time so many seconds later, 0 or more.
+    /// Advance it by this many seconds, 0 or more.
     pub advance_seconds: Option<i64>,
-    /// Stand still, or run. When absent: as before; a clock that is set for the first time runs.
+    /// Freeze it or let it run. If absent, this stays the same; a clock that is set for the first time runs.
     pub frozen: Option<bool>,
 }
 
 impl TestClock {
-    /// What it shows when the machine's clock shows `machine`.
+    /// The time that it shows when the machine's clock shows `machine`.
     pub fn now(&self, machine: Timestamp) -> Timestamp {
         match self.mode_at(machine) {
             Mode::Machine => machine,
@@ -72,8 +71,8 @@ impl TestClock {
         }
     }
 
-    /// The time that limits of requests follow: it jumps where the clock was set, but never stands still, or a frozen clock
-    /// would shut its own App out.
+    /// The time used for rate limits. It jumps when the clock is set but never stands still, because a frozen clock would lock out its own
+    /// App.
     pub fn for_limits(&self, machine: Timestamp) -> Timestamp {
         match self.mode_at(machine) {
             Mode::Machine => machine,
@@ -81,7 +80,7 @@ impl TestClock {
         }
     }
 
-    /// Whether it stands still.
+    /// Whether it is frozen.
     pub fn is_frozen(&self, machine: Timestamp) -> bool {
         matches!(self.mode_at(machine), Mode::Frozen { .. })
     }
@@ -97,7 +96,7 @@ impl TestClock {
     /// The clock after a change.
     ///
     /// # Errors
-    /// Nothing to change, both `now` and `advance_seconds`, or a time outside of [`BOUNDS`]; names the field.
+    /// If there is nothing to change, both `now` and `advance_seconds` are given, or the time is outside [`BOUNDS`]; names the field.
     pub fn changed(&self, change: ClockChange, machine: Timestamp) -> Result<Self, Invalid> {
         let present = self.now(machine);
         let (param, shows) = match (change.now, change.advance_seconds, change.frozen) {
@@ -138,7 +137,7 @@ impl TestClock {
         })
     }
 
-    /// The clock after it was given up for the machine's.
+    /// The clock after a reset to the machine's time.
     #[must_use]
     pub const fn reset(&self, machine: Timestamp) -> Self {
         Self {

@@ -1,16 +1,16 @@
-//! Plain text fields: lengths and the characters that no store or mail header can take.
+//! Plain text fields: their lengths, and the characters that stores or mail headers cannot hold.
 
 use unicode_normalization::UnicodeNormalization;
 
 use crate::Invalid;
 
-/// Most characters of a name.
+/// Maximum length of a name in characters.
 pub const NAME_MAX: usize = 255;
 
-/// Refuses NUL, which Postgres cannot store and which cuts strings in C code downstream.
+/// Rejects NUL, which Postgres cannot store and which truncates strings in C code downstream.
 ///
 /// # Errors
-/// The text contains U+0000.
+/// If the text contains U+0000.
 pub fn no_nul(param: &'static str, text: &str) -> Result<(), Invalid> {
     if text.contains('\0') {
         return Err(Invalid::value(
@@ -21,10 +21,10 @@ pub fn no_nul(param: &'static str, text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// A person's name part: at most 255 characters, no control characters.
+/// Checks a part of a person's name: at most 255 characters, no control characters.
 ///
 /// # Errors
-/// Too long, or a control character (line ends included: names are put into mail headers).
+/// If it is too long or contains a control character (including line breaks, because names are used in mail headers).
 pub fn name(param: &'static str, text: &str) -> Result<String, Invalid> {
     no_nul(param, text)?;
     if text.chars().any(char::is_control) {
@@ -42,17 +42,18 @@ pub fn name(param: &'static str, text: &str) -> Result<String, Invalid> {
     Ok(text.to_owned())
 }
 
-/// Small letters in NFC: the form in which local parts of addresses are compared, and parts of addresses are searched for.
+/// Converts to lower case in NFC: the form in which local parts of addresses are compared, and parts of addresses are searched.
 ///
-/// Lower-casing can leave a letter and a mark that have a composed form, such as `J` with a caron, and so it comes between two
-/// normalizations. Letters are mapped one by one. The only one that has no simple mapping in `char::to_lowercase` is U+0130.
+/// Lower-casing can leave a letter and a mark that have a composed form, such as `J` with a caron. It is therefore done between two
+/// normalizations. Letters are mapped one by one. The only one without a simple mapping in `char::to_lowercase` is U+0130.
 pub fn lower(text: &str) -> String {
     text.nfc().flat_map(char::to_lowercase).nfc().collect()
 }
 
-/// The form in which names of people are searched for: NFKC and case folding, repeated until nothing changes, because folding can undo a
-/// normalization and the reverse.
-/// In practice two rounds are enough; the bound only makes the end visible.
+/// Converts a name to its search form: NFKC and case folding, repeated until nothing changes, because folding can undo a normalization and
+/// vice versa.
+///
+/// Two rounds are enough in practice; the bound makes termination obvious.
 pub fn fold(text: &str) -> String {
     let mut current = text.to_owned();
     for _ in 0..8 {

@@ -19,12 +19,12 @@ pub struct Timestamp(i64);
 pub struct Seconds(pub i64);
 
 impl Seconds {
-    /// So many minutes. Saturates at the far ends of time.
+    /// A duration of this many minutes. Saturates on overflow.
     pub const fn from_minutes(minutes: i64) -> Self {
         Self(minutes.saturating_mul(60))
     }
 
-    /// The number as a `Retry-After` value: at least one second.
+    /// The value of a `Retry-After` header: at least one second.
     pub fn at_least_one(self) -> u64 {
         u64::try_from(self.0.max(1)).unwrap_or(1)
     }

@@ -1,16 +1,16 @@
-//! Bearer values: what is shown once, and what is stored of it.
+//! Bearer tokens, which are shown once, and their stored hashes.
 
 use sha2::{Digest, Sha256};
 
 use crate::Secret;
 use crate::random::{self, ByteSource};
 
-/// SHA-256 of a bearer value with at least 128 bits of entropy; all that the database keeps of it (S-1, S-15).
+/// SHA-256 of a bearer token with at least 128 bits of entropy. The database stores nothing else of it (S-1, S-15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TokenHash(pub [u8; 32]);
 
 impl TokenHash {
-    /// The hash under which a presented value is looked up.
+    /// The hash used to look up a presented token.
     pub fn of(value: &str) -> Self {
         Self(Sha256::digest(value.as_bytes()).into())
     }

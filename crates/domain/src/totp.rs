@@ -1,4 +1,4 @@
-//! Authenticator apps: time-based codes (RFC 6238), and recovery codes for when the app is lost.
+//! Authenticator apps: time-based codes (RFC 6238), and recovery codes for a lost app.
 
 use data_encoding::BASE32_NOPAD;
 use hmac::{Hmac, KeyInit, Mac as _};
@@ -12,31 +12,30 @@ use crate::random::{self, ByteSource};
 use crate::timestamp::Seconds;
 use crate::{Secret, Timestamp, World, code};
 
-/// Bytes of a seed: 160 bits (OTP-12; RFC 4226 section 4, R6).
+/// Length of a seed in bytes: 160 bits (OTP-12; RFC 4226 section 4, R6).
 pub const SEED_LENGTH: usize = 20;
 /// Decimal digits of a code.
 pub const DIGITS: usize = 6;
 /// Length of a step in seconds (RFC 6238 section 4.1).
 const PERIOD: i64 = 30;
-/// Steps before and after the present one that are accepted too: for a clock that is a little off, and for slow typing
-/// (RFC 6238 section 5.2).
+/// Number of steps accepted before and after the current one, to allow for clock drift and slow typing (RFC 6238 section 5.2).
 const WINDOW: i64 = 1;
-/// The step before all steps: nothing was accepted yet.
+/// Placeholder for the last accepted step when no code has been accepted yet.
 pub const NO_STEP: i64 = -1;
-/// Recovery codes of one authenticator app.
+/// Number of recovery codes per authenticator app.
 pub const RECOVERY_CODES: u32 = 16;
 /// Characters of a recovery code, without its hyphen: 51 bits.
 const RECOVERY_LENGTH: usize = 10;
-/// Shortest and longest `expires_in`, in minutes.
+/// Minimum and maximum `expires_in`, in minutes.
 pub const EXPIRES_IN_MINUTES: (i64, i64) = (5, 2_160);
-/// `expires_in` when none was sent.
+/// Default for `expires_in`.
 pub const DEFAULT_EXPIRES_IN: Seconds = Seconds(30 * 60);
-/// Authenticator apps with an accepted code that one user may have: each one more makes guessing easier.
+/// Maximum number of verified authenticator apps per user: each additional one makes guessing easier.
 pub const MOST_PER_USER: i64 = 5;
-/// What may come of a day's guesses at one user, in millionths: one code of a million is right in each step of the window, for
-/// each app (attack 3: under 1e-4 a day).
+/// Upper bound on the chance of a successful guess per user and day, in millionths. For each app, one code in a million is right in each
+/// step of the window (attack 3: under 1e-4 a day).
 const MILLIONTHS_A_DAY: u32 = 100;
-/// Longest part of a label inside the QR code, in characters; authenticator apps show less.
+/// Maximum length of each part of the label in the QR code, in characters; authenticator apps show less.
 const LABEL_MAX: usize = 64;
 
 /// An authenticator app of a user.
@@ -46,43 +45,44 @@ pub struct Totp {
     pub id: TotpId,
     /// App and environment.
     pub world: World,
-    /// Whose it is.
+    /// The user that it belongs to.
     pub user_id: UserId,
-    /// Whether a code of it was accepted once. Until then it proves nothing and can expire.
+    /// Whether one of its codes has been accepted. Until then it proves nothing and can expire.
     pub verified: bool,
-    /// The seed, sealed.
+    /// The encrypted seed.
     pub seed: Sealed,
-    /// From this second on it is dead, unless it was verified before.
+    /// When it expires if it is not verified; no longer valid from this second on.
     pub expires_at: Timestamp,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
 }
 
 impl Totp {
-    /// Whether codes of it count: verified, or still waiting for its first code.
+    /// Whether its codes are accepted: verified, or still waiting for its first code.
     pub fn is_alive(&self, now: Timestamp) -> bool {
         self.verified || now < self.expires_at
     }
 }
 
-/// A recovery code as it is stored: readable again for the user until it is used, and comparable even afterwards.
+/// A stored recovery code: readable for the user until it is used, and recognizable afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRecoveryCode {
-    /// Its place among the codes of its authenticator app, from 0.
+    /// Its index among the codes of its authenticator app, from 0.
     pub number: u32,
-    /// The code, sealed; nothing is left of it when it was used.
+    /// The encrypted code; erased when it is used.
     pub sealed: Sealed,
-    /// Keyed hash over [`bound_parts`].
+    /// MAC over [`bound_parts`].
     pub mac: Mac,
-    /// Whether it was used. Presented again it is refused, but it is no guess.
+    /// Whether it was used. It is then rejected, but does not count as a guess.
     pub used: bool,
 }
 
-/// Wrong codes that a user with so many authenticator apps has in a day, whatever succeeds in between: a right code forgets
-/// failures in a row, and an attacker could wait for one and go on. A guess meets every app in every step of the window, so
-/// more apps leave fewer guesses.
+/// The daily limit on wrong codes for a user with this number of authenticator apps, regardless of successes in between.
+///
+/// A correct code resets consecutive failures, so an attacker could wait for one and continue. A guess is compared with every app in every
+/// step of the window, so more apps mean fewer guesses.
 pub fn failures_a_day(apps: usize) -> Limit {
     let steps = u32::try_from(2 * WINDOW + 1).unwrap_or(u32::MAX);
     let chances = steps.saturating_mul(u32::try_from(apps.max(1)).unwrap_or(u32::MAX));
@@ -93,13 +93,13 @@ pub fn failures_a_day(apps: usize) -> Limit {
     }
 }
 
-/// What guards the codes of a user's authenticator apps against guessing: the subject of their failures in a row.
+/// The lockout subject of the codes of a user's authenticator apps.
 pub fn guarded_codes(user: UserId) -> String {
     format!("totp:{user}")
 }
 
-/// What guards the recovery codes. Counted apart: whoever guesses at the one must not bar the way back that the other is
-/// (attack 24).
+/// The lockout subject of a user's recovery codes. Separate from that of app codes, so that guessing one cannot block the other (attack
+/// 24).
 pub fn guarded_recovery(user: UserId) -> String {
     format!("totp-recovery:{user}")
 }
@@ -111,13 +111,13 @@ pub fn draw_seed(source: &mut dyn ByteSource) -> Secret<[u8; SEED_LENGTH]> {
     Secret::new(seed)
 }
 
-/// The seed as authenticator apps take it by hand: base32 (RFC 4648 section 6) without padding.
+/// The seed for manual entry: base32 (RFC 4648 section 6) without padding.
 pub fn seed_text(seed: &[u8]) -> Secret<String> {
     Secret::new(BASE32_NOPAD.encode(seed))
 }
 
-/// What the QR code says: the key URI that authenticator apps agree on. `issuer` and `account` are for people; of each the
-/// first 64 characters are kept.
+/// The key URI in the QR code, in the format that authenticator apps share. `issuer` and `account` are for display; only the first 64
+/// characters of each are kept.
 pub fn key_uri(issuer: &str, account: &str, seed: &[u8]) -> Secret<String> {
     const KEPT: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'-')
@@ -125,7 +125,7 @@ pub fn key_uri(issuer: &str, account: &str, seed: &[u8]) -> Secret<String> {
         .remove(b'_')
         .remove(b'~');
     let label = |text: &str| {
-        // A colon divides issuer and account.
+        // A colon separates issuer and account.
         let text: String = text.chars().filter(|c| *c != ':').take(LABEL_MAX).collect();
         utf8_percent_encode(&text, KEPT).to_string()
     };
@@ -137,14 +137,14 @@ pub fn key_uri(issuer: &str, account: &str, seed: &[u8]) -> Secret<String> {
     ))
 }
 
-/// What was typed for a code, without the spaces that apps show between digits; `None` when it cannot be one (M-17).
+/// The digits of an entered code, without spaces between them. `None` if the text cannot be a code (M-17).
 pub fn typed(text: &str) -> Option<Secret<String>> {
     code::digits_typed(text, &[DIGITS])
 }
 
-/// The step whose code was presented, as [`typed`] answers it: the latest one in the window that fits, if any does.
+/// The step whose code was presented, as returned by [`typed`]: the latest matching one in the window, if any.
 ///
-/// All steps of the window are computed and compared in constant time, whichever fits.
+/// All steps of the window are computed and compared in constant time, whichever one matches.
 pub fn matching_step(seed: &[u8], presented: &str, now: Timestamp) -> Option<i64> {
     let present = now.unix().div_euclid(PERIOD);
     let mut found = None;
@@ -155,7 +155,7 @@ pub fn matching_step(seed: &[u8], presented: &str, now: Timestamp) -> Option<i64
             found = Some(step);
         }
     }
-    // Before 1970 there are no steps.
+    // There are no steps before 1970.
     found.filter(|step| *step > NO_STEP)
 }
 
@@ -167,7 +167,7 @@ pub fn code_at(seed: &[u8], step: i64) -> Secret<String> {
 
 /// Dynamic truncation (RFC 4226 section 5.3): 31 bits of the HMAC of the step.
 fn truncated(seed: &[u8], step: i64) -> u32 {
-    // HMAC takes keys of any length.
+    // HMAC accepts keys of any length.
     let Ok(mut hmac) = Hmac::<Sha1>::new_from_slice(seed) else {
         return 0;
     };
@@ -181,14 +181,15 @@ fn truncated(seed: &[u8], step: i64) -> u32 {
     u32::from_be_bytes(chosen) & 0x7fff_ffff
 }
 
-/// A new recovery code as it is shown, `xxxxx-xxxxx` of `[0-9a-z]`, each equally likely.
+/// A new recovery code as shown to the user: `xxxxx-xxxxx` of `[0-9a-z]`, each equally likely.
 pub fn draw_recovery_code(source: &mut dyn ByteSource) -> Secret<String> {
     let drawn = random::lower_alphanumeric(source, RECOVERY_LENGTH);
     let (front, back) = drawn.expose().split_at(RECOVERY_LENGTH / 2);
     Secret::new(format!("{front}-{back}"))
 }
 
-/// A recovery code as it is compared: without hyphens and blanks, in lower case. `None` when it cannot be one.
+/// The canonical form of a recovery code, used for comparison: without hyphens and spaces, in lower case. `None` if the text cannot be a
+/// recovery code.
 pub fn canonical_recovery_code(presented: &str) -> Option<Secret<String>> {
     let typed = presented.chars().filter(|c| *c != '-' && *c != ' ');
     let code = Secret::new(typed.collect::<String>().to_ascii_lowercase());
@@ -200,13 +201,13 @@ pub fn canonical_recovery_code(presented: &str) -> Option<Secret<String>> {
     is_code.then_some(code)
 }
 
-/// What the keyed hash of a recovery code covers: its user and its canonical form. The user, not the authenticator app, so
-/// that one hash of what was presented is compared with the codes of all of them.
+/// The parts that the MAC of a recovery code covers: its user and its canonical form. It is bound to the user, not the authenticator app.
+/// One MAC of the presented code can therefore be compared with the codes of all apps.
 pub fn bound_parts<'a>(user_id: &'a str, canonical: &'a str) -> [&'a [u8]; 2] {
     [user_id.as_bytes(), canonical.as_bytes()]
 }
 
-/// What the seal of a recovery code is bound to: its authenticator app, and its place among the others.
+/// The owner that an encrypted recovery code is bound to: its authenticator app and its index among the others.
 pub fn recovery_owner(totp_id: &str, number: u32) -> String {
     format!("{totp_id}/{number}")
 }

@@ -1,4 +1,4 @@
-//! Users and what belongs to them.
+//! Users and their identifiers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,22 +9,22 @@ use crate::metadata::Metadata;
 use crate::phone::PhoneNumber;
 use crate::{Invalid, Timestamp, World, text};
 
-/// Most email addresses of a user. Every call that returns a user reads and sends all of them.
+/// Maximum number of e-mail addresses per user. Every call that returns a user reads and sends all of them.
 pub const MOST_EMAILS: usize = 100;
-/// Most phone numbers of a user, for the same reason.
+/// Maximum number of phone numbers per user, for the same reason.
 pub const MOST_PHONE_NUMBERS: usize = 100;
 
-/// Whether a user has been let in yet. A user who is disabled keeps it: it counts again once the user is enabled.
+/// The status of a user. Disabling a user preserves it, and it applies again once the user is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UserStatus {
-    /// Created, and no identifier verified yet.
+    /// Created, without a verified identifier so far.
     Pending,
-    /// May sign in. `active` of the API mirrors this value.
+    /// May sign in. The API's `active` mirrors this value.
     Active,
 }
 
 impl UserStatus {
-    /// The status a user starts with.
+    /// The initial status of a user.
     pub const fn initial(requires_verification: bool) -> Self {
         if requires_verification {
             Self::Pending
@@ -60,14 +60,14 @@ impl FromStr for UserStatus {
     }
 }
 
-/// The status of a user as answers show it and searches ask for it.
+/// The status of a user in responses and searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ShownStatus {
     /// See [`UserStatus::Pending`].
     Pending,
     /// See [`UserStatus::Active`].
     Active,
-    /// May not sign in, whatever it could before.
+    /// May not sign in, whatever the previous status.
     Disabled,
 }
 
@@ -107,12 +107,12 @@ impl FromStr for ShownStatus {
     }
 }
 
-/// Since when a user may not sign in, and why.
+/// When and why a user was disabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserDisabled {
-    /// Since when.
+    /// When the user was disabled.
     pub at: Timestamp,
-    /// Why, in the App's own words; `""` when it said nothing.
+    /// The reason in the App's own words; `""` if it gave none.
     pub reason: String,
 }
 
@@ -121,7 +121,7 @@ pub struct UserDisabled {
 pub struct User {
     /// The id.
     pub id: UserId,
-    /// The App and environment it lives in.
+    /// The App and environment that it belongs to.
     pub world: World,
     /// First name, `""` when unset.
     pub first_name: String,
@@ -131,23 +131,23 @@ pub struct User {
     pub last_name: String,
     /// Pending or active.
     pub status: UserStatus,
-    /// Whether something of the account is proved: an address, a number, a wallet that signs in, a link to an identity provider,
-    /// or the operator's word. For good: an account that was founded belongs to somebody.
+    /// Whether the account has an owner: an address, number, wallet for sign-in or provider link was verified, or the operator vouched for
+    /// one. Permanent once set.
     pub founded: bool,
-    /// Since when and why it may not sign in; `None` while it may.
+    /// When and why it was disabled; `None` if it is not.
     pub disabled: Option<UserDisabled>,
-    /// When it last signed in; `None` when it never did, or not since this is noted.
+    /// When the user last signed in; `None` if never, or not since this is recorded.
     pub last_sign_in_at: Option<Timestamp>,
     /// Free-form data of the App.
     pub metadata: Metadata,
-    /// When the user was created; the time inside the id.
+    /// When the user was created; equals the timestamp of the id.
     pub created_at: Timestamp,
     /// When the record last changed.
     pub updated_at: Timestamp,
 }
 
 impl User {
-    /// A user without names and data, of whom nothing is proved yet.
+    /// Creates a user without names, data or anything verified.
     pub fn new(id: UserId, world: World, status: UserStatus, at: Timestamp) -> Self {
         Self {
             id,
@@ -165,7 +165,7 @@ impl User {
         }
     }
 
-    /// The status as answers show it.
+    /// The status as shown in responses.
     pub fn shown_status(&self) -> ShownStatus {
         match self.disabled {
             Some(_) => ShownStatus::Disabled,
@@ -173,7 +173,7 @@ impl User {
         }
     }
 
-    /// First, middle and last name in the form in which names are searched; what is unset leaves no gap.
+    /// First, middle and last name in their search form; unset parts leave no gap.
     pub fn folded_name(&self) -> String {
         let parts = [&self.first_name, &self.middle_name, &self.last_name];
         let set = parts.into_iter().filter(|part| !part.is_empty());
@@ -186,19 +186,21 @@ impl User {
 pub struct UserEmail {
     /// The id; also the `method_id` of codes sent there.
     pub id: EmailId,
-    /// Whose it is.
+    /// The user that it belongs to.
     pub user_id: UserId,
     /// The address.
     pub email: Email,
-    /// Whether its owner has proved to read mail there. Until then it is a claim: it is reserved for the account, and opens nothing.
+    /// Whether its owner has proved access to mail sent there. Until then it is a claim: it is reserved for the account but cannot be used
+    /// to sign in.
     pub verified: bool,
-    /// When it was attached.
+    /// When it was added.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// Who gets it if somebody proves it from outside, while it is only claimed and the account is founded (CL-4).
+    /// The user who gets the address if it is verified from outside the account (CL-4). Set only while the address is claimed and the
+    /// account already has an owner.
     pub successor: Option<UserId>,
-    /// Whether the account was founded when the App attached it: only then may an App trust that it is the user's (CL-9).
+    /// Whether the account already had an owner when the App added the address. Only then may an App trust that it is the user's (CL-9).
     pub of_founded: bool,
 }
 
@@ -207,24 +209,25 @@ pub struct UserEmail {
 pub struct UserPhone {
     /// The id; also the `method_id` of codes sent there.
     pub id: PhoneNumberId,
-    /// Whose it is.
+    /// The user that it belongs to.
     pub user_id: UserId,
     /// The number.
     pub number: PhoneNumber,
-    /// Whether its owner has proved to read messages there; see [`UserEmail::verified`].
+    /// Whether its owner has proved access to messages sent there; see [`UserEmail::verified`].
     pub verified: bool,
-    /// When it was attached.
+    /// When it was added.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// Who gets it if somebody proves it from outside, while it is only claimed and the account is founded (CL-4).
+    /// The user who gets the number if it is verified from outside the account (CL-4). Set only while the number is claimed and the account
+    /// already has an owner.
     pub successor: Option<UserId>,
-    /// Whether the account was founded when the App attached it: only then may an App trust that it is the user's (CL-9).
+    /// Whether the account already had an owner when the App added the number. Only then may an App trust that it is the user's (CL-9).
     pub of_founded: bool,
 }
 
 impl UserEmail {
-    /// The address as mail to it is addressed: while it is not verified, in the spelling of the request.
+    /// The spelling that mail is sent to: that of the request until the address is verified.
     #[must_use]
     pub fn addressed(self, typed: &Email) -> Self {
         match self.verified {
@@ -238,8 +241,9 @@ impl UserEmail {
 }
 
 impl UserProfile {
-    /// Whether the account is somebody's. What is proved counts also where a process of the release before noted it, which
-    /// does not know that accounts are founded.
+    /// Whether the account has an owner.
+    ///
+    /// Verified identifiers count too, because the previous release records them without setting `founded`.
     pub fn is_founded(&self) -> bool {
         let is_proved = self.emails.iter().any(|email| email.verified)
             || self.phones.iter().any(|phone| phone.verified);
@@ -247,13 +251,13 @@ impl UserProfile {
     }
 }
 
-/// A user with its identifiers, oldest first.
+/// A user with all identifiers, oldest first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserProfile {
     /// The record.
     pub user: User,
-    /// Its e-mail addresses.
+    /// The user's e-mail addresses.
     pub emails: Vec<UserEmail>,
-    /// Its phone numbers.
+    /// The user's phone numbers.
     pub phones: Vec<UserPhone>,
 }

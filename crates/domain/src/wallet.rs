@@ -7,7 +7,7 @@ use crate::envelope::{Mac, join_with_lengths};
 use crate::ids::{UserId, WalletId, WalletKeyId};
 use crate::{Invalid, Timestamp, World};
 
-/// The chain a wallet belongs to.
+/// The chain that a wallet belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WalletType {
     /// `ethereum`: secp256k1, EIP-55 address.
@@ -23,7 +23,7 @@ pub enum WalletType {
 }
 
 impl WalletType {
-    /// All five.
+    /// All five types.
     pub const ALL: [Self; 5] = [
         Self::Ethereum,
         Self::Solana,
@@ -32,7 +32,7 @@ impl WalletType {
         Self::Stellar,
     ];
 
-    /// The name that answers use.
+    /// The name in responses.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ethereum => "ethereum",
@@ -43,7 +43,7 @@ impl WalletType {
         }
     }
 
-    /// The other name that requests may use.
+    /// The alternative name in requests.
     const fn alias(self) -> &'static str {
         match self {
             Self::Ethereum => "ETH",
@@ -55,18 +55,18 @@ impl WalletType {
     }
 }
 
-/// Which of its forms an address has, on a chain that knows several for one key.
+/// The form of an address, on a chain that has several for one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AddressForm {
-    /// The one that wallets of the chain have unless somebody asks for another: P2WPKH on Bitcoin.
+    /// The chain's default form: P2WPKH on Bitcoin.
     #[default]
     Usual,
-    /// Bitcoin's P2TR with the key alone (BIP-86).
+    /// Bitcoin's key-path-only P2TR (BIP-86).
     Taproot,
 }
 
 impl AddressForm {
-    /// The form that a caller names for a new wallet of a type: `p2wpkh` or `p2tr` for Bitcoin, none for the others.
+    /// The form named by a caller for a new wallet of a type: `p2wpkh` or `p2tr` for Bitcoin; none for other chains.
     ///
     /// # Errors
     /// [`Invalid`] naming `address_type`.
@@ -75,11 +75,11 @@ impl AddressForm {
             (_, None) | (WalletType::Bitcoin, Some("p2wpkh")) => Ok(Self::Usual),
             (WalletType::Bitcoin, Some("p2tr")) => Ok(Self::Taproot),
             (WalletType::Bitcoin, Some(_)) => {
-                let message = "address_type is p2wpkh or p2tr";
+                let message = "address_type must be p2wpkh or p2tr";
                 Err(Invalid::value("address_type", message))
             }
             (_, Some(_)) => {
-                let message = "address_type goes with wallets of type bitcoin only";
+                let message = "address_type is only supported for bitcoin wallets";
                 Err(Invalid::value("address_type", message))
             }
         }
@@ -122,18 +122,18 @@ impl FromStr for WalletType {
     }
 }
 
-/// Why a wallet signs nothing.
+/// The reason that a wallet is disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DisabledReason {
-    /// The App asked for it.
+    /// Requested by the App.
     Requested,
-    /// Its account was proved by somebody else than whoever had it before, and may know the key: it was imported, or had been
-    /// exported (CL-3).
+    /// The account was taken over by its verified owner, and an earlier holder may know the key: it was imported or has been exported
+    /// (CL-3).
     UnprovenOrigin,
 }
 
 impl DisabledReason {
-    /// The name in answers and in the database. Never change one: it is part of what the row's keyed hash covers.
+    /// The name in responses and in the database. Never change one: the row's MAC covers it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Requested => "requested",
@@ -149,16 +149,16 @@ impl FromStr for DisabledReason {
         [Self::Requested, Self::UnprovenOrigin]
             .into_iter()
             .find(|reason| reason.as_str() == text)
-            .ok_or_else(|| Invalid::value("disabled_reason", "unknown reason to disable a wallet"))
+            .ok_or_else(|| Invalid::value("disabled_reason", "unknown disabled_reason of a wallet"))
     }
 }
 
-/// Since when a wallet signs nothing, and why.
+/// When and why a wallet was disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disabled {
-    /// Since when.
+    /// When it was disabled.
     pub at: Timestamp,
-    /// Why.
+    /// The reason.
     pub reason: DisabledReason,
 }
 
@@ -169,27 +169,27 @@ pub struct Wallet {
     pub id: WalletId,
     /// App and environment.
     pub world: World,
-    /// Whose it is.
+    /// The user that it belongs to.
     pub user_id: UserId,
-    /// Its private key; none for a wallet that only proves an address.
+    /// Its private key; `None` for a wallet that only proves an address.
     pub key_id: Option<WalletKeyId>,
     /// The chain.
     pub wallet_type: WalletType,
     /// The address, in the chain's canonical form.
     pub public_address: String,
-    /// Whether control of the address is proved; always true where we hold the key.
+    /// Whether control of the address was verified; always true if we hold the key.
     pub verified: bool,
-    /// Whether it is the one that calls without a choice use; one per user and type.
+    /// Whether calls use it when they name no wallet; one per user and type.
     pub is_default: bool,
-    /// Whether it can only be looked at.
+    /// Whether it is read-only, with no key held here.
     pub is_read_only: bool,
-    /// Whether the key came from outside.
+    /// Whether the key was imported.
     pub is_imported: bool,
-    /// Derivation index, for a key derived from a phrase.
+    /// Derivation index, if the key was derived from a phrase.
     pub account_index: Option<u32>,
-    /// Why and since when it signs nothing; `None` while it signs.
+    /// When and why it was disabled; `None` if it is not.
     pub disabled: Option<Disabled>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
@@ -202,25 +202,25 @@ impl fmt::Debug for Wallet {
     }
 }
 
-/// A wallet as it is stored: the record and the keyed hash that tells whether somebody edited it by hand.
+/// A stored wallet: its record, and a MAC that detects manual edits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredWallet {
-    /// The record, not to be trusted before the hash was checked.
+    /// The record; not to be trusted before the MAC is checked.
     pub wallet: Wallet,
-    /// Hash over [`Wallet::sealed_fields`].
+    /// MAC over [`Wallet::sealed_fields`].
     pub mac: Mac,
 }
 
 impl Wallet {
-    /// Whether its owner signs in with it: the address is proved, and the key is the owner's, not ours.
+    /// Whether its owner can sign in with it: the address is verified, and the key is held by the owner, not by us.
     pub const fn is_way_to_sign_in(&self) -> bool {
         self.verified && self.key_id.is_none()
     }
 
-    /// What the row's keyed hash covers: every field that decides who may sign what with which key.
-    /// `updated_at` is left out, it decides nothing. The bytes of a wallet that is not disabled are those of the time before
-    /// wallets could be, and those of one that was disabled by request are those of the time before there were reasons, so that
-    /// old rows stay good.
+    /// The bytes that the row's MAC covers: every field that determines who may sign what with which key.
+    ///
+    /// `updated_at` is omitted because it determines nothing. A wallet that is not disabled has the same bytes as before wallets could be
+    /// disabled. One disabled by request has the same bytes as before there were reasons. Old rows therefore stay valid.
     pub fn sealed_fields(&self) -> Vec<u8> {
         let key_id = self.key_id.map(|id| id.to_string()).unwrap_or_default();
         let index = self
@@ -264,5 +264,5 @@ impl Wallet {
     }
 }
 
-/// Longest message that can be signed, in bytes.
+/// Maximum length of a message to sign, in bytes.
 pub const MESSAGE_MAX: usize = 64 * 1024;

@@ -8,24 +8,24 @@ use crate::timestamp::Seconds;
 use crate::wallet::WalletType;
 use crate::{Invalid, Secret, Timestamp, World, rfc3339};
 
-/// How long a challenge may be signed.
+/// How long a challenge is valid.
 pub const LIFETIME: Seconds = Seconds(600);
-/// A challenge that lives at least this long from now is handed out again instead of a new one: whoever asks for many in
-/// another person's name only gets the same one again and takes none away (attack 24). It is no secret; what counts is who signs it.
+/// A challenge that is valid for at least this long is returned again instead of a new one. An attacker who requests many for another
+/// person gets the same one and displaces none (attack 24). It is not secret; what matters is who signs it.
 pub const SHARED_WHILE_LEFT: Seconds = Seconds(300);
-/// Most new challenges of one address for each sort of holder: who has the address, users it would be new to, and nobody yet.
-/// Further ones are refused; none that was handed out is dropped for them. So many users that ask in the name of an address
-/// leave it the challenges of its owner (attack 24), and what is alive at once can be looked through whole.
+/// Maximum number of new challenges of one address for each kind of holder: the user who has the address, existing users who would add it,
+/// new users. Further ones are rejected, and none is dropped. Many users who request challenges for an address therefore leave its owner's
+/// alone (attack 24). It also keeps the number of valid challenges small enough to scan.
 pub const NEW_PER_HOLDER: Limit = Limit {
     most: 32,
     window: SHARED_WHILE_LEFT,
 };
-/// More challenges of one address than are ever alive at once: a life touches three windows, of three sorts of holders.
+/// An upper bound on the number of valid challenges of one address: each lifetime spans at most three windows, for three kinds of holders.
 pub const MOST_LIVING: u32 = 3 * 3 * NEW_PER_HOLDER.most;
-/// Characters of a nonce: 142 bits.
+/// Length of a nonce in characters: 142 bits.
 const NONCE_LENGTH: usize = 24;
 
-/// Something to sign, good for one sign-in by one address.
+/// A challenge to sign, valid for one sign-in by one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalletChallenge {
     /// The id.
@@ -36,40 +36,40 @@ pub struct WalletChallenge {
     pub wallet_type: WalletType,
     /// The address that must sign, in its canonical form.
     pub public_address: String,
-    /// Who signs in, or gets the wallet.
+    /// The user who signs in or gets the wallet.
     pub user_id: UserId,
-    /// Whether that user is made by the signature.
+    /// Whether signing creates that user.
     pub is_new_user: bool,
-    /// What makes it unlike any other.
+    /// The nonce that makes it unique.
     pub nonce: String,
-    /// The text to sign, for those who do not write a sign-in message of their own.
+    /// The text to sign, for callers that do not write their own sign-in message.
     pub text: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// From this second on it is dead.
+    /// When it expires; no longer valid from this second on.
     pub expires_at: Timestamp,
 }
 
-/// A new nonce: 24 of `[0-9A-Za-z]`, which is what EIP-4361 allows.
+/// A new nonce: 24 of `[0-9A-Za-z]`, as EIP-4361 allows.
 pub fn draw_nonce(source: &mut dyn ByteSource) -> Secret<String> {
     random::alphanumeric(source, NONCE_LENGTH)
 }
 
-/// Who asks for a signature, and for which chain.
+/// The party that requests a signature, and the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asker {
-    /// The App as people know it.
+    /// The App's display name.
     pub name: String,
-    /// The site: host, and port where it is not the scheme's own.
+    /// The site: host, and port unless it is the scheme's default.
     pub domain: String,
-    /// What is signed in to, on that site.
+    /// The URI on that site to sign in to.
     pub uri: String,
     /// The chain, as sign-in messages name it.
     pub chain: String,
 }
 
 impl Asker {
-    /// Whether it is this one that a challenge names.
+    /// Whether the challenge was issued for this party.
     pub fn asks_in(&self, challenge: &WalletChallenge) -> bool {
         let message = SignInMessage::parse(&challenge.text, challenge.wallet_type);
         message.is_ok_and(|message| {
@@ -77,19 +77,19 @@ impl Asker {
         })
     }
 
-    /// What people read before they sign. EIP-4361 has ASCII here, and not all of it: a name that does not fit is left out.
+    /// The sentence shown to people before they sign. EIP-4361 allows only part of ASCII here, so a name that does not fit is omitted.
     fn statement(&self) -> String {
         let fits = |c: char| c.is_ascii_alphanumeric() || " -._~:/?#[]@!$&'()*+,;=".contains(c);
         let to = match !self.name.is_empty() && self.name.chars().all(fits) {
             true => format!(" to {}", self.name),
             false => String::new(),
         };
-        format!("Sign in{to}. This signature costs nothing and moves nothing.")
+        format!("Sign in{to}. This signature is free and transfers nothing.")
     }
 }
 
-/// The text of a challenge: a sign-in message (EIP-4361, or its Solana form), so that a wallet can tell its owner when another
-/// site shows it. No two are the same.
+/// The text of a challenge: a sign-in message (EIP-4361, or its Solana form). A wallet can therefore warn its owner if another site shows
+/// it. Every text is unique.
 pub fn challenge_text(
     asker: &Asker,
     wallet_type: WalletType,
@@ -112,7 +112,7 @@ pub fn challenge_text(
     )
 }
 
-/// The chains whose wallets sign people in.
+/// Checks that wallets of this type can sign in.
 ///
 /// # Errors
 /// Names `wallet_type`.
@@ -121,7 +121,7 @@ pub fn check_type(wallet_type: WalletType) -> Result<(), Invalid> {
         WalletType::Ethereum | WalletType::Solana => Ok(()),
         WalletType::Bitcoin | WalletType::Polkadot | WalletType::Stellar => Err(Invalid::value(
             "wallet_type",
-            "wallets that sign people in are ethereum or solana",
+            "wallet_type must be ethereum or solana for sign-in",
         )),
     }
 }

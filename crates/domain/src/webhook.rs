@@ -1,4 +1,4 @@
-//! Webhooks: who is sent which events, how a request is signed, and when it is tried again (WH-1 to WH-12).
+//! Webhooks: which endpoints get which events, how requests are signed, and when they are retried (WH-1 to WH-12).
 
 mod attempt;
 mod delivery;
@@ -17,7 +17,7 @@ pub use signature::{SigningSecret, signatures};
 pub use url::EndpointUrl;
 pub use window::Window;
 
-/// Endpoints of a world at most.
+/// Maximum number of endpoints of a world.
 pub const MOST_ENDPOINTS: usize = 20;
 
 #[cfg(test)]

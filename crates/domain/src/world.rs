@@ -1,4 +1,4 @@
-//! The two data worlds of an App, which never mix.
+//! The two environments of an App, whose data never mix.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{AppId, Id};
 use crate::{Invalid, Timestamp};
 
-/// Test or live; chosen by the key that a request carries.
+/// Test or live; determined by the key of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
-    /// Development: mail and SMS are captured, reserved identities work.
+    /// Development: mail and SMS are captured, and reserved identifiers work.
     Test,
     /// Production.
     Live,
 }
 
 impl Environment {
-    /// Both, in the order in which they are shown.
+    /// Both, in display order.
     pub const ALL: [Self; 2] = [Self::Test, Self::Live];
 
     /// `test` or `live`.
@@ -52,34 +52,34 @@ impl FromStr for Environment {
     }
 }
 
-/// One App in one environment: the wall around every record, and the unit that can have a clock of its own.
+/// One App in one environment: the isolation boundary of every record, and the unit that can have its own clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct World {
     /// The App.
     pub app_id: AppId,
-    /// Its test or its live half.
+    /// The environment.
     pub environment: Environment,
 }
 
 impl World {
-    /// Where the deployment's own things are: the one world of the built-in App.
+    /// The world of objects that belong to the deployment: the only one of the built-in App.
     pub const DEPLOYMENT: Self = Self::new(AppId::BUILT_IN, Environment::Live);
 
-    /// The place of what is counted for all Apps of a deployment together. No App has its id: that is of the year 2014 and has
-    /// no chance in it.
+    /// The world for counters shared by all Apps of a deployment. Its App id has a timestamp from 2014 and no random part, so no App has
+    /// it.
     pub fn of_all_apps(environment: Environment) -> Self {
         Self::new(AppId::new(Timestamp::default(), [0; 16]), environment)
     }
 
-    /// The place where requests with a public token are counted: everybody can read one in a page, and shall not use up what
-    /// the App's own backend may ask for. It is the id behind the App's, which no other App has but by a chance of 2^-128.
+    /// The world for counting requests with public tokens, which anyone can read in a page. They must not use up the quota of the App's own
+    /// backend. Its App id directly follows the App's; another App has it only with probability 2^-128.
     #[must_use]
     pub fn of_public_tokens(self) -> Self {
         let behind = self.app_id.following(1);
         Self::new(behind.unwrap_or(self.app_id), self.environment)
     }
 
-    /// The world of an App and an environment.
+    /// The world of an App in an environment.
     pub const fn new(app_id: AppId, environment: Environment) -> Self {
         Self {
             app_id,

@@ -402,9 +402,9 @@ async fn a_refused_password_leaves_the_link_good() {
     for (password, why) in [
         ("", "at least 8 characters"),
         ("seven77", "at least 8 characters"),
-        ("password123", "used most"),
+        ("password123", "most common"),
         ("a phrase somebody stole", "stolen elsewhere"),
-        (ADA, "a name that belongs"),
+        (ADA, "a name from the account"),
         (&long, "1024 bytes"),
     ] {
         match complete(&rig, &test, new_password(&token, password)).await {

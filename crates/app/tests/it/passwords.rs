@@ -508,9 +508,9 @@ async fn p_8_weak_passwords_are_refused_with_the_reason() {
     for (password, why) in [
         ("", "at least 8 characters"),
         ("sevench", "at least 8 characters"),
-        ("password1", "used most"),
-        ("ada.lovelace", "a name that belongs"),
-        ("AdaLovelace1815", "a name that belongs"),
+        ("password1", "most common"),
+        ("ada.lovelace", "a name from the account"),
+        ("AdaLovelace1815", "a name from the account"),
         ("a phrase somebody stole", "stolen elsewhere"),
     ] {
         let said = refusal(&rig, &test, &session, password).await;

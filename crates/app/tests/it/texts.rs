@@ -87,7 +87,7 @@ async fn the_message_says_what_it_is() {
     assert_eq!(
         message.text,
         format!(
-            "{} is your Demo code. It is valid for 10 minutes; tell it nobody.",
+            "{} is your Demo code. It is valid for 10 minutes. Do not share it.",
             message.code
         )
     );

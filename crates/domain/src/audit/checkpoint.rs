@@ -1,7 +1,7 @@
-//! Checkpoints: signed statements of where all chains and logs of events end. Whoever keeps one outside of the database can show
-//! later that it was set back (AUD-3).
+//! Checkpoints: signed statements of where all chains and event logs end. A copy kept outside the database can later prove that the
+//! database was rolled back (AUD-3).
 //!
-//! The text of a checkpoint is the text of a [`SignedNote`]. Every line ends with a line feed, between words is one space, numbers
+//! The text of a checkpoint is the text of a [`SignedNote`]. Every line ends with a line feed, words are separated by one space, numbers
 //! are decimal and hashes lower-case hex:
 //!
 //! ```text
@@ -12,8 +12,8 @@
 //! events <app> <environment> <log> <position> <event_…>
 //! ```
 //!
-//! There is one way to write a checkpoint and nothing else is read: what is read and written again is the same text, and so has
-//! the same hash. Nothing here knows whether a signature is good; custody does.
+//! The encoding is canonical and nothing else is accepted: parsing a checkpoint and writing it again gives the same text and therefore the
+//! same hash. This module does not verify signatures; custody does.
 
 mod note;
 
@@ -30,55 +30,55 @@ use crate::ids::{AuditChainId, EventId};
 use crate::{Invalid, Timestamp, World};
 
 const FORMAT: &str = "vestry-audit-checkpoint-v1";
-/// Characters of the name of a deployment at most: those of a host name (RFC 1035), and a port.
+/// Maximum length of a deployment name in characters: a host name (RFC 1035) and a port.
 const LONGEST_NAME: usize = 253 + 6;
 
-/// Where chains and logs of events end at one moment: those that went on since the checkpoint before, or all of them.
+/// Where chains and event logs end at one moment: either all of them, or those that grew since the previous checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The name of the deployment, see [`check_deployment`].
+    /// The name of the deployment; see [`check_deployment`].
     pub deployment: String,
-    /// Which one, from 1 without a gap.
+    /// The checkpoint's number, from 1 without gaps.
     pub number: i64,
-    /// When it was made, by the machine's clock.
+    /// When it was created, by the machine's clock.
     pub at: Timestamp,
-    /// [`Checkpoint::hash_of`] the one before; [`Checkpoint::NONE_BEFORE`] for the first.
+    /// [`Checkpoint::hash_of`] the previous checkpoint; [`Checkpoint::NONE_BEFORE`] for the first.
     pub previous: [u8; 32],
-    /// What it states.
+    /// The statements.
     pub lines: Vec<Line>,
 }
 
 /// One statement of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// How far a chain of the audit log goes.
+    /// The head of a chain of the audit log.
     Chain {
         /// App and environment.
         world: World,
         /// The chain.
         chain: AuditChainId,
-        /// Place of its last entry, from 1.
+        /// Position of its last entry, from 1.
         sequence: i64,
         /// Hash of its last entry.
         hash: [u8; 32],
     },
-    /// How far the log of events of a world goes.
+    /// The head of a world's event log.
     Events {
         /// App and environment.
         world: World,
-        /// Which log, from 1.
+        /// The number of the log, from 1.
         log: i64,
         /// Position of its newest event, from 1.
         position: i64,
         /// Its newest event.
         newest: EventId,
     },
-    /// A line of a kind that this version does not know, without its line feed. Nobody makes one but [`Checkpoint::parse`]; it is
-    /// kept as it is, because it is under the signature, and passed over.
+    /// A line of a kind that this version does not know, without its line feed. Only [`Checkpoint::parse`] creates one. It is kept verbatim
+    /// because the signature covers it, and is otherwise ignored.
     Other(String),
 }
 
-/// What a checkpoint says of a chain of either log.
+/// The checkpoint line for a chain of either log.
 macro_rules! chain_lines {
     ($($head:ident)*) => {
         $(impl From<$head> for Line {
@@ -97,11 +97,10 @@ macro_rules! chain_lines {
 chain_lines! { AuditHead ControlHead }
 
 impl Checkpoint {
-    /// What the first checkpoint has in the place of a hash.
+    /// The previous hash in the first checkpoint.
     pub const NONE_BEFORE: [u8; 32] = [0; 32];
 
-    /// The text that is signed. [`Checkpoint::parse`] reads it, provided that the deployment has a name and all numbers are those
-    /// of something that is there.
+    /// The signed text. [`Checkpoint::parse`] reads it back if the deployment has a name and every number is that of something that exists.
     pub fn text(&self) -> String {
         let mut text = format!(
             "{FORMAT}\n{}\n{} {} {}\n",
@@ -117,30 +116,30 @@ impl Checkpoint {
         text
     }
 
-    /// Reads the text of a checkpoint, in the very form that [`Checkpoint::text`] writes. Of its beginning and of known kinds of
-    /// lines every word must be right.
+    /// Parses the text of a checkpoint, in exactly the form that [`Checkpoint::text`] writes. The header and lines of known kinds must be
+    /// correct in every word.
     ///
     /// # Errors
-    /// It is something else; names `checkpoint` and the line.
+    /// If the text has any other form; names `checkpoint` and the line.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let Some(text) = text.strip_suffix('\n') else {
-            return Err(invalid("the last line does not end with a line feed"));
+            return Err(invalid("the last line must end with a line feed"));
         };
         let mut lines = text.split('\n');
         if lines.next() != Some(FORMAT) {
-            return Err(invalid("line 1 does not name the format"));
+            return Err(invalid("line 1 must be the name of the format"));
         }
         let deployment = lines.next().unwrap_or_default();
         if check_deployment(deployment).is_err() {
-            return Err(invalid("line 2 is not the name of a deployment"));
+            return Err(invalid("line 2 must be the name of a deployment"));
         }
         let Some((number, at, previous)) = lines.next().and_then(head) else {
-            return Err(invalid("line 3 is not a number, a time and a hash"));
+            return Err(invalid("line 3 must be a number, a time and a hash"));
         };
         let mut read = Vec::new();
         for (number, line) in (4_u64..).zip(lines) {
             let line = Line::parse(line)
-                .ok_or_else(|| invalid(format!("line {number} is not what its kind has to be")))?;
+                .ok_or_else(|| invalid(format!("line {number} is malformed for its kind")))?;
             read.push(line);
         }
         Ok(Self {
@@ -152,13 +151,13 @@ impl Checkpoint {
         })
     }
 
-    /// SHA-256 of the text of a checkpoint, without its signatures: what the next one names.
+    /// SHA-256 of the text of a checkpoint without its signatures, as the next checkpoint names it.
     pub fn hash_of(text: &str) -> [u8; 32] {
         Sha256::digest(text).into()
     }
 }
 
-/// Without its line feed.
+/// Writes the line without its line feed.
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -209,7 +208,7 @@ impl Line {
     }
 }
 
-/// Whether a line may be one of a later version. A kind is a plain word, so that none looks like another one.
+/// Whether a line can come from a later version. A kind must be a plain word, so that no line can pass for one of another kind.
 fn is_of_other_kind(kind: &str, line: &str) -> bool {
     let of_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     !kind.is_empty() && kind.bytes().all(of_word) && !line.contains(char::is_control)
@@ -229,14 +228,14 @@ fn world<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<World> {
     Some(World::new(app_id, environment))
 }
 
-/// A number from 0 on, in the one way to write it: without a sign, and without zeros in front.
+/// Parses a number from 0 in its only valid form: no sign and no leading zeros.
 fn natural<N: FromStr>(word: &str) -> Option<N> {
     let digits = word.bytes().all(|byte| byte.is_ascii_digit());
     let shortest = word == "0" || !word.starts_with('0');
     (digits && shortest).then(|| word.parse().ok()).flatten()
 }
 
-/// The same from 1 on.
+/// Same as [`natural`], from 1.
 fn counted(word: &str) -> Option<i64> {
     natural(word).filter(|number| *number > 0)
 }
@@ -249,17 +248,18 @@ fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> Invalid {
     Invalid::value("checkpoint", message)
 }
 
-/// Checks the name of a deployment: host and port as they stand in a URL, such as `auth.example.com`, `localhost:8080` or `[::1]:80`.
-/// It is also the name of the key that signs the checkpoints, which may have neither spaces nor a plus sign.
+/// Checks the name of a deployment: host and port as in a URL, such as `auth.example.com`, `localhost:8080` or `[::1]:80`.
+///
+/// It is also the name of the key that signs the checkpoints, which must not contain spaces or plus signs.
 ///
 /// # Errors
-/// It is something else; names `deployment`.
+/// If it is anything else; names `deployment`.
 pub fn check_deployment(name: &str) -> Result<(), Invalid> {
     let of_host =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._:[]".contains(&byte);
     let is_named = (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(of_host);
     is_named.then_some(()).ok_or_else(|| {
-        let message = "deployment must be a host as in a URL, with or without a port, such as auth.example.com";
+        let message = "deployment must be a host with an optional port, as in a URL; for example auth.example.com";
         Invalid::value("deployment", message)
     })
 }

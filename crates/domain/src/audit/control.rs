@@ -1,8 +1,8 @@
-//! The control chains: who changed Apps, keys, settings, and what hangs on them, and who was refused something (AUD-1, AUD-6).
+//! The control chains: who changed Apps, keys, settings and what belongs to them, and who was refused a call (AUD-1, AUD-6).
 //!
-//! Each world has one chain that goes on, and its head is locked by the transaction of each change: the change and its entry are
-//! on disk together. Where the database turns out not to be where a process left it, the chain is left as it is, and another one
-//! begins with an entry that says so.
+//! Each world has one active chain. The transaction of each change locks the chain's head, so the change and its entry are committed
+//! together. If the database is not in the state in which a process left it, the chain is abandoned. A new one begins with an entry that
+//! says so.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,9 +21,9 @@ use crate::ids::{
 use crate::provider::ProviderName;
 use crate::{Invalid, Timestamp, World};
 
-/// Bytes of the detail of an entry at most.
+/// Maximum size of an entry's detail in bytes.
 pub const LONGEST_DETAIL: usize = 2_048;
-/// Bytes of one value in it at most; of a longer one the hash is kept.
+/// Maximum size of one value in it, in bytes; a longer one is replaced by its hash.
 const LONGEST_VALUE: usize = 256;
 
 macro_rules! words {
@@ -35,17 +35,17 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them.
+            /// All values.
             pub const ALL: &'static [Self] = &[$(Self::$word),*];
 
-            /// The name in answers and in the database. Never change one: it is part of what is hashed.
+            /// The name in responses and in the database. Never change one: it is part of the hashed data.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$word => $text,)*
                 }
             }
 
-            /// What it means, in a sentence.
+            /// The meaning, in one sentence.
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$word => $doc,)*
@@ -66,7 +66,7 @@ macro_rules! words {
                 let mut words = Self::ALL.iter();
                 let found = words.find(|word| word.as_str() == text);
                 found.copied().ok_or_else(|| {
-                    Invalid::unknown($field, format!(concat!("there is no ", $field, " {:?}"), text))
+                    Invalid::unknown($field, format!(concat!("unknown ", $field, " {:?}"), text))
                 })
             }
         }
@@ -74,81 +74,81 @@ macro_rules! words {
 }
 
 words! {
-    /// What was done.
+    /// An action recorded in the audit log.
     ControlAction "action" {
-        AppCreate "app.create" "An App was made.",
+        AppCreate "app.create" "An App was created.",
         AppUpdate "app.update" "The name or settings of an App were changed.",
-        ApiKeyCreate "api_key.create" "An API key or a public token was made.",
-        ApiKeyRotate "api_key.rotate" "One was made with the rights of another, which goes on to work until it is revoked.",
-        ApiKeyRevoke "api_key.revoke" "One was revoked.",
-        SigningKeyRotate "signing_key.rotate" "Session JWTs are signed with a new key.",
-        SigningKeyRevoke "signing_key.revoke" "A key of session JWTs was withdrawn.",
+        ApiKeyCreate "api_key.create" "An API key or public token was created.",
+        ApiKeyRotate "api_key.rotate" "An API key or public token was created with the permissions of an existing one, which keeps working until it is revoked.",
+        ApiKeyRevoke "api_key.revoke" "An API key or public token was revoked.",
+        SigningKeyRotate "signing_key.rotate" "A new key for signing session JWTs was created.",
+        SigningKeyRevoke "signing_key.revoke" "A key for signing session JWTs was revoked.",
         RedirectUrlAdd "redirect_url.add" "A redirect URL was registered.",
-        RedirectUrlUpdate "redirect_url.update" "One became the default.",
-        RedirectUrlRemove "redirect_url.remove" "One was removed.",
-        ProviderSet "provider.set" "An identity provider was set up, or its settings were changed.",
-        ProviderRemove "provider.remove" "One was removed.",
-        WebhookEndpointCreate "webhook_endpoint.create" "A receiver of events was set up.",
-        WebhookEndpointUpdate "webhook_endpoint.update" "Its URL, name or types were changed.",
-        WebhookEndpointEnable "webhook_endpoint.enable" "It is sent events again.",
-        WebhookEndpointDisable "webhook_endpoint.disable" "It is sent nothing any more.",
-        WebhookEndpointRotateSecret "webhook_endpoint.rotate_secret" "It got a new secret.",
-        WebhookEndpointReplay "webhook_endpoint.replay" "It is sent an event once more.",
-        WebhookEndpointDelete "webhook_endpoint.delete" "It was removed.",
-        UserVouch "user.vouch" "Addresses or numbers of a user were marked as verified on the word of an API key or an operator.",
-        UserUnlock "user.unlock" "The waits after failed sign-ins of a user were ended.",
-        SessionsEndAll "sessions.end_all" "All sessions of a world were ended. Noted before it is done.",
-        UsersImport "users.import" "Users were imported from a file. Noted before it is done.",
-        UsersExport "users.export" "Users were exported into a file. Noted before it is done.",
-        AppKeyRotate "app_key.rotate" "There is a new version of an App key.",
+        RedirectUrlUpdate "redirect_url.update" "A redirect URL became the default.",
+        RedirectUrlRemove "redirect_url.remove" "A redirect URL was removed.",
+        ProviderSet "provider.set" "An identity provider was configured, or its settings were changed.",
+        ProviderRemove "provider.remove" "An identity provider was removed.",
+        WebhookEndpointCreate "webhook_endpoint.create" "A webhook endpoint was created.",
+        WebhookEndpointUpdate "webhook_endpoint.update" "The URL, name or event types of a webhook endpoint were changed.",
+        WebhookEndpointEnable "webhook_endpoint.enable" "A webhook endpoint was enabled again.",
+        WebhookEndpointDisable "webhook_endpoint.disable" "A webhook endpoint was disabled.",
+        WebhookEndpointRotateSecret "webhook_endpoint.rotate_secret" "A new signing secret was created for a webhook endpoint.",
+        WebhookEndpointReplay "webhook_endpoint.replay" "Events were redelivered to a webhook endpoint.",
+        WebhookEndpointDelete "webhook_endpoint.delete" "A webhook endpoint was deleted.",
+        UserVouch "user.vouch" "An API key or an operator marked addresses or phone numbers of a user as verified.",
+        UserUnlock "user.unlock" "A user's sign-in lockout was cleared.",
+        SessionsEndAll "sessions.end_all" "All sessions of an App in one environment were ended. Recorded before they are.",
+        UsersImport "users.import" "Users were imported from a file. Recorded before they are.",
+        UsersExport "users.export" "Users were exported to a file. Recorded before they are.",
+        AppKeyRotate "app_key.rotate" "A new version of an App key was created.",
         AppKeyRewrap "app_key.rewrap" "An App key was wrapped under another version of the root key.",
         AppKeyRetire "app_key.retire" "An old version of an App key was destroyed.",
-        RootKeyRetire "root_key.retire" "Old versions of a root key were destroyed. Noted before it is done.",
-        RequestDeny "request.deny" "A call was refused for what its key or its user may not do; of many in a minute, there is a `count`.",
-        AuditFindingReport "audit_finding.report" "A sink has a checkpoint that the database does not bear out, as was seen at a start.",
-        AuditFindingAcknowledge "audit_finding.acknowledge" "What `vestry audit verify` finds about this was explained, and is no failure any more.",
-        AuditSinkFail "audit_sink.fail" "A sink has taken no checkpoint for ten periods, and goes on being tried.",
-        AuditSinkConflict "audit_sink.conflict" "A sink has another checkpoint of a number: the database was set back, or two deployments share the sink.",
-        AuditPrune "audit.prune" "Old entries of a chain were exported into a file and removed. Noted before it is done.",
-        ChainRestart "chain.restart" "A chain of this App was left, as the database was set back or the end of the chain was altered: `ended_at` is where it ended, `found_at` where it ends now.",
+        RootKeyRetire "root_key.retire" "Old versions of a root key were destroyed. Recorded before they are.",
+        RequestDeny "request.deny" "A call was refused because its key or user lacks permission. If many are refused within a minute, one entry has their `count`.",
+        AuditFindingReport "audit_finding.report" "At startup, the database did not match a checkpoint stored in a sink.",
+        AuditFindingAcknowledge "audit_finding.acknowledge" "A finding of `vestry audit verify` was acknowledged and no longer makes it fail.",
+        AuditSinkFail "audit_sink.fail" "A sink has accepted no checkpoint for ten periods. Delivery is still retried.",
+        AuditSinkConflict "audit_sink.conflict" "A sink has a different checkpoint with the same number: the database was rolled back, or two deployments share the sink.",
+        AuditPrune "audit.prune" "Old entries of a chain were exported to a file and removed. Recorded before they are.",
+        ChainRestart "chain.restart" "A chain of this App was abandoned because the database was rolled back or the chain's end was altered. `ended_at` is where it ended, `found_at` where it ends now.",
     }
 }
 
 words! {
-    /// What kind of thing it was done to.
+    /// The kind of object that an entry is about.
     SubjectKind "subject" {
         App "app" "An App.",
-        ApiKey "api_key" "An API key or a public token.",
-        SigningKey "signing_key" "A key of session JWTs.",
+        ApiKey "api_key" "An API key or public token.",
+        SigningKey "signing_key" "A key for signing session JWTs.",
         RedirectUrl "redirect_url" "A redirect URL.",
         Provider "provider" "An identity provider, by its name.",
-        WebhookEndpoint "webhook_endpoint" "A receiver of events.",
+        WebhookEndpoint "webhook_endpoint" "A webhook endpoint.",
         User "user" "A user.",
-        World "world" "An App in an environment.",
+        World "world" "An App in one environment.",
         AppKey "app_key" "A version of an App key, by purpose and number.",
         RootKey "root_key" "A root key, by its purpose.",
-        Call "call" "A call of the API, by method and path.",
-        Chain "chain" "A chain of this log.",
+        Call "call" "An API call, by method and path.",
+        Chain "chain" "A chain of the audit log.",
         Checkpoint "checkpoint" "A checkpoint, by its number.",
-        AuditSink "audit_sink" "A place that keeps checkpoints, as the settings name it.",
+        AuditSink "audit_sink" "A checkpoint sink, by its name in the settings.",
     }
 }
 
 words! {
-    /// What came of it.
+    /// The outcome of an action.
     Outcome "outcome" {
-        Done "done" "It was done.",
-        Refused "refused" "It was not allowed.",
-        Failed "failed" "It was tried, and did not work.",
+        Done "done" "The action was carried out.",
+        Refused "refused" "The action was not allowed.",
+        Failed "failed" "The action was attempted and failed.",
     }
 }
 
-/// What it was done to.
+/// The object that an entry is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// What kind of thing.
+    /// The kind of object.
     pub kind: SubjectKind,
-    /// Which one.
+    /// Its id or name.
     pub id: String,
 }
 
@@ -165,7 +165,7 @@ impl Subject {
         Self::new(SubjectKind::World, world)
     }
 
-    /// A call of the API, such as `POST /v1/wallets`.
+    /// An API call, such as `POST /v1/wallets`.
     pub fn call(call: &str) -> Self {
         Self::new(SubjectKind::Call, call)
     }
@@ -188,7 +188,7 @@ impl Subject {
         Self::new(SubjectKind::Checkpoint, number)
     }
 
-    /// A sink of checkpoints.
+    /// A checkpoint sink.
     pub fn audit_sink(name: &str) -> Self {
         Self::new(SubjectKind::AuditSink, name)
     }
@@ -214,7 +214,7 @@ subjects! {
     WebhookEndpointId WebhookEndpoint, UserId User, AuditChainId Chain
 }
 
-/// What else is to be known: names, numbers, old and new values. Never a secret, and nothing that a person entered.
+/// Further details of an entry: names, numbers, old and new values. Never a secret or anything that a person entered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Detail(Map<String, Value>);
 
@@ -226,7 +226,7 @@ impl Detail {
         self
     }
 
-    /// Adds what became of a value; nothing where it stayed.
+    /// Adds the old and new value of a field, or nothing if they are equal.
     #[must_use]
     pub fn changed(mut self, name: &str, from: Value, to: Value) -> Self {
         if from != to {
@@ -236,12 +236,12 @@ impl Detail {
         self
     }
 
-    /// Whether there is nothing to say.
+    /// Whether there are no details.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// As JSON, by name. Of what would be too long, the names are left, and in the worst case its hash.
+    /// The details as JSON, sorted by name. If that is too long, only the names and a hash remain, or just the hash.
     pub fn text(&self) -> String {
         let mut members: Vec<_> = self.0.iter().collect();
         members.sort_unstable_by_key(|(name, _)| *name);
@@ -280,48 +280,48 @@ fn hash_of(text: &str) -> String {
     HEXLOWER.encode(&Sha256::digest(text))
 }
 
-/// What happened, before it has its place in a chain.
+/// A control event that has no position in a chain yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlEvent {
     /// App and environment.
     pub world: World,
-    /// Who did it.
+    /// The actor.
     pub actor: Actor,
-    /// What was done.
+    /// The action.
     pub action: ControlAction,
-    /// To what.
+    /// The object that it concerns.
     pub subject: Subject,
     /// [`Detail::text`].
     pub detail: String,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// By which request.
+    /// The request that caused it.
     pub request_id: Option<String>,
-    /// When, by the machine's clock.
+    /// When it happened, by the machine's clock.
     pub at: Timestamp,
 }
 
-/// An entry in its place.
+/// An entry with its position in a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlEntry {
-    /// The id; ids of a chain rise with their place in it.
+    /// The id; within a chain, ids increase with `sequence`.
     pub id: AuditEntryId,
-    /// Its chain.
+    /// The chain that the entry belongs to.
     pub chain: AuditChainId,
-    /// Its place in the chain, from 1.
+    /// Position in the chain, from 1.
     pub sequence: i64,
-    /// What happened.
+    /// The recorded event.
     pub event: ControlEvent,
-    /// Hash of the entry before it; zeros for the first.
+    /// Hash of the previous entry; zeros for the first.
     pub previous: [u8; 32],
     /// [`ControlEntry::digest`].
     pub hash: [u8; 32],
-    /// Keyed hash of `hash`.
+    /// MAC of `hash`.
     pub mac: Mac,
 }
 
 impl ControlEntry {
-    /// What the hash of an entry has to be: SHA-256 over all of it but the hashes of its own.
+    /// Computes the hash of an entry: SHA-256 over all fields except its own hash and MAC.
     pub fn digest(
         id: AuditEntryId,
         chain: AuditChainId,
@@ -348,7 +348,7 @@ impl ControlEntry {
         said.digest()
     }
 
-    /// Whether the entry follows the one whose hash and place are given, and its hash is its own.
+    /// Whether the entry directly follows the entry with the given position and hash, and its own hash is correct.
     pub fn follows(&self, sequence: i64, previous: &[u8; 32]) -> bool {
         let digest = Self::digest(
             self.id,
@@ -363,51 +363,51 @@ impl ControlEntry {
     }
 }
 
-/// Whom or what entries are asked for by.
+/// An actor or object to filter by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Party<K> {
-    /// All of a kind.
+    /// All of one kind.
     Kind(K),
-    /// This one.
+    /// The one with this id.
     Id(String),
 }
 
-/// Which entries are wanted; what is empty or `None` is not asked about.
+/// A filter for entries. Empty lists and `None` match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ControlFilter {
-    /// By whom; a kind is named as [`Actor::kind`] does.
+    /// The actor; kinds are named as by [`Actor::kind`].
     pub actor: Option<Party<String>>,
-    /// What was done.
+    /// The actions.
     pub actions: Vec<ControlAction>,
-    /// To what.
+    /// The object.
     pub subject: Option<Party<SubjectKind>>,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Option<Outcome>,
-    /// Not before this second.
+    /// Earliest time, inclusive.
     pub from: Option<Timestamp>,
-    /// Before this second.
+    /// Latest time, exclusive.
     pub until: Option<Timestamp>,
 }
 
-/// How far a chain goes.
+/// The head of a chain: its last entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlHead {
     /// App and environment.
     pub world: World,
-    /// Which chain of its world, from 1; the one with the highest number goes on.
+    /// The number of the chain in its world, from 1. The chain with the highest number is the active one.
     pub number: i64,
     /// The chain.
     pub chain: AuditChainId,
-    /// Place of its last entry.
+    /// Position of the last entry.
     pub sequence: i64,
-    /// Hash of its last entry.
+    /// Hash of the last entry.
     pub hash: [u8; 32],
-    /// Keyed hash of the head.
+    /// MAC over [`ControlHead::sealed_parts`].
     pub mac: Mac,
 }
 
 impl ControlHead {
-    /// The parts under the keyed hash of a head.
+    /// The parts that the MAC of a head covers.
     pub fn sealed_parts(
         number: i64,
         chain: AuditChainId,

@@ -45,7 +45,7 @@ fn entry_in(format: Format, sequence: i64, event: AuditEvent, previous: [u8; 32]
 }
 
 #[test]
-fn every_action_is_read_back() {
+fn every_action_round_trips() {
     for action in AuditAction::ALL {
         assert_eq!(action.as_str().parse::<AuditAction>().unwrap(), action);
     }
@@ -53,7 +53,7 @@ fn every_action_is_read_back() {
 }
 
 #[test]
-fn an_entry_follows_the_one_before_it_only() {
+fn an_entry_follows_only_its_predecessor() {
     let first = entry(1, event(), [0; 32]);
     let second = entry(2, event(), first.hash);
     assert!(first.follows(0, &[0; 32]));
@@ -110,7 +110,7 @@ fn a_result_is_hashed_as_documented() {
 
 /// What was written before there was a second format is read as it was written.
 #[test]
-fn entries_of_the_first_format_stay_what_they_are() {
+fn entries_in_the_first_format_stay_valid() {
     let event = AuditEvent {
         payload: None,
         request_id: None,

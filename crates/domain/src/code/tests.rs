@@ -4,7 +4,7 @@ use super::*;
 use crate::email::Email;
 
 #[test]
-fn otp_5_waits_begin_at_twenty_failures_and_double_to_a_day() {
+fn otp_5_lockouts_begin_after_twenty_failures_and_double_to_a_day() {
     for (failures, wait) in [
         (0, None),
         (19, None),
@@ -19,14 +19,14 @@ fn otp_5_waits_begin_at_twenty_failures_and_double_to_a_day() {
 }
 
 #[test]
-fn otp_5_at_most_a_hundred_failures_fit_into_a_season() {
+fn otp_5_a_hundred_failures_take_more_than_sixty_days() {
     // NIST SP 800-63B-4, 3.2.2: no more than 100 consecutive failures without a further obstacle.
     let waits: i64 = (0..100).filter_map(wait_after).map(|wait| wait.0).sum();
     assert!(waits > 60 * 86_400, "100 failures take only {waits} s");
 }
 
 #[test]
-fn m_17_what_cannot_be_a_code_is_none() {
+fn m_17_malformed_codes_are_rejected() {
     for (text, digits) in [
         ("123456", Some("123456")),
         (" 123 456\t", Some("123456")),

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn attack_5_case_normal_form_and_kind_of_label_make_one_name() {
+fn attack_5_case_normalization_and_label_kind_are_ignored() {
     for (text, name) in [
         ("example.com", "example.com"),
         ("EXAMPLE.Com", "example.com"),
@@ -21,7 +21,7 @@ fn attack_5_case_normal_form_and_kind_of_label_make_one_name() {
 }
 
 #[test]
-fn attack_5_what_is_no_name() {
+fn attack_5_invalid_names_are_rejected() {
     let long_label = format!("{}.example", "a".repeat(64));
     let long_name = format!("{}example", "abcdefgh.".repeat(28));
     for text in [

@@ -1,24 +1,24 @@
-//! Addresses beside the ids of what has them, for Apps that want to see them in events. They are looked up whenever an event is shown
-//! or sent, and never kept with it (E-5, E-6).
+//! Addresses shown next to ids in events, for Apps that enable this. They are looked up each time that an event is shown or sent, and never
+//! stored with it (E-5, E-6).
 
 use serde_json::{Map, Value};
 
 use super::Event;
 use crate::ids::{EmailId, PhoneNumberId, WalletId};
 
-/// Something that an event names and that has an address.
+/// An object in an event that has an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Addressed {
-    /// As `email_id`; its address is `email`.
+    /// Given by `email_id`; its address is shown as `email`.
     Email(EmailId),
-    /// As `phone_number_id`; its number is `phone_number`.
+    /// Given by `phone_number_id`; its number is shown as `phone_number`.
     Phone(PhoneNumberId),
-    /// As `wallet_id`; its address is `public_address`.
+    /// Given by `wallet_id`; its address is shown as `public_address`.
     Wallet(WalletId),
 }
 
 impl Addressed {
-    /// The fields that addresses are shown in, each with the one that names whose it is.
+    /// The fields that hold addresses, each paired with the field that holds the object's id.
     pub const FIELDS: [(&'static str, &'static str); 3] = [
         ("email_id", "email"),
         ("phone_number_id", "phone_number"),
@@ -35,7 +35,7 @@ impl Addressed {
 }
 
 impl Event {
-    /// What it names that has an address.
+    /// The objects in this event that have an address.
     pub fn addressed(&self) -> Vec<Addressed> {
         let data: Map<String, Value> = serde_json::from_str(&self.event.data).unwrap_or_default();
         let text = |name| data.get(name).and_then(Value::as_str);
@@ -50,10 +50,10 @@ impl Event {
         all.into_iter().flatten().collect()
     }
 
-    /// Shows the address of one of them; `null` where that is gone.
+    /// Adds the address of one of these objects; `null` if it no longer exists.
     pub fn show_address(&mut self, of: Addressed, address: Option<String>) {
         let data: Result<Map<String, Value>, _> = serde_json::from_str(&self.event.data);
-        // What is not as it was written is refused where it is shown.
+        // Corrupt data is left as it is; showing the event reports the error.
         if let Ok(mut data) = data {
             data.insert(of.field().to_owned(), address.into());
             self.event.data = Value::Object(data).to_string();

@@ -1,4 +1,4 @@
-//! What may stand in the data of an event, and how it is described.
+//! Field types of event data, and their descriptions.
 
 use serde_json::{Map, Value};
 
@@ -14,23 +14,23 @@ use crate::session::Proof;
 use crate::timestamp::Timestamp;
 use crate::wallet::WalletType;
 
-/// Most ids that one event names; it counts them all.
+/// Maximum number of ids listed in one event; its count covers all.
 pub const MOST_IDS: usize = 100;
 
-/// What a field of an event's data may be, for its description.
+/// The type of a field in an event's data, for its description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
     /// An id with this prefix.
     Id(&'static str),
-    /// Several of them, at most [`MOST_IDS`].
+    /// A list of such ids, at most [`MOST_IDS`].
     Ids(&'static str),
     /// One of these words.
     OneOf(&'static [&'static str]),
-    /// Some of these words.
+    /// A list of some of these words.
     SomeOf(&'static [&'static str]),
-    /// Names of fields.
+    /// Names of changed fields.
     Names,
-    /// A name that the App's settings gave.
+    /// A name from the App's settings.
     Name,
     /// A whole number.
     Count,
@@ -40,24 +40,24 @@ pub enum FieldKind {
     Sha256,
     /// `type` and `delivery_channel` of a factor.
     Factor,
-    /// Any of them, or `null`.
+    /// Any other type, or `null`.
     OrNull(&'static FieldKind),
 }
 
-/// Something that may stand in the data of an event.
+/// A type that can be a field of an event's data.
 pub trait Field {
-    /// How it is described.
+    /// Its description.
     const KIND: FieldKind;
 
-    /// How it stands there.
+    /// Its JSON value.
     fn value(&self) -> Value;
 
-    /// The user that an event with it is about.
+    /// The user that an event with this field is about.
     fn user_id(&self) -> Option<UserId> {
         None
     }
 
-    /// The wallet that an event with it is about.
+    /// The wallet that an event with this field is about.
     fn wallet_id(&self) -> Option<WalletId> {
         None
     }
@@ -174,7 +174,7 @@ impl Field for ProviderName {
     }
 }
 
-/// Of a message that was given up.
+/// The reason that delivery of a message ended.
 impl Field for JobEnd {
     const KIND: FieldKind = FieldKind::OneOf(&["refused", "expired"]);
 
@@ -183,7 +183,7 @@ impl Field for JobEnd {
     }
 }
 
-/// The words of a closed list of the domain.
+/// Implements [`Field`] for the domain's closed word lists.
 macro_rules! words_of {
     ($name:ident) => {{
         const WORDS: [&str; $name::ALL.len()] = {

@@ -1,4 +1,4 @@
-//! Events as they are shown and sent: the same bytes in both cases.
+//! The JSON form of events: the same bytes for API reads and webhooks.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use super::{Actor, Event, EventKind};
 use crate::ids::EventId;
 use crate::{Timestamp, World, rfc3339};
 
-/// The type of what is sent to try an endpoint.
+/// The type of a sample event that tests an endpoint.
 pub const TEST: &str = "webhook.test";
 
 #[derive(Serialize)]
@@ -43,10 +43,10 @@ impl From<&Actor> for ShownActor {
 }
 
 impl Event {
-    /// As JSON.
+    /// The event as JSON.
     ///
     /// # Errors
-    /// Its data is not JSON: it is not as it was written.
+    /// If its stored data is not valid JSON.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         let event = &self.event;
         serde_json::to_string(&Shown {
@@ -65,10 +65,10 @@ impl Event {
     }
 }
 
-/// A sample of a type, or of [`TEST`], for who tries an endpoint: of no log, and with ids that nobody has.
+/// A sample event of a type, or of [`TEST`], for testing an endpoint. It belongs to no log, and its ids refer to nothing.
 ///
 /// # Errors
-/// None that could come about.
+/// None in practice.
 pub fn sample(
     kind: Option<EventKind>,
     world: World,

@@ -13,7 +13,7 @@ fn read(fact: &Fact) -> Value {
 }
 
 #[test]
-fn ev_c2_names_are_of_one_form_and_each_means_one_kind() {
+fn ev_c2_names_are_well_formed_and_unique() {
     for kind in EventKind::ALL {
         let name = kind.as_str();
         let (group, what) = name.split_once('.').unwrap();
@@ -26,7 +26,7 @@ fn ev_c2_names_are_of_one_form_and_each_means_one_kind() {
 }
 
 #[test]
-fn e_5_a_fact_holds_what_its_kind_says_and_nothing_else() {
+fn e_5_a_fact_has_exactly_the_fields_of_its_kind() {
     let user: UserId = id(1);
     let factor = Proof::EmailCode {
         email_id: id(2),
@@ -51,7 +51,7 @@ fn e_5_a_fact_holds_what_its_kind_says_and_nothing_else() {
 }
 
 #[test]
-fn what_is_long_is_counted_and_fits() {
+fn long_lists_are_truncated_and_counted() {
     let ids: Vec<SessionId> = (0..200).map(id).collect();
     let fact = Fact::session_ended(Some(id(1)), ids, 200, EndReason::CredentialChanged);
     let data = fact.data();
@@ -103,7 +103,7 @@ fn a_list_of_types_names_types_and_groups() {
 }
 
 #[test]
-fn an_actor_is_read_as_it_was_written() {
+fn actors_round_trip_through_text() {
     for actor in [
         Actor::ApiKey(id(1)),
         Actor::PublicToken(id(2)),

@@ -1,4 +1,4 @@
-//! The closed lists of words that stand in events.
+//! The closed word lists used in events.
 
 use std::str::FromStr;
 
@@ -17,7 +17,7 @@ macro_rules! words {
             }
 
             impl $name {
-                /// As it stands on the wire.
+                /// The word on the wire.
                 pub const fn as_str(self) -> &'static str {
                     match self {
                         $(Self::$word => $text,)*
@@ -37,43 +37,43 @@ macro_rules! words {
 }
 
 words! {
-    /// How a user came to be.
+    /// The way in which a user was created.
     Via {
         /// The App created it.
         Create "create",
-        /// A mailed code was asked for.
+        /// By a request for a code by e-mail.
         EmailOtp "email_otp",
-        /// A code by SMS was asked for.
+        /// By a request for a code by SMS.
         SmsOtp "sms_otp",
-        /// A mailed link was asked for.
+        /// By a request for a magic link.
         MagicLink "magic_link",
-        /// The App invited it.
+        /// By an invitation from the App.
         Invite "invite",
-        /// It came from an identity provider.
+        /// By a sign-in with an identity provider.
         Oauth "oauth",
-        /// It signed in with a wallet of its own.
+        /// By a sign-in with an external wallet.
         Wallet "wallet",
-        /// `vestry users import`.
+        /// By `vestry users import`.
         Import "import",
     }
 
-    /// Why sessions ended.
+    /// The reason that sessions ended.
     EndReason {
         /// The App ended them.
         Deleted "deleted",
-        /// A way to sign in was changed.
+        /// A sign-in method was changed.
         CredentialChanged "credential_changed",
         /// Their user was disabled.
         UserDisabled "user_disabled",
         /// Their user was deleted.
         UserDeleted "user_deleted",
-        /// Their user turned out to be somebody else's.
+        /// The user's account was taken over by the owner of its address or number.
         UserClaimed "user_claimed",
-        /// All of the App in this environment were ended.
+        /// All sessions of the App in this environment were ended.
         AppWide "app_wide",
     }
 
-    /// What a proof of an owner removed from an account that somebody else may have set up.
+    /// What was removed from an account that someone else may have created, when its owner verified their identifier.
     Removed {
         /// Its sessions.
         Sessions "sessions",
@@ -85,15 +85,15 @@ words! {
         Passkeys "passkeys",
         /// Its links with identity providers.
         OauthLinks "oauth_links",
-        /// Wallets whose keys are not here.
+        /// External wallets, whose keys are not held here.
         ReadOnlyWallets "read_only_wallets",
     }
 
-    /// By what a sign-in was tried.
+    /// The method of a sign-in attempt.
     Method {
-        /// A code by mail or SMS.
+        /// A code by e-mail or SMS.
         Otp "otp",
-        /// A mailed link.
+        /// A magic link.
         MagicLink "magic_link",
         /// A password.
         Password "password",
@@ -105,7 +105,7 @@ words! {
         Wallet "wallet",
     }
 
-    /// How a wallet was asked to sign.
+    /// The call that made a wallet sign.
     SignedBy {
         /// `sign_message`.
         SignMessage "sign_message",
@@ -115,21 +115,21 @@ words! {
         Rpc "rpc",
     }
 
-    /// Why a webhook endpoint is sent nothing.
+    /// The reason that a webhook endpoint is disabled.
     DisabledReason {
         /// It failed for days.
         Failing "failing",
-        /// It answered 410.
+        /// It returned 410.
         Gone "gone",
-        /// Somebody decided so.
+        /// An operator disabled it.
         Operator "operator",
     }
 
-    /// Why a sign-in failed.
+    /// The reason that a sign-in failed.
     FailReason {
-        /// What was shown is wrong.
+        /// The credential is wrong.
         Wrong "wrong",
-        /// It is right, and the user may not sign in.
+        /// The credential is correct, but the user is disabled.
         UserDisabled "user_disabled",
     }
 }
@@ -141,7 +141,7 @@ impl FromStr for DisabledReason {
         [Self::Failing, Self::Gone, Self::Operator]
             .into_iter()
             .find(|reason| reason.as_str() == text)
-            .ok_or_else(|| Invalid::value("disabled_reason", "there is no such reason"))
+            .ok_or_else(|| Invalid::value("disabled_reason", "unknown disabled_reason"))
     }
 }
 

@@ -28,7 +28,7 @@ fn smallest_and_largest_are_in_bounds() {
 }
 
 #[test]
-fn refuses_what_is_not_an_id_of_its_kind() {
+fn rejects_malformed_ids_and_other_kinds() {
     for text in [
         "",
         "user_",
@@ -60,7 +60,7 @@ fn plainly_encoded(mut number: [u8; 20]) -> String {
 }
 
 #[test]
-fn writes_and_reads_numbers_as_long_division_does() {
+fn agrees_with_plain_long_division() {
     let drawn = (0_u32..2_000).map(|count| {
         let hash = Sha256::digest(count.to_be_bytes());
         let mut number: [u8; 20] = *hash.first_chunk().unwrap();

@@ -32,7 +32,7 @@ fn user(byte: u8) -> UserId {
 }
 
 #[test]
-fn names_are_read_as_they_are_written() {
+fn names_round_trip() {
     for kem in Kem::ALL {
         assert_eq!(kem.as_str().parse::<Kem>().unwrap(), kem);
     }
@@ -52,7 +52,7 @@ fn names_are_read_as_they_are_written() {
 }
 
 #[test]
-fn every_field_that_decides_is_sealed() {
+fn every_relevant_field_is_sealed() {
     let key = import_key();
     let mut changed: Vec<ImportKey> = Vec::new();
     let mut change = |edit: &dyn Fn(&mut ImportKey)| {
@@ -77,7 +77,7 @@ fn every_field_that_decides_is_sealed() {
 }
 
 #[test]
-fn a_key_pair_serves_what_it_was_made_for() {
+fn a_key_pair_serves_only_its_own_import() {
     let open = import_key();
     let origin = open.origin.clone();
     assert!(open.serves(&origin, None, user(1)));
@@ -99,7 +99,7 @@ fn a_key_pair_serves_what_it_was_made_for() {
 }
 
 #[test]
-fn an_index_may_be_named_early_or_late_or_not_at_all() {
+fn an_index_can_be_given_early_late_or_not_at_all() {
     let mut key = import_key();
     assert_eq!(key.index(None), None);
     key.origin.entropy_type = EntropyType::Hd;
@@ -110,7 +110,7 @@ fn an_index_may_be_named_early_or_late_or_not_at_all() {
 }
 
 #[test]
-fn an_index_belongs_to_a_phrase() {
+fn an_index_requires_a_phrase() {
     for (kind, asked, read) in [
         (EntropyType::PrivateKey, None, Ok(None)),
         (EntropyType::PrivateKey, Some(0), Err(())),

@@ -29,7 +29,7 @@ fn link() -> Link {
 
 /// ML-7: 5 to 10080 minutes, 60 when nothing was said, and the App's own limit above all.
 #[test]
-fn ml_7_a_life_is_within_its_bounds() {
+fn ml_7_lifetimes_are_bounded() {
     for (asked, maximum, expected) in [
         (None, 10_080, 60),
         (Some(5), 10_080, 5),
@@ -58,7 +58,7 @@ fn an_unused_link_waits_until_its_end() {
 
 /// Used in its last second, it can still be asked for, for ten minutes.
 #[test]
-fn a_used_link_can_be_asked_for_a_while() {
+fn the_outcome_of_a_used_link_can_be_fetched_for_a_while() {
     let at = link().expires_at - Seconds(1);
     let used = Link {
         used_at: Some(at),
@@ -76,7 +76,7 @@ fn a_used_link_can_be_asked_for_a_while() {
 }
 
 #[test]
-fn purposes_are_told_apart() {
+fn purposes_have_distinct_names() {
     for purpose in LinkPurpose::ALL {
         assert_eq!(purpose.as_str().parse(), Ok(purpose));
     }
@@ -86,7 +86,7 @@ fn purposes_are_told_apart() {
 
 /// ML-1: at least 128 bits, of the alphabet that the API promises.
 #[test]
-fn ml_1_tokens_are_long_and_plain() {
+fn ml_1_tokens_are_long_and_alphanumeric() {
     let mut counter = 0_u8;
     let mut source = |buffer: &mut [u8]| {
         for byte in buffer {

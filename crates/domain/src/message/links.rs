@@ -1,36 +1,36 @@
-//! Mails that carry a link. Each says what it is for, how long it is good, and that nothing happens without it.
+//! Mails with a link. Each says what the link is for, how long it is valid, and that the recipient can ignore it.
 
 use super::{Channel, Message, MessageKind, escape_html};
 use crate::timestamp::Seconds;
 
-/// A link as it goes into a mail.
+/// A link for a mail.
 #[derive(Clone, Copy)]
 pub struct MailedLink<'a> {
-    /// The whole URL, the token included.
+    /// The whole URL, including the token.
     pub url: &'a str,
     /// The token in it.
     pub token: &'a str,
-    /// How long it is good.
+    /// How long it is valid.
     pub lifetime: Seconds,
 }
 
-/// A code that stands beside a link, for readers whose mail program spoils links or who read mail on another device.
+/// A code in the same mail as a link, for readers whose mail program breaks links or who read mail on another device.
 #[derive(Clone, Copy)]
 pub struct FallbackCode<'a> {
     /// The digits.
     pub digits: &'a str,
-    /// How long it is good.
+    /// How long it is valid.
     pub lifetime: Seconds,
 }
 
-/// The mail that carries a link to sign in.
+/// The mail with a sign-in link.
 pub fn login_link_mail(
     app_name: &str,
     to: &str,
     link: MailedLink<'_>,
     code: FallbackCode<'_>,
 ) -> Message {
-    let ignore = "If you did not ask for it, ignore this message; nobody can sign in without it.";
+    let ignore = "If you did not request it, ignore this message. Without it, no one can sign in.";
     let (name, url) = (escape_html(app_name), escape_html(link.url));
     let (link_life, code_life) = (duration(link.lifetime), duration(code.lifetime));
     let digits = code.digits;
@@ -56,9 +56,9 @@ pub fn login_link_mail(
     }
 }
 
-/// The mail that carries an invitation. It greets by the first name where that cannot be taken for anything else.
+/// The mail with an invitation. It addresses the recipient by first name if the name cannot be mistaken for anything else.
 pub fn invite_mail(app_name: &str, to: &str, first_name: &str, link: MailedLink<'_>) -> Message {
-    let ignore = "If you do not know why you get this message, ignore it.";
+    let ignore = "If you were not expecting this invitation, ignore this message.";
     let greeting = if is_plain_name(first_name) {
         format!("Hello {first_name},")
     } else {
@@ -70,14 +70,14 @@ pub fn invite_mail(app_name: &str, to: &str, first_name: &str, link: MailedLink<
         channel: Channel::Email,
         kind: MessageKind::Invite,
         to: to.to_owned(),
-        subject: format!("You are invited to {app_name}"),
+        subject: format!("You have been invited to {app_name}"),
         text: format!(
-            "{greeting}\n\nyou are invited to {app_name}. Open this link to accept:\n\n{}\n\n\
+            "{greeting}\n\nYou have been invited to {app_name}. Open this link to accept:\n\n{}\n\n\
              It is valid for {life} and works once.\n{ignore}\n",
             link.url
         ),
         html: format!(
-            "<p>{}</p><p>you are invited to {name}. Open this link to accept:</p>\
+            "<p>{}</p><p>You have been invited to {name}. Open this link to accept:</p>\
              <p><a href=\"{url}\">Accept the invitation</a></p>\
              <p>It is valid for {life} and works once.<br>{ignore}</p>",
             escape_html(&greeting)
@@ -88,9 +88,9 @@ pub fn invite_mail(app_name: &str, to: &str, first_name: &str, link: MailedLink<
     }
 }
 
-/// The mail that carries a link to set a new password.
+/// The mail with a password reset link.
 pub fn reset_mail(app_name: &str, to: &str, link: MailedLink<'_>) -> Message {
-    let ignore = "If you did not ask for it, ignore this message; your password stays as it is.";
+    let ignore = "If you did not request it, ignore this message. Your password stays unchanged.";
     let (name, url) = (escape_html(app_name), escape_html(link.url));
     let life = duration(link.lifetime);
     Message {
@@ -112,8 +112,8 @@ pub fn reset_mail(app_name: &str, to: &str, link: MailedLink<'_>) -> Message {
     }
 }
 
-/// Whether a name is only a name. Whoever invites chooses it, and mail programs make links of whatever looks like an
-/// address, so that an invitation could carry somebody else's words under our name.
+/// Whether a name is plain enough to appear in an invitation. The inviting party chooses it, and mail programs turn anything that looks
+/// like an address into a link. An invitation could otherwise carry someone else's message under our name.
 fn is_plain_name(name: &str) -> bool {
     const LONGEST: usize = 40;
     let letters = |c: char| c.is_alphabetic() || matches!(c, ' ' | '-' | '\'' | '’');
@@ -122,7 +122,7 @@ fn is_plain_name(name: &str) -> bool {
         && name.chars().all(letters)
 }
 
-/// As a person says it: in days or hours where it comes out even, otherwise in minutes, rounded up.
+/// The duration in words: in days or hours if it is a whole number of them, otherwise in minutes, rounded up.
 fn duration(lifetime: Seconds) -> String {
     const HOUR: i64 = 60;
     const DAY: i64 = 24 * HOUR;

@@ -22,7 +22,7 @@ fn otp_9_a_message_does_not_print_itself() {
 }
 
 #[test]
-fn waits_double_to_half_a_minute() {
+fn delays_double_to_half_a_minute() {
     let waits: Vec<i64> = (0..8).map(|attempts| longest_wait(attempts).0).collect();
     assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
 }
@@ -33,7 +33,7 @@ fn a_code_text_is_short() {
     let text = otp_text("Demo", "+14155552671", "012345", Seconds(60));
     assert_eq!(
         text.text,
-        "012345 is your Demo code. It is valid for 1 minute; tell it nobody."
+        "012345 is your Demo code. It is valid for 1 minute. Do not share it."
     );
     assert_eq!(
         (&*text.to, &*text.code, &*text.subject, &*text.html),

@@ -1,13 +1,13 @@
-//! Where the answer of an authenticator may come from.
+//! Allowed origins of authenticator responses.
 
 use url::Url;
 
 use super::PasskeyDomain;
 use crate::Invalid;
 
-/// Longest origin anybody may register.
+/// Maximum length of a registered origin.
 const MAX_LENGTH: usize = 300;
-/// What browsers on Android put before the fingerprint of an app that stands for a website.
+/// The prefix that Android browsers put before the fingerprint of an app that acts for a website.
 const ANDROID: &str = "android:apk-key-hash:";
 
 /// The origins that may use passkeys of one domain.
@@ -15,16 +15,16 @@ const ANDROID: &str = "android:apk-key-hash:";
 pub struct Origins {
     /// The domain.
     pub domain: PasskeyDomain,
-    /// Exactly these, where the App named any; else `https` on the domain and below it, on the default port.
+    /// Exactly these origins, if the App listed any; otherwise `https` on the domain and its subdomains, on the default port.
     pub listed: Vec<String>,
-    /// Pages of other sites in which the App may stand as a frame.
+    /// Origins of other sites that may embed the App in a frame.
     pub embedders: Vec<String>,
 }
 
 impl Origins {
-    /// Whether a ceremony may have taken place on this origin, which is compared as the browser wrote it.
+    /// Whether a ceremony is allowed on this origin, compared exactly as the browser wrote it.
     ///
-    /// On `localhost`, which only test worlds have, every port will do, with `http` as with `https`.
+    /// On `localhost`, which only test worlds have, any port is allowed, with `http` or `https`.
     pub fn allow(&self, origin: &str) -> bool {
         if self.domain.is_localhost() {
             return plain(origin).is_some_and(|url| {
@@ -42,18 +42,18 @@ impl Origins {
         })
     }
 
-    /// Whether the App may stand in a frame at all.
+    /// Whether the App may be framed at all.
     pub fn may_be_framed(&self) -> bool {
         !self.embedders.is_empty()
     }
 
-    /// Whether the App may stand in a frame of a page of this origin.
+    /// Whether a page of this origin may frame the App.
     pub fn allow_around(&self, top: &str) -> bool {
         self.embedders.iter().any(|embedder| embedder == top)
     }
 }
 
-/// An origin, if it is written as browsers write it: nothing after the port, and no port that goes without saying.
+/// Parses an origin in the form that browsers write: nothing after the port, and no default port.
 fn plain(origin: &str) -> Option<Url> {
     let url = Url::parse(origin).ok()?;
     (url.origin().ascii_serialization() == origin).then_some(url)
@@ -62,7 +62,7 @@ fn plain(origin: &str) -> Option<Url> {
 /// Checks an origin that an App wants to list.
 ///
 /// # Errors
-/// Neither `https://` with a host and perhaps a port, nor `android:apk-key-hash:` with a fingerprint.
+/// If it is neither `https://` with a host and an optional port, nor `android:apk-key-hash:` with a fingerprint.
 pub fn check_origin(param: &'static str, text: &str) -> Result<(), Invalid> {
     let is_site = plain(text).is_some_and(|url| url.scheme() == "https");
     let is_app = text.strip_prefix(ANDROID).is_some_and(|hash| {

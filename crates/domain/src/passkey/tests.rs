@@ -10,7 +10,7 @@ fn origins(domain: &str, listed: &[&str], embedders: &[&str]) -> Origins {
 }
 
 #[test]
-fn a_domain_is_a_host_name_in_its_one_form() {
+fn domains_are_canonical_host_names() {
     for good in [
         "example.com",
         "login.example.co.uk",
@@ -57,7 +57,7 @@ fn a_domain_is_a_host_name_in_its_one_form() {
 
 /// W-2: the origin is a listed one, or `https` on the domain or below it.
 #[test]
-fn w_2_origins_are_the_domain_and_what_is_below_it() {
+fn w_2_origins_are_the_domain_and_its_subdomains() {
     let own = origins("example.com", &[], &[]);
     for good in [
         "https://example.com",
@@ -161,7 +161,7 @@ fn origins_to_be_listed_are_checked() {
 
 /// W-2: the counter grows, or it is not there.
 #[test]
-fn w_2_a_counter_grows_or_is_not_there() {
+fn w_2_a_counter_increases_or_is_absent() {
     let at = Timestamp::from_unix(1_800_000_000);
     let passkey = |sign_count| Passkey {
         id: crate::ids::Id::new(at, [1; 16]),

@@ -1,6 +1,6 @@
-//! Which passwords may be set: long enough, and nothing that is tried first (P-1, P-2, P-8).
+//! Rules for new passwords: long enough, and not among the first guesses (P-1, P-2, P-8).
 //!
-//! There are no rules about kinds of characters, no expiry and no hints (P-2).
+//! There are no rules about character classes, no expiry and no hints (P-2).
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -8,32 +8,32 @@ use std::sync::LazyLock;
 use super::Password;
 use crate::Invalid;
 
-/// Passwords that many people have, in small letters.
+/// Common passwords, in lower case.
 static COMMON: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     include_str!("common.txt")
         .lines()
         .filter(|line| !line.starts_with('#'))
         .collect()
 });
-/// A word of fewer letters than this says nothing about whose it is.
+/// Minimum length of a word; shorter ones are not specific to anyone.
 const SHORTEST_WORD: usize = 3;
-/// Longest piece, in bytes, that is looked for in a repetition.
+/// Maximum length in bytes of a repeated piece.
 const LONGEST_PIECE: usize = 64;
 
-/// What a new password is held against.
+/// The rules for a new password.
 #[derive(Default)]
 pub struct Rules {
-    /// Least length in code points.
+    /// Minimum length in code points.
     pub least: usize,
-    /// Words that belong to the App or the user, as they are written: names, the part of an address before the `@`.
+    /// Words related to the App or the user, as written: names, the part of an address before the `@`.
     pub words: Vec<String>,
 }
 
 impl Rules {
-    /// Checks a password that shall be set. Compared is the whole password, whatever its letters' case.
+    /// Checks a new password as a whole, ignoring case.
     ///
     /// # Errors
-    /// Too short, common, one piece over and over, or one of the words. The message says which, and never repeats it.
+    /// If it is too short, common, a repeated piece, or one of the words. The message says which, and never repeats the password.
     pub fn check(&self, param: &'static str, password: &Password) -> Result<(), Invalid> {
         let refuse = |why: String| Err(Invalid::value(param, why));
         let least = self.least;
@@ -44,26 +44,26 @@ impl Rules {
         let text = zeroize::Zeroizing::new(text);
         if COMMON.contains(text.as_str()) {
             return refuse(format!(
-                "{param} is one of the passwords that are used most and tried first; choose another one, such as four random words"
+                "{param} is one of the most common passwords; choose a different one, such as four random words"
             ));
         }
         if let Some(piece) = repeated_piece(&text)
             && (piece.chars().count() < least || COMMON.contains(piece))
         {
             return refuse(format!(
-                "{param} repeats one short piece over and over, which is tried early; choose another one, such as four random words"
+                "{param} repeats one short piece, which is easy to guess; choose a different one, such as four random words"
             ));
         }
         if self.words.iter().any(|word| is_made_of(&text, word)) {
             return refuse(format!(
-                "{param} is a name that belongs to the account or the App, which is tried first; choose another one, such as four random words"
+                "{param} is a name from the account or the App, which is easy to guess; choose a different one, such as four random words"
             ));
         }
         Ok(())
     }
 }
 
-/// The shortest piece out of which the text is made by repeating it twice or more.
+/// The shortest piece that makes up the text when repeated twice or more.
 fn repeated_piece(text: &str) -> Option<&str> {
     let longest = (text.len() / 2).min(LONGEST_PIECE);
     (1..=longest)
@@ -76,7 +76,7 @@ fn repeated_piece(text: &str) -> Option<&str> {
         })
 }
 
-/// Whether the text is the word, with nothing but digits and signs around it.
+/// Whether the text is the word surrounded by nothing but digits and symbols.
 fn is_made_of(text: &str, word: &str) -> bool {
     let word = letters(word);
     word.chars().count() >= SHORTEST_WORD
@@ -87,7 +87,7 @@ fn is_made_of(text: &str, word: &str) -> bool {
             .eq(word.chars())
 }
 
-/// A word in small letters, without blanks, signs, and what stands around its letters.
+/// A word in lower case, without spaces, symbols and anything around its letters.
 fn letters(word: &str) -> String {
     let small = word.to_lowercase();
     small

@@ -1,8 +1,8 @@
-//! The numbering plans of libphonenumber: of which region and type a number is.
+//! The numbering plans of libphonenumber: the region and type of a number.
 //!
-//! The metadata is that of the `phonenumber` crate, and its rules are applied here, because the crate's own differ from libphonenumber's.
-//! The crate accepts a number of which a pattern matches the beginning only, looks up types without the zeros that a national part
-//! begins with, and takes some of these zeros and other first digits for a prefix.
+//! The metadata is that of the `phonenumber` crate. Its rules are applied here, because the crate's own differ from libphonenumber's. The
+//! crate accepts a number if a pattern matches only its beginning. It looks up types without the leading zeros of the national part, and
+//! mistakes some of these zeros and other first digits for a prefix.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -11,20 +11,20 @@ use phonenumber::Type;
 use phonenumber::metadata::{DATABASE, Descriptor, Metadata};
 use regex::{Regex, RegexBuilder};
 
-/// Most digits of a calling code.
+/// Maximum number of digits in a calling code.
 const LONGEST_CODE: usize = 3;
-/// Patterns that are kept compiled. Most calls need those of a few regions.
+/// Number of compiled patterns in the cache. Most calls need those of a few regions.
 const MOST_PATTERNS: usize = 512;
 
-/// Where a valid number belongs.
+/// The place of a valid number in its plan.
 pub(super) struct Planned {
-    /// How many digits its calling code has.
+    /// Number of digits in its calling code.
     pub(super) code_length: usize,
     pub(super) metadata: &'static Metadata,
     pub(super) kind: Type,
 }
 
-/// Looks a number up: its digits, with the calling code. `None` if the number is not valid.
+/// Looks up a number, given as digits including the calling code. `None` if it is not valid.
 pub(super) fn find(digits: &str) -> Option<Planned> {
     (1..=LONGEST_CODE).find_map(|code_length| {
         let (code, national) = digits.split_at_checked(code_length)?;
@@ -38,7 +38,7 @@ pub(super) fn find(digits: &str) -> Option<Planned> {
     })
 }
 
-/// The region of a calling code that has the number, and its type there.
+/// The region that the number belongs to among those of its calling code, and its type there.
 fn region(code: u16, national: &str) -> Option<(&'static Metadata, Type)> {
     let regions = DATABASE.region(&code)?;
     let is_shared = regions.len() > 1;
@@ -53,14 +53,14 @@ fn region(code: u16, national: &str) -> Option<(&'static Metadata, Type)> {
             None => kind != Type::Unknown,
         };
         if is_here {
-            // Of two regions that would have it, the first one counts, even if the number is not valid there.
+            // If two regions match, the first one counts, even if the number is not valid there.
             return (kind != Type::Unknown).then_some((metadata, kind));
         }
     }
     None
 }
 
-/// The type of a number in a region, in the order in which libphonenumber asks.
+/// The type of a number in a region, checked in the same order as libphonenumber.
 fn kind(metadata: &Metadata, national: &str) -> Type {
     let all = metadata.descriptors();
     let is = |descriptor: Option<&Descriptor>| descriptor.is_some_and(|one| has(one, national));
@@ -88,7 +88,7 @@ fn kind(metadata: &Metadata, national: &str) -> Type {
     }
 }
 
-/// Whether a kind of numbers has this one: by its length, and by the whole pattern.
+/// Whether the number is of this type: by its length, and by the whole pattern.
 fn has(descriptor: &Descriptor, national: &str) -> bool {
     let lengths = descriptor.possible_length();
     let is_long = |length: &u16| usize::from(*length) == national.len();
@@ -109,7 +109,7 @@ fn fits(pattern: &str, national: &str) -> bool {
     if let Some(known) = compiled.get(pattern) {
         return known.is_match(national);
     }
-    // Some patterns of the library are broken into lines. All are its own; one that cannot be read would match nothing.
+    // Some patterns contain line breaks. All come from the library itself; an invalid one would match nothing.
     let mut builder = RegexBuilder::new(pattern);
     let Ok(regex) = builder.ignore_whitespace(true).unicode(false).build() else {
         return false;

@@ -97,7 +97,7 @@ fn numbers_belong_to_ranges() {
 
 /// What is stored is counted somewhere, even when numbering plans have changed.
 #[test]
-fn a_number_of_no_plan_has_a_range_and_gets_no_text() {
+fn a_number_in_no_plan_has_a_range_and_gets_no_texts() {
     let range = PhoneNumber::stored("+999123456789".to_owned())
         .unwrap()
         .range();

@@ -15,7 +15,7 @@ fn asked(challenge: &str) -> Option<CodeChallenge> {
 
 /// RFC 7636, sections 4.1 and 4.2 and appendix B.
 #[test]
-fn m_2_a_challenge_is_met_by_its_verifier_alone() {
+fn m_2_only_its_verifier_satisfies_a_challenge() {
     let challenge = asked(CHALLENGE);
     assert_eq!(challenge, Some(CodeChallenge::of(&secret(VERIFIER))));
     assert_eq!(challenge.unwrap().to_string(), CHALLENGE);
@@ -44,7 +44,7 @@ fn m_2_a_verifier_needs_a_challenge() {
 
 /// What RFC 7636 does not call a verifier is none, though its hash be the challenge.
 #[test]
-fn verifiers_have_a_form() {
+fn malformed_verifiers_are_rejected() {
     let unreserved = "AZaz09-._~";
     for (verifier, expected) in [
         (unreserved.repeat(5), true),

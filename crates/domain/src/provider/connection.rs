@@ -1,4 +1,4 @@
-//! How an App is connected to a provider.
+//! An App's connection to a provider.
 
 use std::str::FromStr;
 
@@ -9,61 +9,62 @@ use super::{ProviderKind, ProviderName};
 use crate::ids::OauthCallbackId;
 use crate::{Invalid, Timestamp, World};
 
-/// Longest client id, scope, issuer or other text of a connection, in bytes.
+/// Maximum length of a client id, scope, issuer or other text of a connection, in bytes.
 const TEXT_MAX: usize = 1024;
-/// Most scopes or tenants of a connection.
+/// Maximum number of scopes or tenants of a connection.
 const LIST_MAX: usize = 50;
 
-/// What an App has set for one provider in one environment; the client secret apart.
+/// An App's configuration of one provider in one environment, without the client secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// Names the connection's own callback address: no two providers share one (O-6).
+    /// Identifies the connection's own callback URL: no two providers share one (O-6).
     pub callback_id: OauthCallbackId,
     /// App and environment.
     pub world: World,
-    /// Which provider; one connection per name.
+    /// The provider's name; there is one connection per name.
     pub name: ProviderName,
     /// The App's id at the provider.
     pub client_id: String,
-    /// Everything else.
+    /// The optional settings.
     pub settings: ConnectionSettings,
-    /// When it was first set.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it was last set.
+    /// When it last changed.
     pub updated_at: Timestamp,
 }
 
-/// The optional half of a connection, as it is stored.
+/// The optional settings of a connection, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConnectionSettings {
-    /// The issuer: required where nothing but the issuer says who the provider is, else it takes the place of the known one.
+    /// The issuer. Required for custom OpenID Connect providers; for others it overrides the known one.
     pub issuer: Option<String>,
-    /// Takes the place of the one that is known or discovered. So do the next four.
+    /// Overrides the known or discovered authorization endpoint; so do the next four fields for theirs.
     pub authorization_endpoint: Option<String>,
-    /// Where codes are exchanged.
+    /// The endpoint where codes are exchanged.
     pub token_endpoint: Option<String>,
-    /// Where a provider without id tokens tells who somebody is (GitHub: `…/user`, its addresses below it at `/emails`).
+    /// The endpoint that returns the user's identity if the provider has no id tokens (GitHub: `…/user`, with addresses at `/emails` below
+    /// it).
     pub userinfo_endpoint: Option<String>,
-    /// Where the issuer's keys are.
+    /// The URL of the issuer's keys.
     pub jwks_uri: Option<String>,
-    /// How the client secret reaches the token endpoint of an issuer; as the discovery document says when absent, and by HTTP
-    /// Basic where there is none. Left out of what is stored when it is absent: the release before does not know it.
+    /// How the client secret is sent to an issuer's token endpoint. If absent, as the discovery document says, or with HTTP Basic if there
+    /// is none. Omitted from the stored form when absent, because the previous release does not know it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_endpoint_auth_method: Option<TokenEndpointAuth>,
-    /// Microsoft: tenants (their ids) whose e-mail addresses the App trusts, because it knows who runs them (O-9b).
+    /// Microsoft: ids of tenants whose e-mail addresses the App trusts, because it knows who runs them (O-9b).
     pub tenants: Vec<String>,
-    /// An issuer of the App's own: whether its `email_verified` counts (O-9b).
+    /// Custom OpenID Connect issuers: whether `email_verified` is trusted (O-9b).
     pub trust_email_verified: bool,
-    /// Apple: the client secret is the team's private key (PKCS#8, P-256, PEM), and this says which.
+    /// Apple: which key signs client secrets. The configured client secret is the team's private key (PKCS#8, P-256, PEM).
     pub apple: Option<AppleKey>,
-    /// Whether `oauth/verify` hands out the provider's own tokens; until then they are kept, sealed (O-12).
+    /// Whether `oauth/verify` returns the provider's own tokens; until then they are stored encrypted (O-12).
     pub store_tokens: bool,
-    /// Scopes beyond those that the sign-in needs.
+    /// Scopes in addition to those that the sign-in needs.
     pub scopes: Vec<String>,
 }
 
-/// Where a token request has the client secret (RFC 6749, section 2.3.1; named as in RFC 7591, section 2).
+/// Where a token request carries the client secret (RFC 6749, section 2.3.1; named as in RFC 7591, section 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenEndpointAuth {
@@ -74,10 +75,10 @@ pub enum TokenEndpointAuth {
 }
 
 impl TokenEndpointAuth {
-    /// All of them.
+    /// Both methods.
     pub const ALL: [Self; 2] = [Self::ClientSecretBasic, Self::ClientSecretPost];
 
-    /// The name that it is stored and set under.
+    /// The name in storage and in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ClientSecretBasic => "client_secret_basic",
@@ -100,7 +101,7 @@ impl FromStr for TokenEndpointAuth {
     }
 }
 
-/// Which of Apple's keys signs client secrets.
+/// The Apple key that signs client secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppleKey {
     /// The team, `iss` of the client secret.
@@ -110,29 +111,29 @@ pub struct AppleKey {
 }
 
 impl Connection {
-    /// How to talk to the provider.
+    /// The kind of provider.
     pub fn kind(&self) -> ProviderKind {
         self.name.kind()
     }
 
-    /// Checks what somebody wants to set. What only the provider can tell (whether the client id exists) is not asked.
+    /// Checks new settings. Facts that only the provider knows, such as whether the client id exists, are not checked.
     ///
     /// # Errors
-    /// The built-in provider, a missing or superfluous setting, an address that is not one; names the setting.
+    /// If it is the built-in provider, a setting is missing or not supported, or a URL is invalid; names the setting.
     pub fn check(&self) -> Result<(), Invalid> {
         let kind = self.kind();
         let settings = &self.settings;
         if kind == ProviderKind::Test {
             return Err(Invalid::value(
                 "provider",
-                "test is built into every test environment and cannot be set",
+                "the test provider is built in and cannot be configured",
             ));
         }
-        // They stand beside the provider's own object in answers.
+        // In responses, these keys are siblings of the provider's own object.
         if matches!(self.name.as_str(), "id" | "email") {
             return Err(Invalid::value(
                 "provider",
-                "a provider is not called id or email",
+                "provider name must not be \"id\" or \"email\"",
             ));
         }
         client_id(&self.client_id)?;
@@ -141,7 +142,7 @@ impl Connection {
             (Some(_), ProviderKind::GitHub | ProviderKind::Discord) => {
                 return Err(Invalid::value(
                     "issuer",
-                    "this provider is spoken to by OAuth 2.0, which knows no issuer",
+                    "issuer is not supported for this provider (plain OAuth 2.0)",
                 ));
             }
             (Some(issuer), _) => check_endpoint("issuer", issuer)?,
@@ -161,7 +162,7 @@ impl Connection {
         if settings.token_endpoint_auth_method.is_some() && is_plain {
             return Err(Invalid::value(
                 "token_endpoint_auth_method",
-                "how this provider takes the client secret is known",
+                "token_endpoint_auth_method is fixed for this provider",
             ));
         }
         match (&settings.apple, kind) {
@@ -170,16 +171,24 @@ impl Connection {
                 plain("apple_team_id", &key.team_id)?;
                 plain("apple_key_id", &key.key_id)?;
             }
-            (Some(_), _) => return Err(Invalid::value("apple_team_id", "only apple has a team")),
+            (Some(_), _) => {
+                return Err(Invalid::value(
+                    "apple_team_id",
+                    "apple_team_id is only supported for apple",
+                ));
+            }
             (None, _) => {}
         }
         if !settings.tenants.is_empty() && kind != ProviderKind::Microsoft {
-            return Err(Invalid::value("tenants", "only microsoft has tenants"));
+            return Err(Invalid::value(
+                "tenants",
+                "tenants is only supported for microsoft",
+            ));
         }
         if settings.trust_email_verified && kind != ProviderKind::Oidc {
             return Err(Invalid::value(
                 "trust_email_verified",
-                "what a well-known provider says of e-mail addresses is trusted by a rule of its own",
+                "trust_email_verified applies only to custom OpenID Connect issuers",
             ));
         }
         list("tenants", &settings.tenants)?;
@@ -187,15 +196,16 @@ impl Connection {
     }
 }
 
-/// An address of a provider: `https`, or `http` on a loopback host for development; no user, query or fragment. Where it
-/// leads is checked when it is called (O-7).
+/// Checks a provider's URL: `https`, or `http` on a loopback host for development; no user, query or fragment.
+///
+/// The address that it resolves to is checked at the time of the request (O-7).
 ///
 /// # Errors
-/// Anything else; names `param`.
+/// If it is anything else; names `param`.
 pub fn check_endpoint(param: &'static str, text: &str) -> Result<(), Invalid> {
     let refuse = |why: &str| Err(Invalid::value(param, format!("{param} {why}")));
     if text.len() > TEXT_MAX || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return refuse("must be at most 1024 bytes without blanks or control characters");
+        return refuse("must have at most 1024 bytes, no spaces and no control characters");
     }
     let Ok(url) = Url::parse(text) else {
         return refuse("must be an absolute URL");
@@ -204,16 +214,16 @@ pub fn check_endpoint(param: &'static str, text: &str) -> Result<(), Invalid> {
         Some(url::Host::Domain(name)) => name == "localhost",
         Some(url::Host::Ipv4(address)) => address.is_loopback(),
         Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => return refuse("needs a host"),
+        None => return refuse("must have a host"),
     };
     match url.scheme() {
         "https" => {}
         "http" if loopback => {}
-        _ => return refuse("must be https; plain http is for localhost only"),
+        _ => return refuse("must use https; plain http is only allowed for localhost"),
     }
     let is_bare = url.username().is_empty() && url.password().is_none();
     if !is_bare || url.query().is_some() || url.fragment().is_some() {
-        return refuse("must not carry user information, a query or a fragment");
+        return refuse("must not contain user information, a query or a fragment");
     }
     Ok(())
 }
@@ -228,7 +238,7 @@ fn list(param: &'static str, texts: &[String]) -> Result<(), Invalid> {
     texts.iter().try_for_each(|text| plain(param, text))
 }
 
-/// Visible ASCII characters and spaces (RFC 6749, A.1), and not spaces alone.
+/// Checks a client id: visible ASCII characters and spaces (RFC 6749, A.1), but not only spaces.
 fn client_id(text: &str) -> Result<(), Invalid> {
     let is_visible = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
     let is_empty = text.trim_matches(' ').is_empty();
@@ -241,13 +251,13 @@ fn client_id(text: &str) -> Result<(), Invalid> {
     ))
 }
 
-/// A word as it stands in a query or a header: printable ASCII without blanks.
+/// Checks a word for a query or header: printable ASCII, no spaces.
 fn plain(param: &'static str, text: &str) -> Result<(), Invalid> {
     if (1..=TEXT_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
         return Ok(());
     }
     Err(Invalid::value(
         param,
-        format!("{param} must be 1 to {TEXT_MAX} printable ASCII characters without blanks"),
+        format!("{param} must be 1 to {TEXT_MAX} printable ASCII characters, no spaces"),
     ))
 }

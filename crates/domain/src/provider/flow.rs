@@ -1,4 +1,4 @@
-//! A browser that is away at a provider, and one that has come back.
+//! State of a sign-in while the browser is at the provider, and after it has returned.
 
 use data_encoding::HEXLOWER;
 
@@ -11,12 +11,12 @@ use crate::timestamp::Seconds;
 use crate::token::TokenHash;
 use crate::{Secret, Timestamp, World};
 
-/// How long a browser may be away (O-2).
+/// How long the browser can take at the provider (O-2).
 pub const FLOW_LIFETIME: Seconds = Seconds(600);
-/// How long a redirect token waits for `oauth/verify` (O-11, as decided for this service).
+/// How long a redirect token is valid for `oauth/verify` (O-11, as decided for this service).
 pub const TOKEN_LIFETIME: Seconds = Seconds(600);
 
-/// Random characters of a `state`, behind the provider's name (O-2: 285 bits).
+/// Random characters of a `state`, after the provider's name (O-2: 285 bits).
 const STATE_LENGTH: usize = 48;
 /// Characters of a code verifier (RFC 7636, section 4.1: 43 to 128).
 const VERIFIER_LENGTH: usize = 64;
@@ -25,92 +25,92 @@ const NONCE_LENGTH: usize = 48;
 /// Characters of a redirect token (381 bits).
 const TOKEN_LENGTH: usize = 64;
 
-/// A sign-in that was begun. At most one per state; using it up removes it.
+/// A started sign-in. At most one per state; it is deleted when used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flow {
     /// SHA-256 of the `state`.
     pub state: TokenHash,
     /// App and environment.
     pub world: World,
-    /// At which provider (O-6).
+    /// The provider (O-6).
     pub provider: ProviderName,
-    /// [`FlowSecrets`], sealed.
+    /// The encrypted [`FlowSecrets`].
     pub secrets: Sealed,
-    /// The App's own callback, when the App wants to run it (`oauth/verify` with `code` and `state`); else it is ours.
+    /// The App's own callback, if the App handles it itself (`oauth/verify` with `code` and `state`); otherwise ours is used.
     pub redirect_uri: Option<String>,
-    /// SHA-256 of the cookie of the browser that was sent away, when we sent it ourselves (O-2).
+    /// SHA-256 of the cookie in the browser, if we redirected it ourselves (O-2).
     pub browser: Option<TokenHash>,
-    /// Where an existing user shall land; the App's default when it is absent.
+    /// Where existing users are redirected; the App's default if absent.
     pub login_url: Option<String>,
-    /// Where a new user shall land.
+    /// Where new users are redirected.
     pub registration_url: Option<String>,
-    /// Of whom the token shall be that our callback hands out: whoever has the verifier (RFC 7636).
+    /// The challenge whose verifier is required for the token that our callback issues (RFC 7636).
     pub challenge: Option<CodeChallenge>,
-    /// What the browser brings back to the App beside that token.
+    /// The caller's state, which the browser returns to the App with that token.
     pub caller_state: Option<CallerState>,
-    /// The client address under which the begin was counted ([`crate::limits::oauth`]), when it was.
+    /// The client address under which the start was counted ([`crate::limits::oauth`]), if it was.
     pub begun_from: Option<String>,
-    /// Whom the built-in provider has vouched for; always `None` at any other one.
+    /// The identity that the built-in provider vouched for; always `None` for other providers.
     pub test_grant: Option<TestGrant>,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
-/// What a developer picked on the page of the built-in provider: its authorization code lives and dies with the flow.
+/// The developer's choice on the page of the built-in provider. Its authorization code exists only as long as the flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestGrant {
     /// SHA-256 of the code.
     pub code: TokenHash,
-    /// Who.
+    /// The chosen identity.
     pub identity: ProvenIdentity,
 }
 
-/// What of a flow never leaves the server until its code comes (O-3, O-4).
+/// The secrets of a flow, which never leave the server before its code arrives (O-3, O-4).
 #[derive(Debug, Clone)]
 pub struct FlowSecrets {
     /// PKCE's code verifier.
     pub code_verifier: Secret<String>,
-    /// What the id token must carry.
+    /// The nonce that the id token must contain.
     pub nonce: Secret<String>,
 }
 
-/// A person who was vouched for and waits for `oauth/verify`. Using it up removes it.
+/// A verified identity waiting for `oauth/verify`. It is deleted when used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
     /// SHA-256 of the redirect token.
     pub token: TokenHash,
     /// App and environment.
     pub world: World,
-    /// By which provider.
+    /// The provider.
     pub provider: ProviderName,
-    /// SHA-256 of the `state` of the flow, for the App that wants to know that it is its own.
+    /// SHA-256 of the `state` of the flow, so that the App can check that the flow is its own.
     pub state: TokenHash,
-    /// Who, and the provider's tokens if the App wants them; sealed.
+    /// The identity, with the provider's tokens if the App wants them; encrypted.
     pub identity: Sealed,
     /// [`Flow::challenge`].
     pub challenge: Option<CodeChallenge>,
     /// [`Flow::begun_from`].
     pub begun_from: Option<String>,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
-/// Why a browser comes back without a token: `?error=` of the redirect.
+/// The reason that a browser returns without a token: `?error=` of the redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SignInFailure {
-    /// No flow of ours, one that is over, or one of another browser or provider.
+    /// The flow is unknown, expired, or belongs to another browser or provider.
     InvalidState,
-    /// The person, or the provider, said no.
+    /// The person or the provider denied access.
     AccessDenied,
-    /// The provider answered with another error of its own.
+    /// The provider returned another error.
     ProviderError,
-    /// The provider did not accept the code, or what it answered did not hold.
+    /// The provider rejected the code, or its response failed validation.
     ProviderRefused,
     /// The provider could not be reached.
     ProviderUnavailable,
-    /// The provider does not accept the App's client id, secret or callback.
+    /// The provider rejects the App's client id, secret or callback.
     ProviderMisconfigured,
-    /// A failure of ours; trying again is right.
+    /// A failure on our side; retrying is appropriate.
     Unavailable,
 }
 
@@ -129,7 +129,7 @@ impl SignInFailure {
     }
 }
 
-/// The name of the cookie that binds a flow to its browser; one for each flow, so that two windows do not disturb each other.
+/// The name of the cookie that binds a flow to its browser. Each flow has its own, so that two windows do not interfere.
 pub fn browser_cookie(state: &TokenHash) -> String {
     let (start, _) = state.0.split_at(8);
     format!("vestry-oauth-{}", HEXLOWER.encode(start))
@@ -161,7 +161,7 @@ pub fn redirect_token(source: &mut dyn ByteSource) -> Secret<String> {
     random::alphanumeric(source, TOKEN_LENGTH)
 }
 
-/// A new value for the cookie of a browser that is sent away: 48 of `[0-9A-Za-z]`.
+/// A new value for the cookie of a browser that is redirected: 48 of `[0-9A-Za-z]`.
 pub fn browser_token(source: &mut dyn ByteSource) -> Secret<String> {
     random::alphanumeric(source, STATE_LENGTH)
 }

@@ -1,4 +1,4 @@
-//! Whom a provider vouches for, and how much of it counts.
+//! Identities that providers vouch for, and how far their claims are trusted.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,22 +7,22 @@ use super::{ConnectionSettings, ProviderKind, ProviderName};
 use crate::ids::{EmailId, ProviderLinkId, UserId};
 use crate::{Secret, Timestamp, World};
 
-/// What a provider said about an e-mail address, unjudged. `null` where it said nothing.
+/// A provider's claims about an e-mail address, not yet evaluated. `null` if it made none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EmailClaims {
-    /// The address, as it was sent.
+    /// The address as sent.
     pub email: Option<String>,
-    /// `email_verified` (OpenID Connect Core 5.1; GitHub's and Discord's `verified`), of whatever type it came.
+    /// `email_verified` (OpenID Connect Core 5.1; GitHub's and Discord's `verified`), whatever its JSON type.
     pub email_verified: Value,
     /// Microsoft's `xms_edov`: whether the owner of the address's domain was verified.
     pub xms_edov: Value,
-    /// Microsoft's `tid`: the tenant that speaks.
+    /// Microsoft's `tid`: the tenant that makes the claims.
     pub tenant: Option<String>,
 }
 
 impl EmailClaims {
-    /// Whether the address counts as proved to be this person's (O-9b, nOAuth). A claim of the wrong type is no claim, but
-    /// for Apple's `"true"`, which is documented, and the `1` and `"1"` in which Microsoft has sent `xms_edov`.
+    /// Whether the address counts as verified to be this person's (O-9b, nOAuth). Claims of the wrong JSON type are ignored. Exceptions are
+    /// Apple's documented `"true"`, and the `1` and `"1"` that Microsoft has sent for `xms_edov`.
     pub fn are_proof(&self, kind: ProviderKind, settings: &ConnectionSettings) -> bool {
         let says_true = self.email_verified == Value::Bool(true);
         self.email.is_some()
@@ -48,18 +48,18 @@ impl EmailClaims {
     }
 }
 
-/// Somebody whom a provider vouches for. The account is (provider, issuer, subject), and never the e-mail address (O-8).
+/// An identity that a provider vouches for. The account is identified by (provider, issuer, subject), never by the e-mail address (O-8).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProvenIdentity {
-    /// The issuer of the id token; the provider's own name where there are none (GitHub, Discord).
+    /// The issuer of the id token; the provider's own name if it issues none (GitHub, Discord).
     pub issuer: String,
     /// The person's id at the issuer; never empty.
     pub subject: String,
-    /// The address, when the provider told one. It has not been checked to be one.
+    /// The address, if the provider sent one. Its form has not been checked.
     pub email: Option<String>,
-    /// Whether the address is proved to be this person's: what [`EmailClaims::are_proof`] says.
+    /// Whether the address is verified to be this person's: the result of [`EmailClaims::are_proof`].
     pub email_verified: bool,
-    /// The whole name.
+    /// The full name.
     pub name: Option<String>,
     /// The first name.
     pub given_name: Option<String>,
@@ -67,34 +67,34 @@ pub struct ProvenIdentity {
     pub family_name: Option<String>,
 }
 
-/// What a provider issued for its own API.
+/// The tokens that a provider issued for its own API.
 #[derive(Debug, Clone)]
 pub struct ProviderTokens {
     /// The access token.
     pub access_token: Secret<String>,
-    /// The refresh token, when it issued one.
+    /// The refresh token, if it issued one.
     pub refresh_token: Option<Secret<String>>,
 }
 
-/// A person of a provider who is a user. (provider, issuer, subject) is unique in the world.
+/// A user's link to an identity at a provider. (provider, issuer, subject) is unique in the world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderLink {
     /// The id.
     pub id: ProviderLinkId,
     /// App and environment.
     pub world: World,
-    /// Who it is here.
+    /// The linked user.
     pub user_id: UserId,
-    /// Which provider.
+    /// The provider.
     pub provider: ProviderName,
-    /// Which issuer of that provider; see [`ProvenIdentity::issuer`].
+    /// The issuer; see [`ProvenIdentity::issuer`].
     pub issuer: String,
-    /// Who it is there.
+    /// The person's id at the issuer.
     pub subject: String,
-    /// The user's address that the provider had proved when the link was made.
+    /// The user's address that the provider had verified when the link was created.
     pub email_id: Option<EmailId>,
-    /// When the link was made.
+    /// When the link was created.
     pub created_at: Timestamp,
-    /// When the provider last vouched for the person.
+    /// When the provider last vouched for this identity.
     pub updated_at: Timestamp,
 }

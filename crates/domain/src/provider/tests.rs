@@ -19,7 +19,7 @@ fn connection(name: &str) -> Connection {
 }
 
 #[test]
-fn names_are_short_lower_case_and_mean_what_they_always_mean() {
+fn names_are_short_and_well_known_ones_are_fixed() {
     for good in ["google", "a", "acme-sso", "x2", &"a".repeat(32)] {
         assert_eq!(ProviderName::parse(good).unwrap().as_str(), good);
     }
@@ -111,7 +111,7 @@ fn a_connection_has_what_its_provider_needs_and_nothing_else() {
 
 /// The release before reads every connection that does not use it, and refuses to read one that does.
 #[test]
-fn m_19_where_the_secret_goes_is_stored_only_when_it_is_set() {
+fn m_19_the_client_auth_method_is_stored_only_if_set() {
     let mut settings = ConnectionSettings::default();
     let stored = serde_json::to_value(&settings).unwrap();
     assert_eq!(stored.get("token_endpoint_auth_method"), None);
@@ -129,7 +129,7 @@ fn m_19_where_the_secret_goes_is_stored_only_when_it_is_set() {
 }
 
 #[test]
-fn endpoints_are_https_or_of_this_machine() {
+fn endpoints_are_https_or_loopback() {
     for good in [
         "https://id.example.com/a",
         "http://localhost:80/",
@@ -157,7 +157,7 @@ fn endpoints_are_https_or_of_this_machine() {
 
 /// O-9b, attack 2: whose "verified" counts. A claim of the wrong type is none.
 #[test]
-fn o_9b_an_address_is_proved_by_those_whose_word_counts() {
+fn o_9b_only_trusted_claims_verify_an_address() {
     let settings = ConnectionSettings::default();
     let trusting = ConnectionSettings {
         trust_email_verified: true,
@@ -231,7 +231,7 @@ fn o_9b_an_address_is_proved_by_those_whose_word_counts() {
 
 /// RFC 7636, appendix B.
 #[test]
-fn the_challenge_is_that_of_rfc_7636() {
+fn the_challenge_matches_rfc_7636() {
     let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".to_owned();
     assert_eq!(
         code_challenge(&verifier.into()),
@@ -241,7 +241,7 @@ fn the_challenge_is_that_of_rfc_7636() {
 
 /// O-2 and O-11: what is drawn has the length that makes it impossible to guess.
 #[test]
-fn drawn_values_have_their_form() {
+fn generated_values_have_the_right_length() {
     let mut counter = 0_u8;
     let mut source = |buffer: &mut [u8]| {
         for byte in buffer {

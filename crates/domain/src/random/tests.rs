@@ -43,7 +43,7 @@ fn otp_1_leading_zeros_are_kept() {
 }
 
 #[test]
-fn unfair_bytes_are_thrown_away() {
+fn biased_bytes_are_discarded() {
     let mut first = true;
     let mut source = |buffer: &mut [u8]| {
         buffer.fill(if first { 255 } else { 7 });

@@ -255,7 +255,7 @@ fn m_19_dot_segments_are_not_registered() {
         assert!(
             refused
                 .message
-                .contains("https://app.example.com/b in place of"),
+                .contains("https://app.example.com/b instead of"),
             "{refused}"
         );
         assert_eq!(target(url).as_str(), url);
@@ -298,7 +298,7 @@ fn attack_17_a_star_is_one_label() {
 
 /// What everybody could have a host under, or two readers could read differently, is not registered in the first place.
 #[test]
-fn attack_17_what_cannot_be_told_apart_is_not_registered() {
+fn attack_17_ambiguous_urls_are_not_registered() {
     for url in [
         "https://*.com/callback",
         "https://*.com./callback",
@@ -389,7 +389,7 @@ fn a_token_is_appended_whatever_the_url_ends_with() {
 
 /// A pattern is no place to go to by itself.
 #[test]
-fn a_pattern_needs_a_url_that_fits() {
+fn a_pattern_needs_a_matching_url() {
     let pattern = target(PATTERN_URL);
     assert!(pattern.is_pattern() && !target(EXACT).is_pattern());
     assert_eq!(pattern.landing(None), None);
@@ -414,7 +414,7 @@ proptest! {
     /// Whatever a pattern admits is, to a strict reader, https on one label below the registered host, with nothing before
     /// the host, the registered port, path and query, and no fragment.
     #[test]
-    fn attack_17_what_a_pattern_admits_is_below_its_host(
+    fn attack_17_pattern_matches_are_below_its_host(
         label in "([a-z0-9-]{0,8}|\\PC{0,8})", rest in "(\\.example\\.com/callback|\\PC{0,24})",
     ) {
         let url = format!("https://{label}{rest}");
@@ -432,7 +432,7 @@ proptest! {
 
     /// Whatever a loopback address admits is, to a strict reader, plain http on that address, with the registered path and query.
     #[test]
-    fn m_24_what_a_loopback_address_admits_is_on_this_machine(
+    fn m_24_loopback_matches_are_on_this_machine(
         port in "(:[0-9]{0,7}|\\PC{0,8})", rest in "(/callback|\\PC{0,24})",
     ) {
         let url = format!("http://127.0.0.1{port}{rest}");
@@ -457,7 +457,7 @@ proptest! {
 
     /// No text makes the reader panic, and what it takes it keeps.
     #[test]
-    fn any_text_is_taken_or_refused(text in "\\PC{0,60}") {
+    fn any_text_is_accepted_or_rejected(text in "\\PC{0,60}") {
         if let Ok(target) = RedirectTarget::parse(&text) {
             prop_assert_eq!(target.as_str(), &text);
             prop_assert!(target.is_pattern() || target.admits(&text));
@@ -467,7 +467,7 @@ proptest! {
 
 /// M-2: what the start call sent comes back as it was, behind the token and behind an error, and the URL stays what it is.
 #[test]
-fn m_2_the_callers_state_comes_back() {
+fn m_2_the_callers_state_is_returned() {
     let url = "https://app.example.com/in?a=b";
     let landing = RedirectTarget::parse(url).unwrap().landing(None).unwrap();
     let printable: String = (b' '..=b'~').map(char::from).collect();

@@ -7,7 +7,7 @@ fn unix(text: &str) -> Option<i64> {
 }
 
 #[test]
-fn the_examples_of_rfc_3339_are_read() {
+fn rfc_3339_examples_are_parsed() {
     for (text, expected) in [
         ("1985-04-12T23:20:50.52Z", 482_196_050),
         ("1996-12-19T16:39:57-08:00", 851_042_397),
@@ -24,7 +24,7 @@ fn the_examples_of_rfc_3339_are_read() {
 }
 
 #[test]
-fn what_is_no_moment_is_refused() {
+fn invalid_timestamps_are_rejected() {
     for text in [
         "",
         "2026-11-21",
@@ -52,7 +52,7 @@ fn what_is_no_moment_is_refused() {
 
 /// Every day of eight centuries, and the ends of the range, come back as they went in.
 #[test]
-fn what_is_written_is_read_again() {
+fn formatted_timestamps_round_trip() {
     for day in -146_097_i64..146_097 {
         let at = Timestamp::from_unix(day * 86_400 + 86_399 - day.rem_euclid(86_400));
         assert_eq!(parse(&format(at)), Some(at));

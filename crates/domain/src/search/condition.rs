@@ -1,4 +1,4 @@
-//! From a condition as it was sent to one that can be looked up.
+//! Parsing of search conditions.
 
 use std::str::FromStr;
 
@@ -11,13 +11,13 @@ use crate::email::{Email, EmailIdentity};
 use crate::phone::PhoneNumber;
 use crate::{Invalid, Timestamp, text};
 
-/// A condition and where it stands, for refusals.
+/// A condition and its place, for error messages.
 struct Place<'a> {
     index: usize,
     raw: &'a RawCondition,
 }
 
-/// How a field is compared with its values.
+/// A comparison operator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operator {
     Eq,
@@ -37,7 +37,7 @@ impl Operator {
     ];
 }
 
-/// Reads the condition at this index of the filter.
+/// Parses the condition at this index of the filter.
 pub(super) fn read(index: usize, raw: &RawCondition) -> Result<Condition, Invalid> {
     let place = Place { index, raw };
     match raw.field.as_str() {
@@ -65,14 +65,14 @@ pub(super) fn read(index: usize, raw: &RawCondition) -> Result<Condition, Invali
                 place.each(Condition::Metadata, digest)
             }
             _ => {
-                let message = format!("{} is not a field that users are searched by", shown(other));
+                let message = format!("unknown search field {}", shown(other));
                 Err(Invalid::unknown(place.at("field"), message))
             }
         },
     }
 }
 
-// What a text is as a value of a field; `None` where it can be none.
+// Conversions of a text to a field's value; `None` if it cannot be one.
 
 fn parsed<T: FromStr<Err = Invalid>>(text: &str) -> Option<T> {
     text.parse().ok()
@@ -96,7 +96,7 @@ impl Place<'_> {
         format!("filters.fields[{}].{part}", self.index)
     }
 
-    /// The operator, if it is one of those that the field knows.
+    /// The operator, if the field supports it.
     fn operator(&self, known: &[Operator]) -> Result<Operator, Invalid> {
         let named = Operator::ALL
             .into_iter()
@@ -107,7 +107,7 @@ impl Place<'_> {
             Some((_, operator)) => Ok(operator),
             None => {
                 let message = format!(
-                    "{} is not an operator of {}, which knows {}",
+                    "operator {} is not supported for {}; supported: {}",
                     shown(&self.raw.operator),
                     shown(&self.raw.field),
                     names.join(", ")
@@ -117,7 +117,7 @@ impl Place<'_> {
         }
     }
 
-    /// The value or values of `eq` and `in`, each read as what the field holds. One that it cannot hold nobody has.
+    /// The value or values of `eq` and `in`, converted to the field's type. A value that the field cannot hold matches no user.
     fn each<T>(
         &self,
         condition: impl Fn(Vec<T>) -> Condition,
@@ -147,13 +147,13 @@ impl Place<'_> {
         })
     }
 
-    /// The text of a value; a refusal names where it stood.
+    /// The text of a value; an error names its place.
     fn text(&self, part: &str, value: Option<&Value>) -> Result<String, Invalid> {
         let value = value.ok_or_else(|| Invalid::missing(self.at(part)))?;
         let text = scalar(value).ok_or_else(|| {
             Invalid::value(
                 self.at(part),
-                "a value must be a text, a number, true or false",
+                "a value must be a string, a number, true or false",
             )
         })?;
         if text.contains('\0') {
@@ -163,7 +163,7 @@ impl Place<'_> {
         Ok(text)
     }
 
-    /// The only value of a field that knows `eq` alone.
+    /// The only value of a field that supports just `eq`.
     fn only(&self) -> Result<String, Invalid> {
         self.operator(&[Operator::Eq])?;
         self.text("value", self.raw.value.as_ref())
@@ -184,7 +184,7 @@ impl Place<'_> {
         Ok(condition(needle))
     }
 
-    /// A blank separates the two spellings of a domain in what is searched; no address has one.
+    /// The two spellings of a domain are separated by a space in the searched text; no address contains one.
     fn part_of_email(&self) -> Result<Condition, Invalid> {
         let part = |needle: String| match needle.contains(char::is_whitespace) {
             true => Condition::Nobody,
@@ -193,7 +193,7 @@ impl Place<'_> {
         self.needle(part, text::lower)
     }
 
-    /// What is no digit is how people write numbers; nobody has a number without one.
+    /// Non-digits are only formatting. A text without digits matches no user.
     fn digits(&self) -> Result<Condition, Invalid> {
         let text = self.only()?;
         self.within_length(&text)?;
@@ -204,7 +204,7 @@ impl Place<'_> {
         })
     }
 
-    /// Without a time in it the period holds nobody.
+    /// A period without any timestamps in it matches no user.
     fn period(&self) -> Result<Condition, Invalid> {
         use Operator::{Between, Eq, Gt, In, Lt};
         let operator = self.operator(&[Eq, Lt, Gt, Between])?;
@@ -229,8 +229,7 @@ impl Place<'_> {
 
     fn within_length(&self, needle: &str) -> Result<(), Invalid> {
         if needle.is_empty() || needle.chars().count() > MAX_NEEDLE {
-            let message =
-                format!("the value must have 1 to {MAX_NEEDLE} characters that can be compared");
+            let message = format!("the value must have 1 to {MAX_NEEDLE} searchable characters");
             return Err(Invalid::value(self.at("value"), message));
         }
         Ok(())

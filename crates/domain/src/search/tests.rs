@@ -139,7 +139,7 @@ fn every_field_is_read() {
 }
 
 #[test]
-fn in_takes_a_list() {
+fn in_accepts_a_list() {
     let condition = RawCondition {
         values: Some(vec![json!("active"), json!("pending")]),
         ..raw("status", "in", Value::Null)
@@ -173,7 +173,7 @@ fn in_takes_a_list() {
 }
 
 #[test]
-fn times_have_ends() {
+fn periods_have_bounds() {
     let period = |operator: &str, value: i64, second: Option<i64>| {
         let raw = RawCondition {
             second_value: second.map(|second| json!(second)),
@@ -225,7 +225,7 @@ fn a_period_is_a_range_of_ids() {
 
 /// API-12: an unknown field or operator is 400 and named.
 #[test]
-fn what_is_unknown_is_named() {
+fn unknown_names_are_reported() {
     for field in ["", "emails", "metadata", "metadata.", "Email", "password"] {
         let refused = one(&raw(field, "eq", json!("x"))).unwrap_err();
         assert_eq!(
@@ -317,7 +317,7 @@ fn a_bad_value_names_its_place() {
 
 /// M-28: what a field cannot hold nobody has; of several values those that it can hold count.
 #[test]
-fn m_28_a_value_that_a_field_cannot_have_fits_nobody() {
+fn m_28_an_impossible_value_matches_no_user() {
     for (field, value) in [
         ("user_id", json!("email_000000000000000000000000000")),
         ("user_id", json!("")),
@@ -385,7 +385,7 @@ fn metadata_is_found_by_its_text() {
 
 /// People search with what they are; a log of the filter must not hold it.
 #[test]
-fn a_condition_is_shown_by_its_kind_only() {
+fn debug_output_of_a_condition_is_its_kind() {
     let shown = format!("{:?}", read("email", "eq", json!("ada@example.com")));
     assert_eq!(shown, "Email");
 }

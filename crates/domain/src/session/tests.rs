@@ -38,7 +38,7 @@ fn session(length: i64) -> Session {
 
 /// Bytes are counted, not characters: fifty times a hundred characters are within the one and not within the other.
 #[test]
-fn permissions_are_bounded_in_bytes_together() {
+fn total_size_of_permissions_is_limited() {
     let of = |count: usize, letter: &str| -> Vec<String> {
         let one = |number| format!("{number:02}{}", letter.repeat(98));
         (0..count).map(one).collect()
@@ -97,7 +97,7 @@ fn an_ended_session_is_dead() {
 }
 
 #[test]
-fn a_factor_proved_again_is_renewed_and_another_one_added() {
+fn a_repeated_factor_is_updated_and_another_one_added() {
     let mut session = session(300);
     session.add_factor(factor(1, at(50)), at(50));
     assert_eq!(session.factors, [factor(1, at(50))]);
@@ -146,7 +146,7 @@ fn otp_7_fingerprints_match_as_the_app_asks() {
 
 /// One machine is one subject, however its address is written; what is no address is one subject, too.
 #[test]
-fn addresses_are_counted_as_addresses() {
+fn ip_addresses_are_counted_by_value() {
     let subject = |ip: &str| {
         let device = DeviceFingerprint::new(Some(ip.to_owned()), None).unwrap();
         device.ip_subject()

@@ -29,7 +29,7 @@ fn check(message: &SignInMessage, domain: &str) -> Result<(), Invalid> {
 }
 
 #[test]
-fn the_examples_of_eip_4361_are_read() {
+fn eip_4361_examples_are_parsed() {
     let message = ethereum(IMPLICIT).unwrap();
     assert_eq!(
         message,
@@ -71,7 +71,7 @@ fn the_examples_of_eip_4361_are_read() {
 }
 
 #[test]
-fn every_field_of_the_grammar_is_read() {
+fn every_field_of_the_grammar_is_parsed() {
     let full = IMPLICIT.replace(
         "Resources:",
         "Expiration Time: 2021-09-30T16:35:24Z\nNot Before: 2021-09-30T16:15:24.123Z\nRequest ID: a b\nResources:",
@@ -94,7 +94,7 @@ fn every_field_of_the_grammar_is_read() {
 
 /// Whatever is missing, doubled, out of order or more than there should be is refused.
 #[test]
-fn what_departs_from_the_grammar_is_refused() {
+fn deviations_from_the_grammar_are_rejected() {
     let edits = [
         ("Ethereum account", "Solana account"),
         ("Ethereum account:", "Ethereum account: "),
@@ -206,7 +206,7 @@ fn a_developers_machine_may_use_plain_http() {
 
 /// The Solana form: fields are optional but for the nonce, and follow at once when there is no statement.
 #[test]
-fn the_solana_form_is_read() {
+fn the_solana_form_is_parsed() {
     const ACCOUNT: &str = "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM";
     let solana = |text: &str| SignInMessage::parse(text, WalletType::Solana);
     let first =

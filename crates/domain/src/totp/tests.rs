@@ -49,7 +49,7 @@ fn otp_12_the_window_is_one_step_either_way() {
 }
 
 #[test]
-fn m_17_what_is_typed_may_have_blanks_and_nothing_else() {
+fn m_17_entered_codes_may_contain_only_digits_and_spaces() {
     for text in ["050471", " 050 471 ", "0 5 0 4 7 1", "050\u{a0}471\n"] {
         let digits = typed(text).unwrap();
         assert_eq!(digits.expose(), "050471", "{text:?}");
@@ -80,7 +80,7 @@ fn f8_odd_times_do_not_panic() {
 }
 
 #[test]
-fn the_key_uri_names_app_and_account_and_nothing_breaks_out_of_it() {
+fn the_key_uri_escapes_app_and_account() {
     let uri = key_uri("Ada & Söhne: Ltd", "ada+1@example.com", SEED);
     assert_eq!(
         uri.expose(),
@@ -128,7 +128,7 @@ fn recovery_codes_have_their_form_and_are_uniform() {
 }
 
 #[test]
-fn recovery_codes_are_read_as_people_type_them() {
+fn recovery_codes_are_accepted_as_people_type_them() {
     for typed in [
         "abcde-12345",
         "ABCDE-12345",
@@ -151,7 +151,7 @@ fn recovery_codes_are_read_as_people_type_them() {
 }
 
 #[test]
-fn a_new_one_dies_and_a_verified_one_does_not() {
+fn unverified_apps_expire_and_verified_ones_do_not() {
     let id = crate::ids::Id::new(now(0), [1; 16]);
     let app = crate::ids::Id::new(now(0), [2; 16]);
     let mut totp = Totp {

@@ -1,57 +1,57 @@
-//! One request, and what its answer means.
+//! A single delivery attempt, and how its response is interpreted.
 
 use crate::Timestamp;
 use crate::World;
 use crate::ids::{WebhookDeliveryId, WebhookEndpointId};
 use crate::timestamp::Seconds;
 
-/// How long a receiver may ask to be left alone.
+/// Maximum `Retry-After` that is honoured.
 const LONGEST_ASKED: Seconds = Seconds(86_400);
 
-/// An attempt that has ended.
+/// A finished attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     /// App and environment.
     pub world: World,
-    /// Of which delivery.
+    /// The delivery.
     pub delivery_id: WebhookDeliveryId,
-    /// To which endpoint.
+    /// The endpoint.
     pub endpoint_id: WebhookEndpointId,
-    /// From 1.
+    /// The number of the attempt, from 1.
     pub number: u32,
-    /// When it began, by the machine's clock.
+    /// When it started, by the machine's clock.
     pub at: Timestamp,
-    /// Milliseconds until it ended.
+    /// Its duration in milliseconds.
     pub duration_ms: u32,
-    /// The status of the answer; `None` when there was none.
+    /// The HTTP status of the response; `None` if there was none.
     pub status: Option<u16>,
-    /// Why there was none.
+    /// The reason that there was no response.
     pub error: Option<String>,
-    /// The beginning of the answer's text, where that may be kept.
+    /// The start of the response body, if it may be stored.
     pub response_excerpt: Option<String>,
 }
 
-/// What an attempt came to.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The endpoint took it.
+    /// The endpoint accepted it.
     Delivered,
-    /// There is no such endpoint any more (410).
+    /// The endpoint no longer exists (410).
     Gone,
-    /// It is to be tried again.
+    /// It must be retried.
     Failed(Failing),
 }
 
-/// How an attempt failed.
+/// The details of a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Failing {
-    /// Whether the receiver has more than it can do.
+    /// Whether the receiver is overloaded.
     pub is_overload: bool,
-    /// How long it wants to be left alone, a day at most.
+    /// How long it asks us to wait, at most a day.
     pub retry_after: Option<Seconds>,
 }
 
-/// What a status means, and `Retry-After` with it.
+/// The outcome for a status and its `Retry-After`.
 pub fn judge(status: u16, retry_after: Option<Seconds>) -> Verdict {
     match status {
         200..=299 => Verdict::Delivered,

@@ -1,4 +1,4 @@
-//! One event on its way to one endpoint.
+//! The delivery of one event to one endpoint.
 
 use std::str::FromStr;
 
@@ -7,14 +7,14 @@ use crate::ids::{EventId, WebhookDeliveryId, WebhookEndpointId};
 use crate::timestamp::Seconds;
 use crate::{Invalid, Timestamp, World};
 
-/// After so many attempts nobody tries any more.
+/// Maximum number of attempts.
 pub const MOST_ATTEMPTS: u32 = 10;
 
-/// Seconds from one attempt to the next: 75 hours and 35 minutes together.
+/// Seconds between attempts: 75 hours and 35 minutes in total.
 const WAITS: [i64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
-/// How long to wait after so many attempts, drawn from nine to eleven tenths of what the plan says, so that what failed together does
-/// not come back together. `None` after the last one.
+/// The delay after this many attempts: 90 to 110 % of the scheduled value, so that deliveries that failed together are not retried
+/// together. `None` after the last attempt.
 pub fn wait_after(attempts: u32, drawn: u8) -> Option<Seconds> {
     let index = usize::try_from(attempts).ok()?.checked_sub(1)?;
     let planned = *WAITS.get(index)?;
@@ -22,23 +22,23 @@ pub fn wait_after(attempts: u32, drawn: u8) -> Option<Seconds> {
     Some(Seconds(planned * 9 / 10 + planned * drawn / 5 / 255))
 }
 
-/// What became of a delivery.
+/// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
-    /// It is tried, now or later.
+    /// It is being attempted or will be.
     Waiting,
     /// It waits for its endpoint to be enabled again.
     Held,
-    /// The endpoint took it.
+    /// The endpoint accepted it.
     Delivered,
     /// Every attempt failed.
     Exhausted,
-    /// Nobody wants it any more.
+    /// It was discarded.
     Dropped,
 }
 
 impl DeliveryState {
-    /// As it stands on the wire.
+    /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -69,36 +69,36 @@ impl FromStr for DeliveryState {
     }
 }
 
-/// A delivery.
+/// A delivery of an event to an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its id.
+    /// The id.
     pub id: WebhookDeliveryId,
-    /// Whose event.
+    /// The App and environment that the event belongs to.
     pub world: World,
-    /// Where to.
+    /// The endpoint.
     pub endpoint_id: WebhookEndpointId,
-    /// What.
+    /// The event.
     pub event_id: EventId,
-    /// Its place in the log.
+    /// The event's position in the log.
     pub position: i64,
-    /// Its type.
+    /// The type of event.
     pub kind: EventKind,
-    /// Whether somebody asked for it once more.
+    /// Whether it is a requested redelivery.
     pub is_replay: bool,
-    /// What became of it. Never [`DeliveryState::Held`] in the store: that is to wait for an endpoint that is disabled.
+    /// Its state. Never [`DeliveryState::Held`] in the store, which is derived: the delivery waits for a disabled endpoint.
     pub state: DeliveryState,
-    /// Attempts that were begun.
+    /// Number of started attempts.
     pub attempts: u32,
-    /// When it is tried next. After an attempt that failed, by the clock of the world; before the first one, and of replays, by the
-    /// machine's clock. While it is tried: when somebody else may, by the machine's clock.
+    /// When it is attempted next: by the world's clock after a failed attempt, and by the machine's clock before the first one and for
+    /// replays. During an attempt, it is when another process may take over, by the machine's clock.
     pub due_at: Timestamp,
-    /// By the machine's clock.
+    /// When it was created, by the machine's clock.
     pub created_at: Timestamp,
 }
 
 impl Delivery {
-    /// When it is tried next; `None` of what is over or held.
+    /// When it is attempted next; `None` if it has ended or is held.
     pub fn next_attempt_at(&self) -> Option<Timestamp> {
         (self.state == DeliveryState::Waiting).then_some(self.due_at)
     }

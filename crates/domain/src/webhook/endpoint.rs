@@ -1,4 +1,4 @@
-//! Who is sent which events.
+//! Webhook endpoints and the event types that they get.
 
 use std::fmt;
 
@@ -9,34 +9,34 @@ use crate::ids::{WebhookEndpointId, WebhookSecretId};
 use crate::{Invalid, Timestamp, World};
 
 const ALL: &str = "*";
-/// Names in a list at most.
+/// Maximum number of names in a list.
 const MOST_NAMES: usize = 20;
 
-/// The types of events that an endpoint is sent: names, `group.*`, or `*`. Types that are written on demand only are named one by
-/// one.
+/// The event types that an endpoint gets: names, `group.*`, or `*`. Optional types must be named individually.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventTypes {
     names: Vec<String>,
-    /// What the names name, without the star.
+    /// The types selected by names other than the star.
     kinds: Vec<EventKind>,
     all: bool,
 }
 
 impl EventTypes {
-    /// Reads a list of names; sorted, each once.
+    /// Parses a list of names and returns it sorted and without duplicates.
     ///
     /// # Errors
-    /// None, too many, or one of no type; names `types`.
+    /// If the list is empty or too long, or a name is unknown; names `types`.
     pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, Invalid> {
         let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
         names.sort_unstable();
         names.dedup();
         if names.is_empty() {
-            let message = "types must have at least one name; use * for all types";
+            let message = "types must have at least one entry; use * for all types";
             return Err(Invalid::value("types", message));
         }
         if names.len() > MOST_NAMES {
-            let message = "types must have at most 20 names; use group.* for all of a group";
+            let message =
+                "types must have at most 20 entries; use group.* for all types of a group";
             return Err(Invalid::value("types", message));
         }
         let named = names.iter().map(String::as_str).filter(|name| *name != ALL);
@@ -45,37 +45,37 @@ impl EventTypes {
         Ok(Self { names, kinds, all })
     }
 
-    /// As they were given.
+    /// The names as given.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Whether events of this kind are sent.
+    /// Whether events of this type are sent.
     pub fn select(&self, kind: EventKind) -> bool {
         self.kinds.contains(&kind) || (self.all && !kind.is_optional())
     }
 
-    /// The kinds that are sent.
+    /// The selected types.
     pub fn selected(&self) -> Vec<EventKind> {
         let all = EventKind::ALL.iter().copied();
         all.filter(|kind| self.select(*kind)).collect()
     }
 
-    /// The kinds among them that are written on demand only.
+    /// The optional types among the selected ones.
     pub fn optional(&self) -> impl Iterator<Item = EventKind> {
         let kinds = self.kinds.iter().copied();
         kinds.filter(|kind| kind.is_optional())
     }
 }
 
-/// How an endpoint does.
+/// The state of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndpointState {
-    /// It is sent events.
+    /// It is enabled.
     Active,
-    /// It is sent events, and something has failed three times.
+    /// It is enabled, but a delivery has failed three times.
     Failing,
-    /// It is sent nothing.
+    /// It is disabled.
     Disabled,
 }
 
@@ -89,33 +89,33 @@ impl fmt::Display for EndpointState {
     }
 }
 
-/// A receiver of events of one world.
+/// A webhook endpoint of a world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Its id.
+    /// The id.
     pub id: WebhookEndpointId,
-    /// Whose events.
+    /// The App and environment whose events it gets.
     pub world: World,
-    /// Where to.
+    /// The URL that events are sent to.
     pub url: EndpointUrl,
-    /// What its owner calls it.
+    /// A name chosen by its owner.
     pub name: Option<String>,
-    /// Which of them.
+    /// The types of events that it gets.
     pub types: EventTypes,
-    /// Why it is sent nothing, if so.
+    /// The reason that it is disabled, if it is.
     pub disabled: Option<DisabledReason>,
-    /// Since when it fails, by the clock of its world; `None` when it does not.
+    /// When it started to fail, by its world's clock; `None` if it is not failing.
     pub failing_since: Option<Timestamp>,
-    /// When it last took something, to the minute, by the machine's clock.
+    /// The last successful delivery, to the minute, by the machine's clock.
     pub last_success_at: Option<Timestamp>,
-    /// By the machine's clock.
+    /// When it was created, by the machine's clock.
     pub created_at: Timestamp,
-    /// When it was last changed by somebody.
+    /// When its settings last changed.
     pub updated_at: Timestamp,
 }
 
 impl Endpoint {
-    /// How it does.
+    /// The state of the endpoint.
     pub const fn state(&self) -> EndpointState {
         match (self.disabled, self.failing_since) {
             (Some(_), _) => EndpointState::Disabled,
@@ -125,21 +125,21 @@ impl Endpoint {
     }
 }
 
-/// A secret of an endpoint, as it is stored.
+/// A stored secret of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedSecret {
-    /// Its id, to which the seal is bound.
+    /// The id, which the encryption is bound to.
     pub id: WebhookSecretId,
-    /// Whose.
+    /// The endpoint that it belongs to.
     pub endpoint_id: WebhookEndpointId,
     /// App and environment.
     pub world: World,
-    /// The secret.
+    /// The encrypted secret.
     pub sealed: Sealed,
-    /// The end of its written form.
+    /// The last four characters of its text form.
     pub last_four: String,
-    /// By the machine's clock.
+    /// When it was created, by the machine's clock.
     pub created_at: Timestamp,
-    /// From when on nothing is signed with it; `None` for the newest.
+    /// When it stops signing; `None` for the newest.
     pub expires_at: Option<Timestamp>,
 }

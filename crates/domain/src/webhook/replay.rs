@@ -1,59 +1,59 @@
-//! Sending an endpoint again what it has missed.
+//! Replays of missed events to an endpoint.
 
 use crate::ids::{WebhookDeliveryId, WebhookEndpointId, WebhookReplayId};
 use crate::timestamp::Seconds;
 use crate::{Timestamp, World};
 
-/// Deliveries that one replay makes at most.
+/// Maximum number of deliveries of one replay.
 pub const MOST_REPLAYED: i64 = 100_000;
 
-/// Deliveries to one endpoint that become due in a second, of a replay or of what was held: whoever was away is not run over.
+/// Deliveries per second to one endpoint during a replay or after it was disabled, so that an endpoint is not overwhelmed on its return.
 pub const PACE: usize = 50;
 
-/// When a delivery is due that has so many before it.
+/// When a delivery is due that has this many before it.
 pub fn paced(from: Timestamp, deliveries: usize) -> Timestamp {
     let seconds = deliveries / PACE;
     from + Seconds(i64::try_from(seconds).unwrap_or(i64::MAX))
 }
 
-/// What is sent again, and how far one is.
+/// The events that a replay covers, and its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missed {
-    /// What nobody tries any more since this moment and until the replay was asked for, of each event the last delivery.
+    /// Events whose last delivery was exhausted between this time and the replay's creation.
     Exhausted {
-        /// Given up then or later.
+        /// Exhausted at this time or later.
         since: Timestamp,
-        /// The last delivery that was seen.
+        /// The last delivery processed.
         after: Option<WebhookDeliveryId>,
     },
-    /// The events of a stretch of the log that fit the endpoint.
+    /// Events in a range of the log that match the endpoint's types.
     Stretch {
-        /// The last place that was seen.
+        /// The last position processed.
         after: i64,
-        /// The last place of the stretch.
+        /// The last position of the range.
         until: i64,
     },
 }
 
-/// A replay of many deliveries, which whoever sends works off.
+/// A replay of many deliveries, processed by the webhook sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
-    /// Its id.
+    /// The id.
     pub id: WebhookReplayId,
-    /// Whose events.
+    /// The App and environment that the events belong to.
     pub world: World,
-    /// Where to.
+    /// The endpoint.
     pub endpoint_id: WebhookEndpointId,
-    /// What.
+    /// The events to replay.
     pub missed: Missed,
-    /// Deliveries that it was found to make when it was asked for.
+    /// Number of deliveries, counted when the replay was created.
     pub count: i64,
-    /// Of them, made.
+    /// Number of deliveries created so far.
     pub done: i64,
-    /// When it goes on, by the machine's clock.
+    /// When it continues, by the machine's clock.
     pub next_at: Timestamp,
-    /// By the machine's clock.
+    /// When it was created, by the machine's clock.
     pub created_at: Timestamp,
-    /// When the last delivery was made; `None` of one that runs.
+    /// When the last delivery was created; `None` while it is running.
     pub ended_at: Option<Timestamp>,
 }

@@ -1,4 +1,4 @@
-//! Signatures of Standard Webhooks 1.0 (<https://www.standardwebhooks.com>).
+//! Signatures by Standard Webhooks 1.0 (<https://www.standardwebhooks.com>).
 
 use data_encoding::BASE64;
 use hmac::{Hmac, KeyInit, Mac};
@@ -8,51 +8,51 @@ use zeroize::Zeroizing;
 use crate::{Invalid, Secret, Timestamp};
 
 const PREFIX: &str = "whsec_";
-/// Bytes that a secret of somebody else's may have, by the standard.
+/// The standard's limits on the length of a secret in bytes, for secrets from other services.
 const LENGTHS: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// What requests to one endpoint are signed with. Written as `whsec_` and base64.
+/// The secret that signs requests to an endpoint. Its text form is `whsec_` and base64.
 #[derive(Debug, Clone)]
 pub struct SigningSecret(Secret<Vec<u8>>);
 
 impl SigningSecret {
-    /// Of 32 random bytes.
+    /// Creates a secret from 32 random bytes.
     pub fn new(random: [u8; 32]) -> Self {
         Self(Secret::new(random.to_vec()))
     }
 
-    /// Of the bytes of one.
+    /// Creates a secret from its bytes.
     pub const fn of(bytes: Secret<Vec<u8>>) -> Self {
         Self(bytes)
     }
 
-    /// The bytes, to be sealed.
+    /// The bytes, for encryption.
     pub const fn bytes(&self) -> &Secret<Vec<u8>> {
         &self.0
     }
 
-    /// Reads one in its written form.
+    /// Parses the text form.
     ///
     /// # Errors
-    /// It is not `whsec_` and the base64 of 24 to 64 bytes; names `secret`.
+    /// If it is not `whsec_` and the base64 of 24 to 64 bytes; names `secret`.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let bytes = text
             .strip_prefix(PREFIX)
             .and_then(|base64| BASE64.decode(base64.as_bytes()).ok())
             .filter(|bytes| LENGTHS.contains(&bytes.len()));
         let bytes = bytes.ok_or_else(|| {
-            let message = "secret must be whsec_ and the base64 of 24 to 64 bytes";
+            let message = "secret must be whsec_ followed by the base64 of 24 to 64 bytes";
             Invalid::value("secret", message)
         })?;
         Ok(Self(Secret::new(bytes)))
     }
 
-    /// The written form.
+    /// The text form.
     pub fn text(&self) -> Secret<String> {
         Secret::new(format!("{PREFIX}{}", BASE64.encode(self.0.expose())))
     }
 
-    /// By what its owner may know it again.
+    /// The last four characters, by which its owner can recognize it.
     pub fn last_four(&self) -> String {
         let text = self.text();
         let start = text.expose().len().saturating_sub(4);
@@ -60,7 +60,7 @@ impl SigningSecret {
     }
 
     fn sign(&self, id: &str, at: Timestamp, body: &[u8]) -> Option<String> {
-        // An HMAC takes keys of any length.
+        // HMAC accepts keys of any length.
         let mut mac = Hmac::<Sha256>::new_from_slice(self.0.expose()).ok()?;
         mac.update(id.as_bytes());
         mac.update(b".");
@@ -72,7 +72,7 @@ impl SigningSecret {
     }
 }
 
-/// The value of `webhook-signature`: of `id.timestamp.body` under each of the secrets, in their order.
+/// The value of `webhook-signature`: signatures of `id.timestamp.body` under each of the secrets, in order.
 pub fn signatures(secrets: &[SigningSecret], id: &str, at: Timestamp, body: &[u8]) -> String {
     let signed = secrets
         .iter()

@@ -4,12 +4,12 @@ use crate::timestamp::Seconds;
 use crate::{Environment, Timestamp};
 
 #[test]
-fn a_url_is_https_and_nothing_but_a_place() {
+fn endpoint_urls_are_https_without_user_or_fragment() {
     let refused = [
         (
             "http://example.com/",
             Environment::Live,
-            "test environments only",
+            "only allowed in test environments",
         ),
         ("ftp://example.com/", Environment::Test, "https://"),
         ("example.com", Environment::Live, "must be a URL"),
@@ -17,12 +17,12 @@ fn a_url_is_https_and_nothing_but_a_place() {
         (
             "https://user@example.com/",
             Environment::Live,
-            "user or a password",
+            "user or password",
         ),
         (
             "https://:word@example.com/",
             Environment::Live,
-            "user or a password",
+            "user or password",
         ),
         ("https://example.com/#here", Environment::Live, "fragment"),
     ];
@@ -39,7 +39,7 @@ fn a_url_is_https_and_nothing_but_a_place() {
 
 /// The first example of the standard's own list of vectors, from its reference implementations.
 #[test]
-fn a_signature_is_that_of_the_standard() {
+fn signatures_match_the_standards_test_vector() {
     let secret = SigningSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
     let at = Timestamp::from_unix(1_614_265_330);
     let signed = signatures(
@@ -52,7 +52,7 @@ fn a_signature_is_that_of_the_standard() {
 }
 
 #[test]
-fn a_secret_is_read_as_it_is_written() {
+fn secrets_round_trip_through_text() {
     let secret = SigningSecret::new([7; 32]);
     let text = secret.text();
     let read = SigningSecret::parse(text.expose()).unwrap();
@@ -70,7 +70,7 @@ fn a_secret_is_read_as_it_is_written() {
 }
 
 #[test]
-fn a_star_selects_nothing_that_is_written_on_demand_only() {
+fn a_star_does_not_select_optional_types() {
     let all = EventTypes::parse(["*"]).unwrap();
     for kind in EventKind::ALL {
         assert_eq!(all.select(*kind), !kind.is_optional(), "{kind}");
@@ -102,7 +102,7 @@ fn ten_attempts_take_three_days_and_some_hours() {
 }
 
 #[test]
-fn what_a_status_means() {
+fn statuses_map_to_outcomes() {
     let failed = |is_overload, retry_after: Option<i64>| {
         Verdict::Failed(Failing {
             is_overload,
@@ -180,7 +180,7 @@ mod page {
 
     /// WH-2, WH-3: whoever uses the lines of the page takes what was signed under either of two secrets, and nothing else.
     #[test]
-    fn wh_2_wh_3_the_page_takes_what_was_signed() {
+    fn wh_2_wh_3_the_documented_code_verifies_signatures() {
         let shown = include_str!("../../../../docs/webhooks.md");
         let lines = concat!("```rust\n", include_str!("tests/page.rs"), "```");
         assert!(

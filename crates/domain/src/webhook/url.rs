@@ -1,4 +1,4 @@
-//! Where events are sent.
+//! URLs of webhook endpoints.
 
 use url::Url;
 
@@ -6,16 +6,16 @@ use crate::{Environment, Invalid};
 
 const MAX_LENGTH: usize = 2048;
 
-/// The URL of an endpoint: `https`, without a user and without a fragment; in test worlds `http` as well. Where its host leads is
-/// looked at for every attempt, and not here.
+/// The URL of an endpoint: `https`, without user information or a fragment. Test worlds also allow `http`. The address that its host
+/// resolves to is checked on every attempt, not here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointUrl(Url);
 
 impl EndpointUrl {
-    /// Checks what somebody wants to have events sent to.
+    /// Checks the URL of an endpoint.
     ///
     /// # Errors
-    /// Which rule it breaks; names `url`.
+    /// The violated rule; names `url`.
     pub fn parse(text: &str, environment: Environment) -> Result<Self, Invalid> {
         let invalid = |message: &'static str| Invalid::value("url", message);
         if text.len() > MAX_LENGTH {
@@ -27,18 +27,20 @@ impl EndpointUrl {
             ("https", _) | ("http", Environment::Test) => {}
             ("http", Environment::Live) => {
                 return Err(invalid(
-                    "url must begin with https://; http is for test environments only",
+                    "url must start with https://; http is only allowed in test environments",
                 ));
             }
-            _ => return Err(invalid("url must begin with https://")),
+            _ => return Err(invalid("url must start with https://")),
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(invalid(
-                "url must not have a user or a password; check the signature of what arrives",
+                "url must not contain a user or password; verify the signature of requests instead",
             ));
         }
         if url.fragment().is_some() {
-            return Err(invalid("url must not have a fragment, which is never sent"));
+            return Err(invalid(
+                "url must not contain a fragment; fragments are never sent",
+            ));
         }
         if url.as_str().len() > MAX_LENGTH {
             return Err(invalid("url must have at most 2048 characters"));
@@ -46,12 +48,12 @@ impl EndpointUrl {
         Ok(Self(url))
     }
 
-    /// As it is stored and shown.
+    /// The URL as stored and shown.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// As a client takes it.
+    /// The parsed URL, for HTTP clients.
     pub const fn url(&self) -> &Url {
         &self.0
     }

@@ -1,19 +1,19 @@
-//! How much one endpoint is sent at the same time.
+//! Concurrency control for deliveries to one endpoint.
 
-/// Attempts under way to one endpoint, and how many may be: the better it answers, the more.
+/// The attempts in progress to one endpoint, and their limit, which grows with successes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     size: usize,
-    /// Under way.
+    /// All attempts in progress.
     all: usize,
-    /// Of them, retries and replays.
+    /// The retries and replays among them.
     later: usize,
     failures_in_a_row: u32,
-    /// Whether nothing has ended yet.
+    /// Whether no attempt has finished yet.
     is_new: bool,
 }
 
-/// One attempt, to see whether somebody answers: many endpoints that do not must not take all the room at once.
+/// Starts with one attempt, to probe whether the endpoint responds: many unresponsive endpoints must not use up all capacity at once.
 impl Default for Window {
     fn default() -> Self {
         Self {
@@ -27,44 +27,44 @@ impl Default for Window {
 }
 
 impl Window {
-    /// After the first answer.
+    /// The limit after the first response.
     const FIRST: usize = 8;
     const LARGEST: usize = 32;
-    /// After so many failures in a row there is one attempt at a time.
+    /// The number of consecutive failures after which only one attempt is made at a time.
     const PATIENCE: u32 = 5;
 
-    /// How many more attempts may begin.
+    /// The number of further attempts that can start.
     pub const fn room(&self) -> usize {
         self.size.saturating_sub(self.all)
     }
 
-    /// Of these, how many may be retries and replays: half of the window, so that events of this moment do not wait behind them.
+    /// The number of further retries and replays that can start: at most half of the window, so that new events do not wait for them.
     pub fn room_for_later(&self) -> usize {
         let most = (self.size / 2).max(1);
         most.saturating_sub(self.later).min(self.room())
     }
 
-    /// Attempts under way.
+    /// The number of attempts in progress.
     pub const fn under_way(&self) -> usize {
         self.all
     }
 
-    /// Whether the endpoint is tried with one attempt at a time because it answers badly.
+    /// Whether attempts are limited to one at a time because of failures.
     pub const fn is_closed(&self) -> bool {
         self.size == 1 && !self.is_new
     }
 
-    /// Whether nobody knows yet how it answers.
+    /// Whether no response has been seen yet.
     pub const fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Whether nothing is under way and nothing is known of the endpoint that a new window would not say.
+    /// Whether no attempt is in progress and the window has the same state as a new one.
     pub const fn is_idle(&self) -> bool {
         self.all == 0 && self.is_new
     }
 
-    /// An attempt begins.
+    /// Records the start of an attempt.
     pub const fn begin(&mut self, is_later: bool) {
         self.all += 1;
         if is_later {
@@ -72,7 +72,7 @@ impl Window {
         }
     }
 
-    /// It has ended, without a word on how the endpoint does.
+    /// Records the end of an attempt that says nothing about the endpoint.
     pub const fn end(&mut self, is_later: bool) {
         self.all = self.all.saturating_sub(1);
         if is_later {
@@ -80,7 +80,7 @@ impl Window {
         }
     }
 
-    /// The endpoint took something.
+    /// Records a success.
     pub fn succeeded(&mut self) {
         self.failures_in_a_row = 0;
         self.size = if self.is_new {
@@ -91,7 +91,7 @@ impl Window {
         self.is_new = false;
     }
 
-    /// It did not.
+    /// Records a failure.
     pub fn failed(&mut self, is_overload: bool) {
         self.is_new = false;
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);

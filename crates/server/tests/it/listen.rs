@@ -556,7 +556,7 @@ fn wrong_usage_is_told_before_anything_is_asked() {
         (
             with(&["--types", "nothing.*"]),
             "sk_test_x",
-            "no group of events",
+            "unknown group of event types",
         ),
         (
             with(&["--since", "yesterday"]),

@@ -436,8 +436,8 @@ async fn a_refused_password_says_why_and_costs_no_link(api: &Api) {
     for (password, why) in [
         ("", "at least 8 characters"),
         ("seven77", "at least 8 characters"),
-        ("password123", "used most"),
-        ("ada.lovelace", "a name that belongs"),
+        ("password123", "most common"),
+        ("ada.lovelace", "a name from the account"),
     ] {
         let answer = complete(api, &token, password).await;
         answer.refuses(400, "invalid_field", Some("password"));

@@ -182,8 +182,8 @@ async fn a_refused_password_says_why(api: &Api) {
     for (password, why) in [
         ("", "at least 8 characters"),
         ("seven77", "at least 8 characters"),
-        ("password123", "used most"),
-        ("ada.lovelace", "a name that belongs"),
+        ("password123", "most common"),
+        ("ada.lovelace", "a name from the account"),
     ] {
         let request = json!({"session_token": token, "password": password});
         let answer = api.test().post(UPDATE, request).await;

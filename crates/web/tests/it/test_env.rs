@@ -46,12 +46,12 @@ async fn a_message_is_captured_whole(api: &Api) {
             "channel": "email",
             "code": "000000",
             "created_at": 1800000000,
-            "html": "<p>Your Demo code is</p><p style=\"font-size:2em;letter-spacing:.2em\"><b>000000</b></p><p>It is valid for 1 minute and works once.<br>If you did not ask for it, ignore this message; nobody can sign in without the code.</p>",
+            "html": "<p>Your Demo code is</p><p style=\"font-size:2em;letter-spacing:.2em\"><b>000000</b></p><p>It is valid for 1 minute and works once.<br>If you did not request it, ignore this message. Without the code, no one can sign in.</p>",
             "id": "[msg id]",
             "kind": "otp",
             "link": "",
             "subject": "000000 is your Demo code",
-            "text": "Your Demo code is 000000\n\nIt is valid for 1 minute and works once.\nIf you did not ask for it, ignore this message; nobody can sign in without the code.\n",
+            "text": "Your Demo code is 000000\n\nIt is valid for 1 minute and works once.\nIf you did not request it, ignore this message. Without the code, no one can sign in.\n",
             "to": "Ok@vestry.test",
             "token": ""
           }

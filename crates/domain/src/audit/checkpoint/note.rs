@@ -1,5 +1,5 @@
-//! Signed notes of C2SP (<https://c2sp.org/signed-note>), and the keys that they are verified with. Go's
-//! `golang.org/x/mod/sumdb/note` reads and writes the same.
+//! Signed notes in the C2SP format (<https://c2sp.org/signed-note>), and the keys that verify them. They are compatible with Go's
+//! `golang.org/x/mod/sumdb/note`.
 //!
 //! ```text
 //! <text, of which every line ends with a line feed>
@@ -7,7 +7,7 @@
 //! — <name of the key> <base64 of 4 bytes of key id and the signature>
 //! ```
 //!
-//! The signature is over the text with its last line feed, and without the empty line behind it.
+//! The signature covers the text including its last line feed, but not the empty line that follows.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,17 +17,17 @@ use sha2::{Digest, Sha256};
 
 use crate::Invalid;
 
-/// What a line of a signature begins with: an em dash and a space.
+/// The start of a signature line: an em dash and a space.
 const MARK: &str = "\u{2014} ";
-/// The type of Ed25519 in ids and texts of keys.
+/// The algorithm number of Ed25519 in key ids and encoded keys.
 const ED25519: u8 = 0x01;
 
-/// A text and who signed it. Whether they did is not known here.
+/// A text and its signatures, which are not verified here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedNote {
-    /// What is signed; ends with a line feed.
+    /// The signed text; ends with a line feed.
     pub text: String,
-    /// One or more.
+    /// One or more signatures.
     pub signatures: Vec<NoteSignature>,
 }
 
@@ -36,22 +36,22 @@ pub struct SignedNote {
 pub struct NoteSignature {
     /// The name of the key.
     pub name: String,
-    /// [`VerifierKey::key_id`]. Together with the name it says which key; it proves nothing.
+    /// [`VerifierKey::key_id`]. Together with the name it selects the key; it proves nothing.
     pub key_id: [u8; 4],
-    /// The signature itself; of Ed25519 64 bytes.
+    /// The signature itself; 64 bytes for Ed25519.
     pub signature: Vec<u8>,
 }
 
 impl SignedNote {
-    /// Bytes of a note at most, signatures included: more than a hundred thousand lines of a checkpoint.
+    /// Maximum size of a note in bytes, including signatures. Enough for more than a hundred thousand checkpoint lines.
     pub const LARGEST: usize = 16 * 1024 * 1024;
-    /// Signatures under it at most. Everybody has to accept so many.
+    /// Maximum number of signatures. Every implementation must accept that many.
     pub const MOST_SIGNATURES: usize = 16;
 
-    /// Writes the note. What is written can be read.
+    /// Encodes the note. The result can always be parsed.
     ///
     /// # Errors
-    /// Such a note would not be read; names `note`.
+    /// If such a note could not be parsed; names `note`.
     pub fn written(&self) -> Result<String, Invalid> {
         self.check()?;
         let mut note = format!("{}\n", self.text);
@@ -64,13 +64,13 @@ impl SignedNote {
         Ok(note)
     }
 
-    /// Reads a note in the very form in which one is written.
+    /// Parses a note, in exactly the form in which one is written.
     ///
     /// # Errors
-    /// It is something else, or larger than a note may be; names `note`.
+    /// If it has any other form or is too large; names `note`.
     pub fn parse(note: &str) -> Result<Self, Invalid> {
         check_size(note)?;
-        // The text may have empty lines of its own, so the last one counts. The first of the two line feeds is the text's.
+        // The text can itself contain empty lines, so the last one counts. The first of its two line feeds belongs to the text.
         let parts = note
             .rfind("\n\n")
             .and_then(|end| note.split_at_checked(end.checked_add(1)?));
@@ -80,14 +80,14 @@ impl SignedNote {
         });
         let Some((text, lines)) = lines else {
             return Err(invalid(
-                "note must be a text, an empty line, and lines of signatures",
+                "note must consist of a text, an empty line and signature lines",
             ));
         };
         let mut signatures = Vec::new();
-        // One more than there may be is enough to be refused.
+        // One more than the maximum is enough to reject the note.
         for line in lines.split('\n').take(Self::MOST_SIGNATURES + 1) {
             let signature = NoteSignature::parse(line).ok_or_else(|| {
-                invalid("a line of a signature must be an em dash, the name of a key, and base64")
+                invalid("a signature line must consist of an em dash, a key name and base64")
             })?;
             signatures.push(signature);
         }
@@ -106,7 +106,7 @@ impl SignedNote {
         let is_strange = |character: char| character.is_control() && character != '\n';
         if self.text.contains(is_strange) {
             return Err(invalid(
-                "the text of a note must not have control characters",
+                "the text of a note must not contain control characters",
             ));
         }
         if !(1..=Self::MOST_SIGNATURES).contains(&self.signatures.len()) {
@@ -115,7 +115,9 @@ impl SignedNote {
         let is_whole =
             |signature: &NoteSignature| is_name(&signature.name) && !signature.signature.is_empty();
         if !self.signatures.iter().all(is_whole) {
-            return Err(invalid("a signature must have the name of a key and bytes"));
+            return Err(invalid(
+                "a signature must have a key name and must not be empty",
+            ));
         }
         Ok(())
     }
@@ -134,31 +136,33 @@ impl NoteSignature {
     }
 }
 
-/// An Ed25519 key that notes are verified with. Its text (a *vkey*) is `name+hex of the key id+base64 of 0x01 and the key`, as Go's
-/// `note.NewVerifier` takes it.
+/// An Ed25519 key that verifies notes.
+///
+/// Its text form (a *vkey*) is `name+hex of the key id+base64 of 0x01 and the key`, as Go's `note.NewVerifier` accepts it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierKey {
-    /// The name of the key; that of a deployment, where it is ours.
+    /// The name of the key; for our own keys, that of the deployment.
     pub name: String,
-    /// The key as RFC 8032 writes it. Not every 32 bytes are one.
+    /// The key as encoded by RFC 8032. Not every 32-byte value is a valid key.
     pub key: [u8; 32],
 }
 
 impl VerifierKey {
-    /// The key of this name.
+    /// Creates a key with this name.
     ///
     /// # Errors
-    /// The name is empty or has a space, a plus sign or a control character; names `key`.
+    /// If the name is empty or contains a space, a plus sign or a control character; names `key`.
     pub fn new(name: impl Into<String>, key: [u8; 32]) -> Result<Self, Invalid> {
         let name = name.into();
         if !is_name(&name) {
-            let message = "the name of a key must have no spaces, plus signs or control characters";
+            let message =
+                "a key name must not be empty or contain spaces, plus signs or control characters";
             return Err(Invalid::value("key", message));
         }
         Ok(Self { name, key })
     }
 
-    /// By what signatures under a note name the key: the first 4 bytes of SHA-256 over name, line feed, 0x01 and key.
+    /// The key id in signature lines: the first 4 bytes of SHA-256 over name, line feed, 0x01 and key.
     pub fn key_id(&self) -> [u8; 4] {
         let mut hash = Sha256::new();
         hash.update(&self.name);
@@ -183,7 +187,7 @@ impl FromStr for VerifierKey {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        // Base64 has plus signs too, the other two parts have none.
+        // Base64 can contain plus signs; the other two parts cannot.
         let mut parts = text.splitn(3, '+');
         let read = parts.next().zip(parts.next()).zip(parts.next());
         let key = read.and_then(|((name, id), base64)| {

@@ -81,7 +81,7 @@ fn a_checkpoint_is_named_by_sha_256_of_its_text() {
 
 /// Each of these is a checkpoint but for one thing, which is in the second place.
 #[test]
-fn nothing_else_is_read() {
+fn malformed_checkpoints_are_rejected() {
     let good = checkpoint().text();
     let zeros = "0".repeat(64);
     for (from, to) in [
@@ -152,7 +152,7 @@ fn nothing_else_is_read() {
 }
 
 #[test]
-fn kinds_of_later_versions_are_kept_and_passed_over() {
+fn unknown_kinds_are_kept_and_ignored() {
     for line in [
         "guards app_x live 1 2 3",
         "later",
@@ -170,13 +170,13 @@ fn kinds_of_later_versions_are_kept_and_passed_over() {
 }
 
 #[test]
-fn a_refusal_says_where_and_repeats_nothing() {
+fn errors_name_the_line_and_repeat_nothing() {
     let text = checkpoint()
         .text()
         .replace(" 1042 ", " secret ")
         .replace("guards", "secret");
     let refused = Checkpoint::parse(&text).unwrap_err();
-    assert_eq!(refused.message, "line 5 is not what its kind has to be");
+    assert_eq!(refused.message, "line 5 is malformed for its kind");
 }
 
 #[test]
@@ -263,13 +263,13 @@ fn any_checkpoint() -> impl Strategy<Value = Checkpoint> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(checkpoint in any_checkpoint()) {
+    fn written_checkpoints_can_be_parsed(checkpoint in any_checkpoint()) {
         prop_assert_eq!(Checkpoint::parse(&checkpoint.text()), Ok(checkpoint));
     }
 
     /// Whatever is read has one form only, also after something was changed.
     #[test]
-    fn what_is_read_is_written(
+    fn parsed_checkpoints_are_canonical(
         checkpoint in any_checkpoint(),
         place in any::<prop::sample::Index>(),
         other in "[ -~\\n]",
@@ -285,7 +285,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_comes_is_answered(text in "\\PC*|(vestry-audit-checkpoint-v1\\n)?([a-z0-9_]{0,9}[ \\n]){0,9}") {
+    fn no_text_causes_a_panic(text in "\\PC*|(vestry-audit-checkpoint-v1\\n)?([a-z0-9_]{0,9}[ \\n]){0,9}") {
         if let Ok(read) = Checkpoint::parse(&text) {
             prop_assert_eq!(read.text(), text);
         }

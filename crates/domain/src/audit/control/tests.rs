@@ -39,7 +39,7 @@ fn entry(sequence: i64, event: ControlEvent, previous: [u8; 32]) -> ControlEntry
 }
 
 #[test]
-fn every_word_is_read_back() {
+fn every_word_round_trips() {
     for action in ControlAction::ALL {
         assert_eq!(action.as_str().parse(), Ok(*action));
     }
@@ -59,7 +59,7 @@ fn every_word_is_read_back() {
 }
 
 #[test]
-fn aud_2_an_entry_follows_the_one_before_it_only() {
+fn aud_2_an_entry_follows_only_its_predecessor() {
     let first = entry(1, event(), [0; 32]);
     let second = entry(2, event(), first.hash);
     assert!(first.follows(0, &[0; 32]));

@@ -28,7 +28,7 @@ fn signature(name: &str) -> NoteSignature {
 }
 
 #[test]
-fn published_notes_are_read_and_written() {
+fn published_notes_round_trip() {
     for (text, line, name) in [
         (GO_TEXT, GO_LINE, "PeterNeumann"),
         (C2SP_TEXT, C2SP_LINE, "quasimodo.example/salvatore"),
@@ -50,7 +50,7 @@ fn published_notes_are_read_and_written() {
 }
 
 #[test]
-fn several_sign_one_text() {
+fn a_note_can_have_several_signatures() {
     let note = format!("{GO_TEXT}\n{GO_LINE}{C2SP_LINE}{GO_LINE}");
     let read = SignedNote::parse(&note).unwrap();
     let names: Vec<_> = read.signatures.iter().map(|one| &*one.name).collect();
@@ -67,7 +67,7 @@ fn several_sign_one_text() {
 
 /// Each of these is the note of Go but for one thing, which is in the second place.
 #[test]
-fn nothing_else_is_read() {
+fn malformed_notes_are_rejected() {
     for (from, to) in [
         ("\u{2014} ", "\u{2014}"),
         ("\u{2014} ", "\u{2014}\u{a0}"),
@@ -115,7 +115,7 @@ fn nothing_else_is_read() {
 }
 
 #[test]
-fn sixteen_signatures_are_read_and_no_more() {
+fn at_most_sixteen_signatures_are_accepted() {
     let note = |count: usize| format!("{GO_TEXT}\n{}", GO_LINE.repeat(count));
     let read = SignedNote::parse(&note(16)).unwrap();
     assert_eq!(read.signatures.len(), 16);
@@ -125,7 +125,7 @@ fn sixteen_signatures_are_read_and_no_more() {
 }
 
 #[test]
-fn a_note_has_a_largest_size() {
+fn notes_have_a_maximum_size() {
     let rest = go().len();
     let note = |size: usize| format!("{}{}", "x".repeat(size - rest), go());
     let read = SignedNote::parse(&note(SignedNote::LARGEST)).unwrap();
@@ -140,7 +140,7 @@ fn a_note_has_a_largest_size() {
 
 /// Nothing is written that would be read as something else.
 #[test]
-fn what_could_not_be_read_is_not_written() {
+fn unparsable_notes_are_not_written() {
     let good = SignedNote {
         text: "text\n".to_owned(),
         signatures: vec![signature("name")],
@@ -177,7 +177,7 @@ fn what_could_not_be_read_is_not_written() {
 
 /// Keys of the tests and documents of others; the base64 of one has a plus sign.
 #[test]
-fn published_keys_are_read_and_written() {
+fn published_keys_round_trip() {
     for text in [
         GO_KEY,
         "EnochRoot+af0cfe78+ATtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop",
@@ -190,7 +190,7 @@ fn published_keys_are_read_and_written() {
 }
 
 #[test]
-fn no_other_key_is_read() {
+fn malformed_keys_are_rejected() {
     for text in [
         "",
         "PeterNeumann",
@@ -218,7 +218,7 @@ fn no_other_key_is_read() {
 }
 
 #[test]
-fn a_key_has_a_name_that_fits_into_a_line() {
+fn key_names_must_fit_in_a_line() {
     for name in ["", "two words", "a+b", "a\nb", "a\u{3000}b", "a\u{7}b"] {
         assert!(VerifierKey::new(name, [1; 32]).is_err(), "{name:?}");
     }
@@ -236,7 +236,7 @@ fn any_signature() -> impl Strategy<Value = NoteSignature> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn written_notes_can_be_parsed(
         text in "(\\PC|\n|\u{2014} ){0,60}\n",
         signatures in prop::collection::vec(any_signature(), 1..=16),
     ) {
@@ -246,14 +246,14 @@ proptest! {
 
     /// Whatever is read has one form only.
     #[test]
-    fn what_is_read_is_written(note in "(x|\n|\n\n|\u{2014} | |AAAAAAA=|AAAAAAB=|name){0,20}\n") {
+    fn parsed_notes_are_canonical(note in "(x|\n|\n\n|\u{2014} | |AAAAAAA=|AAAAAAB=|name){0,20}\n") {
         if let Ok(read) = SignedNote::parse(&note) {
             prop_assert_eq!(read.written(), Ok(note));
         }
     }
 
     #[test]
-    fn every_key_is_read_back(name in "[^+\\s\\p{Cc}]{1,20}", key in any::<[u8; 32]>()) {
+    fn keys_round_trip(name in "[^+\\s\\p{Cc}]{1,20}", key in any::<[u8; 32]>()) {
         let key = VerifierKey::new(name, key).unwrap();
         prop_assert_eq!(key.to_string().parse(), Ok(key));
     }
