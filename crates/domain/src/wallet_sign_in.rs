@@ -13,9 +13,9 @@ pub const LIFETIME: Seconds = Seconds(600);
 /// A challenge that is valid for at least this long is returned again instead of a new one. An attacker who requests many for another
 /// person gets the same one and displaces none (attack 24). It is not secret; what matters is who signs it.
 pub const SHARED_WHILE_LEFT: Seconds = Seconds(300);
-/// Maximum number of new challenges of one address for each kind of holder: the user who has the address, existing users who would add it,
-/// new users. Further ones are rejected, and none is dropped. Many users who request challenges for an address therefore leave its owner's
-/// alone (attack 24). It also keeps the number of valid challenges small enough to scan.
+/// Maximum number of new challenges of one address for each kind of holder: its owner, existing users who would add it, new users. Further
+/// ones are rejected, and none is dropped. Many users who request challenges for an address therefore leave its owner's alone (attack 24).
+/// It also keeps the number of valid challenges small enough to scan.
 pub const NEW_PER_HOLDER: Limit = Limit {
     most: 32,
     window: SHARED_WHILE_LEFT,

@@ -1,11 +1,11 @@
-//! `#[port]`: async methods in a trait that is used as an object.
+//! `#[port]`: async methods in a trait that is used as a trait object.
 //!
-//! It does what the crate `async-trait` does, with two differences that let the store compile several times as fast
-//! (rustc 1.95, PR-111):
+//! It does the same as the crate `async-trait`, with two differences that make the store compile several times as fast (rustc 1.95,
+//! PR-111):
 //!
-//! - every reference of a method shares **one** lifetime, instead of having one each;
-//! - no `where` clause is written when the receiver is a reference. With such clauses in scope the compiler proves
-//!   every bound of the types inside anew for each method, and the types of diesel have many.
+//! - All references in a method share **one** lifetime, instead of having one each.
+//! - No `where` clause is generated if the receiver is a reference. With such clauses in scope, the compiler proves every bound of the
+//!   types inside again for each method, and diesel's types have many.
 //!
 //! ```ignore
 //! #[port]
@@ -23,7 +23,7 @@
 //! }
 //! ```
 //!
-//! Deliberately absent, because no port needs them: lifetime parameters on a method, and futures that are not `Send`.
+//! Lifetime parameters on methods and futures that are not `Send` are deliberately unsupported, because no port needs them.
 
 mod lifetimes;
 
@@ -35,8 +35,8 @@ use syn::{
     parse_macro_input, parse_quote,
 };
 
-/// Turns the `async fn` of a trait, or of an `impl` of one, into functions that answer a boxed, `Send` future. It
-/// stands above the trait and above each `impl` of it.
+/// Turns the `async fn`s of a trait, or of an `impl` of one, into functions that return a boxed `Send` future. Apply it to the trait and to
+/// each `impl` of it.
 #[proc_macro_attribute]
 pub fn port(arguments: TokenStream, item: TokenStream) -> TokenStream {
     syn::parse_macro_input!(arguments as syn::parse::Nothing);
@@ -47,7 +47,7 @@ pub fn port(arguments: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-/// What the attribute may stand above.
+/// The items that the attribute can be applied to.
 enum Item {
     Trait(ItemTrait),
     Impl(ItemImpl),
@@ -55,7 +55,7 @@ enum Item {
 
 impl Parse for Item {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        // Attributes and `pub` may come first, so the whole item is tried as the one before it is read as the other.
+        // The item may start with attributes and `pub`, so try to parse it as an `impl` before parsing it as a trait.
         if input.fork().parse::<ItemImpl>().is_ok() {
             input.parse().map(Self::Impl)
         } else {
@@ -85,7 +85,7 @@ impl Item {
             }
             Self::Impl(item) => {
                 if item.trait_.is_none() {
-                    let message = "`#[port]` stands above a trait or an `impl` of one";
+                    let message = "`#[port]` can only be applied to a trait or an `impl` of one";
                     return Err(Error::new_spanned(&item.self_ty, message));
                 }
                 for member in &mut item.items {
@@ -99,13 +99,13 @@ impl Item {
     }
 }
 
-/// Rewrites one method. One that is not async stays as it is.
+/// Rewrites one method. Methods that are not async stay unchanged.
 fn box_future(signature: &mut Signature, body: Option<&mut Block>) -> syn::Result<()> {
     if signature.asyncness.take().is_none() {
         return Ok(());
     }
     if let Some(named) = signature.generics.lifetimes().next() {
-        let message = "the references of a port's method share one lifetime, which is not written";
+        let message = "the references in a port's method share one implicit lifetime; remove the explicit one";
         return Err(Error::new_spanned(named, message));
     }
     for argument in &mut signature.inputs {
@@ -129,8 +129,8 @@ fn box_future(signature: &mut Signature, body: Option<&mut Block>) -> syn::Resul
     };
     if let Some(body) = body {
         let statements = &body.stmts;
-        // The branch that is never taken tells the compiler the type of the answer before it reads the body, so that
-        // it understands a `?` or a `return Err(cause.into())` in the first line.
+        // The branch is never taken. It tells the compiler the return type before the body, so that a `?` or `return Err(cause.into())` in
+        // the first line is inferred.
         *body = parse_quote! {{
             ::std::boxed::Box::pin(async move {
                 if let ::core::option::Option::Some(never) = ::core::option::Option::None::<#output> {
@@ -138,7 +138,7 @@ fn box_future(signature: &mut Signature, body: Option<&mut Block>) -> syn::Resul
                 }
                 #[allow(clippy::diverging_sub_expression, reason = "a body may only panic, in a test")]
                 let answer: #output = { #(#statements)* };
-                #[allow(unreachable_code, reason = "a body may return by itself in every branch")]
+                #[allow(unreachable_code, reason = "a body may return explicitly in every branch")]
                 answer
             })
         }};

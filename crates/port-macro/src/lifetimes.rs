@@ -1,11 +1,11 @@
-//! One lifetime, `'port`, for every reference of a signature whose lifetime is not written.
+//! Gives all references without an explicit lifetime in a signature the same one, `'port`.
 
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     FnArg, Lifetime, ParenthesizedGenericArguments, Type, TypeBareFn, TypeReference, parse_quote,
 };
 
-/// Names the lifetimes of an argument, of the receiver too.
+/// Names the lifetimes of an argument, including the receiver.
 pub(crate) fn share_in_argument(argument: &mut FnArg) {
     match argument {
         FnArg::Receiver(receiver) => {
@@ -40,7 +40,7 @@ impl VisitMut for Share {
         }
     }
 
-    // What is not written inside `fn(&T)` and `Fn(&T)` holds for every lifetime, and stays so.
+    // Elided lifetimes inside `fn(&T)` and `Fn(&T)` are higher-ranked and must stay so.
     fn visit_type_bare_fn_mut(&mut self, _: &mut TypeBareFn) {}
     fn visit_parenthesized_generic_arguments_mut(&mut self, _: &mut ParenthesizedGenericArguments) {
     }

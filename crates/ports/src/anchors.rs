@@ -1,44 +1,44 @@
-//! Keeping checkpoints of the audit log outside of the database.
+//! Storing checkpoints of the audit log outside the database.
 
 use std::error::Error;
 
 use vestry_port_macro::port;
 
-/// Why a sink does not have a note, or whether it has it is not known. The caller tries again in every case.
+/// The reason that a sink has not confirmed a note. The caller retries in every case.
 #[derive(Debug, thiserror::Error)]
 pub enum SinkError {
-    /// There is another note of this number, which stays. Either the database was set back and its numbers are given once more,
+    /// The sink has a different note with this number, and keeps it. Either the database was rolled back and its numbers are being reused,
     /// or two deployments share the sink.
-    #[error("the sink has another note of number {number}")]
+    #[error("the sink has a different note with number {number}")]
     Differs {
         /// The number.
         number: i64,
     },
-    /// It may work later: no connection, no answer in time, no room.
-    #[error("the sink did not take the note for now")]
+    /// A retry may succeed: no connection, no response in time, no space.
+    #[error("the sink is temporarily unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
-    /// It will not work until somebody changes the settings: says why, and nothing of the note.
-    #[error("the sink cannot be used so: {0}")]
+    /// It fails until the settings are changed; says why, without any content of the note.
+    #[error("the sink rejected the note: {0}")]
     Refused(String),
 }
 
-/// The name of the sink that is the service's own log. Whether anybody keeps that, nobody here knows.
+/// The name of the sink that writes to the service's own log. Whether the log is retained is unknown here.
 pub const LOG_SINK: &str = "log";
 
-/// A place that keeps checkpoints, as signed notes.
+/// A sink that stores checkpoints as signed notes.
 #[port]
 pub trait CheckpointSink: Send + Sync {
-    /// Which one it is, for people: as in the settings, without anything secret.
+    /// Its name for people: as in the settings, without secrets.
     fn name(&self) -> &str;
 
-    /// Keeps a note for good. The same note of the same number again is no error: whoever does not know how the first attempt ended
-    /// makes another one.
+    /// Stores a note permanently. Storing the same note under the same number again is no error: a caller that does not know the outcome of
+    /// an attempt retries it.
     ///
     /// # Errors
-    /// See [`SinkError`]. `Ok` means that the sink took responsibility for the note.
+    /// See [`SinkError`]. `Ok` means that the sink has taken responsibility for the note.
     async fn put(&self, number: i64, note: &str) -> Result<(), SinkError>;
 
-    /// The note with the highest number. `None` where there is none, and of a sink that cannot be read.
+    /// The note with the highest number. `None` if there is none, or if the sink cannot be read.
     ///
     /// # Errors
     /// See [`SinkError`].

@@ -1,12 +1,12 @@
-//! The time.
+//! The clock.
 
 use vestry_domain::{Timestamp, World};
 
-/// Tells the time of a world. A test world can have a clock of its own.
+/// Returns the time of a world. A test world can have its own clock.
 pub trait Clock: Send + Sync {
-    /// The time that codes, sessions, tokens and records of this world follow.
+    /// The time used by codes, sessions, tokens and records of this world.
     fn now(&self, world: &World) -> Timestamp;
 
-    /// The time of the machine: for what belongs to no world, such as Apps, leases of workers and rate limits.
+    /// The machine's time, for anything that belongs to no world, such as Apps, worker leases and rate limits.
     fn machine(&self) -> Timestamp;
 }

@@ -1,4 +1,4 @@
-//! Wallet keys and small secrets: everything that needs an App key in the clear happens behind these two ports.
+//! Wallet keys and small secrets: all operations that need an App key in plaintext are behind these two ports.
 
 use std::time::Duration;
 
@@ -16,22 +16,22 @@ use vestry_port_macro::port;
 
 use crate::store::StoreError;
 
-/// Why a key was not made, opened or used.
+/// The reason that a key was not created, decrypted or used.
 #[derive(Debug, thiserror::Error)]
 pub enum CustodyError {
-    /// No root key, and the App key is not in memory: 503 `sealed`.
+    /// There is no root key, and the App key is not in memory: 503 `sealed`.
     #[error("the vault is sealed")]
     Sealed(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The database could not be reached for an App key.
+    /// The database could not be reached to read an App key.
     #[error("an App key could not be read")]
     Store(#[from] StoreError),
-    /// Stored data failed its authentication: altered, moved, or opened under another key. Never retried, never repaired.
+    /// Stored data failed authentication: it was altered, moved, or decrypted with the wrong key. Never retried, never repaired.
     #[error("stored key material or its record failed authentication ({place})")]
     Tampered {
-        /// What failed, such as `wallet row` or `wallet key`; no id, no value.
+        /// What failed, such as `wallet row` or `wallet key`; contains no id and no value.
         place: &'static str,
     },
-    /// The chain does not sign what was asked for. No key was opened.
+    /// The chain rejected the request. No key was decrypted.
     #[error(transparent)]
     Refused(#[from] SigningRefused),
     /// A signature did not verify against the stored public key and was withheld, or a primitive failed.
@@ -39,10 +39,10 @@ pub enum CustodyError {
     Failed(&'static str),
 }
 
-/// How long a process may go on making new things under an App key after a newer version of it was stored.
+/// How long a process can keep using an App key for new data after a newer version of it was stored.
 pub const NEWEST_WITHIN: Duration = Duration::from_secs(10);
 
-/// What a new wallet needs before its key can be made; decided by the use case.
+/// The inputs for a new wallet, chosen by the use case before its key is generated.
 #[derive(Debug, Clone)]
 pub struct WalletOrder {
     /// Id of the wallet.
@@ -55,20 +55,20 @@ pub struct WalletOrder {
     pub user_id: UserId,
     /// Chain.
     pub wallet_type: WalletType,
-    /// Form of the address that a new key gets.
+    /// Form of the address of a new key.
     pub address_form: AddressForm,
     /// Time of creation.
     pub created_at: Timestamp,
 }
 
-/// What the record of an address from outside needs.
+/// The inputs for the record of an external address.
 #[derive(Debug, Clone)]
 pub struct AddressOrder {
     /// Id of the wallet.
     pub wallet_id: WalletId,
     /// App and environment.
     pub world: World,
-    /// Who proved to hold its key.
+    /// The user who proved to hold its key.
     pub user_id: UserId,
     /// Chain.
     pub wallet_type: WalletType,
@@ -78,17 +78,17 @@ pub struct AddressOrder {
     pub created_at: Timestamp,
 }
 
-/// What may change in the record of a wallet.
+/// A change to a wallet's record.
 #[derive(Debug, Clone, Copy)]
 pub struct WalletChange {
-    /// Why it signs nothing from then on; `None` makes it sign again. One whose origin is not proved is no default any more.
+    /// The reason that it is disabled from then on; `None` enables it. A wallet of untrusted origin is no longer a default.
     pub disabled: Option<DisabledReason>,
     /// Time of the change.
     pub at: Timestamp,
 }
 
 impl WalletChange {
-    /// The record as it is afterwards. One that was disabled before stays so since then.
+    /// The changed record. If the wallet was already disabled, the time of that is kept.
     pub fn apply(self, wallet: Wallet) -> Wallet {
         let since = wallet.disabled.map_or(self.at, |disabled| disabled.at);
         Wallet {
@@ -100,18 +100,18 @@ impl WalletChange {
     }
 }
 
-/// What a key pair for an import needs.
+/// The inputs for an import key pair.
 #[derive(Debug, Clone)]
 pub struct ImportKeyOrder {
     /// Id of the key pair.
     pub id: WalletImportId,
     /// App and environment.
     pub world: World,
-    /// What will be imported; its address in the canonical form.
+    /// The wallet to import, with its address in the canonical form.
     pub origin: Origin,
-    /// Which key of a phrase, if that is settled.
+    /// Index of the key within a phrase, if already known.
     pub account_index: Option<u32>,
-    /// Who gets the wallet, if that is settled.
+    /// The user who gets the wallet, if already known.
     pub user_id: Option<UserId>,
     /// The kind of key pair.
     pub kem: Kem,
@@ -119,64 +119,64 @@ pub struct ImportKeyOrder {
     pub created_at: Timestamp,
 }
 
-/// What is to be imported.
+/// An import request.
 #[derive(Debug, Clone)]
 pub struct ImportOrder {
     /// Ids, world, owner, chain and time of the wallet.
     pub wallet: WalletOrder,
-    /// The address that the key must have, in its canonical form.
+    /// The expected address of the key, in its canonical form.
     pub public_address: String,
-    /// What is sealed.
+    /// The kind of encrypted secret.
     pub entropy_type: EntropyType,
-    /// Which key of a phrase, if the caller says so.
+    /// Index of the key within a phrase, if the caller gives one.
     pub account_index: Option<u32>,
-    /// The key, or the phrase, as its sender sealed it.
+    /// The key or phrase, as encrypted by its sender.
     pub message: SealedMessage,
 }
 
-/// A wallet whose key came from outside, not stored yet.
+/// An imported wallet, not stored yet.
 #[derive(Debug, Clone)]
 pub struct ImportedWallet {
-    /// The key pair that opened the message; to be used up with the wallet.
+    /// The key pair that decrypted the message; to be consumed when the wallet is stored.
     pub import_key: WalletImportId,
     /// The record if it becomes the user's default wallet of its type.
     pub as_default: StoredWallet,
-    /// The record if the user has a default wallet of the type already.
+    /// The record if the user already has a default wallet of the type.
     pub as_further: StoredWallet,
-    /// The key of either.
+    /// The key, for either record.
     pub key: WalletKey,
 }
 
-/// Why nothing was imported.
+/// The reason that an import failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The message opens under none of the key pairs. There is nothing more to know, on purpose.
-    #[error("the message does not open")]
+    /// None of the key pairs decrypts the message. Deliberately says nothing more.
+    #[error("the message cannot be decrypted")]
     Undecipherable,
-    /// It opened, and holds no key or phrase of this address.
-    #[error("the key that was sent is not the key of this address")]
+    /// The message was decrypted but contains no key or phrase of this address.
+    #[error("the imported key does not belong to this address")]
     AddressMismatch,
     /// See [`CustodyError`].
     #[error(transparent)]
     Custody(#[from] CustodyError),
 }
 
-/// Why nothing was exported.
+/// The reason that an export failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// Nothing can be sealed to the recipient's public key.
-    #[error("not a public key to which anything can be sealed")]
+    /// The recipient's public key cannot be used for encryption.
+    #[error("the recipient's public key cannot be used for encryption")]
     Recipient,
     /// See [`CustodyError`].
     #[error(transparent)]
     Custody(#[from] CustodyError),
 }
 
-/// Makes wallet keys, keeps them sealed, and signs with them. The only place where a private key is in the clear.
+/// Creates wallet keys, stores them encrypted, and signs with them. The only place where a private key exists in plaintext.
 #[port]
 pub trait Custodian: Send + Sync {
-    /// Makes the App keys of a new App: both environments, every purpose, version 1. Nothing is stored; this process can make keyed
-    /// hashes under those of purpose `secrets` at once, for what is stored together with them.
+    /// Creates the App keys of a new App: both environments, every purpose, version 1. Nothing is stored. This process can immediately
+    /// create MACs under those of purpose `secrets`, for data stored together with them.
     ///
     /// # Errors
     /// [`CustodyError::Sealed`].
@@ -186,8 +186,7 @@ pub trait Custodian: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<AppKey>, CustodyError>;
 
-    /// Makes another version of an App key. Nothing is stored; once it is, every process uses it for new things within
-    /// [`NEWEST_WITHIN`].
+    /// Creates another version of an App key. Nothing is stored; once it is, every process uses it for new data within [`NEWEST_WITHIN`].
     ///
     /// # Errors
     /// [`CustodyError::Sealed`].
@@ -199,18 +198,18 @@ pub trait Custodian: Send + Sync {
         now: Timestamp,
     ) -> Result<AppKey, CustodyError>;
 
-    /// What stays of a key of purpose `secrets` for one of [`KeyPurpose::NARROW`]: its subkey for that, wrapped as an App key of the
-    /// same version. It is the same each time, and of no use for anything else. Nothing is stored.
+    /// Derives a narrow key from a key of purpose `secrets`: its subkey for one of [`KeyPurpose::NARROW`], wrapped as an App key of the
+    /// same version. The result is always the same and has no other use. Nothing is stored.
     ///
     /// # Errors
-    /// [`CustodyError`]; [`CustodyError::Failed`] for a key or a purpose that is not one of those.
+    /// [`CustodyError`]; [`CustodyError::Failed`] for any other key or purpose.
     async fn narrow_app_key(
         &self,
         key: &AppKey,
         purpose: KeyPurpose,
     ) -> Result<AppKey, CustodyError>;
 
-    /// Makes a fresh key and the wallet around it. Nothing is stored.
+    /// Creates a new key and its wallet. Nothing is stored.
     ///
     /// # Errors
     /// [`CustodyError`].
@@ -219,21 +218,21 @@ pub trait Custodian: Send + Sync {
         order: WalletOrder,
     ) -> Result<(StoredWallet, WalletKey), CustodyError>;
 
-    /// Makes the record of an address that somebody else holds the key of: read-only, verified, never a default, without a
-    /// key. Nothing is stored.
+    /// Creates the record of an address whose key is held elsewhere: read-only, verified, never a default, without a key. Nothing is
+    /// stored.
     ///
     /// # Errors
     /// [`CustodyError`].
     async fn adopt_address(&self, order: AddressOrder) -> Result<StoredWallet, CustodyError>;
 
-    /// Checks the row's keyed hash. Every read of a wallet goes through this before anything of it is used or shown.
+    /// Checks the MAC of the row. Every wallet that is read passes through this before any of it is used or shown.
     ///
     /// # Errors
-    /// [`CustodyError::Tampered`] when any field was changed behind our back.
+    /// [`CustodyError::Tampered`] if any field was changed by anyone but this service.
     async fn authenticate(&self, stored: StoredWallet) -> Result<Wallet, CustodyError>;
 
-    /// Signs what the wallet's chain reads in the request, after checking the row and that row and key belong together.
-    /// Every signature is verified against the stored public key before it is handed out.
+    /// Signs the request as interpreted by the wallet's chain, after checking the row and that row and key belong together. Every signature
+    /// is verified against the stored public key before it is returned.
     ///
     /// # Errors
     /// [`CustodyError`].
@@ -244,7 +243,7 @@ pub trait Custodian: Send + Sync {
         request: &SigningRequest,
     ) -> Result<(Wallet, Signed), CustodyError>;
 
-    /// The record with the change, its keyed hash made anew, after checking what was stored. Nothing is stored.
+    /// Applies a change to the record and recomputes its MAC, after checking the stored one. Nothing is stored.
     ///
     /// # Errors
     /// [`CustodyError`].
@@ -254,8 +253,8 @@ pub trait Custodian: Send + Sync {
         change: WalletChange,
     ) -> Result<StoredWallet, CustodyError>;
 
-    /// The record and its key under another version of the App key: the keyed hash is made and the data key wrapped anew, after
-    /// checking both. The private key is not opened. Nothing is stored.
+    /// Moves the record and its key to another version of the App key: recomputes the MAC and re-wraps the data key, after checking both.
+    /// The private key is not decrypted. Nothing is stored.
     ///
     /// # Errors
     /// [`CustodyError`].
@@ -266,29 +265,28 @@ pub trait Custodian: Send + Sync {
         version: u32,
     ) -> Result<(StoredWallet, Option<WalletKey>), CustodyError>;
 
-    /// The canonical form of an address that a wallet whose key is here may have; `None` when it is none of the chain and
-    /// environment. Pure.
+    /// The canonical form of an address for a managed wallet; `None` if it is not an address of the chain and environment. Pure.
     fn wallet_address(&self, world: &World, wallet_type: WalletType, text: &str) -> Option<String>;
 
-    /// Makes a key pair to which a private key can be sealed. Nothing is stored.
+    /// Creates a key pair that encrypts a private key for import. Nothing is stored.
     ///
     /// # Errors
     /// [`CustodyError`].
     async fn begin_import(&self, order: ImportKeyOrder) -> Result<ImportKey, CustodyError>;
 
-    /// Opens a message with whichever of the key pairs fits, and makes the wallet of the key in it. The first reading of the
-    /// plaintext that gives the address is the key. Nothing is stored.
+    /// Decrypts a message with the matching key pair and creates the wallet of the key in it. The first interpretation of the plaintext
+    /// that yields the address determines the key. Nothing is stored.
     ///
     /// # Errors
-    /// [`ImportError`]; [`CustodyError::Tampered`] when a key pair is not as it was stored.
+    /// [`ImportError`]; [`CustodyError::Tampered`] if a stored key pair was altered.
     async fn import(
         &self,
         order: ImportOrder,
         keys: Vec<ImportKey>,
     ) -> Result<ImportedWallet, ImportError>;
 
-    /// Seals a wallet's private key to somebody's X25519 key, after checking the row, that row and key belong together, and
-    /// that the key is the address's.
+    /// Encrypts a wallet's private key to the recipient's X25519 key. First checks the row, that row and key belong together, and that the
+    /// key is that of the address.
     ///
     /// # Errors
     /// [`ExportError`].
@@ -299,26 +297,26 @@ pub trait Custodian: Send + Sync {
         recipient: &[u8],
     ) -> Result<(Wallet, ExportedKey), ExportError>;
 
-    /// Opens a key and checks that it yields the row's address and public key; signs nothing.
+    /// Decrypts a key and checks that it yields the row's address and public key, without signing anything.
     ///
     /// # Errors
     /// [`CustodyError`].
     async fn verify_wallet(&self, stored: StoredWallet, key: WalletKey)
     -> Result<(), CustodyError>;
 
-    /// Wraps an App key anew under the primary root version; the key itself stays the same.
+    /// Re-wraps an App key under the primary root version; the key itself stays the same.
     ///
     /// # Errors
     /// [`CustodyError::Sealed`] or [`CustodyError::Tampered`].
     async fn rewrap_app_key(&self, key: &AppKey) -> Result<AppKey, CustodyError>;
 }
 
-/// Checks what people sign with wallets of their own. Pure: it neither waits nor fails.
+/// Verifies signatures made with external wallets. Pure: it neither waits nor fails.
 pub trait SignatureVerifier: Send + Sync {
-    /// The canonical form of an address; `None` when it is none of the chain, or when wallets of the chain sign nobody in.
+    /// The canonical form of an address; `None` if it is not an address of the chain, or the chain does not support sign-in.
     fn canonical_address(&self, wallet_type: WalletType, text: &str) -> Option<String>;
 
-    /// Whether the signature, in a form that wallets hand out, is one of this message by the key of this canonical address.
+    /// Whether the signature, in a form that wallets produce, is valid for this message and the key of this canonical address.
     fn is_signed(
         &self,
         wallet_type: WalletType,
@@ -328,7 +326,7 @@ pub trait SignatureVerifier: Send + Sync {
     ) -> bool;
 }
 
-/// Seals small secrets and makes keyed hashes, under the App key of the world and of purpose `secrets`.
+/// Encrypts small secrets and computes MACs, under the world's App key of purpose `secrets`.
 #[port]
 pub trait Sealer: Send + Sync {
     /// Encrypts a secret, bound to its place.
@@ -337,17 +335,17 @@ pub trait Sealer: Send + Sync {
     /// [`CustodyError`].
     async fn seal(&self, place: Place<'_>, plaintext: &[u8]) -> Result<Sealed, CustodyError>;
 
-    /// Opens a sealed secret.
+    /// Decrypts a secret.
     ///
     /// # Errors
-    /// [`CustodyError::Tampered`] when it was altered or stands in another place.
+    /// [`CustodyError::Tampered`] if it was altered or is at another place.
     async fn open(
         &self,
         place: Place<'_>,
         sealed: &Sealed,
     ) -> Result<Secret<Vec<u8>>, CustodyError>;
 
-    /// The same secret under the given version of the App key. Nothing is stored.
+    /// Re-encrypts a secret under the given version of the App key. Nothing is stored.
     ///
     /// # Errors
     /// As [`Sealer::open`].
@@ -358,7 +356,7 @@ pub trait Sealer: Send + Sync {
         version: u32,
     ) -> Result<Sealed, CustodyError>;
 
-    /// Keyed hash over the length-prefixed parts, under the newest App key.
+    /// Computes a MAC over the length-prefixed parts, under the newest App key.
     ///
     /// # Errors
     /// [`CustodyError`].
@@ -369,7 +367,7 @@ pub trait Sealer: Send + Sync {
         parts: &[&[u8]],
     ) -> Result<Mac, CustodyError>;
 
-    /// The same under the given version of the App key, for who brings what is stored under it.
+    /// Same as [`Sealer::mac`] but under the given version of the App key, for migrating stored data to it.
     ///
     /// # Errors
     /// [`CustodyError`].
@@ -381,8 +379,8 @@ pub trait Sealer: Send + Sync {
         version: u32,
     ) -> Result<Mac, CustodyError>;
 
-    /// Whether the parts have this keyed hash, in constant time. One of the audit log is recognised after its version of the key was
-    /// destroyed, too.
+    /// Whether the MAC is valid for the parts, compared in constant time. MACs of the audit log can still be verified after their key
+    /// version was destroyed.
     ///
     /// # Errors
     /// [`CustodyError`].
@@ -394,22 +392,21 @@ pub trait Sealer: Send + Sync {
         mac: &Mac,
     ) -> Result<bool, CustodyError>;
 
-    /// Keyed hash (32 bytes) over the length-prefixed parts that stays the same whatever versions the App key gets: what decoys are
-    /// made of. Nothing else may be, for the key behind it outlives its rotation.
+    /// Computes a MAC (32 bytes) over the length-prefixed parts that stays the same across App key versions, for creating decoys. It must
+    /// not be used for anything else, because the key behind it outlives its rotation.
     ///
     /// # Errors
     /// [`CustodyError`].
     async fn decoy(&self, world: &World, parts: &[&[u8]]) -> Result<Vec<u8>, CustodyError>;
 }
 
-/// Signs what the service states about its own logs, with Ed25519 (RFC 8032) under the App key of purpose `audit`, and tells such
-/// statements from others.
+/// Signs the service's statements about its own logs with Ed25519 (RFC 8032) under the App key of purpose `audit`, and verifies them.
 #[port]
 pub trait Notary: Send + Sync {
-    /// The public key under which a world's statements are signed.
+    /// The public key that verifies a world's statements.
     ///
     /// # Errors
-    /// [`CustodyError`]; [`CustodyError::Tampered`] too where the world has no key of this purpose.
+    /// [`CustodyError`]; [`CustodyError::Tampered`] also if the world has no key of this purpose.
     async fn notary_key(&self, world: &World) -> Result<[u8; 32], CustodyError>;
 
     /// Signs a text; the signature has 64 bytes.
@@ -418,6 +415,6 @@ pub trait Notary: Send + Sync {
     /// As for [`Notary::notary_key`].
     async fn notarise(&self, world: &World, text: &[u8]) -> Result<Vec<u8>, CustodyError>;
 
-    /// Whether the signature is one of this text under this public key. Pure.
+    /// Whether the signature is valid for this text and public key. Pure.
     fn is_notarised(&self, key: &[u8; 32], text: &[u8], signature: &[u8]) -> bool;
 }

@@ -1,4 +1,4 @@
-//! Randomness.
+//! The source of randomness.
 
 use vestry_domain::random::ByteSource;
 
@@ -8,7 +8,7 @@ pub trait Entropy: Send + Sync {
     fn fill(&self, buffer: &mut [u8]);
 }
 
-/// Lets the domain's draws read from an entropy source.
+/// Adapts an entropy source to the domain's [`ByteSource`].
 pub struct Bytes<'a>(pub &'a dyn Entropy);
 
 impl ByteSource for Bytes<'_> {

@@ -1,15 +1,14 @@
-//! What the core needs from the world: traits, and the closed sets of errors that callers branch on.
+//! The ports of the core: traits for what it needs from outside, and the closed sets of errors that callers branch on.
 //!
 //! Rules of this crate:
 //! - Ports are `#[port]` objects, shared as `Arc<dyn Port>`. No generics, no associated errors.
-//! - Use cases decide ids, times and randomness and hand over finished values; no port takes a clock or a
-//!   source of randomness.
-//! - Look-ups return `Option`: "not there" is an answer, not an error.
-//! - What must be decided once (a code consumed, an address attached, a default wallet) is **one** guarded
-//!   statement whose outcome is in the return type; a unique violation is such an outcome and not an error.
+//! - Use cases choose ids, times and random values and pass them in; no port takes a clock or a source of randomness.
+//! - Lookups return `Option`: "not found" is a result, not an error.
+//! - Whatever must happen only once is **one** guarded statement with its outcome in the return type. Examples are consuming a code, adding
+//!   an address and setting a default wallet. A unique violation is such an outcome, not an error.
 //!
-//! How to add a repository: a trait in `store/`, an accessor on [`store::Repositories`], its suite in the
-//! `contract` crate, the fake there, and the SQL in `store-rows/repositories`.
+//! To add a repository, add a trait in `store/` and an accessor on [`store::Repositories`]. Its suite and the fake go into the `contract`
+//! crate, the SQL into `store-rows/repositories`.
 
 pub mod anchors;
 pub mod clock;

@@ -1,4 +1,4 @@
-//! The general rate limit of requests.
+//! The general request rate limit.
 
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
@@ -6,16 +6,16 @@ use vestry_port_macro::port;
 
 /// The shared counter could not be reached.
 #[derive(Debug, thiserror::Error)]
-#[error("the rate limiter's store is not available")]
+#[error("the rate limiter's store is unavailable")]
 pub struct LimiterUnavailable(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
-/// Counts requests of a world.
+/// Counts the requests of a world.
 #[port]
 pub trait RateLimiter: Send + Sync {
-    /// Counts one use and says whether it is within the limit. A limit that is off counts nothing.
+    /// Counts one use and returns whether it is within the limit. A disabled limit counts nothing.
     ///
     /// # Errors
-    /// The shared store cannot be reached; the caller decides what that means.
+    /// If the shared store cannot be reached; the caller decides what happens then.
     async fn hit(
         &self,
         world: &World,
@@ -23,8 +23,8 @@ pub trait RateLimiter: Send + Sync {
         now: Timestamp,
     ) -> Result<Verdict, LimiterUnavailable>;
 
-    /// The same without waiting, for a limiter whose counter is at hand in this process; `None`, and nothing counted,
-    /// for any other. It spares a web worker the way to the service's runtime and back.
+    /// Same as [`RateLimiter::hit`] but without waiting, for a limiter whose counter is in this process. `None`, without counting, for any
+    /// other. It saves a web worker the round trip to the service's runtime.
     fn hit_at_once(&self, world: &World, limit: Limit, now: Timestamp) -> Option<Verdict> {
         let _ = (world, limit, now);
         None

@@ -4,24 +4,24 @@ use vestry_domain::ids::JobId;
 use vestry_domain::message::Message;
 use vestry_port_macro::port;
 
-/// Why a message was not taken.
+/// The reason that a message was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// It may work later: no connection, a timeout, an SMTP 4xx.
-    #[error("the mail transport did not take the message for now")]
+    /// A retry may succeed: no connection, a timeout, an SMTP 4xx.
+    #[error("the mail transport failed temporarily")]
     Transient(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// It will not work: an SMTP 5xx, an address that the transport cannot write.
-    #[error("the mail transport refused the message")]
+    /// A retry cannot succeed: an SMTP 5xx, or an address that the transport does not support.
+    #[error("the mail transport rejected the message")]
     Permanent(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Hands finished mails to a transport.
+/// Passes rendered mails to a transport.
 #[port]
 pub trait Mailer: Send + Sync {
-    /// Sends one mail. The job's id makes a stable `Message-ID`, so that a mail sent twice after a crash can be recognized.
+    /// Sends one mail. The job's id determines a stable `Message-ID`, so that duplicates sent after a crash can be recognized.
     ///
     /// # Errors
-    /// See [`SendError`]; `Ok` means that the next server took responsibility for the mail.
+    /// See [`SendError`]; `Ok` means that the next server has taken responsibility for the mail.
     async fn send(&self, id: JobId, message: &Message) -> Result<(), SendError>;
 
     /// Connects and authenticates without sending anything.

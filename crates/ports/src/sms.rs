@@ -5,30 +5,30 @@ use vestry_domain::message::Message;
 use vestry_domain::timestamp::Seconds;
 use vestry_port_macro::port;
 
-/// Why a text message was not taken.
+/// The reason that a text message was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum SmsError {
-    /// It may work later: no connection, a timeout, a 5xx, or too many at once.
-    #[error("the SMS provider did not take the message for now")]
+    /// A retry may succeed: no connection, a timeout, a 5xx, or rate limiting.
+    #[error("the SMS provider failed temporarily")]
     Transient {
-        /// How long the provider wants to be left alone, when it said so.
+        /// How long the provider asks us to wait, if it says so.
         retry_after: Option<Seconds>,
-        /// Why.
+        /// The cause.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// It will not work: the provider refuses the number or the message.
-    #[error("the SMS provider refused the message")]
+    /// A retry cannot succeed: the provider rejects the number or the message.
+    #[error("the SMS provider rejected the message")]
     Permanent(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Hands finished text messages to a provider.
+/// Passes rendered text messages to a provider.
 #[port]
 pub trait SmsSender: Send + Sync {
-    /// Sends one text message. The id is that of the job, for what a provider offers to recognize a message by.
+    /// Sends one text message. The job's id is passed to providers that can use it to recognize a message.
     ///
     /// # Errors
-    /// See [`SmsError`]; `Ok` means that the provider took responsibility for the message.
+    /// See [`SmsError`]; `Ok` means that the provider has taken responsibility for the message.
     async fn send(&self, id: JobId, message: &Message) -> Result<(), SmsError>;
 
     /// Authenticates without sending anything.

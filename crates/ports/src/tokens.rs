@@ -8,30 +8,30 @@ use vestry_port_macro::port;
 
 use crate::custody::CustodyError;
 
-/// Why a presented token is not one of ours. The reasons are for logs only in kind, never with the token.
+/// The reason that a token was rejected. Logs may contain the reason, but never the token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// Not a JWT of ours: form, header, algorithm, `kid`, signature or a claim's type.
+    /// Not a JWT of this service: its form, header, algorithm, `kid`, signature or the type of a claim is wrong.
     #[error("the token is not authentic")]
     NotAuthentic,
-    /// The signing key could not be opened.
+    /// The signing key could not be decrypted.
     #[error(transparent)]
     Custody(#[from] CustodyError),
 }
 
-/// A token of ours.
+/// A verified token of this service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuthenticToken {
     /// The key that signed it.
     pub key: SigningKeyId,
-    /// What it claims.
+    /// Its claims.
     pub claims: Map<String, Value>,
 }
 
-/// Makes and checks the JWTs of sessions. Knows nothing about sessions: it moves claims.
+/// Creates and verifies session JWTs. It handles only claims and knows nothing about sessions.
 #[port]
 pub trait TokenSigner: Send + Sync {
-    /// Makes a signing key for a world; nothing is stored.
+    /// Generates a signing key for a world; nothing is stored.
     ///
     /// # Errors
     /// [`CustodyError`].
@@ -44,17 +44,16 @@ pub trait TokenSigner: Send + Sync {
         active_from: Timestamp,
     ) -> Result<SigningKey, CustodyError>;
 
-    /// Signs claims, the text of a JSON object, as a compact JWS with header `{alg, kid, typ: "JWT"}` (RFC 7515, RFC 7519).
+    /// Signs claims, given as the text of a JSON object, as a compact JWS with header `{alg, kid, typ: "JWT"}` (RFC 7515, RFC 7519).
     ///
     /// # Errors
     /// [`CustodyError`].
     async fn sign(&self, key: &SigningKey, claims: &str) -> Result<String, CustodyError>;
 
-    /// Checks form, header and signature against exactly these keys and returns the claims, with the key that signed them (S-8,
-    /// S-9).
+    /// Verifies form, header and signature against exactly these keys. Returns the claims with the key that signed them (S-8, S-9).
     ///
-    /// Refused before any key is used: another `typ`, an `alg` other than the key's, `jku`, `jwk`, `x5u`, `x5c` or
-    /// `crit` in the header. Claims are **not** judged here, `exp` least of all: an expired token still names its session.
+    /// Before any key is used, it rejects another `typ`, an `alg` other than the key's, and `jku`, `jwk`, `x5u`, `x5c` or `crit` in the
+    /// header. Claims are **not** checked here, in particular not `exp`: an expired token still identifies its session.
     ///
     /// # Errors
     /// [`TokenError::NotAuthentic`].

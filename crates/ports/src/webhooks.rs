@@ -1,55 +1,55 @@
-//! Sending events to whoever an App names.
+//! Sending events to webhook endpoints.
 
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::EndpointUrl;
 use vestry_port_macro::port;
 
-/// A request: POST, with these bytes and nothing else.
+/// A POST request with exactly these bytes.
 #[derive(Debug, Clone)]
 pub struct WebhookRequest {
-    /// Where to.
+    /// The URL.
     pub url: EndpointUrl,
-    /// Names, lower case, and values of headers; `content-type` among them.
+    /// Header names in lower case, with their values; includes `content-type`.
     pub headers: Vec<(&'static str, String)>,
     /// The bytes that were signed.
     pub body: Vec<u8>,
 }
 
-/// What came back, whatever its status.
+/// The response, whatever its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookAnswer {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
-    /// `Retry-After`, where it is a number of seconds.
+    /// `Retry-After`, if it is a number of seconds.
     pub retry_after: Option<Seconds>,
-    /// The beginning of the body, at most 1 KiB, where it is text; `None` of receivers in networks of the operator's own, whose
-    /// answers nobody outside shall see (WH-7).
+    /// The first 1 KiB of the body, if it is text. `None` for receivers in the operator's own networks, whose responses must not be visible
+    /// outside (WH-7).
     pub excerpt: Option<String>,
 }
 
-/// Why there was no answer.
+/// The reason that there was no response.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
-    /// The host is, or leads to, an address that may not be connected to (WH-6).
-    #[error("the host leads to an address that may not be connected to")]
+    /// The host is, or resolves to, a blocked address (WH-6).
+    #[error("the host resolves to a blocked address")]
     NotAllowed,
-    /// No answer within the time of a call.
-    #[error("no answer in time")]
+    /// No response within the time limit.
+    #[error("no response in time")]
     Late,
-    /// No connection: the name, the address, or TLS.
+    /// No connection: the name, the address or TLS failed.
     #[error("no connection")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The connection broke, or what came back is not HTTP.
-    #[error("the connection broke off")]
+    /// The connection broke, or the response is not HTTP.
+    #[error("the connection broke")]
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Sends events.
 #[port]
 pub trait WebhookSender: Send + Sync {
-    /// Makes one request, follows no redirect, and reads at most 64 KiB of the answer.
+    /// Sends one request, follows no redirects, and reads at most 64 KiB of the response.
     ///
     /// # Errors
-    /// See [`WebhookError`]; there was no answer then.
+    /// [`WebhookError`] if there was no response.
     async fn send(&self, request: WebhookRequest) -> Result<WebhookAnswer, WebhookError>;
 }

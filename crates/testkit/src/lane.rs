@@ -1,6 +1,6 @@
-//! Which servers the tests were told about.
+//! The servers available to the tests.
 
-/// A variable that `cargo xtask test` sets; an empty one counts as absent.
+/// An environment variable set by `cargo xtask test`; an empty one counts as absent.
 pub fn variable(name: &str) -> Option<String> {
     #[expect(
         clippy::disallowed_methods,
@@ -10,15 +10,15 @@ pub fn variable(name: &str) -> Option<String> {
     value.ok().filter(|text| !text.is_empty())
 }
 
-/// What a variable says about the server of a lane. `None`, said aloud, where the lane was left out on purpose; a test
-/// whose server is neither there nor left out fails, with the remedy.
+/// The address of a lane's server, from an environment variable. `None`, with a message, if the lane was excluded on purpose. If the server
+/// is missing but not excluded, the test fails and says how to fix it.
 pub fn server(lane: &str, name: &str, remedy: &str) -> Option<String> {
     let lacks = format!("{name} is not set: {remedy}, or run cargo xtask test");
     required(lane, variable(name), &lacks)
 }
 
-/// What a lane needs, if it was found. `None`, said aloud, where the lane was left out on purpose; a test that lacks what it needs and
-/// whose lane was not left out fails, saying so.
+/// The given requirement of a lane, if it was found. `None`, with a message, if the lane was excluded on purpose. If the requirement is
+/// missing but not excluded, the test fails with `lacks`.
 pub fn required<T>(lane: &str, found: Option<T>, lacks: &str) -> Option<T> {
     if found.is_some() {
         return found;
@@ -27,8 +27,8 @@ pub fn required<T>(lane: &str, found: Option<T>, lacks: &str) -> Option<T> {
     let is_left_out = missing.split(',').any(|missing| missing.trim() == lane);
     assert!(
         is_left_out,
-        "{lacks}; to leave these tests out, name the lane: VESTRY_TEST_LANES_MISSING={lane}"
+        "{lacks}; to skip these tests, set VESTRY_TEST_LANES_MISSING={lane}"
     );
-    println!("not run: the lane {lane} is missing");
+    println!("skipped: lane {lane} is excluded");
     None
 }

@@ -1,12 +1,12 @@
-//! What the tests of several crates share. A dev-dependency only: nothing that is shipped may name it.
+//! Test helpers shared by several crates. Only for dev-dependencies: shipped code must not use it.
 //!
-//! | module | what is there |
+//! | module | contents |
 //! |---|---|
-//! | `lane` | which servers the tests were told about, and which were left out aloud |
-//! | `postgres` | databases on the throwaway server, dropped with the value that stands for them |
-//! | `sqlite` | files with all migrations |
+//! | `lane` | the servers available to the tests, and those excluded on purpose |
+//! | `postgres` | databases on the test server, each dropped together with its value |
+//! | `sqlite` | database files with all migrations |
 //!
-//! A database with all migrations is a copy of one that was migrated before: migrating takes longer than most tests.
+//! A fully migrated database is a copy of a template, because running the migrations takes longer than most tests.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Databases on the Postgres server of the tests.
+//! Databases on the test Postgres server.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use vestry_store_sql::{Settings, distribute, migrate};
 
 use crate::lane;
 
-/// What Postgres makes a database of that has nothing in it.
+/// The template for an empty database.
 const NOTHING: &str = "template0";
 
-/// A database that is dropped with this value.
+/// A temporary database, dropped together with this value.
 pub struct Throwaway {
     server: String,
     name: String,
 }
 
 impl Throwaway {
-    /// An empty database; `None` where the lane is left out.
+    /// Creates an empty database; `None` if the lane is excluded.
     pub async fn empty() -> Option<Self> {
         let empty = Self::create(&server_url()?, NOTHING).await;
         if is_spread() {
@@ -29,22 +29,21 @@ impl Throwaway {
         Some(empty)
     }
 
-    /// A database with all migrations; `None` where the lane is left out.
+    /// Creates a database with all migrations; `None` if the lane is excluded.
     pub async fn migrated() -> Option<Self> {
         let server = server_url()?;
         let template = template(&server).await;
         Some(Self::create(&server, template).await)
     }
 
-    /// Where it is, as `database.url` names it.
+    /// The URL of the database, as in `database.url`.
     pub fn url(&self) -> String {
-        // Databases are made and dropped on the server itself: a pooler keeps connections to what is to be dropped or copied.
+        // Databases are created and dropped on the server directly: a pooler would keep connections open to one that is dropped or copied.
         let pooler = lane::variable("VESTRY_TEST_POSTGRES_POOLER");
         with_database(pooler.as_ref().unwrap_or(&self.server), &self.name)
     }
 
-    /// The same through a pooler that loses prepared statements, and through one of sessions; `None` where the tests do not go
-    /// through poolers.
+    /// The same through a pooler that loses prepared statements, and through a session pooler; `None` if the tests do not use poolers.
     pub fn other_pooler_urls(&self) -> Option<[String; 2]> {
         let url = |variable| Some(with_database(&lane::variable(variable)?, &self.name));
         Some([
@@ -53,12 +52,12 @@ impl Throwaway {
         ])
     }
 
-    /// The same without a pooler, for what is not the service's.
+    /// The same without a pooler, for connections other than the service's.
     pub fn direct_url(&self) -> String {
         with_database(&self.server, &self.name)
     }
 
-    /// Makes the database a cluster of the one server that there is: what no statement may do on several, it may not do there.
+    /// Turns the database into a single-node Citus cluster. Statements that are not allowed on several nodes are not allowed there either.
     async fn become_cluster(&self) {
         let join = "CREATE EXTENSION citus; \
             SELECT citus_set_coordinator_host('127.0.0.1', current_setting('port')::int); \
@@ -66,7 +65,7 @@ impl Throwaway {
         execute(&self.direct_url(), join).await.unwrap();
     }
 
-    /// Lets nobody in any more. Citus keeps a session in every database of its own, and none may be open in one that is copied.
+    /// Blocks and ends all connections. Citus keeps a session in each of its databases, and a database cannot be copied while one is open.
     async fn close(&self) {
         let name = &self.name;
         let close = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false");
@@ -81,7 +80,7 @@ impl Throwaway {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("vestry_test_{}_{number}", std::process::id());
-        // Left behind by a process of the same number that was killed.
+        // May have been left behind by a killed process with the same id.
         execute(server, &drop_statement(&name)).await.unwrap();
         let create = format!("CREATE DATABASE {name} TEMPLATE {template} ALLOW_CONNECTIONS true");
         execute(server, &create).await.unwrap();
@@ -93,7 +92,7 @@ impl Throwaway {
 impl Drop for Throwaway {
     fn drop(&mut self) {
         let (server, statement) = (self.server.clone(), drop_statement(&self.name));
-        // A runtime of its own: the test's may be the one that is just ending.
+        // A separate runtime, because the test's own may be shutting down.
         let dropping = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -101,7 +100,7 @@ impl Drop for Throwaway {
             runtime.unwrap().block_on(execute(&server, &statement))
         });
         if !matches!(dropping.join(), Ok(Ok(()))) {
-            eprintln!("the test database {} was left behind", self.name);
+            eprintln!("test database {} could not be dropped", self.name);
         }
     }
 }
@@ -110,14 +109,14 @@ fn drop_statement(name: &str) -> String {
     format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 }
 
-/// The superuser's URL of the server; `None` where the lane is left out.
+/// The superuser's URL of the server; `None` if the lane is excluded.
 fn server_url() -> Option<String> {
     let remedy = "export VESTRY_TEST_POSTGRES_URL=$(cargo xtask pg up)";
     lane::server("postgres", "VESTRY_TEST_POSTGRES_URL", remedy)
 }
 
-/// The directory of the programs of the server of the tests, for clusters that a test makes, copies and stops; `None` where the lane
-/// `postgres`, or the lane `postgres-programs` of tests that need them on this machine, is left out.
+/// The directory of the test server's programs, for clusters that a test creates, copies and stops. `None` if the lane `postgres` is
+/// excluded, or the lane `postgres-programs` of tests that need them on this machine.
 pub async fn programs() -> Option<PathBuf> {
     let server = server_url()?;
     let (client, connection) = tokio_postgres::connect(&server, NoTls).await.unwrap();
@@ -129,11 +128,12 @@ pub async fn programs() -> Option<PathBuf> {
     let directory = PathBuf::from(directory);
     let all = ["initdb", "pg_ctl", "pg_basebackup"];
     let is_here = all.iter().all(|name| directory.join(name).is_file());
-    let lacks = "the programs of the Postgres server of the tests are not on this machine: use a server of this machine";
+    let lacks =
+        "the programs of the test Postgres server are not on this machine: use a local server";
     lane::required("postgres-programs", is_here.then_some(directory), lacks)
 }
 
-/// The name of a database that has all migrations, made once for each version of them.
+/// The name of the template database with all migrations, created once for each version of them.
 async fn template(server: &str) -> &'static str {
     static TEMPLATE: OnceCell<String> = OnceCell::const_new();
     let make = async || {
@@ -149,7 +149,7 @@ async fn template(server: &str) -> &'static str {
             distribute(&settings, &|_table, _left| {}).await.unwrap();
             new.close().await;
         }
-        // Another process may have been faster; then `new` is dropped and theirs is used.
+        // Another process may have been faster; `new` is then dropped and its database is used.
         let rename = format!("ALTER DATABASE {} RENAME TO {template}", new.name);
         let renamed = execute(server, &rename).await;
         assert!(
@@ -161,12 +161,12 @@ async fn template(server: &str) -> &'static str {
     TEMPLATE.get_or_init(make).await
 }
 
-/// Whether the server has Citus, and every database with all migrations is to be distributed.
+/// Whether the server has Citus, so that all migrated databases must be distributed.
 pub fn is_spread() -> bool {
     lane::variable("VESTRY_TEST_POSTGRES_SPREAD").is_some()
 }
 
-/// A number that changes with any migration.
+/// A hash that changes with any migration.
 fn fingerprint_of_migrations() -> u64 {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations/postgres");
     let mut files: Vec<_> = std::fs::read_dir(root)
@@ -191,16 +191,16 @@ async fn exists(server: &str, database: &str) -> bool {
     found.is_some()
 }
 
-/// Runs statements on a connection of their own.
+/// Runs statements on a separate connection.
 ///
 /// # Errors
-/// What the server says of the first that it refuses.
+/// The server's error for the first statement that it rejects.
 pub async fn execute(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     let driver = tokio::spawn(connection);
     let executed = client.batch_execute(sql).await;
     drop(client);
-    // How the connection ended says nothing about the statements.
+    // The way in which the connection ended says nothing about the statements.
     let _ended = driver.await;
     executed
 }

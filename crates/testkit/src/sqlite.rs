@@ -1,4 +1,4 @@
-//! Files of SQLite.
+//! SQLite database files.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +6,14 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use vestry_store_sql::{Database, Settings, SqlStore, migrate};
 
-/// Puts a database with all migrations at `path`, where nothing may be yet.
+/// Creates a database with all migrations at `path`, which must not exist yet.
 pub async fn migrated(path: &Path) {
     static TEMPLATE: OnceCell<(TempDir, PathBuf)> = OnceCell::const_new();
     let make = async || {
         let directory = tempfile::tempdir().unwrap();
         let settings = Settings::new(Database::Sqlite(directory.path().join("migrated.db")));
         migrate(&settings).await.unwrap();
-        // A backup is one whole file, with nothing of it still in the log beside it.
+        // A backup is a single complete file, with nothing left in a separate log.
         let template = directory.path().join("template.db");
         let store = SqlStore::connect(&settings).await.unwrap();
         store.backup_into(&template).await.unwrap();

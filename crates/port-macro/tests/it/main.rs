@@ -1,4 +1,4 @@
-//! What a trait under `#[port]` can do (PR-111). That it compiles is most of what is tested.
+//! Capabilities of a trait with `#[port]` (PR-111). Most of the test is that it compiles.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -8,12 +8,12 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use vestry_port_macro::port;
 
-/// A borrowed view, whose lifetime stands in a path.
+/// A borrowed view with a lifetime in its path.
 struct Line<'a>(&'a str);
 
 #[port]
 trait Shelf: Send + Sync {
-    /// What has no async is left alone.
+    /// Methods that are not async stay unchanged.
     fn size(&self) -> usize;
     async fn find(&self, name: &str, shelf: &[String]) -> Result<Option<usize>, String>;
     async fn put(&mut self, line: Line<'_>, after: Option<&str>);
@@ -23,7 +23,7 @@ trait Shelf: Send + Sync {
     async fn made_of(parts: &[&str]) -> Self
     where
         Self: Sized;
-    /// A default may call what each implementation has.
+    /// A default method can call the required ones.
     async fn twice(&self, name: &str) -> Result<Option<usize>, String> {
         let found = self.find(name, &[]).await?;
         Ok(found.map(|at| at * 2))
@@ -40,7 +40,7 @@ impl Shelf for Books {
 
     async fn find(&self, name: &str, shelf: &[String]) -> Result<Option<usize>, String> {
         if name.is_empty() {
-            // Understood without a hint, although it comes before any other answer.
+            // Inferred without a hint, although it comes before any other return value.
             return Err("no name".into());
         }
         let mut all = self.0.iter().chain(shelf);
@@ -100,7 +100,7 @@ fn an_owner_gives_itself_away() {
     assert_eq!(now(shelf.taken()), ["ada"]);
 }
 
-/// Type parameters stay as they are written.
+/// Type parameters stay unchanged.
 #[test]
 fn a_port_may_be_generic() {
     #[port]

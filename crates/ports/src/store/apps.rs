@@ -1,4 +1,4 @@
-//! Apps and everything that is set up for them.
+//! Apps and their configuration.
 
 use vestry_domain::api_key::ApiKey;
 use vestry_domain::app::{App, NamedEvents};
@@ -18,17 +18,17 @@ use super::StoreResult;
 pub trait Apps: Send {
     /// Adds an App.
     async fn insert(&mut self, app: &App) -> StoreResult<()>;
-    /// One App.
+    /// Returns an App.
     async fn find(&mut self, id: AppId) -> StoreResult<Option<App>>;
-    /// All Apps of customers, oldest first: not the built-in one, which nobody is to show, or to work through, by accident.
+    /// All Apps of customers, oldest first. Excludes the built-in App, which must not be shown or processed by accident.
     async fn list(&mut self) -> StoreResult<Vec<App>>;
-    /// Writes name, settings and `updated_at`; `false` when there is no such App.
+    /// Writes name, settings and `updated_at`; `false` if there is no such App.
     async fn update(&mut self, app: &App) -> StoreResult<bool>;
-    /// One App, which nobody else changes before the transaction ends.
+    /// Returns an App and locks it against changes until the transaction ends.
     async fn lock(&mut self, id: AppId) -> StoreResult<Option<App>>;
-    /// Writes what its webhook endpoints name.
+    /// Writes the optional event types that its webhook endpoints request.
     async fn name_events(&mut self, id: AppId, named: &NamedEvents) -> StoreResult<()>;
-    /// Puts a test clock in the place of `from`; `false` when the App has another one by now, or is not there.
+    /// Replaces the test clock `from`; `false` if the App has a different one by now, or does not exist.
     async fn swap_test_clock(
         &mut self,
         app: AppId,
@@ -42,11 +42,11 @@ pub trait Apps: Send {
 pub trait ApiKeys: Send {
     /// Adds a key.
     async fn insert(&mut self, key: &ApiKey) -> StoreResult<()>;
-    /// The key with this hash and its App, revoked or not. The one look-up that does not start from a world.
+    /// The key with this hash and its App, revoked or not. Unlike other lookups, it does not start from a world.
     async fn find_by_hash(&mut self, hash: &TokenHash) -> StoreResult<Option<(ApiKey, App)>>;
     /// All keys of an App, oldest first.
     async fn list(&mut self, app: AppId) -> StoreResult<Vec<ApiKey>>;
-    /// Revokes a key that is not revoked yet; `false` when there is none.
+    /// Revokes a key; `false` if there is none that is not revoked yet.
     async fn revoke(&mut self, app: AppId, id: ApiKeyId, at: Timestamp) -> StoreResult<bool>;
 }
 
@@ -57,11 +57,11 @@ pub struct RedirectUrl {
     pub id: RedirectUrlId,
     /// App and environment.
     pub world: World,
-    /// What it may be used for.
+    /// The kind of users that it is for.
     pub kind: RedirectKind,
     /// The URL.
     pub target: RedirectTarget,
-    /// Whether it is used when a call names none; one per kind.
+    /// Whether it is used by calls that name no URL; one per kind.
     pub is_default: bool,
     /// When it was registered.
     pub created_at: Timestamp,
@@ -70,23 +70,23 @@ pub struct RedirectUrl {
 /// Registered redirect URLs.
 #[port]
 pub trait RedirectUrls: Send {
-    /// Adds a URL; `false` when the same URL is registered for this kind in its world, and then nothing changes. When it is
-    /// the default, the earlier default of its world and kind stops being one.
+    /// Adds a URL; `false`, without any change, if it is already registered for this kind in its world. If it is the default, the previous
+    /// default of its world and kind is unset.
     async fn insert(&mut self, url: &RedirectUrl) -> StoreResult<bool>;
-    /// All of an App (both environments), oldest first.
+    /// All redirect URLs of an App (both environments), oldest first.
     async fn list(&mut self, app: AppId) -> StoreResult<Vec<RedirectUrl>>;
-    /// Removes one; `false` when there is none.
+    /// Removes a URL; `false` if there is none.
     async fn remove(&mut self, app: AppId, id: RedirectUrlId) -> StoreResult<bool>;
 }
 
-/// Rows of one kind under one version of an App key.
+/// The number of rows in one table that use one version of an App key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// The version.
     pub version: u32,
-    /// Their table, which says what they are.
+    /// The table, which identifies the kind of row.
     pub table: &'static str,
-    /// How many there are.
+    /// The number of rows.
     pub rows: u64,
 }
 
@@ -95,40 +95,40 @@ pub struct Standing {
 pub trait AppKeys: Send {
     /// Adds a key.
     async fn insert(&mut self, key: &AppKey) -> StoreResult<()>;
-    /// Adds a version of a key; `false` when there is this version already, and then nothing changes.
+    /// Adds a version of a key; `false`, without any change, if this version already exists.
     async fn add(&mut self, key: &AppKey) -> StoreResult<bool>;
-    /// The versions of a key below the given one, ascending. Until the transaction ends nobody holds one of them, so that what stands
-    /// under them can be looked for before one is removed.
+    /// Returns the versions of a key below the given one, ascending. Prevents new references to them until the transaction ends, so that
+    /// the existing ones can be checked before a version is removed.
     async fn lock_below(
         &mut self,
         world: &World,
         purpose: KeyPurpose,
         version: u32,
     ) -> StoreResult<Vec<AppKey>>;
-    /// What stands under the versions of a key below the given one and is lost without them, whether anybody can still use it or not.
-    /// The audit log is no part of it ([`KeyPurpose::PastAudit`]).
+    /// The rows that use versions of a key below the given one and are lost without them, whether still usable or not. Excludes the audit
+    /// log ([`KeyPurpose::PastAudit`]).
     async fn standing_below(
         &mut self,
         world: &World,
         purpose: KeyPurpose,
         version: u32,
     ) -> StoreResult<Vec<Standing>>;
-    /// Removes a version; `false` when it is gone already.
+    /// Removes a version; `false` if it does not exist.
     async fn remove(
         &mut self,
         world: &World,
         purpose: KeyPurpose,
         version: u32,
     ) -> StoreResult<bool>;
-    /// Keeps a version from being removed until the transaction ends; `false` when it is gone already. Whoever writes what
-    /// stands under a key asks first, and whoever removes keys looks for such things afterwards.
+    /// Prevents a version from being removed until the transaction ends; `false` if it no longer exists. Transactions that write data under
+    /// a key call this first. Transactions that remove keys check for such data afterwards.
     async fn hold(&mut self, world: &World, purpose: KeyPurpose, version: u32)
     -> StoreResult<bool>;
-    /// Keeps a key of this purpose that is under this root version from being wrapped anew until the transaction ends, and with
-    /// that the root version from being destroyed. `false` when there are keys of the purpose and none of them is under it: then
-    /// it may be gone already. Whoever adds a key asks first for the version that wrapped it.
+    /// Pins a root version until the transaction ends, by preventing a key of this purpose under it from being re-wrapped. `false` if there
+    /// are keys of the purpose but none under this version, which may then be destroyed. Transactions that add a key call this first for
+    /// the version that wrapped it.
     async fn hold_root(&mut self, purpose: KeyPurpose, root_version: u32) -> StoreResult<bool>;
-    /// One version of a key.
+    /// Returns one version of a key.
     async fn find(
         &mut self,
         world: &World,
@@ -139,7 +139,7 @@ pub trait AppKeys: Send {
     async fn newest(&mut self, world: &World, purpose: KeyPurpose) -> StoreResult<Option<AppKey>>;
     /// All keys of all Apps, in a stable order.
     async fn all(&mut self) -> StoreResult<Vec<AppKey>>;
-    /// Puts a new wrapping in place of the one with root version `from`; `false` when somebody else was faster.
+    /// Replaces the wrapping by root version `from`; `false` if another process was faster.
     async fn rewrap(&mut self, key: &AppKey, from: u32, to: &WrappedKey) -> StoreResult<bool>;
 }
 
@@ -150,6 +150,6 @@ pub trait SigningKeys: Send {
     async fn insert(&mut self, key: &SigningKey) -> StoreResult<()>;
     /// All keys of a world, oldest first.
     async fn list(&mut self, world: &World) -> StoreResult<Vec<SigningKey>>;
-    /// Removes a key with its private half; `false` when there is none.
+    /// Removes a key including its private half; `false` if there is none.
     async fn remove(&mut self, world: &World, id: SigningKeyId) -> StoreResult<bool>;
 }

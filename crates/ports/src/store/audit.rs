@@ -1,4 +1,4 @@
-//! The audit log.
+//! The audit log of wallets.
 
 use vestry_domain::World;
 use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditMarker, AuditStep};
@@ -7,19 +7,18 @@ use vestry_port_macro::port;
 
 use super::StoreResult;
 
-/// The audit log. Entries are only ever added; old ones may be removed behind a marker.
+/// The audit log of wallets. Entries are only ever added; old ones can be removed up to a marker.
 #[port]
 pub trait AuditLog: Send {
-    /// Adds entries, each in a place of its chain where none is yet, and moves the heads of their chains. Answers the chains that do
-    /// not end where a step says: the database was set back. Nothing is written of those. An entry in a place that is taken is an
-    /// error.
+    /// Adds entries, each at an unused position of its chain, and moves the heads of their chains. Returns the chains whose end does not
+    /// match their step because the database was rolled back; nothing is written for those. An entry at a used position is an error.
     async fn append(
         &mut self,
         entries: &[AuditEntry],
         steps: &[AuditStep],
     ) -> StoreResult<Vec<AuditChainId>>;
-    /// Entries of a wallet, newest first, after (older than) an entry, at most `limit`. `after` is a place in the order of
-    /// the ids: whether there is such an entry does not matter.
+    /// Entries of a wallet, newest first, after (older than) an entry, at most `limit`. `after` is a position in the order of the ids; the
+    /// entry need not exist.
     async fn of_wallet(
         &mut self,
         world: &World,
@@ -27,7 +26,7 @@ pub trait AuditLog: Send {
         after: Option<AuditEntryId>,
         limit: i64,
     ) -> StoreResult<Vec<AuditEntry>>;
-    /// Whether a wallet was ever used so.
+    /// Whether the wallet has an entry for this action.
     async fn has(
         &mut self,
         world: &World,
@@ -36,7 +35,7 @@ pub trait AuditLog: Send {
     ) -> StoreResult<bool>;
     /// The heads of all chains of a world, by chain.
     async fn heads(&mut self, world: &World) -> StoreResult<Vec<AuditHead>>;
-    /// Heads of all worlds, by world and chain, behind one of them, at most `limit`.
+    /// Heads of all worlds, ordered by world and chain, after one of them, at most `limit`.
     async fn all_heads(
         &mut self,
         after: Option<(World, AuditChainId)>,
@@ -44,12 +43,12 @@ pub trait AuditLog: Send {
     ) -> StoreResult<Vec<AuditHead>>;
     /// The head of a chain.
     async fn head(&mut self, world: &World, chain: AuditChainId) -> StoreResult<Option<AuditHead>>;
-    /// The first world, in the order of worlds and after one of them, of which there is a row: an entry, a head or a marker of either
-    /// log, an event or the head of a log of events. It does not look at Apps, which anyone who writes the database can delete.
+    /// The first world after the given one, in the order of worlds, that has a row. Rows are entries, heads and markers of either log,
+    /// events, and heads of event logs. Apps are not considered, because anyone with write access to the database can delete them.
     async fn next_world(&mut self, after: Option<World>) -> StoreResult<Option<World>>;
-    /// Chains of a world that have entries and no head, which is nothing that the service ever leaves behind.
+    /// Chains of a world that have entries but no head, a state that the service never leaves behind.
     async fn headless(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>>;
-    /// Entries of a chain in their order, after a place, at most `limit`.
+    /// Entries of a chain in order, after a position, at most `limit`.
     async fn of_chain(
         &mut self,
         world: &World,
@@ -57,21 +56,22 @@ pub trait AuditLog: Send {
         after: i64,
         limit: i64,
     ) -> StoreResult<Vec<AuditEntry>>;
-    /// Where the chains of a world begin, those of the control log included, of which entries were removed; by chain.
+    /// The markers of a world's chains, including those of the control log, from which entries were removed; by chain.
     async fn markers(&mut self, world: &World) -> StoreResult<Vec<AuditMarker>>;
-    /// The same of one chain.
+    /// The marker of one chain.
     async fn marker(
         &mut self,
         world: &World,
         chain: AuditChainId,
     ) -> StoreResult<Option<AuditMarker>>;
-    /// Moves the marker of a chain from where it was, or sets its first. `false`: somebody else has moved it, and nothing was written.
+    /// Moves the marker of a chain from its previous position, or sets its first. `false`, without any change, if another process has moved
+    /// it.
     async fn move_marker(
         &mut self,
         before: Option<&AuditMarker>,
         marker: &AuditMarker,
     ) -> StoreResult<bool>;
-    /// Removes the entries of either log up to a marker, but for those of exports: they go on to say of which wallets the key is
-    /// elsewhere, too ([`AuditLog::has`]).
+    /// Removes the entries of either log up to a marker, except those of exports, which still show whose keys exist elsewhere too
+    /// ([`AuditLog::has`]).
     async fn prune(&mut self, marker: &AuditMarker) -> StoreResult<()>;
 }

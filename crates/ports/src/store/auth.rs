@@ -1,4 +1,4 @@
-//! Codes, their guards and budgets, and sessions.
+//! Codes, lockouts and quotas, and sessions.
 
 use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::ids::{SessionId, SigningKeyId, UserId};
@@ -11,22 +11,23 @@ use vestry_port_macro::port;
 
 use super::{StoreResult, SweptWorlds};
 
-/// A try that was counted.
+/// A counted attempt.
 #[derive(Debug, Clone)]
 pub struct Attempt {
     /// The code to compare with.
     pub code: Code,
-    /// Which try this is, from 1.
+    /// The number of this attempt, from 1.
     pub tries: i64,
 }
 
 /// One-time passcodes: at most one per world, identifier and purpose.
 #[port]
 pub trait Codes: Send {
-    /// Puts a code in the place of whatever was there, with no tries used (OTP-6).
+    /// Stores a code, replacing any previous one, with no attempts used (OTP-6).
     async fn replace(&mut self, code: &Code) -> StoreResult<()>;
-    /// Counts a try against the code, if it is alive (`now < expires_at`, unused, fewer than `most_tries` tries), and returns it.
-    /// One guarded statement that also locks the code until the transaction ends, so that parallel tries are exact (OTP-3, OTP-4).
+    /// Counts an attempt against the code and returns it, if it is valid (`now < expires_at`, unused, fewer than `most_tries` attempts).
+    /// One guarded statement that also locks the code until the transaction ends, so that parallel attempts are counted exactly (OTP-3,
+    /// OTP-4).
     async fn attempt(
         &mut self,
         world: &World,
@@ -35,7 +36,7 @@ pub trait Codes: Send {
         most_tries: i64,
         now: Timestamp,
     ) -> StoreResult<Option<Attempt>>;
-    /// The code, if it is alive, was tried fewer than `most_tries` times and was made after the given moment.
+    /// The code, if it is valid, had fewer than `most_tries` attempts and was created after the given time.
     async fn made_since(
         &mut self,
         world: &World,
@@ -45,8 +46,8 @@ pub trait Codes: Send {
         since: Timestamp,
         now: Timestamp,
     ) -> StoreResult<Option<Code>>;
-    /// Uses the code up; `false` when it is used, gone or replaced, or expired at `now`. One guarded statement (OTP-3).
-    /// It does not look at the tries: the last one allowed may be the right one.
+    /// Consumes the code; `false` if it was used, deleted or replaced, or has expired at `now`. One guarded statement (OTP-3). It ignores
+    /// the number of attempts: the last one allowed may be the correct one.
     async fn consume(
         &mut self,
         world: &World,
@@ -54,26 +55,26 @@ pub trait Codes: Send {
         purpose: CodePurpose,
         now: Timestamp,
     ) -> StoreResult<bool>;
-    /// Deletes the codes of an identifier, whatever their purpose.
+    /// Deletes all codes of an identifier, whatever their purpose.
     async fn forget(&mut self, world: &World, method: MethodId) -> StoreResult<()>;
-    /// Deletes codes that expired before the given moment, in some worlds; returns how many.
+    /// Deletes codes of some worlds that expired before the given time; returns how many.
     async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64>;
 }
 
-/// What is noted of an identifier that has failed.
+/// The recorded state of an identifier that has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Noted {
-    /// Until when it has to wait, where it once had to.
+    /// End of its last lockout, if it ever had one.
     pub blocked_until: Option<Timestamp>,
 }
 
-/// Failures in a row of an identifier, over all its codes (OTP-5). `subject` is the text of a [`MethodId`], or what else is
-/// tried to get in by.
+/// Consecutive failures of an identifier, over all its codes (OTP-5). `subject` is the text of a [`MethodId`], or names another sign-in
+/// method.
 #[port]
 pub trait Guards: Send {
-    /// What is noted of the identifier; nothing where it never failed, or was reset since.
+    /// The recorded state of the identifier; `None` if it never failed, or was reset since.
     async fn noted(&mut self, world: &World, subject: &str) -> StoreResult<Option<Noted>>;
-    /// Until when the identifier has to wait, if it has to.
+    /// The end of the identifier's lockout, if it has one.
     async fn blocked_until(
         &mut self,
         world: &World,
@@ -82,23 +83,21 @@ pub trait Guards: Send {
         let noted = self.noted(world, subject).await?;
         Ok(noted.and_then(|noted| noted.blocked_until))
     }
-    /// Counts a failure and returns how many there are in a row now.
+    /// Counts a failure and returns the number of consecutive ones.
     async fn fail(&mut self, world: &World, subject: &str, at: Timestamp) -> StoreResult<i64>;
-    /// Makes the identifier wait.
+    /// Locks the identifier out.
     async fn block(&mut self, world: &World, subject: &str, until: Timestamp) -> StoreResult<()>;
-    /// Forgets the failures and the wait, after a success.
+    /// Clears failures and lockout after a success.
     async fn reset(&mut self, world: &World, subject: &str) -> StoreResult<()>;
-    /// Deletes what did not fail since the given moment and has not waited since then, in some worlds;
-    /// returns how many.
+    /// Deletes records of some worlds with no failure and no lockout since the given time; returns how many.
     async fn sweep(&mut self, worlds: &SweptWorlds, idle_since: Timestamp) -> StoreResult<u64>;
 }
 
-/// Counters that must be exact and outlive a restart: of sends, and of failures.
+/// Counters of sends and failures that must be exact and survive restarts.
 #[port]
 pub trait Budgets: Send {
-    /// Counts one use of `name` for `subject` in the window that its first use opened, in one statement.
-    /// A use beyond the limit is answered with `admitted: false` and may leave the counter beyond the limit; callers
-    /// then drop the transaction. A limit that is off admits every use.
+    /// Counts one use of `name` for `subject` in the window that its first use opened, in one statement. A use beyond the limit returns
+    /// `admitted: false` and may leave the counter above the limit; callers then drop the transaction. A disabled limit admits every use.
     async fn spend(
         &mut self,
         world: &World,
@@ -107,8 +106,8 @@ pub trait Budgets: Send {
         limit: Limit,
         now: Timestamp,
     ) -> StoreResult<Verdict>;
-    /// Counts one use that nobody refuses, in the window that its first use opened. It may be seen at the commit only, so that those who
-    /// count at the same time wait for one another's commit and for nothing else.
+    /// Counts one use that is never rejected, in the window that its first use opened. It may become visible only at the commit, so
+    /// concurrent callers wait for nothing but each other's commits.
     async fn count(
         &mut self,
         world: &World,
@@ -117,7 +116,7 @@ pub trait Budgets: Send {
         window: Seconds,
         now: Timestamp,
     ) -> StoreResult<()>;
-    /// Takes back so many uses of the present window, down to none, in one statement; does nothing when there is no window.
+    /// Refunds this many uses of the current window, not below zero, in one statement; does nothing if there is no window.
     async fn give_back(
         &mut self,
         world: &World,
@@ -125,39 +124,39 @@ pub trait Budgets: Send {
         subject: &str,
         uses: u32,
     ) -> StoreResult<()>;
-    /// Closes the windows of several names for one subject, in one statement: their next use is the first.
+    /// Closes the windows of several names for one subject, in one statement: their next use opens a new one.
     async fn forget(
         &mut self,
         world: &World,
         names: &[&'static str],
         subject: &str,
     ) -> StoreResult<()>;
-    /// Uses of `name` in the windows that are open at `now`, those of all its subjects together.
+    /// Total uses of `name` over all its subjects, in windows that are open at `now`.
     async fn total(
         &mut self,
         world: &World,
         name: &'static str,
         now: Timestamp,
     ) -> StoreResult<u64>;
-    /// Deletes windows that closed before the given moment, in some worlds; returns how many.
+    /// Deletes windows of some worlds that closed before the given time; returns how many.
     async fn sweep(&mut self, worlds: &SweptWorlds, closed_before: Timestamp) -> StoreResult<u64>;
 }
 
-/// Which of a user's sessions to read.
+/// Selects a page of a user's sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionPage {
-    /// Only sessions that are alive at this moment under these limits; all that are stored when absent.
+    /// Only sessions that are valid at this time under these limits; all stored ones if absent.
     pub alive: Option<(SessionLimits, Timestamp)>,
-    /// Only sessions older than this one, which may be deleted.
+    /// Only sessions older than this one, which need not exist.
     pub after: Option<SessionId>,
     /// At most this many.
     pub limit: i64,
 }
 
-/// A token that takes the place of the session's present one.
+/// A token that replaces the session's current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewToken {
-    /// Hash of the token that the caller presented; `None` when the session was named by a JWT, which does not know it.
+    /// Hash of the token that the caller presented; `None` if the session was identified by a JWT, which does not contain it.
     pub replaces: Option<TokenHash>,
     /// Hash of the new token.
     pub hash: TokenHash,
@@ -170,21 +169,21 @@ pub struct SeenSession {
     pub world: World,
     /// When it was used.
     pub at: Timestamp,
-    /// Which it is.
+    /// The session's id.
     pub id: SessionId,
 }
 
-/// Sessions that ended together.
+/// Sessions that were ended together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedSome {
-    /// Which.
+    /// Their ids.
     pub ids: Vec<SessionId>,
-    /// Where the next ones begin; `None` when none are left.
+    /// The position after which the next ones begin; `None` if none are left.
     pub last: Option<SessionId>,
 }
 
 impl EndedSome {
-    /// How many.
+    /// The number of ended sessions.
     pub fn count(&self) -> u64 {
         u64::try_from(self.ids.len()).unwrap_or(u64::MAX)
     }
@@ -195,29 +194,29 @@ impl EndedSome {
 pub trait Sessions: Send {
     /// Adds a session under the hash of its token.
     async fn insert(&mut self, session: &Session, token: &TokenHash) -> StoreResult<()>;
-    /// A session by its token; ended or expired ones too.
+    /// A session by its token, including ended or expired ones.
     async fn find_by_token(
         &mut self,
         world: &World,
         token: &TokenHash,
     ) -> StoreResult<Option<Session>>;
-    /// Sessions by their tokens, ended or expired ones too: for each token in the order asked, by one statement. Tokens may be of
-    /// several worlds, and the same may be asked for twice.
+    /// Sessions by their tokens, including ended or expired ones, in the requested order and in one statement. Tokens can be of several
+    /// worlds, and the same one can be requested twice.
     async fn find_all_by_tokens(
         &mut self,
         wanted: &[(World, TokenHash)],
     ) -> StoreResult<Vec<Option<Session>>>;
-    /// A session by its id; ended or expired ones too.
+    /// A session by its id, including ended or expired ones.
     async fn find(&mut self, world: &World, id: SessionId) -> StoreResult<Option<Session>>;
-    /// The same, if the world still has the signing key under which a JWT names the session: one statement, so that a key that was
-    /// withdrawn counts no more from then on, whatever keys a process remembers.
+    /// Same as [`Sessions::find`], if the world still has the signing key of the JWT that names the session. One statement, so that a
+    /// revoked key is rejected at once, whatever keys a process has cached.
     async fn find_signed(
         &mut self,
         world: &World,
         id: SessionId,
         key: SigningKeyId,
     ) -> StoreResult<Option<Session>>;
-    /// Sessions of a user that have not ended by deletion, newest first.
+    /// Sessions of a user that were not ended explicitly, newest first.
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>>;
     /// A page of a user's stored sessions, newest first.
     async fn page_of_user(
@@ -226,24 +225,24 @@ pub trait Sessions: Send {
         user: UserId,
         page: SessionPage,
     ) -> StoreResult<Vec<Session>>;
-    /// Writes end, activity, factors, device and permissions of a session that is not deleted, and its new token if there is
-    /// one, in one guarded statement; `false` when the session is deleted or, with [`NewToken::replaces`], has another token by now.
+    /// Writes expiry, activity, factors, device and permissions of a session that is not deleted, and its new token if any. One guarded
+    /// statement; `false` if the session is deleted or, with [`NewToken::replaces`], has a different token by now.
     async fn update(&mut self, session: &Session, token: Option<NewToken>) -> StoreResult<bool>;
-    /// Locks a session that is not deleted until the transaction ends, and changes nothing of it; `false` when there is none.
+    /// Locks a session that is not deleted until the transaction ends, without changing it; `false` if there is none.
     async fn lock(&mut self, world: &World, id: SessionId) -> StoreResult<bool>;
-    /// Writes `last_active_at`, and nothing else, of those sessions that are not deleted. They may be of several worlds, and one may be
-    /// named twice: at one moment, or at the latest of several.
+    /// Writes only `last_active_at` of those sessions that are not deleted. They can be of several worlds, and one can be listed twice: at
+    /// the same time, or at the latest of several.
     async fn touch(&mut self, seen: &[SeenSession]) -> StoreResult<()>;
-    /// Ends a session; `false` when it has ended or does not exist. `deleted_at` is set once (S-4).
+    /// Ends a session; `false` if it has ended or does not exist. `deleted_at` is set once (S-4).
     async fn delete(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<bool>;
-    /// Ends all sessions of a user; returns which.
+    /// Ends all sessions of a user; returns their ids.
     async fn delete_all(
         &mut self,
         world: &World,
         user: UserId,
         at: Timestamp,
     ) -> StoreResult<Vec<SessionId>>;
-    /// Ends sessions of the world, whosesoever they are: at most `limit` in the order of their ids, after one of them.
+    /// Ends sessions of any user of the world: at most `limit`, ordered by id, after one of them.
     async fn delete_some(
         &mut self,
         world: &World,
@@ -251,7 +250,7 @@ pub trait Sessions: Send {
         limit: i64,
         at: Timestamp,
     ) -> StoreResult<EndedSome>;
-    /// Ends all sessions of a user but one; returns which.
+    /// Ends all sessions of a user but one; returns their ids.
     async fn delete_others(
         &mut self,
         world: &World,
@@ -259,6 +258,6 @@ pub trait Sessions: Send {
         kept: SessionId,
         at: Timestamp,
     ) -> StoreResult<Vec<SessionId>>;
-    /// Deletes the rows of sessions that ended or expired before the given moment, in some worlds; returns how many.
+    /// Deletes the rows of sessions of some worlds that ended or expired before the given time; returns how many.
     async fn sweep(&mut self, worlds: &SweptWorlds, over_before: Timestamp) -> StoreResult<u64>;
 }

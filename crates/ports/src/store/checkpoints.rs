@@ -1,4 +1,4 @@
-//! Checkpoints of the audit log, until they are elsewhere.
+//! Checkpoints of the audit log, stored until all sinks have them.
 
 use vestry_domain::envelope::Mac;
 use vestry_domain::{Timestamp, World};
@@ -6,49 +6,49 @@ use vestry_port_macro::port;
 
 use super::StoreResult;
 
-/// A checkpoint as it is kept.
+/// A stored checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptCheckpoint {
     /// Its number, from 1.
     pub number: i64,
-    /// When it was made, by the machine's clock.
+    /// When it was created, by the machine's clock.
     pub at: Timestamp,
     /// The signed note.
     pub note: String,
 }
 
-/// How far a sink is.
+/// The progress of a sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SinkProgress {
-    /// The sink, as the settings name it.
+    /// The sink's name in the settings.
     pub sink: String,
-    /// The last checkpoint that it was brought.
+    /// The last checkpoint that it was sent.
     pub number: i64,
-    /// When that was made, or when the sink was found to miss nothing, by the machine's clock.
+    /// When that checkpoint was created, or when the sink was found to be up to date, by the machine's clock.
     pub at: Timestamp,
-    /// Keyed hash over all of this. The store does not check it.
+    /// MAC of all fields. The store does not check it.
     pub mac: Mac,
 }
 
-/// Checkpoints, and how far the sinks are.
+/// Checkpoints, and the progress of the sinks.
 #[port]
 pub trait Checkpoints: Send {
-    /// The one with the highest number.
+    /// The checkpoint with the highest number.
     async fn newest(&mut self, world: &World) -> StoreResult<Option<KeptCheckpoint>>;
-    /// Adds one; `false` when there is one of this number already, and then nothing changes.
+    /// Adds a checkpoint; `false`, without any change, if there already is one with this number.
     async fn add(&mut self, world: &World, checkpoint: &KeptCheckpoint) -> StoreResult<bool>;
-    /// Those behind a number, in their order, at most `limit`.
+    /// Checkpoints after a number, in order, at most `limit`.
     async fn after(
         &mut self,
         world: &World,
         number: i64,
         limit: i64,
     ) -> StoreResult<Vec<KeptCheckpoint>>;
-    /// How far each sink is, by its name.
+    /// The progress of each sink, ordered by name.
     async fn sinks(&mut self, world: &World) -> StoreResult<Vec<SinkProgress>>;
-    /// Records a sink's progress in place of what was recorded, also where that is a higher number: the row may have been edited.
+    /// Replaces a sink's recorded progress, even if that has a higher number, because the row may have been edited.
     async fn note_sink(&mut self, world: &World, progress: &SinkProgress) -> StoreResult<()>;
-    /// Deletes the oldest with a number below `below` that were made before `before`, at most `limit`; returns how many.
+    /// Deletes the oldest checkpoints with a number below `below` that were created before `before`, at most `limit`; returns how many.
     async fn sweep(
         &mut self,
         world: &World,

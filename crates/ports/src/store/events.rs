@@ -1,8 +1,8 @@
-//! Events, from the change that they tell of to their place in the log of a world.
+//! Events, from the change that they report to their position in a world's log.
 //!
-//! A change leaves its events in the **inbox**, without a number: any number that is drawn before a commit is a trap for whoever
-//! reads by numbers, since what commits first need not have the lower one. Events that are committed get their places afterwards, by
-//! one writer of a world at a time ([`Events::lock_head`], [`Events::place`]).
+//! A change puts its events into the **inbox**, without a number. The first transaction to commit need not have the lower number. Numbers
+//! assigned before a commit would therefore be unsafe for readers that page by them. Committed events get their positions afterwards, from
+//! one writer per world at a time ([`Events::lock_head`], [`Events::place`]).
 
 use vestry_domain::World;
 use vestry_domain::event::{Event, EventHead, EventKind, Mark, NewEvent};
@@ -11,13 +11,13 @@ use vestry_port_macro::port;
 
 use super::{Placed, StoreResult};
 
-/// What rings when events were committed, with the world that they are of.
+/// A callback invoked when events were committed, with their world.
 pub type Bell = Box<dyn Fn(World) + Send + Sync>;
 
-/// Which events are wanted.
+/// A filter for events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// Of these kinds; empty: of all.
+    /// Of these types; empty means all.
     pub kinds: Vec<EventKind>,
     /// About this user.
     pub user_id: Option<UserId>,
@@ -25,37 +25,37 @@ pub struct EventFilter {
     pub wallet_id: Option<WalletId>,
 }
 
-/// A stretch of a log.
+/// A range of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
-    /// Its lowest place.
+    /// The lowest position.
     pub from: i64,
-    /// Its highest place.
+    /// The highest position.
     pub to: i64,
-    /// Whether the newest come first.
+    /// Whether the newest events come first.
     pub descending: bool,
 }
 
 /// Events.
 #[port]
 pub trait Events: Send {
-    /// Leaves events in the inbox, in their order. They are written when the transaction commits, behind everything else in it: of
-    /// two changes of one object the later one tells later (E-4).
+    /// Adds events to the inbox, in order. They are written when the transaction commits, after everything else in it. Of two changes of
+    /// one object, the later one therefore has the later event (E-4).
     async fn append(&mut self, events: &[NewEvent]) -> StoreResult<()>;
-    /// The first world, in the order of worlds and behind one of them, that has events in its inbox.
+    /// The first world after the given one, in the order of worlds, that has events in its inbox.
     async fn waiting(&mut self, after: Option<World>) -> StoreResult<Option<World>>;
 
-    /// Locks the head of a world until the transaction ends, so that nobody else gives out places; `None` when somebody else does.
+    /// Locks the head of a world until the transaction ends, so that no other writer assigns positions; `None` if another one holds it.
     async fn lock_head(&mut self, world: &World) -> StoreResult<Option<EventHead>>;
-    /// Moves up to `limit` events of the inbox, and those that were appended at the same moment as the last of them, into the log,
-    /// behind the newest one of a head that is locked; answers the head as it is then, and what was moved, in its order.
+    /// Moves up to `limit` events from the inbox into the log, after the newest event of a locked head. Includes all events that were added
+    /// at the same time as the last of them. Returns the new head and the moved events, in order.
     async fn place(
         &mut self,
         world: &World,
         head: EventHead,
         limit: i64,
     ) -> StoreResult<(EventHead, Vec<Placed>)>;
-    /// Begins another log behind the newest event of a head that is locked, with this event.
+    /// Begins a new log with this event, after the newest event of a locked head.
     async fn restart(
         &mut self,
         head: EventHead,
@@ -63,15 +63,15 @@ pub trait Events: Send {
         event: &NewEvent,
     ) -> StoreResult<EventHead>;
 
-    /// Where the log of a world begins and ends.
+    /// The head of a world's log.
     async fn head(&mut self, world: &World) -> StoreResult<EventHead>;
-    /// An event of the log.
+    /// An event in the log.
     async fn find(&mut self, world: &World, id: EventId) -> StoreResult<Option<Event>>;
-    /// Those of these events that are in the log, in no order.
+    /// The events in the log with these ids, in no particular order.
     async fn find_all(&mut self, world: &World, ids: &[EventId]) -> StoreResult<Vec<Event>>;
-    /// The event at a place of the log.
+    /// The event at a position of the log.
     async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Mark>>;
-    /// Up to `limit` events of a stretch of the log that fit.
+    /// Up to `limit` matching events in a range of the log.
     async fn page(
         &mut self,
         world: &World,
@@ -80,7 +80,7 @@ pub trait Events: Send {
         limit: i64,
     ) -> StoreResult<Vec<Event>>;
 
-    /// How many events of a stretch of the log fit.
+    /// The number of matching events in a range of the log.
     async fn count(
         &mut self,
         world: &World,
@@ -88,14 +88,14 @@ pub trait Events: Send {
         filter: &EventFilter,
     ) -> StoreResult<i64>;
 
-    /// Heads of worlds, in the order of worlds and behind one of them, of which events are kept.
+    /// Heads of worlds that have retained events, in the order of worlds, after the given one.
     async fn heads(
         &mut self,
         after: Option<World>,
         limit: i64,
     ) -> StoreResult<Vec<(World, EventHead)>>;
-    /// Deletes the oldest events of a world that were made before `before` by their ids, at most `limit`, and none from the place
-    /// `kept` on, without leaving a hole; returns how many.
+    /// Deletes the oldest events of a world that precede `before` by their ids, without leaving a gap; returns how many. At most `limit`,
+    /// and none at position `kept` or above.
     async fn sweep(
         &mut self,
         world: &World,

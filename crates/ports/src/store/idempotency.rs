@@ -1,4 +1,4 @@
-//! Keys under which requests are sent again, and the answers that are kept for them.
+//! Idempotency keys, and the responses stored for them.
 
 use vestry_domain::envelope::Sealed;
 use vestry_domain::idempotency::{Claim, KeyDigest, KnownKey};
@@ -8,22 +8,21 @@ use vestry_port_macro::port;
 
 use super::{StoreResult, SweptWorlds};
 
-/// Idempotency keys. Every method stays within the world that it is given. `now` is the time of the world, `machine`
-/// that of the machine.
+/// Idempotency keys. Every method stays within the given world. `now` is the time of the world, `machine` that of the machine.
 #[port]
 pub trait Idempotency: Send {
-    /// Takes a key that nobody has, or that has expired at `now`; whatever was kept under it is gone then. `None` when it
-    /// was taken, else what is known of it. One guarded statement decides.
+    /// Claims a key that is unused or has expired at `now`; anything stored under it is deleted. `None` if it was claimed, otherwise the
+    /// stored state of the key. One guarded statement.
     async fn claim(&mut self, claim: &Claim, now: Timestamp) -> StoreResult<Option<KnownKey>>;
-    /// Takes the place of a run without an answer whose lease has ended at `machine`: the claim's holder and lease take
-    /// that of `silent`, everything else stays. Of many that try, one succeeds. One guarded statement.
+    /// Takes over from a run without a response whose lease has ended at `machine`. The claim's holder and lease replace those of `silent`;
+    /// everything else stays. Of several concurrent calls, one succeeds. One guarded statement.
     async fn take_over(
         &mut self,
         claim: &Claim,
         silent: &str,
         machine: Timestamp,
     ) -> StoreResult<bool>;
-    /// Moves the end of the lease of a run without an answer; `false` when the key is not this run's any more.
+    /// Extends the lease of a run without a response; `false` if the run no longer holds the key.
     async fn renew(
         &mut self,
         world: &World,
@@ -31,7 +30,8 @@ pub trait Idempotency: Send {
         holder: &str,
         lease_until: Timestamp,
     ) -> StoreResult<bool>;
-    /// Keeps the answer of a run, with the user it is about; `false` when the key is not this run's any more, or has one. One guarded statement.
+    /// Stores the response of a run, with the user it is about. `false` if the run no longer holds the key, or the key already has a
+    /// response. One guarded statement.
     async fn finish(
         &mut self,
         world: &World,
@@ -40,12 +40,12 @@ pub trait Idempotency: Send {
         answer: &Sealed,
         about: Option<UserId>,
     ) -> StoreResult<bool>;
-    /// Erases the answers about a user, and returns how many. Their keys stay taken, each by a run whose lease has ended and whose
-    /// request may run again, and remember that an answer was erased.
+    /// Erases the responses about a user, and returns how many. Their keys stay claimed, each by a run whose lease has ended and whose
+    /// request may run again, and record that a response was erased.
     async fn erase(&mut self, world: &World, user: UserId) -> StoreResult<u64>;
-    /// Gives the key of a run without an answer back, as if it had never been used; `false` when it is not this run's any more. If an
-    /// answer was erased under the key, the key remembers that, and only the lease ends.
+    /// Releases the key of a run without a response, as if it had never been used; `false` if the run no longer holds it. If a response was
+    /// erased under the key, the key keeps that record, and only the lease ends.
     async fn release(&mut self, world: &World, key: &KeyDigest, holder: &str) -> StoreResult<bool>;
-    /// Deletes what expired before the given moment, in some worlds; returns how many.
+    /// Deletes keys of some worlds that expired before the given time; returns how many.
     async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64>;
 }

@@ -1,6 +1,6 @@
-//! Small secrets that live as long as their rows, for whoever brings them under another App key.
+//! Persistent small secrets, for re-encryption under another App key.
 //!
-//! Codes, messages, kept answers and sign-ins at providers are none of these: they end by themselves.
+//! Codes, messages, stored responses and pending provider sign-ins are not included, because they expire.
 
 use vestry_domain::World;
 use vestry_domain::envelope::{Mac, Sealed, SecretKind};
@@ -9,7 +9,7 @@ use vestry_port_macro::port;
 
 use super::StoreResult;
 
-/// What such a secret is.
+/// The kind of a persistent secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LastingKind {
     /// Private half of a session signing key.
@@ -18,16 +18,16 @@ pub enum LastingKind {
     Password,
     /// Seed of an authenticator app.
     TotpSeed,
-    /// Recovery code of an authenticator app that was not used yet.
+    /// Unused recovery code of an authenticator app.
     RecoveryCode,
     /// Client secret of a connection to an identity provider.
     ProviderSecret,
-    /// What requests to a webhook endpoint are signed with.
+    /// Signing secret of a webhook endpoint.
     WebhookSecret,
 }
 
 impl LastingKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 6] = [
         Self::SigningKey,
         Self::Password,
@@ -37,7 +37,7 @@ impl LastingKind {
         Self::WebhookSecret,
     ];
 
-    /// As what it is sealed.
+    /// The kind under which it is encrypted.
     pub const fn secret(self) -> SecretKind {
         match self {
             Self::SigningKey => SecretKind::SigningKey,
@@ -49,7 +49,7 @@ impl LastingKind {
         }
     }
 
-    /// Its table, as [`Standing`](super::Standing) names it.
+    /// The table, as named by [`Standing`](super::Standing).
     pub const fn table(self) -> &'static str {
         match self {
             Self::SigningKey => "signing_keys",
@@ -62,27 +62,27 @@ impl LastingKind {
     }
 }
 
-/// One of them, as it is stored.
+/// A stored persistent secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastingSecret {
     /// App and environment.
     pub world: World,
-    /// What it is.
+    /// The kind of secret.
     pub kind: LastingKind,
-    /// What the seal is bound to, besides world and kind: the id of a signing key, of the password's user, of an authenticator app,
-    /// of a connection's callback, or of a webhook secret; of a recovery code `totp_…/number`.
+    /// The owner that the encryption is bound to, in addition to world and kind. It is the id of a signing key, of the password's user, of
+    /// an authenticator app, of a connection's callback, or of a webhook secret. For a recovery code it is `totp_…/number`.
     pub owner: String,
-    /// The secret.
+    /// The encrypted secret.
     pub sealed: Sealed,
-    /// The keyed hash that a recovery code has beside it, and the user that it is bound to.
+    /// The MAC of a recovery code, and the user that it is bound to.
     pub hash: Option<(UserId, Mac)>,
 }
 
-/// Those secrets, whatever table they are in.
+/// Persistent secrets of all tables.
 #[port]
 pub trait LastingSecrets: Send {
-    /// Secrets of a kind in a world whose seal or keyed hash is under a version of the App key below the given one, in a stable order,
-    /// after the one of this owner, at most `limit`.
+    /// Secrets of a kind in a world whose encryption or MAC uses a version of the App key below the given one. In a stable order, after the
+    /// one of this owner, at most `limit`.
     async fn under_older(
         &mut self,
         world: &World,
@@ -91,10 +91,10 @@ pub trait LastingSecrets: Send {
         after: Option<&str>,
         limit: i64,
     ) -> StoreResult<Vec<LastingSecret>>;
-    /// Puts the seal, and the keyed hash, of `fresh` in place of those there are, if the row still has the seal that was seen; `false`
-    /// when it has not. One guarded statement: what somebody has changed meanwhile stays.
+    /// Replaces the encrypted secret and the MAC with those of `fresh`, if the row still has the encrypted secret that was seen; `false`
+    /// otherwise. One guarded statement, so that concurrent changes are preserved.
     async fn reseal(&mut self, fresh: &LastingSecret, seen: &Sealed) -> StoreResult<bool>;
-    /// Forgets the keyed hashes of used recovery codes that are under a version below the given one; returns of how many. Such a code
-    /// is a wrong one from then on.
+    /// Deletes the MACs of used recovery codes that are under a version below the given one; returns how many. From then on such a code
+    /// counts as wrong.
     async fn forget_used(&mut self, world: &World, version: u32) -> StoreResult<u64>;
 }

@@ -1,4 +1,4 @@
-//! Work that one process of all does at a time.
+//! Leases for work that only one process does at a time.
 
 use vestry_domain::Timestamp;
 use vestry_domain::timestamp::Seconds;
@@ -6,14 +6,14 @@ use vestry_port_macro::port;
 
 use super::StoreResult;
 
-/// The longest lease. One that ends later than this from now was not taken by the service, and counts as ended.
+/// The maximum duration of a lease. One that ends later than this from now was not created by the service and counts as ended.
 pub const LONGEST_LEASE: Seconds = Seconds(7_200);
 
-/// Whose work it is. A lease belongs to no world.
+/// Leases, which belong to no world.
 #[port]
 pub trait Leases: Send {
-    /// Takes some work, or keeps it, until the given moment, in one guarded statement; `false` while another has it. A lease that ends
-    /// more than [`LONGEST_LEASE`] after `now` keeps nobody off.
+    /// Acquires or extends a lease until the given time, in one guarded statement; `false` if another process holds it. A lease that ends
+    /// more than [`LONGEST_LEASE`] after `now` blocks no one.
     async fn take(
         &mut self,
         work: &str,

@@ -11,20 +11,20 @@ use super::{StoreResult, SweptWorlds};
 /// Magic links: at most one per world, address and purpose.
 #[port]
 pub trait Links: Send {
-    /// Puts a link in the place of whatever its address had for its purpose, used or not. There need be no such address or user.
+    /// Stores a link, replacing any previous one of its address and purpose, used or not. The address and user need not exist.
     async fn replace(&mut self, link: &Link) -> StoreResult<()>;
-    /// A link by its token; used and expired ones too.
+    /// A link by its token, including used and expired ones.
     async fn find(&mut self, world: &World, token: &TokenHash) -> StoreResult<Option<Link>>;
-    /// The link of an address and purpose; a used or expired one too.
+    /// The link of an address and purpose, even if used or expired.
     async fn of_email(
         &mut self,
         world: &World,
         email: EmailId,
         purpose: LinkPurpose,
     ) -> StoreResult<Option<Link>>;
-    /// Counts a try against a link that is alive (`now < expires_at`, unused) and of one of the purposes, and returns how many
-    /// there are by now; `None` otherwise. One guarded statement that also locks the link until the transaction ends, so that
-    /// parallel tries are exact (M-2).
+    /// Counts an attempt against a link that is valid (`now < expires_at`, unused) and has one of the purposes. Returns the number of
+    /// attempts so far; `None` otherwise. One guarded statement that also locks the link until the transaction ends, so that parallel
+    /// attempts are counted exactly (M-2).
     async fn attempt(
         &mut self,
         world: &World,
@@ -32,8 +32,8 @@ pub trait Links: Send {
         purposes: &[LinkPurpose],
         now: Timestamp,
     ) -> StoreResult<Option<i64>>;
-    /// Uses a link up if it is alive (`now < expires_at`, unused) and of one of the purposes, and returns it as it is from then
-    /// on; `None` otherwise. One guarded statement that also locks the link until the transaction ends (ML-3).
+    /// Consumes a link that is valid (`now < expires_at`, unused) and has one of the purposes, and returns it in its new state; `None`
+    /// otherwise. One guarded statement that also locks the link until the transaction ends (ML-3).
     async fn consume(
         &mut self,
         world: &World,
@@ -41,14 +41,14 @@ pub trait Links: Send {
         purposes: &[LinkPurpose],
         now: Timestamp,
     ) -> StoreResult<Option<Link>>;
-    /// Notes the session that the use of a link started.
+    /// Records the session that the use of a link started.
     async fn offer(
         &mut self,
         world: &World,
         token: &TokenHash,
         session: SessionId,
     ) -> StoreResult<()>;
-    /// Notes that the origin of a link got a session; `false` when it has one already, or none was offered. One guarded statement.
+    /// Records that the requesting browser got a session; `false` if it already has one, or none was offered. One guarded statement.
     async fn hand_over(
         &mut self,
         world: &World,
@@ -62,8 +62,8 @@ pub trait Links: Send {
         email: EmailId,
         purpose: LinkPurpose,
     ) -> StoreResult<()>;
-    /// Deletes the links of a user that nobody has used, whatever their purpose.
+    /// Deletes the unused links of a user, whatever their purpose.
     async fn forget_unused(&mut self, world: &World, user: UserId) -> StoreResult<()>;
-    /// Deletes links that expired before the given moment, in some worlds; returns how many.
+    /// Deletes links of some worlds that expired before the given time; returns how many.
     async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64>;
 }

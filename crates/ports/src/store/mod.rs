@@ -1,10 +1,11 @@
 //! Storage: units of work and the repositories inside them.
 //!
-//! [`Store::begin`] opens a writing transaction; dropping it undoes everything, [`Tx::commit`] keeps it.
-//! [`Store::read`] is for reading: no look-up sees anything of a transaction that has not committed (two look-ups may see two
-//! moments), and a method that writes answers an error and does nothing.
-//! After any error a [`Tx`] is dead and must be dropped. A method of a [`Tx`] that answers nothing may leave its statement for the next
-//! call, to be sent together with that: then the next call, or the commit, answers the error.
+//! [`Store::begin`] opens a write transaction; dropping it rolls back, and [`Tx::commit`] makes it durable. [`Store::read`] opens a
+//! read-only view: lookups see only committed transactions (two lookups may see different moments). A writing method called on it returns
+//! an error and does nothing.
+//!
+//! After any error a [`Tx`] is unusable and must be dropped. A method of a [`Tx`] without a return value may defer its statement and send
+//! it together with the next call. In that case, the next call or the commit returns its error.
 
 mod apps;
 mod audit;
@@ -58,27 +59,27 @@ pub use webhooks::{
     WebhookReplays,
 };
 
-/// Rows that a statement of a sweep deletes at most: one that deletes a million holds up the disk, and whoever waits for its locks.
-/// Whoever sweeps comes again while a sweep deleted as many.
+/// Maximum number of rows that one cleanup statement deletes. Deleting a million at once would stall the disk and every transaction waiting
+/// for its locks. The cleanup repeats as long as a statement deletes this many.
 pub const SWEEP_STEP: i64 = 1_000;
 
-/// The worlds whose rows a statement of a sweep deletes. All of them have the same time.
+/// The worlds whose rows a cleanup statement deletes. They share one clock reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweptWorlds {
-    /// Their environment.
+    /// The environment.
     pub environment: Environment,
-    /// Their Apps.
+    /// The Apps.
     pub apps: SweptApps,
 }
 
-/// The Apps whose rows a statement of a sweep deletes.
+/// The Apps whose rows a cleanup statement deletes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SweptApps {
-    /// Every App except these.
+    /// All Apps except these.
     AllBut(Vec<AppId>),
-    /// This App, whose time is behind that of the rest: rows of other Apps that are as old are gone.
+    /// This App, whose clock is behind the others': other Apps' rows of the same age are already deleted.
     Behind(AppId),
-    /// This App, whose time is ahead of that of the rest: most rows of its age belong to other Apps, and are in use.
+    /// This App, whose clock is ahead of the others': most rows of the same age belong to other Apps and are still in use.
     Ahead(AppId),
 }
 
@@ -92,7 +93,7 @@ impl From<Environment> for SweptWorlds {
 }
 
 impl SweptWorlds {
-    /// Whether the rows of this world are deleted.
+    /// Whether rows of this world are deleted.
     pub fn include(&self, world: &World) -> bool {
         self.environment == world.environment
             && match &self.apps {
@@ -102,23 +103,23 @@ impl SweptWorlds {
     }
 }
 
-/// Why the database did not do what was asked.
+/// The reason that a database operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// No connection within the time allowed, or too many are waiting (503).
+    /// No connection was available in time, or too many callers are waiting (503).
     #[error("the database is busy")]
     Busy,
-    /// What was asked for took longer than it may, and was given up (503).
-    #[error("the database took too long")]
+    /// The operation exceeded its time limit and was cancelled (503).
+    #[error("the database operation timed out")]
     TooLong,
     /// The database cannot be reached (503).
-    #[error("the database is not available")]
+    #[error("the database is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The transaction lost against another one and may be run again from its start (40001, 40P01), or what it writes belongs to
-    /// a row that is gone by now (23503): the next run sees that.
-    #[error("the transaction must be run again")]
+    /// The transaction conflicted with another one and can be retried from its start (40001, 40P01). Or it references a row that has been
+    /// deleted (23503), which the retry will see.
+    #[error("the transaction must be retried")]
     Retry,
-    /// A stored value cannot be read as what it must be.
+    /// A stored value cannot be parsed.
     #[error("stored data is corrupt: {table}.{column}")]
     Corrupt {
         /// Table of the value.
@@ -126,8 +127,8 @@ pub enum StoreError {
         /// Column of the value.
         column: &'static str,
     },
-    /// Anything else; a bug, or a schema that does not fit.
-    #[error("the database refused a statement")]
+    /// Anything else: a bug, or a schema mismatch.
+    #[error("the database rejected a statement")]
     Other(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -137,22 +138,22 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// The database.
 #[port]
 pub trait Store: Send + Sync {
-    /// Opens a writing transaction.
+    /// Opens a write transaction.
     ///
     /// # Errors
     /// [`StoreError::Busy`] or [`StoreError::Unavailable`].
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 
-    /// Opens a view for reading.
+    /// Opens a read-only view.
     ///
     /// # Errors
     /// As for [`Store::begin`].
     async fn read(&self) -> StoreResult<Box<dyn Repositories>>;
 
-    /// [`AuditLog::append`] in a transaction of its own, which is committed when this answers.
+    /// [`AuditLog::append`] in a transaction of its own, which is committed when this returns.
     ///
     /// # Errors
-    /// [`StoreError`]; as after [`Tx::commit`], it is then open whether it happened.
+    /// [`StoreError`]; as with [`Tx::commit`], the outcome is then unknown.
     async fn append_to_audit_log(
         &self,
         entries: &[AuditEntry],
@@ -164,33 +165,33 @@ pub trait Store: Send + Sync {
         Ok(left)
     }
 
-    /// Has a bell ring from now on after each commit of events by this process. The first call counts.
+    /// Registers a callback for each commit of events by this process. Only the first call has an effect.
     fn when_told(&self, bell: Bell);
 
-    /// Whether Apps lie on several servers, each of which may be away by itself: what is read or written for several at once is then
-    /// of one App.
+    /// Whether Apps are distributed over several servers, each of which can fail independently. Batched reads and writes then cover only
+    /// one App.
     fn is_spread(&self) -> bool {
         false
     }
 
-    /// Whether the database answers and every migration of this build is applied.
+    /// Checks that the database responds and every migration of this build is applied.
     ///
     /// # Errors
-    /// [`StoreError::Busy`], [`StoreError::Unavailable`], or [`StoreError::Other`] when migrations are missing.
+    /// [`StoreError::Busy`], [`StoreError::Unavailable`], or [`StoreError::Other`] if migrations are missing.
     async fn ready(&self) -> StoreResult<()>;
 }
 
-/// A writing transaction.
+/// A write transaction.
 #[port]
 pub trait Tx: Repositories {
-    /// Makes everything durable. An error leaves open whether it happened; read again by a natural key.
+    /// Commits the transaction. After an error the outcome is unknown; read again by a natural key.
     ///
     /// # Errors
     /// [`StoreError`].
     async fn commit(self: Box<Self>) -> StoreResult<()>;
 }
 
-/// All repositories, over one connection. `&mut self` so that one operation runs at a time.
+/// All repositories, over one connection. Methods take `&mut self` so that one operation runs at a time.
 pub trait Repositories: Send {
     /// Apps.
     fn apps(&mut self) -> &mut dyn Apps;
@@ -200,31 +201,31 @@ pub trait Repositories: Send {
     fn redirect_urls(&mut self) -> &mut dyn RedirectUrls;
     /// App keys, wrapped.
     fn app_keys(&mut self) -> &mut dyn AppKeys;
-    /// The secrets that live as long as their rows, for whoever brings them under another key.
+    /// Persistent secrets, for re-encryption under another key.
     fn lasting_secrets(&mut self) -> &mut dyn LastingSecrets;
-    /// Signing keys of sessions.
+    /// Signing keys of session JWTs.
     fn signing_keys(&mut self) -> &mut dyn SigningKeys;
     /// Users, e-mails, phone numbers.
     fn users(&mut self) -> &mut dyn Users;
-    /// Passwords, sealed.
+    /// Encrypted passwords.
     fn passwords(&mut self) -> &mut dyn Passwords;
-    /// Which users came from which lines of an import.
+    /// The users created from each line of an import.
     fn imported_users(&mut self) -> &mut dyn ImportedUsers;
     /// Wallets and their keys.
     fn wallets(&mut self) -> &mut dyn Wallets;
-    /// What was done with wallets.
+    /// The audit log of wallets.
     fn audit_log(&mut self) -> &mut dyn AuditLog;
-    /// What was done to Apps, keys and settings.
+    /// The audit log of Apps, keys and settings.
     fn control_log(&mut self) -> &mut dyn ControlLog;
-    /// Signed statements of where the chains of both end.
+    /// Checkpoints: signed statements of where the chains of both logs end.
     fn checkpoints(&mut self) -> &mut dyn Checkpoints;
     /// One-time passcodes.
     fn codes(&mut self) -> &mut dyn Codes;
     /// Magic links.
     fn links(&mut self) -> &mut dyn Links;
-    /// Failures in a row of an identifier.
+    /// Consecutive failures of an identifier.
     fn guards(&mut self) -> &mut dyn Guards;
-    /// Counters of sends.
+    /// Counters of sends and failures.
     fn budgets(&mut self) -> &mut dyn Budgets;
     /// Authenticator apps.
     fn totps(&mut self) -> &mut dyn Totps;
@@ -232,30 +233,30 @@ pub trait Repositories: Send {
     fn passkeys(&mut self) -> &mut dyn Passkeys;
     /// Challenges for the holders of wallets.
     fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges;
-    /// Idempotency keys and the answers kept under them.
+    /// Idempotency keys and their stored responses.
     fn idempotency(&mut self) -> &mut dyn Idempotency;
-    /// Key pairs to which private keys can be sealed for import.
+    /// Key pairs that encrypt private keys for import.
     fn wallet_imports(&mut self) -> &mut dyn WalletImports;
-    /// What Apps have set for identity providers.
+    /// Apps' connections to identity providers.
     fn provider_connections(&mut self) -> &mut dyn ProviderConnections;
-    /// Sign-ins at identity providers that are on their way.
+    /// Pending sign-ins with identity providers.
     fn oauth_flows(&mut self) -> &mut dyn OauthFlows;
-    /// Who is linked with an identity provider.
+    /// Users' links to identities at providers.
     fn provider_links(&mut self) -> &mut dyn ProviderLinks;
     /// Sessions.
     fn sessions(&mut self) -> &mut dyn Sessions;
-    /// Messages that wait for delivery.
+    /// Messages waiting for delivery.
     fn outbox(&mut self) -> &mut dyn Outbox;
     /// Captured messages of test worlds.
     fn captured(&mut self) -> &mut dyn Captured;
-    /// Work that one process of all does.
+    /// Leases for work that only one process does at a time.
     fn leases(&mut self) -> &mut dyn Leases;
-    /// What happened, for those outside.
+    /// Events.
     fn events(&mut self) -> &mut dyn Events;
-    /// Receivers of events.
+    /// Webhook endpoints.
     fn webhook_endpoints(&mut self) -> &mut dyn WebhookEndpoints;
-    /// Events on their way to them.
+    /// Webhook deliveries.
     fn deliveries(&mut self) -> &mut dyn Deliveries;
-    /// Sending them again.
+    /// Webhook replays.
     fn webhook_replays(&mut self) -> &mut dyn WebhookReplays;
 }

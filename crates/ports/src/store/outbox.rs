@@ -1,4 +1,4 @@
-//! Messages that wait for delivery, and those that the test environment captured.
+//! Messages waiting for delivery, and messages captured by the test environment.
 
 use vestry_domain::ids::{AppId, JobId, MessageId};
 use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob};
@@ -7,14 +7,13 @@ use vestry_port_macro::port;
 
 use super::StoreResult;
 
-/// Jobs of the outbox. Delivery is at least once: a worker that dies after the transport took the message sends it again.
+/// Jobs of the outbox. Delivery is at least once: if a worker dies after the transport accepted a message, it is sent again.
 #[port]
 pub trait Outbox: Send {
-    /// Adds a job, in the transaction of what it belongs to.
+    /// Adds a job, in the transaction that it belongs to.
     async fn push(&mut self, job: &OutboxJob) -> StoreResult<()>;
-    /// Takes up to `limit` jobs whose time has come and that nobody holds, oldest first, counts the try and leases them
-    /// to `owner` until `lease_until`. Two workers never get the same job. A job past its `deliver_before` is handed out too,
-    /// so that it can be ended as expired.
+    /// Claims up to `limit` due jobs without a lease, oldest first, counts the attempt and leases them to `owner` until `lease_until`. Two
+    /// workers never get the same job. A job past its `deliver_before` is returned too, so that it can be ended as expired.
     async fn claim(
         &mut self,
         owner: &str,
@@ -22,9 +21,9 @@ pub trait Outbox: Send {
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>>;
-    /// Up to `limit` Apps that have such jobs, those first whose jobs have waited longest.
+    /// Up to `limit` Apps that have such jobs, those whose jobs have waited longest first.
     async fn apps_due(&mut self, now: Timestamp, limit: i64) -> StoreResult<Vec<AppId>>;
-    /// [`Outbox::claim`] of one App alone, where Apps lie on several servers.
+    /// [`Outbox::claim`] for a single App, for when Apps are distributed over several servers.
     async fn claim_of(
         &mut self,
         app: AppId,
@@ -33,7 +32,7 @@ pub trait Outbox: Send {
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>>;
-    /// Ends a job that `owner` holds and wipes its payload; `false` when the lease was lost.
+    /// Ends a job that `owner` has leased and erases its payload; `false` if the lease was lost.
     async fn finish(
         &mut self,
         world: &World,
@@ -42,7 +41,7 @@ pub trait Outbox: Send {
         end: JobEnd,
         at: Timestamp,
     ) -> StoreResult<bool>;
-    /// Gives a job back for another try at the given moment; `false` when the lease was lost.
+    /// Releases a job for another attempt at the given time; `false` if the lease was lost.
     async fn retry(
         &mut self,
         world: &World,
@@ -50,13 +49,13 @@ pub trait Outbox: Send {
         owner: &str,
         at: Timestamp,
     ) -> StoreResult<bool>;
-    /// Jobs that have not ended, by world-independent count: for metrics and for tests that drain.
+    /// Number of jobs of all worlds that have not ended: for metrics, and for tests that wait for an empty outbox.
     async fn waiting(&mut self) -> StoreResult<i64>;
-    /// Deletes ended jobs older than the given moment; returns how many.
+    /// Deletes jobs that ended before the given time; returns how many.
     async fn sweep(&mut self, ended_before: Timestamp) -> StoreResult<u64>;
 }
 
-/// What `GET /v1/test/messages` asks for.
+/// The filter of `GET /v1/test/messages`.
 #[derive(Debug, Clone, Default)]
 pub struct CapturedFilter {
     /// This recipient, as `vestry_domain::message::compared_recipient` returns it.
@@ -65,24 +64,24 @@ pub struct CapturedFilter {
     pub kind: Option<String>,
     /// Only messages after this one.
     pub after: Option<MessageId>,
-    /// At most so many.
+    /// At most this many.
     pub limit: i64,
 }
 
 /// Captured messages of test worlds.
 #[port]
 pub trait Captured: Send {
-    /// Keeps a message. The id is derived from its job, so that a second capture of one job is the same row and does nothing.
+    /// Stores a message. Its id is derived from its job, so capturing the same job again changes nothing.
     async fn insert(&mut self, message: &CapturedMessage) -> StoreResult<()>;
-    /// Messages that fit, newest first; those of one second in the order in which they came, because a test that asked for
-    /// two codes takes the first of the list for the second one. `after` need not be there any more: then its time counts.
+    /// Matching messages, newest first, and those of the same second in their order of arrival. A test that requests two codes expects the
+    /// second one first in the list. `after` need not exist; its time still counts.
     async fn list(
         &mut self,
         world: &World,
         filter: &CapturedFilter,
     ) -> StoreResult<Vec<CapturedMessage>>;
-    /// Deletes all of a world; returns how many.
+    /// Deletes all messages of a world; returns how many.
     async fn clear(&mut self, world: &World) -> StoreResult<u64>;
-    /// Deletes what was captured before the given moment, in all worlds; returns how many.
+    /// Deletes messages captured before the given time, in all worlds; returns how many.
     async fn sweep(&mut self, captured_before: Timestamp) -> StoreResult<u64>;
 }

@@ -8,21 +8,21 @@ use vestry_port_macro::port;
 
 use super::{Attached, StoreResult, SweptWorlds};
 
-/// What one use of a passkey changes.
+/// The changes made by one use of a passkey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PasskeyUse {
-    /// The authenticator's new count of signatures; 0 where it does not count.
+    /// The authenticator's new signature counter; 0 if it does not count.
     pub sign_count: u32,
     /// Whether the key is backed up now (BS).
     pub backed_up: bool,
-    /// When.
+    /// The time of the use.
     pub at: Timestamp,
 }
 
 /// Passkeys. Every method but the sweep stays within the given world.
 #[port]
 pub trait Passkeys: Send {
-    /// The handle of a user; `fresh` becomes it when the user has none yet. One statement decides between parallel calls.
+    /// The handle of a user, set to `fresh` if the user has none yet. One statement decides between parallel calls.
     async fn handle_or(
         &mut self,
         world: &World,
@@ -32,7 +32,7 @@ pub trait Passkeys: Send {
     /// The handle of a user, if it has one.
     async fn handle(&mut self, world: &World, user: UserId) -> StoreResult<Option<UserHandle>>;
 
-    /// Adds a passkey, decided by the unique index on the authenticator's credential id (W-3).
+    /// Adds a passkey; the unique index on the authenticator's credential id decides (W-3).
     async fn insert(&mut self, passkey: &Passkey) -> StoreResult<Attached>;
     /// A passkey by its id.
     async fn find(
@@ -48,28 +48,28 @@ pub trait Passkeys: Send {
     ) -> StoreResult<Option<Passkey>>;
     /// The passkeys of a user, oldest first.
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Passkey>>;
-    /// Writes a use, if the passkey is there and its stored count may be followed by the new one
-    /// ([`Passkey::may_count`]); `false` otherwise. One guarded statement.
+    /// Records a use, if the passkey exists and its stored counter can be followed by the new one ([`Passkey::may_count`]); `false`
+    /// otherwise. One guarded statement.
     async fn record_use(
         &mut self,
         world: &World,
         id: WebauthnCredentialId,
         usage: PasskeyUse,
     ) -> StoreResult<bool>;
-    /// Removes a passkey; `false` when there is none.
+    /// Removes a passkey; `false` if there is none.
     async fn remove(&mut self, world: &World, id: WebauthnCredentialId) -> StoreResult<bool>;
-    /// Removes all passkeys of a user, the handle, and the challenges that wait for this user; returns how many passkeys.
+    /// Removes all passkeys of a user, their handle, and their pending challenges; returns the number of passkeys.
     async fn remove_all(&mut self, world: &World, user: UserId) -> StoreResult<u64>;
 
     /// Adds a challenge.
     async fn add_challenge(&mut self, challenge: &PasskeyChallenge) -> StoreResult<()>;
-    /// A challenge by its hash, dead or not.
+    /// A challenge by its hash, including expired ones.
     async fn challenge(
         &mut self,
         world: &World,
         hash: &TokenHash,
     ) -> StoreResult<Option<PasskeyChallenge>>;
-    /// Uses a challenge up; `false` when it is not there, for another ceremony, or dead at `now`. One guarded statement (W-1).
+    /// Consumes a challenge; `false` if it does not exist, is for another ceremony, or has expired at `now`. One guarded statement (W-1).
     async fn consume_challenge(
         &mut self,
         world: &World,
@@ -77,7 +77,7 @@ pub trait Passkeys: Send {
         ceremony: Ceremony,
         now: Timestamp,
     ) -> StoreResult<bool>;
-    /// Deletes challenges that died before the given moment, in some worlds; returns how many.
+    /// Deletes challenges of some worlds that expired before the given time; returns how many.
     async fn sweep_challenges(
         &mut self,
         worlds: &SweptWorlds,

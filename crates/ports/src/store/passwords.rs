@@ -1,4 +1,4 @@
-//! Passwords of users, and the book of an import.
+//! Users' passwords, and the record of imported users.
 
 use vestry_domain::envelope::Sealed;
 use vestry_domain::ids::UserId;
@@ -9,37 +9,36 @@ use vestry_port_macro::port;
 
 use super::StoreResult;
 
-/// A user as somebody who may have a password.
+/// A user's status and password.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PasswordHolder {
-    /// Whether the user may sign in.
+    /// The user's status, which determines whether sign-in is allowed.
     pub status: ShownStatus,
-    /// The password, where there is one.
+    /// The password, if there is one.
     pub password: Option<StoredPassword>,
 }
 
 /// Passwords: at most one per user.
 #[port]
 pub trait Passwords: Send {
-    /// A user's password; `None` for an unknown user, too.
+    /// A user's password; also `None` for an unknown user.
     async fn find(&mut self, world: &World, user: UserId) -> StoreResult<Option<StoredPassword>>;
-    /// A user's password and status in one look; `None` for an unknown user.
+    /// A user's password and status in one lookup; `None` for an unknown user.
     async fn holder(&mut self, world: &World, user: UserId) -> StoreResult<Option<PasswordHolder>>;
-    /// Puts a password in the place of whatever was there; `created_at` stays that of the first one.
+    /// Stores a password, replacing any previous one; `created_at` stays that of the first one.
     async fn put(&mut self, password: &StoredPassword) -> StoreResult<()>;
-    /// Puts a password in the place of exactly the one that was `seen`, or of none when none was; `false`, and nothing changes,
-    /// when there is another by now. One guarded statement, so that what was decided on an old hash never undoes a change (I5).
+    /// Replaces exactly the password that was `seen`, or adds one if none was. `false`, without any change, if the stored one is different
+    /// by now. One guarded statement, so that a decision based on an old hash never undoes a change (I5).
     async fn swap(&mut self, password: &StoredPassword, seen: Option<&Sealed>)
     -> StoreResult<bool>;
-    /// Removes a user's password; `false` when there is none.
+    /// Removes a user's password; `false` if there is none.
     async fn remove(&mut self, world: &World, user: UserId) -> StoreResult<bool>;
 }
 
-/// Which user came from which line of an import, by the key that the other service knows the user by. Keys go with their user
-/// when it is deleted.
+/// The users created by an import, by their key in the other service. Keys are deleted with their user.
 #[port]
 pub trait ImportedUsers: Send {
-    /// Notes whom a key became; `false` when the key is taken or the user has one already. The transaction is still good.
+    /// Records the user created for a key; `false` if the key is taken or the user already has one. The transaction stays usable.
     async fn note(
         &mut self,
         world: &World,
@@ -47,6 +46,6 @@ pub trait ImportedUsers: Send {
         user: UserId,
         at: Timestamp,
     ) -> StoreResult<bool>;
-    /// Whom a key became.
+    /// The user created for a key.
     async fn find(&mut self, world: &World, external_key: &str) -> StoreResult<Option<UserId>>;
 }

@@ -17,52 +17,52 @@ use vestry_port_macro::port;
 
 use super::StoreResult;
 
-/// Outcome of attaching something that is unique in the world.
+/// Outcome of adding an object that is unique in the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attached {
-    /// It is this user's now.
+    /// It now belongs to this user.
     Yes,
-    /// Another user, or this one, has it already. The transaction is still good.
+    /// It already belongs to another user, or to this one. The transaction stays usable.
     Taken,
-    /// The user has as many of the kind as a user may have. The transaction is still good.
+    /// The user has reached the limit for this kind. The transaction stays usable.
     Full,
 }
 
 /// Outcome of moving a claim to another user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
-    /// It belongs to the other user now.
+    /// It now belongs to the other user.
     Yes,
     /// There is no such claim: it is verified, or does not exist. Nothing changed.
     Gone,
-    /// The other user has as many of the kind as a user may have. Nothing changed.
+    /// The other user has reached the limit for this kind. Nothing changed.
     Full,
 }
 
-/// A user with everything that is attached to it.
+/// A user with all attached objects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WholeUser {
-    /// The user with its identifiers.
+    /// The user and their identifiers.
     pub profile: UserProfile,
-    /// Its wallets, oldest first.
+    /// Wallets, oldest first.
     pub wallets: Vec<StoredWallet>,
-    /// Its authenticator apps, oldest first; those too that expired before their first code.
+    /// Authenticator apps, oldest first, including those that expired before their first code.
     pub totps: Vec<Totp>,
-    /// Its passkeys, oldest first.
+    /// Passkeys, oldest first.
     pub passkeys: Vec<Passkey>,
-    /// Its links to identity providers, oldest first.
+    /// Links to identity providers, oldest first.
     pub provider_links: Vec<ProviderLink>,
-    /// What the service that it was imported from knows it by.
+    /// The user's id in the service from which they were imported.
     pub external_key: Option<String>,
 }
 
-/// What a user has, as far as it matters to whoever proves an address or number of it.
+/// Facts about an account that matter when one of its addresses or numbers is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holdings {
     /// An address or number is verified.
     pub proved: bool,
-    /// There is something that somebody can come in by, or know a key of: a credential, one that is being added, a link that was not
-    /// used, a session that has not ended, or a wallet.
+    /// The account has something that could let someone in or whose key someone could know. This is a credential, one being added, an
+    /// unused link, a session that has not ended, or a wallet.
     pub planted: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Holdings {
 pub struct UserPage {
     /// Newest first; [`Users::find_all_whole`] reads them.
     pub users: Vec<UserId>,
-    /// How many there are in all that fit the filter.
+    /// Total number of users that match the filter.
     pub total: i64,
 }
 
@@ -80,21 +80,21 @@ pub struct UserPage {
 pub trait Users: Send {
     /// Adds a user.
     async fn insert(&mut self, user: &User) -> StoreResult<()>;
-    /// A user with its identifiers.
+    /// A user with all identifiers.
     async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>>;
-    /// Users with everything that is attached to them: for each in the order asked, in one round trip. They may be of several
-    /// worlds, and the same may be asked for twice.
+    /// Users with all attached objects, in the requested order and in one round trip. They can be of several worlds, and the same one can
+    /// be requested twice.
     async fn find_all_whole(
         &mut self,
         wanted: &[(World, UserId)],
     ) -> StoreResult<Vec<Option<WholeUser>>>;
-    /// Users that fit the filter, or all, newest first, after (older than) a user, at most `limit`. `after` is a place in the
-    /// order of the ids: whether there is such a user does not matter. The total counts the filter, not the page; without a
-    /// filter and by status alone it costs the same however many users there are, but for those who are disabled. `now` says which authenticator apps are still
-    /// waited for: those whose time is over are not there.
+    /// Users that match the filter, or all, newest first, after (older than) a user, at most `limit`. `after` is a position in the order of
+    /// the ids; the user need not exist. The total counts the filter, not the page. Without a filter or by status alone, its cost depends
+    /// only on the number of disabled users. `now` determines which authenticator apps are still waiting for their first code; expired ones
+    /// are ignored.
     ///
-    /// A filter is given up with [`StoreError::TooLong`](super::StoreError::TooLong) once it takes longer than `within`, in a view;
-    /// a transaction is not to be ended by what it looks for.
+    /// In a read-only view, a search is cancelled with [`StoreError::TooLong`](super::StoreError::TooLong) if it takes longer than
+    /// `within`. In a transaction it is not, because that would end the transaction.
     async fn search(
         &mut self,
         world: &World,
@@ -104,45 +104,44 @@ pub trait Users: Send {
         now: Timestamp,
         within: Duration,
     ) -> StoreResult<UserPage>;
-    /// Keeps everybody else from locking, updating or deleting the user until the transaction ends, and says whether there is
-    /// one. What is read afterwards stays true.
+    /// Locks the user against locking, updates and deletion by others until the transaction ends, and returns whether the user exists.
+    /// Everything read afterwards stays true.
     async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool>;
-    /// Locks the owner of an address or number like [`lock`](Self::lock); `None` when there is none. The identifier may have moved
-    /// to another user meanwhile: what is read of it afterwards says so.
+    /// Locks the owner of an address or number like [`lock`](Self::lock); `None` if there is none. The identifier may have moved to another
+    /// user in the meantime, which reading it afterwards shows.
     async fn lock_owner(&mut self, world: &World, method: MethodId) -> StoreResult<Option<User>>;
-    /// What a user has. While the user is locked nobody adds a credential to it or signs in to it.
+    /// The user's [`Holdings`]. While the user is locked, no credential or sign-in can be added.
     async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<Holdings>;
-    /// Writes names, metadata and `updated_at`; `false` when there is no such user.
+    /// Writes names, metadata and `updated_at`; `false` if there is no such user.
     async fn update(&mut self, user: &User) -> StoreResult<bool>;
-    /// Locks the user like [`lock`](Self::lock) and notes when it signs in, if it may; `false` when it is disabled, or there is none.
+    /// Locks the user like [`lock`](Self::lock) and records the sign-in, if allowed; `false` if the user is disabled or does not exist.
     async fn admit(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<bool>;
-    /// Notes since when and why a user may not sign in; `false`, and nothing changes, when it is noted already, or there is no such
-    /// user.
+    /// Records when and why a user was disabled; `false`, without any change, if the user is already disabled or does not exist.
     async fn disable(
         &mut self,
         world: &World,
         id: UserId,
         disabled: &UserDisabled,
     ) -> StoreResult<bool>;
-    /// Lets a user sign in again; `false`, and nothing changes, when it may, or there is no such user.
+    /// Enables a user; `false`, without any change, if the user is not disabled or does not exist.
     async fn enable(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<bool>;
-    /// Deletes a user and every row that belongs to it: identifiers and their codes, credentials, sessions, wallets and their
-    /// keys. Messages stay, those sent and those still to be sent, and so do counters of sends. Answers the wallets whose keys went; `None` when
-    /// there is no such user.
+    /// Deletes a user and all their rows: identifiers and their codes, credentials, sessions, wallets and their keys. Messages are kept,
+    /// both sent and pending, and so are counters of sends. Returns the wallets whose keys were deleted; `None` if there is no such user.
     async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<Option<Vec<WalletId>>>;
-    /// Users of the world by id, after a user, at most `limit`: for an export. Which comes first does not matter, but the order
-    /// is always the same, and `after` may be a user that is gone.
+    /// Users of the world by id, after a user, at most `limit`: for an export. The order is arbitrary but stable, and `after` need not
+    /// exist.
     async fn walk(
         &mut self,
         world: &World,
         after: Option<UserId>,
         limit: i64,
     ) -> StoreResult<Vec<UserId>>;
-    /// Notes that something of the account is proved: it is founded, and a pending user is active. Does nothing to one that is both.
+    /// Records that the account has an owner (see [`User::founded`](vestry_domain::user::User)), and makes a pending user active. Does
+    /// nothing if both are already the case.
     async fn found(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()>;
 
-    /// Notes who gets a claimed address or number once it is proved from outside, in the place of nobody or of `seen`. `false`, and
-    /// nothing happens, when it is verified or gone, or another successor stands there.
+    /// Records the successor: the user who gets a claimed address or number once it is verified from outside. It replaces none or `seen`.
+    /// `false`, without any change, if the identifier is verified or deleted, or has another successor.
     async fn name_successor(
         &mut self,
         world: &World,
@@ -151,10 +150,10 @@ pub trait Users: Send {
         seen: Option<UserId>,
     ) -> StoreResult<bool>;
 
-    /// Attaches an address, decided by the unique index on its identity. The user is locked, so that parallel calls never attach more than
+    /// Adds an address; the unique index on its identity decides. The user is locked, so that parallel calls never add more than
     /// [`MOST_EMAILS`](vestry_domain::user::MOST_EMAILS).
     async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached>;
-    /// An address by its identity, with the owner.
+    /// An address by its identity, with its owner.
     async fn email_by_identity(
         &mut self,
         world: &World,
@@ -162,8 +161,8 @@ pub trait Users: Send {
     ) -> StoreResult<Option<(UserEmail, User)>>;
     /// An address by its id.
     async fn email(&mut self, world: &World, id: EmailId) -> StoreResult<Option<UserEmail>>;
-    /// Marks an address as verified in the spelling that was proved, which ends the wait for a successor. Does nothing when it is
-    /// verified, or when the spelling is that of another identity.
+    /// Marks an address as verified in the spelling that was proved, and removes its successor. Does nothing if it is already verified, or
+    /// if the spelling has a different identity.
     async fn verify_email(
         &mut self,
         world: &World,
@@ -171,17 +170,17 @@ pub trait Users: Send {
         spelling: &Email,
         at: Timestamp,
     ) -> StoreResult<()>;
-    /// Hands an address that is not verified over to another user. Codes and links that are under way stay those of the users
-    /// for whom they were made. The caller has locked the other user.
+    /// Moves an unverified address to another user. Pending codes and links stay with the users for whom they were created. The caller has
+    /// locked the other user.
     async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<Moved>;
 
-    /// Detaches an address; `false` when there is none.
+    /// Removes an address; `false` if there is none.
     async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool>;
 
-    /// Attaches a number, decided by the unique index. The user is locked, so that parallel calls never attach more than
+    /// Adds a number; the unique index decides. The user is locked, so that parallel calls never add more than
     /// [`MOST_PHONE_NUMBERS`](vestry_domain::user::MOST_PHONE_NUMBERS).
     async fn attach_phone(&mut self, world: &World, phone: &UserPhone) -> StoreResult<Attached>;
-    /// A number, with the owner.
+    /// A number, with its owner.
     async fn phone_by_number(
         &mut self,
         world: &World,
@@ -196,13 +195,13 @@ pub trait Users: Send {
         id: PhoneNumberId,
         at: Timestamp,
     ) -> StoreResult<()>;
-    /// Hands a number that is not verified over to another user; see [`move_email`](Self::move_email).
+    /// Moves an unverified number to another user; see [`move_email`](Self::move_email).
     async fn move_phone(
         &mut self,
         world: &World,
         id: PhoneNumberId,
         to: UserId,
     ) -> StoreResult<Moved>;
-    /// Detaches a number; `false` when there is none.
+    /// Removes a number; `false` if there is none.
     async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool>;
 }

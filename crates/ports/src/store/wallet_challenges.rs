@@ -1,4 +1,4 @@
-//! Challenges that the holders of wallets sign.
+//! Sign-in challenges for the holders of wallets.
 
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
@@ -13,7 +13,7 @@ use super::{StoreResult, SweptWorlds};
 pub trait WalletChallenges: Send {
     /// Adds a challenge.
     async fn insert(&mut self, challenge: &WalletChallenge) -> StoreResult<()>;
-    /// The challenges of an address that were not used and end after the given moment, newest first, at most `limit`.
+    /// The unused challenges of an address that expire after the given time, newest first, at most `limit`.
     async fn living(
         &mut self,
         world: &World,
@@ -22,7 +22,7 @@ pub trait WalletChallenges: Send {
         ends_after: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<WalletChallenge>>;
-    /// Uses a challenge up; `false` when it is used or gone, or expired at `now`. One guarded statement.
+    /// Consumes a challenge; `false` if it was used, does not exist, or has expired at `now`. One guarded statement.
     async fn consume(
         &mut self,
         world: &World,
@@ -31,6 +31,6 @@ pub trait WalletChallenges: Send {
     ) -> StoreResult<bool>;
     /// Deletes the challenges that would sign in this user.
     async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()>;
-    /// Deletes challenges that expired before the given moment, in some worlds; returns how many.
+    /// Deletes challenges of some worlds that expired before the given time; returns how many.
     async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64>;
 }

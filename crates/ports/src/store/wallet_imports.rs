@@ -1,4 +1,4 @@
-//! Key pairs to which private keys can be sealed for import.
+//! Key pairs that encrypt private keys for import.
 
 use vestry_domain::ids::{UserId, WalletImportId};
 use vestry_domain::key_transfer::ImportKey;
@@ -8,13 +8,13 @@ use vestry_port_macro::port;
 
 use super::{StoreResult, SweptWorlds};
 
-/// Key pairs of open imports; those made for a user go with the user. Every method but the sweep stays within the given world. What comes back is not to be
-/// trusted before the custodian opened it.
+/// Key pairs of pending imports; those created for a user are deleted with the user. Every method but the sweep stays within the given
+/// world. Returned rows must not be trusted before the custodian has opened them.
 #[port]
 pub trait WalletImports: Send {
     /// Adds a key pair.
     async fn insert(&mut self, key: &ImportKey) -> StoreResult<()>;
-    /// The key pairs of an address that live at `now`, newest first, at most `limit`.
+    /// The key pairs of an address that are valid at `now`, newest first, at most `limit`.
     async fn living(
         &mut self,
         world: &World,
@@ -23,7 +23,7 @@ pub trait WalletImports: Send {
         now: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<ImportKey>>;
-    /// Uses a key pair up: deletes it, its private half with it. `false` when it is gone, or expired at `now`. One guarded
+    /// Consumes a key pair by deleting it, including its private half. `false` if it does not exist or has expired at `now`. One guarded
     /// statement.
     async fn consume(
         &mut self,
@@ -31,8 +31,8 @@ pub trait WalletImports: Send {
         id: WalletImportId,
         now: Timestamp,
     ) -> StoreResult<bool>;
-    /// Deletes the key pairs that were made for a user.
+    /// Deletes the key pairs that were created for a user.
     async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()>;
-    /// Deletes key pairs that expired at the given moment or before, in some worlds; returns how many.
+    /// Deletes key pairs of some worlds that expired at the given time or before; returns how many.
     async fn sweep(&mut self, worlds: &SweptWorlds, expired_by: Timestamp) -> StoreResult<u64>;
 }

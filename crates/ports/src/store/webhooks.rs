@@ -1,4 +1,4 @@
-//! Webhook endpoints, and the events on their way to them.
+//! Webhook endpoints, and deliveries to them.
 
 use std::ops::RangeInclusive;
 
@@ -12,56 +12,56 @@ use vestry_port_macro::port;
 
 use super::StoreResult;
 
-/// An event that has just got its place.
+/// An event that was just assigned its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placed {
-    /// Its place and id.
+    /// Its position and id.
     pub mark: Mark,
     /// Its type.
     pub kind: EventKind,
 }
 
-/// How an endpoint has done since it last took something.
+/// An endpoint's failures since its last success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failures {
-    /// Attempts that failed.
+    /// Number of failed attempts.
     pub attempts: i64,
-    /// Deliveries that failed.
+    /// Number of failed deliveries.
     pub deliveries: i64,
-    /// When the first of them did.
+    /// Time of the first failure.
     pub since: Timestamp,
-    /// Since when it counts as failing; `None` while nothing has failed three times.
+    /// When it started to count as failing; `None` until a delivery has failed three times.
     pub failing_since: Option<Timestamp>,
 }
 
-/// What becomes of a change of an endpoint.
+/// The outcome of a change to an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
-    /// It is as it was wanted.
+    /// It was changed.
     Yes,
-    /// Another one has this URL and these types.
+    /// Another endpoint has this URL and these types.
     Taken,
-    /// It was changed by somebody else meanwhile, or is gone.
+    /// It was changed concurrently or no longer exists.
     Lost,
 }
 
-/// Receivers of events.
+/// Webhook endpoints.
 #[port]
 pub trait WebhookEndpoints: Send {
-    /// Adds an endpoint; `false` when there is one with the same URL and types in its world.
+    /// Adds an endpoint; `false` if its world has one with the same URL and types.
     async fn insert(&mut self, endpoint: &Endpoint) -> StoreResult<bool>;
-    /// One of them.
+    /// Returns an endpoint.
     async fn find(&mut self, world: &World, id: WebhookEndpointId)
     -> StoreResult<Option<Endpoint>>;
-    /// All of an App, by environment, oldest first.
+    /// All endpoints of an App, by environment, oldest first.
     async fn list(&mut self, app: AppId) -> StoreResult<Vec<Endpoint>>;
-    /// Those of a world that are sent events. Nobody removes one of them before the transaction ends.
+    /// Returns the enabled endpoints of a world and protects them from removal until the transaction ends.
     async fn hold_enabled(&mut self, world: &World) -> StoreResult<Vec<Endpoint>>;
-    /// Locks an endpoint until the transaction ends; `false` when there is none.
+    /// Locks an endpoint until the transaction ends; `false` if there is none.
     async fn lock(&mut self, world: &World, id: WebhookEndpointId) -> StoreResult<bool>;
     /// Writes URL, name, types and `updated_at`, if it was last changed at `seen`.
     async fn update(&mut self, endpoint: &Endpoint, seen: Timestamp) -> StoreResult<Changed>;
-    /// Sends it nothing any more; `false` when it is sent nothing already, or is gone.
+    /// Disables an endpoint; `false` if it is already disabled or does not exist.
     async fn disable(
         &mut self,
         world: &World,
@@ -69,25 +69,25 @@ pub trait WebhookEndpoints: Send {
         reason: DisabledReason,
         at: Timestamp,
     ) -> StoreResult<bool>;
-    /// Sends it events again, as if it had never failed; `false` when it is sent events already, or is gone.
+    /// Enables an endpoint and clears its failures; `false` if it is already enabled or does not exist.
     async fn enable(
         &mut self,
         world: &World,
         id: WebhookEndpointId,
         at: Timestamp,
     ) -> StoreResult<bool>;
-    /// Removes it with its secrets and replays; `false` when there is none. What waits for it is not touched.
+    /// Removes an endpoint with its secrets and replays; `false` if there is none. Its pending deliveries are left alone.
     async fn remove(&mut self, world: &World, id: WebhookEndpointId) -> StoreResult<bool>;
 
-    /// Notes that it took something. Writes nothing where that was noted within the last minute, and nothing has failed since.
+    /// Records a success. Writes nothing if one was recorded within the last minute and nothing has failed since.
     async fn note_success(
         &mut self,
         world: &World,
         id: WebhookEndpointId,
         at: Timestamp,
     ) -> StoreResult<()>;
-    /// Notes that so many attempts failed, and so many deliveries for the first time, and whether one of them has failed three times;
-    /// how it does now. `None` when it is gone.
+    /// Records failed attempts, deliveries that failed for the first time, and whether one of them has now failed three times. Returns the
+    /// endpoint's failures; `None` if it does not exist.
     async fn note_failures(
         &mut self,
         world: &World,
@@ -97,19 +97,19 @@ pub trait WebhookEndpoints: Send {
         is_failing: bool,
         at: Timestamp,
     ) -> StoreResult<Option<Failures>>;
-    /// Notes that its owner is told that it fails; `true` for the first one to do so since it began to.
+    /// Records that its owner has been notified that it is failing; `true` only for the first call since it started to fail.
     async fn note_told(&mut self, world: &World, id: WebhookEndpointId) -> StoreResult<bool>;
 
     /// Adds a secret.
     async fn insert_secret(&mut self, secret: &SealedSecret) -> StoreResult<()>;
-    /// Its secrets that have not expired at this moment: the newest, which has no end yet, and then the others, newest first.
+    /// Its secrets that have not expired at this time: the newest, which has no expiry yet, then the others, newest first.
     async fn secrets(
         &mut self,
         world: &World,
         id: WebhookEndpointId,
         now: Timestamp,
     ) -> StoreResult<Vec<SealedSecret>>;
-    /// Lets the newest one expire at the first of these moments, and those before it at the second one at the latest.
+    /// Sets the expiry of the newest secret to the first of these times, and that of earlier ones to the second at the latest.
     async fn expire_secrets(
         &mut self,
         world: &World,
@@ -121,68 +121,68 @@ pub trait WebhookEndpoints: Send {
     async fn sweep_secrets(&mut self, expired_by: Timestamp) -> StoreResult<u64>;
 }
 
-/// Which of the deliveries of an endpoint a queue has; in the order in which queues are met.
+/// The lane of a delivery queue, in the order in which queues are visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
     /// Never attempted; due by the machine's clock.
     First,
-    /// Given back after an attempt that failed; due by the clock of the world.
+    /// Released after a failed attempt; due by the clock of the world.
     Retry,
-    /// Replays, what was put off, and what is under way, which is due when its lease ends; by the machine's clock.
+    /// Replays, postponed deliveries, and those in progress, which are due when their lease ends; by the machine's clock.
     Timed,
 }
 
 impl Lane {
-    /// All of them.
+    /// All lanes.
     pub const ALL: [Self; 3] = [Self::First, Self::Retry, Self::Timed];
 
-    /// Whether first attempts go before it.
+    /// Whether first attempts take precedence over it.
     pub const fn is_later(self) -> bool {
         !matches!(self, Self::First)
     }
 }
 
-/// What waits for one endpoint in one lane.
+/// The pending deliveries to one endpoint in one lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Queue {
     /// App and environment.
     pub world: World,
     /// The endpoint.
     pub endpoint_id: WebhookEndpointId,
-    /// Which of its deliveries.
+    /// The lane.
     pub lane: Lane,
 }
 
-/// Which deliveries are wanted, newest first.
+/// A filter for deliveries, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeliveryFilter {
-    /// What became of them; [`DeliveryState::Held`] is not known here.
+    /// Their state; [`DeliveryState::Held`] is not supported here.
     pub state: Option<DeliveryState>,
-    /// Of this event.
+    /// For this event.
     pub event_id: Option<EventId>,
-    /// Made then or later.
+    /// Created at this time or later.
     pub from: Option<Timestamp>,
-    /// Made before that.
+    /// Created before this time.
     pub until: Option<Timestamp>,
     /// Older than this one.
     pub after: Option<WebhookDeliveryId>,
 }
 
-/// Events on their way to endpoints. Delivery is at least once: whoever dies between the answer of a receiver and the note of it
-/// leaves it to be sent again.
+/// Deliveries of events to endpoints. Delivery is at least once: if a process dies after the receiver responded but before the outcome is
+/// recorded, the event is sent again.
 #[port]
 pub trait Deliveries: Send {
-    /// Adds deliveries that wait: in [`Lane::First`], or in [`Lane::Timed`] where they are replays or were attempted before.
+    /// Adds pending deliveries: in [`Lane::First`], or in [`Lane::Timed`] for replays and previously attempted ones.
     async fn insert(&mut self, deliveries: &[Delivery]) -> StoreResult<()>;
-    /// The first queue, in the order of their keys and behind one of them, of all Apps or of one, and since when its first delivery is
-    /// due. May be due in the future.
+    /// The first queue of all Apps or of one after the given one, in the order of their keys. Also returns the time at which its first
+    /// delivery is due, which can be in the future.
     async fn next_queue(
         &mut self,
         of: Option<AppId>,
         after: Option<Queue>,
     ) -> StoreResult<Option<(Queue, Timestamp)>>;
-    /// Takes up to `limit` deliveries of a queue that are due, those first that have been for longest: counts an attempt of each, moves
-    /// it to [`Lane::Timed`], and leaves it to others when the lease is over.
+    /// Claims up to `limit` due deliveries of a queue, those due longest first. It counts an attempt for each and moves it to
+    /// [`Lane::Timed`], where others can claim it when the lease ends.
     async fn claim(
         &mut self,
         queue: &Queue,
@@ -190,16 +190,17 @@ pub trait Deliveries: Send {
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<Delivery>>;
-    /// Ends a delivery that was taken; `false` when somebody else has taken or ended it since (WH-9).
+    /// Ends a claimed delivery; `false` if another process has claimed or ended it since (WH-9).
     async fn finish(
         &mut self,
         taken: &Delivery,
         end: DeliveryState,
         at: Timestamp,
     ) -> StoreResult<bool>;
-    /// Gives one back that was taken, to be tried again then as one of [`Lane::Retry`]; `false` in the same case.
+    /// Releases a claimed delivery for another attempt at the given time, in [`Lane::Retry`]; `false` if another process has claimed or
+    /// ended it since.
     async fn retry(&mut self, taken: &Delivery, at: Timestamp) -> StoreResult<bool>;
-    /// Ends everything that waits for an endpoint as dropped; returns how many.
+    /// Ends all pending deliveries to an endpoint as dropped; returns how many.
     async fn drop_waiting(
         &mut self,
         world: &World,
@@ -207,19 +208,19 @@ pub trait Deliveries: Send {
         at: Timestamp,
     ) -> StoreResult<u64>;
 
-    /// Keeps attempts.
+    /// Records attempts.
     async fn note_attempts(&mut self, attempts: &[Attempt]) -> StoreResult<()>;
-    /// One of an endpoint.
+    /// A delivery to an endpoint.
     async fn find(
         &mut self,
         world: &World,
         endpoint: WebhookEndpointId,
         id: WebhookDeliveryId,
     ) -> StoreResult<Option<Delivery>>;
-    /// Its attempts, in their order.
+    /// Its attempts, in order.
     async fn attempts(&mut self, world: &World, id: WebhookDeliveryId)
     -> StoreResult<Vec<Attempt>>;
-    /// Up to `limit` of an endpoint that fit, newest first.
+    /// Up to `limit` matching deliveries to an endpoint, newest first.
     async fn list(
         &mut self,
         world: &World,
@@ -227,8 +228,8 @@ pub trait Deliveries: Send {
         filter: &DeliveryFilter,
         limit: i64,
     ) -> StoreResult<Vec<Delivery>>;
-    /// Up to `limit` that nobody tries any more since a moment and until another one, behind an id and in the order of ids: of each
-    /// event, only if it is its last delivery to the endpoint.
+    /// Up to `limit` deliveries that were exhausted within a time range, ordered by id, after an id. Of each event, only its last delivery
+    /// to the endpoint counts.
     async fn exhausted(
         &mut self,
         world: &World,
@@ -237,14 +238,14 @@ pub trait Deliveries: Send {
         after: Option<WebhookDeliveryId>,
         limit: i64,
     ) -> StoreResult<Vec<Delivery>>;
-    /// How many those are altogether.
+    /// The total number of deliveries that [`Deliveries::exhausted`] returns.
     async fn count_exhausted(
         &mut self,
         world: &World,
         endpoint: WebhookEndpointId,
         ended: RangeInclusive<Timestamp>,
     ) -> StoreResult<i64>;
-    /// The ids of up to `limit` that wait for an endpoint, behind an id and in the order of ids.
+    /// The ids of up to `limit` pending deliveries to an endpoint, ordered by id, after an id.
     async fn waiting(
         &mut self,
         world: &World,
@@ -252,7 +253,7 @@ pub trait Deliveries: Send {
         after: Option<WebhookDeliveryId>,
         limit: i64,
     ) -> StoreResult<Vec<WebhookDeliveryId>>;
-    /// Has those of them that wait tried then, as those of [`Lane::Timed`].
+    /// Postpones those of the deliveries that are pending to the given time, in [`Lane::Timed`].
     async fn put_off(
         &mut self,
         world: &World,
@@ -260,34 +261,34 @@ pub trait Deliveries: Send {
         due_at: Timestamp,
     ) -> StoreResult<()>;
 
-    /// The lowest place of an event of a world that still waits for an endpoint.
+    /// The lowest position of an event of a world that has a pending delivery.
     async fn first_waiting(&mut self, world: &World) -> StoreResult<Option<i64>>;
-    /// Deletes deliveries made before the given moment with their attempts; returns how many rows.
+    /// Deletes deliveries created before the given time, with their attempts; returns the number of rows.
     async fn sweep(&mut self, before: Timestamp) -> StoreResult<u64>;
 }
 
 /// Replays of many deliveries.
 #[port]
 pub trait WebhookReplays: Send {
-    /// Adds a replay that runs; `false` while another one of its endpoint does.
+    /// Adds a running replay; `false` if its endpoint already has one.
     async fn insert(&mut self, replay: &Replay) -> StoreResult<bool>;
-    /// Those of an endpoint, newest first, at most 100.
+    /// The replays of an endpoint, newest first, at most 100.
     async fn list(
         &mut self,
         world: &World,
         endpoint: WebhookEndpointId,
     ) -> StoreResult<Vec<Replay>>;
-    /// Up to `limit` of all worlds that go on at this moment, those first that have waited longest.
+    /// Up to `limit` replays of all worlds that are due at this time, those due longest first.
     async fn due(&mut self, now: Timestamp, limit: i64) -> StoreResult<Vec<Replay>>;
-    /// One of them as it is, if it still goes on at this moment. Whoever holds its endpoint is the only one to do so.
+    /// The current state of a replay, if it is still due at this time. The holder of its endpoint's lock is the only one to continue it.
     async fn find_due(
         &mut self,
         world: &World,
         id: WebhookReplayId,
         now: Timestamp,
     ) -> StoreResult<Option<Replay>>;
-    /// Writes how far it is.
+    /// Writes a replay's progress.
     async fn advance(&mut self, replay: &Replay) -> StoreResult<()>;
-    /// Deletes those that ended before a moment; returns how many.
+    /// Deletes replays that ended before a time; returns how many.
     async fn sweep(&mut self, before: Timestamp) -> StoreResult<u64>;
 }

@@ -399,7 +399,7 @@ async fn no_endpoint_leads_inwards(site: Site) {
         let made = endpoint(&site, &keys, url, "*");
         let tried = site.run(&["webhook", "test", &keys.app, &made.id, "--json"]);
         assert_eq!(tried.code, 1, "{url}: {tried:?}");
-        let said = "the host leads to an address that may not be connected to";
+        let said = "the host resolves to a blocked address";
         assert_eq!(tried.json()["error"], said, "{url}");
     }
     assert!(receiver.arrived().is_empty());
