@@ -1,4 +1,4 @@
-//! One-time passcodes: what is stored of them, and when they expire.
+//! One-time passcodes: their stored form and expiry.
 
 use std::fmt;
 use std::str::FromStr;

@@ -13,7 +13,7 @@ pub struct Invalid {
     pub param: Cow<'static, str>,
     /// The kind of error; determines the error code on the wire.
     pub reason: Reason,
-    /// What is wrong and what is expected, as one sentence without a full stop.
+    /// The problem and the expected value, as one sentence without a full stop.
     pub message: Cow<'static, str>,
 }
 

@@ -1,4 +1,4 @@
-//! Magic links: their purposes, what is stored of them, and when they expire.
+//! Magic links: their purposes, stored form and expiry.
 
 use std::fmt;
 use std::str::FromStr;

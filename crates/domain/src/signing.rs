@@ -44,11 +44,11 @@ pub struct MessageRequest {
 ///
 /// | chain | over |
 /// |---|---|
-/// | Ethereum | the bytes that Keccak-256 is taken of |
-/// | Solana | the message, or the serialized message of the transaction |
-/// | Bitcoin | the digests that are signed, 32 bytes each, in the order of the inputs |
-/// | Polkadot | the payload before it is shortened to a hash; of a message, with `<Bytes>` around it |
-/// | Stellar | the signature base, of which SHA-256 is what is signed |
+/// | Ethereum | the input of Keccak-256 |
+/// | Solana | the message, or the serialized transaction message |
+/// | Bitcoin | the signed digests, 32 bytes each, in the order of the inputs |
+/// | Polkadot | the payload before any shortening to a hash; a message is wrapped in `<Bytes>` |
+/// | Stellar | the signature base, whose SHA-256 is signed |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PayloadHash(pub [u8; 32]);
 

@@ -93,7 +93,7 @@ impl SignInMessage {
     /// same lines, of which only the nonce is required.
     ///
     /// # Errors
-    /// What is wrong with `siwe_challenge`, without repeating any part of it.
+    /// The problem with `siwe_challenge`, without repeating any part of it.
     pub fn parse(text: &str, wallet_type: WalletType) -> Result<Self, Invalid> {
         if !matches!(wallet_type, WalletType::Ethereum | WalletType::Solana) {
             return Err(refuse(

@@ -24,7 +24,7 @@ pub enum Malformed {
     Syntax,
     /// It is JSON but contains a value that is not accepted.
     Value {
-        /// What is not accepted.
+        /// The kind of value that is not accepted.
         fault: Fault,
         /// Where: names and `[indexes]`, outermost first. Its length is not limited.
         path: String,

@@ -116,7 +116,7 @@ pub struct UserDisabled {
     pub reason: String,
 }
 
-/// A user's own record, without what is attached to it.
+/// A user's own record, without attached objects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct User {
     /// The id.

@@ -59,11 +59,11 @@ fn an_entry_follows_only_its_predecessor() {
     assert!(first.follows(0, &[0; 32]));
     assert!(second.follows(1, &first.hash));
     assert!(!second.follows(0, &first.hash), "a gap");
-    assert!(!second.follows(1, &[0; 32]), "another predecessor");
-    assert!(!second.follows(i64::MAX, &first.hash), "the end of numbers");
+    assert!(!second.follows(1, &[0; 32]), "wrong predecessor");
+    assert!(!second.follows(i64::MAX, &first.hash), "largest number");
 }
 
-/// No field can be changed without the hash: not the place, not who, what, when.
+/// No field can be changed without changing the hash, including the position.
 #[test]
 fn every_field_is_hashed() {
     type Edit = fn(&mut AuditEntry);
@@ -95,7 +95,7 @@ fn every_field_is_hashed() {
     }
 }
 
-/// The hash is over the text that the documentation names, whatever order the fields came in.
+/// The hash covers the documented text, whatever the order of the fields.
 #[test]
 fn a_result_is_hashed_as_documented() {
     let fields = json!({"signature": "0xaa", "encoding": "hex"});
@@ -108,7 +108,7 @@ fn a_result_is_hashed_as_documented() {
     assert_eq!(ResultHash::of(&signed), ResultHash(expected));
 }
 
-/// What was written before there was a second format is read as it was written.
+/// Entries written before the second format existed are still read the same way.
 #[test]
 fn entries_in_the_first_format_stay_valid() {
     let event = AuditEvent {

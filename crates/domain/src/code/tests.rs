@@ -1,4 +1,4 @@
-//! OTP-5: the wait grows with failures; reserved identities.
+//! OTP-5: lockouts grow with failures; reserved addresses and numbers.
 
 use super::*;
 use crate::email::Email;
@@ -85,7 +85,7 @@ fn method_ids_are_of_two_kinds() {
     );
 }
 
-/// They are numbers that parse, so that nothing has to be recognized before it was checked.
+/// They are valid numbers, so that nothing has to be recognized before validation.
 #[test]
 fn reserved_numbers() {
     for (number, expected) in [

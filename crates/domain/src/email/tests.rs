@@ -1,4 +1,4 @@
-//! Attack 5 (Unicode and case collisions) and the bad input of B6.
+//! Attack 5 (Unicode and case collisions), and the malformed input of B6.
 
 mod oracle;
 
@@ -24,7 +24,7 @@ fn attack_5_r2_case_normal_form_and_kind_of_label_make_one_identity() {
         ("\u{e9}@example.com", "e\u{301}@example.com"),
         ("\u{c9}@example.com", "e\u{301}@example.com"),
         ("x@example\u{3002}com", "x@example.com"),
-        // A letter and a mark that have a composed form in small letters only.
+        // A letter and a mark with a composed form only in lower case.
         ("J\u{30c}@example.com", "\u{1f0}@example.com"),
         ("\u{3aa}\u{301}@example.com", "\u{390}@example.com"),
         ("\u{391}\u{3a3}@example.com", "\u{3b1}\u{3c3}@example.com"),
@@ -37,7 +37,7 @@ fn attack_5_r2_case_normal_form_and_kind_of_label_make_one_identity() {
 
 #[test]
 fn attack_5_different_people_stay_different() {
-    // The dotless i of GitHub's 2016 password reset, and the Cyrillic letters that look like Latin ones.
+    // The dotless i of GitHub's 2016 password-reset bug, and Cyrillic letters that look like Latin ones.
     for (left, right) in [
         ("m\u{131}ke@example.com", "mike@example.com"),
         ("\u{430}dmin@example.com", "admin@example.com"),
@@ -54,7 +54,7 @@ fn attack_5_different_people_stay_different() {
 #[test]
 fn attack_5_look_alikes_are_refused_before_the_at_sign() {
     for odd in [
-        // NFKC replaces them.
+        // Replaced by NFKC.
         '\u{fb01}',
         '\u{17f}',
         '\u{ff4d}',
@@ -65,7 +65,7 @@ fn attack_5_look_alikes_are_refused_before_the_at_sign() {
         '\u{2460}',
         '\u{3f4}',
         '\u{ff20}',
-        // NFC replaces them.
+        // Replaced by NFC.
         '\u{212a}',
         '\u{2126}',
         '\u{212b}',
@@ -76,9 +76,9 @@ fn attack_5_look_alikes_are_refused_before_the_at_sign() {
         '\u{340}',
         '\u{f900}',
         '\u{2f800}',
-        // Its small letter depends on the rule.
+        // Its lower-case form depends on the rule.
         '\u{130}',
-        // They mean nothing, or nothing yet.
+        // Private use, or not assigned yet.
         '\u{e000}',
         '\u{378}',
         '\u{fdd0}',
@@ -86,18 +86,18 @@ fn attack_5_look_alikes_are_refused_before_the_at_sign() {
     ] {
         for local in [format!("{odd}"), format!("a{odd}"), format!("{odd}a")] {
             let refused = Email::parse(&format!("{local}@example.com"));
-            assert!(refused.is_err(), "{odd:?} is taken in {local:?}");
+            assert!(refused.is_err(), "{odd:?} is accepted in {local:?}");
         }
     }
     assert!(Email::parse("I\u{307}@example.com").is_err());
-    // Composition of several characters is no replacement of one.
+    // Composing several characters does not count as replacing one.
     assert_eq!(
         identity("\u{958}@example.com"),
         identity("\u{915}\u{93c}@example.com")
     );
 }
 
-/// No local part with one of these characters has an identity that is refused, or that has another one.
+/// No local part with one of these characters has an identity that is rejected, or that has a different identity.
 #[test]
 fn attack_5_an_identity_is_its_own_identity() {
     let mut accepted = 0;
@@ -113,7 +113,7 @@ fn attack_5_an_identity_is_its_own_identity() {
             assert_eq!(identity(compared), compared, "{c:?}{mark:?}");
         }
     }
-    println!("{accepted} local parts have an identity");
+    println!("{accepted} local parts were accepted");
     assert!(accepted > 90_000, "{accepted}");
 }
 
@@ -146,7 +146,7 @@ fn b6_refused() {
         "a".repeat(60),
         ["b".repeat(60), "c".repeat(60), "d".repeat(60)].join(".")
     );
-    // 249 octets as sent; every label grows.
+    // 249 octets as sent; every label grows in ASCII.
     let long_in_ascii = format!("mike@{}com", "\u{fc}\u{fc}.".repeat(48));
     for text in [
         "",
@@ -189,7 +189,7 @@ fn b6_refused() {
         assert_eq!(refused.param, "email");
         assert!(
             text.trim().is_empty() || !refused.message.contains(text.trim()),
-            "the value is repeated: {refused}"
+            "the message repeats the value: {refused}"
         );
     }
 }
@@ -204,7 +204,7 @@ proptest! {
     #[test]
     fn attack_5_identity_is_a_fixed_point(text in "\\PC{1,20}@\\PC{1,12}\\.[a-z]{2,3}") {
         if let Ok(email) = Email::parse(&text) {
-            let again = Email::parse(email.identity().as_str()).expect("an identity is itself an address");
+            let again = Email::parse(email.identity().as_str()).expect("an identity is a valid address");
             prop_assert_eq!(again.identity(), email.identity());
         }
     }

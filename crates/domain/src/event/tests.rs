@@ -71,7 +71,7 @@ fn a_list_of_types_names_types_and_groups() {
             &["totp.removed", "totp.*", "totp.removed"],
             &[TotpAdded, TotpRemoved],
         ),
-        // What is optional is named, or not meant.
+        // Optional types are selected only by name.
         (&["message.*"], &[MessageFailed]),
         (
             &["message.*", "message.sent"],

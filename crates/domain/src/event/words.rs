@@ -73,7 +73,7 @@ words! {
         AppWide "app_wide",
     }
 
-    /// What was removed from an account that someone else may have created, when its owner verified their identifier.
+    /// Items removed from an account that someone else may have created, when its owner verified their identifier.
     Removed {
         /// Its sessions.
         Sessions "sessions",

@@ -38,5 +38,5 @@ fn a_key_is_not_printed() {
     assert!(!format!("{key:?}").contains("order"));
 }
 
-/// A lease outlives a renewal that failed.
+/// A lease survives one failed renewal.
 const _: () = assert!(LEASE.0 >= 2 * RENEWED_EVERY.0);

@@ -1,4 +1,4 @@
-//! KSUID vectors of the segmentio reference implementation, and what typed ids promise.
+//! KSUID test vectors of the segmentio reference implementation, and properties of typed ids.
 
 use sha2::{Digest, Sha256};
 
@@ -46,7 +46,7 @@ fn rejects_malformed_ids_and_other_kinds() {
     }
 }
 
-/// Digits by long division of single bytes, as slow as it is plain.
+/// Digits by long division of single bytes: slow but simple.
 fn plainly_encoded(mut number: [u8; 20]) -> String {
     let digits = (0..27).map(|_| {
         let rest = number.iter_mut().fold(0_u16, |rest, byte| {
@@ -64,7 +64,7 @@ fn agrees_with_plain_long_division() {
     let drawn = (0_u32..2_000).map(|count| {
         let hash = Sha256::digest(count.to_be_bytes());
         let mut number: [u8; 20] = *hash.first_chunk().unwrap();
-        // Runs of zeros and ones in every place, where carries go wrong.
+        // Runs of zeros and ones at every position, where carries go wrong.
         let (from, fill) = (
             usize::from(hash[20] % 20),
             [0, 0xff][usize::from(hash[21] % 2)],
@@ -83,7 +83,7 @@ fn agrees_with_plain_long_division() {
     }
 }
 
-/// API-1: an id carries its time.
+/// API-1: an id contains its time.
 #[test]
 fn text_sorts_by_time() {
     let early = UserId::new(Timestamp::from_unix(1_700_000_000), [0xff; 16]);

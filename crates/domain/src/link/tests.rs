@@ -27,7 +27,7 @@ fn link() -> Link {
     }
 }
 
-/// ML-7: 5 to 10080 minutes, 60 when nothing was said, and the App's own limit above all.
+/// ML-7: 5 to 10080 minutes, 60 by default, and never beyond the App's own limit.
 #[test]
 fn ml_7_lifetimes_are_bounded() {
     for (asked, maximum, expected) in [
@@ -56,7 +56,7 @@ fn an_unused_link_waits_until_its_end() {
     assert_eq!(link.progress(link.expires_at), LinkProgress::Over);
 }
 
-/// Used in its last second, it can still be asked for, for ten minutes.
+/// The outcome of a link used in its last second can still be fetched for ten minutes.
 #[test]
 fn the_outcome_of_a_used_link_can_be_fetched_for_a_while() {
     let at = link().expires_at - Seconds(1);
@@ -84,7 +84,7 @@ fn purposes_have_distinct_names() {
     assert!(!LinkPurpose::SIGNING_IN.contains(&LinkPurpose::PasswordReset));
 }
 
-/// ML-1: at least 128 bits, of the alphabet that the API promises.
+/// ML-1: at least 128 bits, from the alphabet that the API promises.
 #[test]
 fn ml_1_tokens_are_long_and_alphanumeric() {
     let mut counter = 0_u8;

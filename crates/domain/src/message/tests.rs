@@ -1,4 +1,4 @@
-//! Wording and waits.
+//! Message texts and retry delays.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Limits of metadata. The laws of merging are tested where updating a user uses them.
+//! Limits of metadata. Merge rules are tested where users are updated.
 
 use serde_json::json;
 
@@ -54,7 +54,7 @@ fn a_whole_object_keeps_its_nulls() {
     let sent = json!({ "a": null, "b": { "c": null } });
     let metadata = Metadata::new(object(sent.clone())).unwrap();
     assert_eq!(Value::Object(metadata.as_object().clone()), sent);
-    // They are keys like others: a merge leaves them alone, or deletes them.
+    // They are ordinary keys: a merge leaves them alone or deletes them.
     let merged = metadata.merged(&object(json!({ "d": 1 }))).unwrap();
     assert_eq!(merged.as_object().get("a"), Some(&Value::Null));
     let merged = metadata.merged(&object(json!({ "a": null }))).unwrap();

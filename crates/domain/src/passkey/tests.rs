@@ -55,7 +55,7 @@ fn domains_are_canonical_host_names() {
     }
 }
 
-/// W-2: the origin is a listed one, or `https` on the domain or below it.
+/// W-2: the origin is a listed one, or `https` on the domain or a subdomain.
 #[test]
 fn w_2_origins_are_the_domain_and_its_subdomains() {
     let own = origins("example.com", &[], &[]);
@@ -86,7 +86,7 @@ fn w_2_origins_are_the_domain_and_its_subdomains() {
     }
 }
 
-/// Who lists origins means just these.
+/// An App that lists origins allows only those.
 #[test]
 fn w_2_listed_origins_are_exact() {
     let listed = origins(
@@ -159,7 +159,7 @@ fn origins_to_be_listed_are_checked() {
     }
 }
 
-/// W-2: the counter grows, or it is not there.
+/// W-2: the counter increases or is absent.
 #[test]
 fn w_2_a_counter_increases_or_is_absent() {
     let at = Timestamp::from_unix(1_800_000_000);

@@ -1,4 +1,4 @@
-//! P-1 to P-3 and P-8, over tables.
+//! P-1 to P-3 and P-8, table-driven.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn p_1_more_than_1024_bytes_are_refused_and_never_cut() {
 
 #[test]
 fn p_3_length_counts_code_points_of_the_normalized_text() {
-    // e + combining acute is one letter, as é is.
+    // e + combining acute is one letter, like é.
     assert_eq!(password("e\u{301}").length(), 1);
     assert_eq!(password("é").length(), 1);
     assert_eq!(password("🔑🔑").length(), 2);
@@ -45,7 +45,7 @@ fn p_3_length_counts_code_points_of_the_normalized_text() {
 fn p_3_the_two_spellings_of_a_letter_are_one_password_but_look_alikes_are_not() {
     let normalized = |text: &str| password(text).in_form(Normalization::Nfc).expose().clone();
     assert_eq!(normalized("e\u{301}te\u{301}"), normalized("été"));
-    // NFKC would join these.
+    // NFKC would merge these.
     assert_ne!(normalized("x²"), normalized("x2"));
     assert_ne!(normalized("ﬁ"), normalized("fi"));
     assert_eq!(
@@ -81,7 +81,7 @@ fn p_8_common_passwords_are_rejected_in_any_case() {
             "{common}: {why}"
         );
     }
-    // Not its parts: this one only contains one.
+    // Parts do not count: this one only contains a common password.
     assert_eq!(refusal(&eight, "password of my grandmother"), None);
 }
 

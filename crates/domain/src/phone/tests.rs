@@ -1,4 +1,4 @@
-//! E.164 by the library's numbering plans.
+//! E.164 validation by the library's numbering plans.
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn refuses_the_rest() {
         "+1415555\0 2671",
         "tel:+14155552671",
         "+0014155552671",
-        // A pattern of the plan matches the first digits only.
+        // A pattern of the plan matches only the first digits.
         "+387611234567",
         "+3586020123456",
         "+1234567890123456",
@@ -43,7 +43,7 @@ fn refuses_the_rest() {
     }
 }
 
-/// A stored number is believed when its form is right: numbering plans change, rows stay.
+/// A stored number only needs the right form: numbering plans change, rows stay.
 #[test]
 fn a_stored_number_needs_only_its_form() {
     for number in ["+14155552671", "+1", "+999999999999999"] {
@@ -65,7 +65,7 @@ fn a_stored_number_needs_only_its_form() {
     }
 }
 
-/// Attack 7: adjacent numbers share a prefix, neighbours in price a country.
+/// Attack 7: adjacent numbers share a prefix, and numbers with similar prices a country.
 #[test]
 fn numbers_belong_to_ranges() {
     for (number, country, prefix, takes_texts) in [
@@ -80,7 +80,7 @@ fn numbers_belong_to_ranges() {
         ("+2250712345678", "CI", "+225071234", true),
         ("+2290195123456", "BJ", "+229019512", true),
         ("+390612345678", "IT", "+39061234", true),
-        // Premium rate, personal, toll-free: none that a person reads texts on, some of them expensive.
+        // Premium rate, personal, toll-free: not used for reading texts, and some of them expensive.
         ("+611900123456", "AU", "+61190012", false),
         ("+447012345678", "GB", "+44701234", false),
         ("+18007233456", "US", "+1800723", false),
@@ -95,7 +95,7 @@ fn numbers_belong_to_ranges() {
     }
 }
 
-/// What is stored is counted somewhere, even when numbering plans have changed.
+/// Stored numbers are counted somewhere, even after numbering plans have changed.
 #[test]
 fn a_number_in_no_plan_has_a_range_and_gets_no_texts() {
     let range = PhoneNumber::stored("+999123456789".to_owned())

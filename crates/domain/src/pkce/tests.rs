@@ -42,7 +42,7 @@ fn m_2_a_verifier_needs_a_challenge() {
     }
 }
 
-/// What RFC 7636 does not call a verifier is none, though its hash be the challenge.
+/// A text that is not a verifier by RFC 7636 is rejected, even if its hash is the challenge.
 #[test]
 fn malformed_verifiers_are_rejected() {
     let unreserved = "AZaz09-._~";
@@ -66,7 +66,7 @@ fn malformed_verifiers_are_rejected() {
 fn a_challenge_is_43_characters_of_base64url() {
     let padded = format!("{CHALLENGE}=");
     let ordinary = CHALLENGE.replace('-', "+");
-    // The last character stands for four bits; one that says more is no hash of anything.
+    // The last character encodes four bits; one that encodes more is not the end of any hash.
     let overfull = format!("{}N", &CHALLENGE[..42]);
     for odd in ["", "x", &CHALLENGE[..42], &padded, &ordinary, &overfull] {
         let refused = CodeChallenge::asked(Some(odd), None).unwrap_err();
@@ -78,7 +78,7 @@ fn a_challenge_is_43_characters_of_base64url() {
     }
 }
 
-/// RFC 7636, section 4.3, but for `plain`.
+/// RFC 7636, section 4.3, except for `plain`.
 #[test]
 fn the_method_is_s256() {
     assert_eq!(

@@ -79,7 +79,7 @@ fn a_connection_has_what_its_provider_needs_and_nothing_else() {
         with("google", |c| c.client_id.clear()),
         Err("client_id".into())
     );
-    // RFC 6749, A.1: client-id = *VSCHAR, which has the space.
+    // RFC 6749, A.1: client-id = *VSCHAR, which includes the space.
     for (client_id, is_one) in [
         ("My Web App", true),
         (" padded ", true),
@@ -109,7 +109,7 @@ fn a_connection_has_what_its_provider_needs_and_nothing_else() {
     assert_eq!(with("google", inner), Err("jwks_uri".into()));
 }
 
-/// The release before reads every connection that does not use it, and refuses to read one that does.
+/// The previous release can read every connection without the setting, and rejects one that has it.
 #[test]
 fn m_19_the_client_auth_method_is_stored_only_if_set() {
     let mut settings = ConnectionSettings::default();
@@ -155,7 +155,7 @@ fn endpoints_are_https_or_loopback() {
     }
 }
 
-/// O-9b, attack 2: whose "verified" counts. A claim of the wrong type is none.
+/// O-9b, attack 2: only some providers' "verified" claims count. A claim of the wrong type is ignored.
 #[test]
 fn o_9b_only_trusted_claims_verify_an_address() {
     let settings = ConnectionSettings::default();
@@ -239,7 +239,7 @@ fn the_challenge_matches_rfc_7636() {
     );
 }
 
-/// O-2 and O-11: what is drawn has the length that makes it impossible to guess.
+/// O-2 and O-11: generated values are long enough to be unguessable.
 #[test]
 fn generated_values_have_the_right_length() {
     let mut counter = 0_u8;

@@ -1,8 +1,8 @@
-//! OTP-1: uniform, leading zeros kept.
+//! OTP-1: codes are uniform and keep leading zeros.
 
 use super::*;
 
-/// Every byte value in turn: a draw that is fair must then use each character equally often.
+/// Every byte value in turn: a fair draw must then use each character equally often.
 fn counter() -> impl FnMut(&mut [u8]) {
     let mut next = 0_u8;
     move |buffer: &mut [u8]| {
@@ -15,7 +15,7 @@ fn counter() -> impl FnMut(&mut [u8]) {
 
 #[test]
 fn otp_1_every_digit_is_equally_likely() {
-    // 250 of the 256 byte values are fair for ten digits: 25 of each.
+    // 250 of the 256 byte values are usable for ten digits: 25 for each.
     let text = digits(&mut counter(), 250);
     for digit in '0'..='9' {
         assert_eq!(text.expose().matches(digit).count(), 25, "digit {digit}");

@@ -1,4 +1,4 @@
-//! Attack 17, B11: only what was registered, character by character.
+//! Attack 17, B11: only registered URLs match, character by character.
 
 mod tricks;
 
@@ -27,7 +27,7 @@ fn attack_17_only_the_registered_url_is_admitted() {
     assert!(!exact.admits("https://other.example.com/callback"));
 }
 
-/// Attack 5: an international host has two spellings, and what leads there has the one that every browser reads alike.
+/// Attack 5: an international host has two spellings, and redirects use the one that all browsers interpret alike.
 #[test]
 fn attack_5_an_international_host_is_compared_in_a_labels() {
     let spellings = |name: &str| {
@@ -81,7 +81,7 @@ fn attack_5_an_international_host_is_compared_in_a_labels() {
     }
 }
 
-/// None of the tricks is a native app's URL, and no native app's URL is one of the web's.
+/// None of the tricks matches a native app's URL, and no native app's URL matches a web URL.
 #[test]
 fn m_24_attack_17_only_the_registered_app_is_admitted() {
     let distinct: HashSet<_> = NATIVE_TRICKS.iter().collect();
@@ -107,7 +107,7 @@ fn m_24_attack_17_only_the_registered_app_is_admitted() {
     }
 }
 
-/// RFC 8252, section 7.3: an app listens on a port that is free at the moment.
+/// RFC 8252, section 7.3: an app listens on whichever port is free.
 #[test]
 fn m_24_a_loopback_address_is_admitted_on_any_port() {
     for (registered, before, after) in [
@@ -126,7 +126,7 @@ fn m_24_a_loopback_address_is_admitted_on_any_port() {
             );
         }
     }
-    // A port that is registered is the one, and so is every other name of this machine.
+    // A registered port must match exactly, and so must any other name of this machine.
     for (registered, url) in [
         (
             "http://127.0.0.1:3000/callback",
@@ -165,7 +165,7 @@ fn m_24_a_loopback_address_is_admitted_on_any_port() {
     }
 }
 
-/// RFC 8252, section 7.1: a domain name in reverse order, one slash, and nothing that looks like a scheme of the web.
+/// RFC 8252, section 7.1: a reversed domain name, one slash, and nothing that resembles a web scheme.
 #[test]
 fn m_24_a_private_use_scheme_is_a_domain_name_in_reverse_order() {
     for url in [
@@ -184,7 +184,7 @@ fn m_24_a_private_use_scheme_is_a_domain_name_in_reverse_order() {
         );
     }
     for url in [
-        // No dot: anybody's.
+        // No dot: not owned by anyone.
         "myapp:/callback",
         "myapp://callback",
         "javascript:/callback",
@@ -192,7 +192,7 @@ fn m_24_a_private_use_scheme_is_a_domain_name_in_reverse_order() {
         "data:/text/html,x",
         "file:/etc/passwd",
         "mailto:ada@example.com",
-        // Like one of the web's.
+        // Like a web scheme.
         "http.example.app:/callback",
         "https.example.app:/callback",
         "httpsx.example:/callback",
@@ -201,7 +201,7 @@ fn m_24_a_private_use_scheme_is_a_domain_name_in_reverse_order() {
         "intent.example:/callback",
         "app.example.com:8443/callback",
         "app.example.com://callback",
-        // Names that are none.
+        // Invalid names.
         "com..app:/callback",
         ".com.app:/callback",
         "com.app.:/callback",
@@ -211,7 +211,7 @@ fn m_24_a_private_use_scheme_is_a_domain_name_in_reverse_order() {
         "1com.example:/callback",
         "com.example+app:/callback",
         "com.example_app:/callback",
-        // Nothing behind it, or too much.
+        // Nothing after the scheme, or too much.
         "com.example.app:",
         "com.example.app:callback",
         "com.example.app://callback",
@@ -229,7 +229,7 @@ fn m_24_a_private_use_scheme_is_a_domain_name_in_reverse_order() {
     }
 }
 
-/// A browser resolves them before it goes anywhere. What was registered before that was refused can still be read.
+/// Browsers resolve dot segments before a redirect. URLs that were registered before this check can still be read.
 #[test]
 fn m_19_dot_segments_are_not_registered() {
     for url in [
@@ -275,7 +275,7 @@ fn m_19_dot_segments_are_not_registered() {
     }
 }
 
-/// The star is one label of the ASCII form, in lower case; neither none nor two, nor the star itself.
+/// The star matches one label in ASCII form and lower case; neither none nor two, nor the star itself.
 #[test]
 fn attack_17_a_star_is_one_label() {
     let pattern = target(PATTERN_URL);
@@ -296,7 +296,7 @@ fn attack_17_a_star_is_one_label() {
     assert!(!with_port.admits(EXACT));
 }
 
-/// What everybody could have a host under, or two readers could read differently, is not registered in the first place.
+/// URLs under which anyone could have a host, or that two parsers could read differently, are not registered at all.
 #[test]
 fn attack_17_ambiguous_urls_are_not_registered() {
     for url in [
@@ -326,7 +326,7 @@ fn attack_17_ambiguous_urls_are_not_registered() {
         "javascript:alert(1)",
         "data:text/html,x",
         "//app.example.com/callback",
-        // Found by `cargo xtask fuzz`: a parser takes any number of slashes.
+        // Found by `cargo xtask fuzz`: a parser accepts any number of slashes.
         "https:/app.example.com/callback",
         "https:///app.example.com/callback",
         "https:app.example.com/callback",
@@ -387,20 +387,20 @@ fn a_token_is_appended_whatever_the_url_ends_with() {
     }
 }
 
-/// A pattern is no place to go to by itself.
+/// A pattern alone is not a redirect target.
 #[test]
 fn a_pattern_needs_a_matching_url() {
     let pattern = target(PATTERN_URL);
     assert!(pattern.is_pattern() && !target(EXACT).is_pattern());
     assert_eq!(pattern.landing(None), None);
     let Some(landing) = pattern.landing(Some(EXACT)) else {
-        panic!("{EXACT} fits {PATTERN_URL}");
+        panic!("{EXACT} matches {PATTERN_URL}");
     };
     assert_eq!(landing.with_token("T", None), format!("{EXACT}?token=T"));
 }
 
 proptest! {
-    /// An exact URL admits itself and nothing else, however it is edited.
+    /// An exact URL matches itself and nothing else, however it is edited.
     #[test]
     fn attack_17_no_edit_of_a_url_is_admitted(
         at in 0_usize..=EXACT.len(), cut in 0_usize..4, put in "\\PC{0,3}",
@@ -411,15 +411,15 @@ proptest! {
         prop_assert_eq!(target(EXACT).admits(&edited), edited == EXACT);
     }
 
-    /// Whatever a pattern admits is, to a strict reader, https on one label below the registered host, with nothing before
-    /// the host, the registered port, path and query, and no fragment.
+    /// To a strict parser, every URL that matches a pattern is https with one label before the registered host. It has nothing before the
+    /// host, the registered port, path and query, and no fragment.
     #[test]
     fn attack_17_pattern_matches_are_below_its_host(
         label in "([a-z0-9-]{0,8}|\\PC{0,8})", rest in "(\\.example\\.com/callback|\\PC{0,24})",
     ) {
         let url = format!("https://{label}{rest}");
         if target(PATTERN_URL).admits(&url) {
-            // A label that pretends to be an international one is nothing to a strict reader.
+            // A strict parser rejects a label that only looks like an international one.
             let Ok(read) = Url::parse(&url) else { return Ok(()) };
             prop_assert_eq!(read.scheme(), "https");
             let host = read.domain().unwrap();
@@ -430,7 +430,7 @@ proptest! {
         }
     }
 
-    /// Whatever a loopback address admits is, to a strict reader, plain http on that address, with the registered path and query.
+    /// To a strict parser, every URL that matches a loopback address is plain http on that address, with the registered path and query.
     #[test]
     fn m_24_loopback_matches_are_on_this_machine(
         port in "(:[0-9]{0,7}|\\PC{0,8})", rest in "(/callback|\\PC{0,24})",
@@ -444,7 +444,7 @@ proptest! {
         }
     }
 
-    /// An app's URL admits itself and nothing else, however it is edited.
+    /// An app's URL matches itself and nothing else, however it is edited.
     #[test]
     fn m_24_no_edit_of_an_apps_url_is_admitted(
         at in 0_usize..=NATIVE[2].len(), cut in 0_usize..4, put in "\\PC{0,3}",
@@ -455,7 +455,7 @@ proptest! {
         prop_assert_eq!(target(NATIVE[2]).admits(&edited), edited == NATIVE[2]);
     }
 
-    /// No text makes the reader panic, and what it takes it keeps.
+    /// No text makes the parser panic, and every accepted text is kept as it is.
     #[test]
     fn any_text_is_accepted_or_rejected(text in "\\PC{0,60}") {
         if let Ok(target) = RedirectTarget::parse(&text) {
@@ -465,7 +465,7 @@ proptest! {
     }
 }
 
-/// M-2: what the start call sent comes back as it was, behind the token and behind an error, and the URL stays what it is.
+/// M-2: the state from the start call is returned unchanged after a token and after an error, and the URL is otherwise unchanged.
 #[test]
 fn m_2_the_callers_state_is_returned() {
     let url = "https://app.example.com/in?a=b";

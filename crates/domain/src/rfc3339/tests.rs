@@ -50,7 +50,7 @@ fn invalid_timestamps_are_rejected() {
     }
 }
 
-/// Every day of eight centuries, and the ends of the range, come back as they went in.
+/// Every day of eight centuries, and the ends of the range, round-trip.
 #[test]
 fn formatted_timestamps_round_trip() {
     for day in -146_097_i64..146_097 {

@@ -30,7 +30,7 @@ fn refused(raw: &RawCondition) -> (String, Reason) {
     (refused.param.into_owned(), refused.reason)
 }
 
-/// Every field that this release can look up (API-12).
+/// Every field that this release can search (API-12).
 #[test]
 fn every_field_is_read() {
     let (user, email, pn, wallet) = (
@@ -197,7 +197,7 @@ fn periods_have_bounds() {
     );
 }
 
-/// The ids of a period are those that objects of it can have, and no others.
+/// The ids of a period are exactly those that objects created in it can have.
 #[test]
 fn a_period_is_a_range_of_ids() {
     let moment = |seconds: i64| Timestamp::from_unix(1_800_000_000 + seconds);
@@ -223,7 +223,7 @@ fn a_period_is_a_range_of_ids() {
     }
 }
 
-/// API-12: an unknown field or operator is 400 and named.
+/// API-12: an unknown field or operator gives a 400 that names it.
 #[test]
 fn unknown_names_are_reported() {
     for field in ["", "emails", "metadata", "metadata.", "Email", "password"] {
@@ -315,7 +315,7 @@ fn a_bad_value_names_its_place() {
     );
 }
 
-/// M-28: what a field cannot hold nobody has; of several values those that it can hold count.
+/// M-28: values that a field cannot hold match no user; of several values, the valid ones count.
 #[test]
 fn m_28_an_impossible_value_matches_no_user() {
     for (field, value) in [
@@ -358,7 +358,7 @@ fn m_28_an_impossible_value_matches_no_user() {
     }
 }
 
-/// What is searched by is what was stored: numbers and truth values as JSON writes them.
+/// Searches compare with the stored text: numbers and booleans as JSON writes them.
 #[test]
 fn metadata_is_found_by_its_text() {
     for (stored, text) in [
@@ -383,7 +383,7 @@ fn metadata_is_found_by_its_text() {
     );
 }
 
-/// People search with what they are; a log of the filter must not hold it.
+/// Search values are personal data, which a log of the filter must not contain.
 #[test]
 fn debug_output_of_a_condition_is_its_kind() {
     let shown = format!("{:?}", read("email", "eq", json!("ada@example.com")));

@@ -36,7 +36,7 @@ fn session(length: i64) -> Session {
     Session::start(id, world, sign_in, Seconds(length), LIMITS, at(0))
 }
 
-/// Bytes are counted, not characters: fifty times a hundred characters are within the one and not within the other.
+/// The limit counts bytes, not characters: fifty times a hundred characters can be within it or beyond it.
 #[test]
 fn total_size_of_permissions_is_limited() {
     let of = |count: usize, letter: &str| -> Vec<String> {
@@ -144,7 +144,7 @@ fn otp_7_fingerprints_match_as_the_app_asks() {
     }
 }
 
-/// One machine is one subject, however its address is written; what is no address is one subject, too.
+/// One machine is one subject, however its address is written; all invalid addresses share one subject.
 #[test]
 fn ip_addresses_are_counted_by_value() {
     let subject = |ip: &str| {

@@ -1,4 +1,4 @@
-//! S-13: the next key is published before use, the old one until its last token has expired.
+//! S-13: the next key is published before it is used, the old one until its last token has expired.
 
 use super::*;
 use crate::ids::{AppId, Id};

@@ -1,4 +1,4 @@
-//! The examples of EIP-4361, its grammar line by line, and the Solana form.
+//! The examples of EIP-4361, its grammar line by line, and the Solana format.
 
 use super::*;
 
@@ -92,7 +92,7 @@ fn every_field_of_the_grammar_is_parsed() {
     ethereum(&none).unwrap();
 }
 
-/// Whatever is missing, doubled, out of order or more than there should be is refused.
+/// Missing, duplicate, misplaced and extra parts are rejected.
 #[test]
 fn deviations_from_the_grammar_are_rejected() {
     let edits = [
@@ -204,7 +204,7 @@ fn a_developers_machine_may_use_plain_http() {
     check(&ethereum(&local).unwrap(), "localhost:3000").unwrap();
 }
 
-/// The Solana form: fields are optional but for the nonce, and follow at once when there is no statement.
+/// The Solana format: all fields except the nonce are optional, and without a statement they follow directly.
 #[test]
 fn the_solana_form_is_parsed() {
     const ACCOUNT: &str = "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM";

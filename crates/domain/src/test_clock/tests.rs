@@ -8,16 +8,16 @@ fn after(seconds: i64) -> Timestamp {
 
 fn set(change: ClockChange) -> TestClock {
     let clock = TestClock::default().changed(change, MACHINE);
-    clock.expect("the change is good")
+    clock.expect("the change is valid")
 }
 
-/// Migration 000015 gives this text to Apps that were there before.
+/// Migration 000015 stores this text for existing Apps.
 #[test]
 fn the_stored_form_of_an_unset_clock_stays() {
-    let text = serde_json::to_string(&TestClock::default()).expect("it can be written");
+    let text = serde_json::to_string(&TestClock::default()).expect("serializable");
     assert_eq!(text, r#"{"revision":0,"set_at":0,"mode":"machine"}"#);
     assert_eq!(
-        serde_json::from_str::<TestClock>(&text).expect("it can be read"),
+        serde_json::from_str::<TestClock>(&text).expect("deserializable"),
         TestClock::default()
     );
 }
@@ -30,7 +30,7 @@ fn an_unset_clock_is_the_machines() {
     assert!(!clock.is_frozen(MACHINE));
 }
 
-/// A clock that is only moved goes on running.
+/// A clock that is only advanced keeps running.
 #[test]
 fn an_advanced_clock_runs_on() {
     let clock = set(ClockChange {
@@ -49,7 +49,7 @@ fn an_advanced_clock_runs_on() {
     assert_eq!(again.expect("good").now(after(6)), after(604_816));
 }
 
-/// Limits go on while a frozen clock stands still.
+/// Limits continue while a frozen clock stands still.
 #[test]
 fn a_frozen_clock_stands_still() {
     let clock = set(ClockChange {

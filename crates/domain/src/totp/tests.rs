@@ -1,15 +1,15 @@
-//! RFC 6238 and RFC 4226 vectors; the window; recovery codes.
+//! Test vectors of RFC 6238 and RFC 4226, the acceptance window, and recovery codes.
 
 use super::*;
 
-/// The seed of both appendices.
+/// The seed used in both appendices.
 const SEED: &[u8] = b"12345678901234567890";
 
 fn now(unix: i64) -> Timestamp {
     Timestamp::from_unix(unix)
 }
 
-/// RFC 6238 Appendix B, mode SHA1: eight digits at six moments.
+/// RFC 6238 Appendix B, mode SHA1: eight digits at six points in time.
 #[test]
 fn otp_12_rfc_6238_appendix_b() {
     for (unix, code) in [
@@ -24,7 +24,7 @@ fn otp_12_rfc_6238_appendix_b() {
     }
 }
 
-/// RFC 4226 Appendix D: six digits of the first ten counters.
+/// RFC 4226 Appendix D: six digits for the first ten counters.
 #[test]
 fn otp_12_rfc_4226_appendix_d() {
     let codes = [
@@ -36,7 +36,7 @@ fn otp_12_rfc_4226_appendix_d() {
     }
 }
 
-/// Exactly the previous, the present and the next step are accepted (OTP-12, completions 6).
+/// Exactly the previous, the current and the next step are accepted (OTP-12, completions 6).
 #[test]
 fn otp_12_the_window_is_one_step_either_way() {
     let at = now(1_111_111_111);
@@ -92,7 +92,7 @@ fn the_key_uri_escapes_app_and_account() {
     assert!(long.expose().len() < 2_900, "a QR code holds 2,953 bytes");
 }
 
-/// A repeatable source that is uniform enough to tell a biased draw.
+/// A deterministic source that is uniform enough to reveal a biased draw.
 fn source() -> impl FnMut(&mut [u8]) {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     move |buffer: &mut [u8]| {
@@ -105,7 +105,7 @@ fn source() -> impl FnMut(&mut [u8]) {
     }
 }
 
-/// `xxxxx-xxxxx` of `[a-z0-9]`, each character equally likely at every place (completions 1).
+/// `xxxxx-xxxxx` of `[a-z0-9]`, each character equally likely at every position (completions 1).
 #[test]
 fn recovery_codes_have_their_form_and_are_uniform() {
     let mut source = source();
@@ -121,7 +121,7 @@ fn recovery_codes_have_their_form_and_are_uniform() {
         }
     }
     assert_eq!(seen.len(), 36);
-    // 2,000 of each are expected; six standard deviations are 264.
+    // The expected count is 2,000 each; six standard deviations are 264.
     for (character, count) in seen {
         assert!(count.abs_diff(2_000) < 264, "{character}: {count}");
     }
@@ -173,7 +173,8 @@ fn unverified_apps_expire_and_verified_ones_do_not() {
     assert!(totp.is_alive(now(100)));
 }
 
-/// Attack 3: what a day of guesses comes to, for every number of apps: as near to 1e-4 as whole guesses come, and under it.
+/// Attack 3: the chance of guessing a code in a day is below 1e-4, whatever the number of apps. It is as close to that as whole guesses
+/// allow.
 #[test]
 fn attack_3_a_day_of_guesses_stays_under_the_bound() {
     for (apps, most) in [(0, 33), (1, 33), (2, 16), (3, 11), (4, 8), (5, 6), (6, 5)] {
@@ -184,7 +185,7 @@ fn attack_3_a_day_of_guesses_stays_under_the_bound() {
             "{apps}"
         );
         let millionths = 3 * apps.max(1) * usize::try_from(limit.most).unwrap();
-        println!("attack 3: {apps} apps, {most} wrong codes a day: {millionths} in a million");
+        println!("attack 3: {apps} apps, {most} wrong codes per day: {millionths} in a million");
         assert!(millionths < 100);
     }
 }

@@ -1,11 +1,11 @@
-//! What people are shown to sign.
+//! Texts that people are asked to sign.
 
 use super::*;
 
 const ACCOUNT: &str = "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2";
 const NOW: Timestamp = Timestamp::from_unix(1_633_019_100);
 
-/// Whatever an App is called, its challenges are sign-in messages to the letter, of the App and for its chain.
+/// Whatever an App's name, its challenges are exact sign-in messages, of the App and for its chain.
 #[test]
 fn m_10_every_challenge_is_a_sign_in_message() {
     for (wallet_type, chain, other, account) in [

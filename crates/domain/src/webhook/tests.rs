@@ -37,7 +37,7 @@ fn endpoint_urls_are_https_without_user_or_fragment() {
     assert!(EndpointUrl::parse("http://localhost:3000/x?y=z", Environment::Test).is_ok());
 }
 
-/// The first example of the standard's own list of vectors, from its reference implementations.
+/// The first example in the standard's own test vectors, from its reference implementations.
 #[test]
 fn signatures_match_the_standards_test_vector() {
     let secret = SigningSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
@@ -171,21 +171,21 @@ fn a_window_that_begins_with_a_failure_stays_at_one() {
     assert_eq!(window.room(), 2);
 }
 
-/// The lines of docs/webhooks.md in Rust.
+/// The Rust example from docs/webhooks.md.
 mod page {
     use super::super::{SigningSecret, signatures};
     use crate::Timestamp;
 
     include!("tests/page.rs");
 
-    /// WH-2, WH-3: whoever uses the lines of the page takes what was signed under either of two secrets, and nothing else.
+    /// WH-2, WH-3: the documented code accepts signatures by either of two secrets, and nothing else.
     #[test]
     fn wh_2_wh_3_the_documented_code_verifies_signatures() {
         let shown = include_str!("../../../../docs/webhooks.md");
         let lines = concat!("```rust\n", include_str!("tests/page.rs"), "```");
         assert!(
             shown.contains(lines),
-            "docs/webhooks.md has other lines than tests/page.rs"
+            "the code in docs/webhooks.md differs from tests/page.rs"
         );
         let [one, two, other] = [1, 2, 3].map(|byte| SigningSecret::new([byte; 32]));
         let (id, sent_at, body) = ("event_1", 1_800_000_000, br#"{"type":"user.created"}"#);

@@ -1,4 +1,4 @@
-//! The rules of the domain beside implementations that are not ours.
+//! The domain's rules compared with independent implementations.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

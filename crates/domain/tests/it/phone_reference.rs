@@ -1,5 +1,5 @@
-//! Phone numbers get the verdict of libphonenumber: its Python port, with the metadata of the version that the Rust crate has, says
-//! which numbers are valid, of which type, and of which region.
+//! Phone number validation agrees with libphonenumber. Its Python port, with the same metadata version as the Rust crate, determines which
+//! numbers are valid, and their types and regions.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,25 +7,25 @@ use std::process::Command;
 use serde_json::Value;
 use vestry_domain::phone::PhoneNumber;
 
-const HOW: &str = "the tests of phone numbers need Python 3.10 or later with the packages of \
+const HOW: &str = "the phone number tests need Python 3.10 or later with the packages in \
     crates/domain/tests/it/phone_reference/requirements.txt: run `cargo xtask test`, or point VESTRY_TEST_PYTHON to an interpreter that \
     has them; to leave these tests out, name the lane: VESTRY_TEST_LANES_MISSING=interop";
 
-/// Variations of each example number.
+/// Number of variations of each example number.
 const VARIED: u32 = 20;
 
-/// Examples of the metadata on which the two disagree, with the reason. There are none as long as both have the same metadata.
+/// Example numbers on which the two disagree, with the reason. There are none as long as both have the same metadata.
 const DIFFERENCES: &[(&str, &str)] = &[];
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "which Python has the reference, and which seed to repeat"
+    reason = "the Python to use, and a seed to repeat"
 )]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// What the reference prints; `None` when the lane is left out.
+/// The output of the reference; `None` if the lane is excluded.
 fn verdicts() -> Option<Vec<Value>> {
     let Some(python) = variable("VESTRY_TEST_PYTHON") else {
         let missing = variable("VESTRY_TEST_LANES_MISSING").unwrap_or_default();
@@ -33,7 +33,7 @@ fn verdicts() -> Option<Vec<Value>> {
             missing.split(',').any(|lane| lane.trim() == "interop"),
             "{HOW}"
         );
-        eprintln!("left out: the lane `interop` is in VESTRY_TEST_LANES_MISSING");
+        eprintln!("skipped: lane `interop` is in VESTRY_TEST_LANES_MISSING");
         return None;
     };
     let seed = variable("VESTRY_TEST_SEED").unwrap_or_else(|| "45".to_owned());
@@ -56,7 +56,7 @@ fn verdicts() -> Option<Vec<Value>> {
     )
 }
 
-/// The version of the metadata in the crate, which its own version carries: `phonenumber 0.3.10+9.0.33`.
+/// The metadata version of the crate, which is part of the crate's own version: `phonenumber 0.3.10+9.0.33`.
 fn metadata_version() -> String {
     let lock = include_str!("../../../../Cargo.lock");
     let (_, package) = lock.split_once("name = \"phonenumber\"\n").unwrap();
@@ -65,13 +65,13 @@ fn metadata_version() -> String {
     metadata.trim_end_matches('"').to_owned()
 }
 
-/// What is different, in words.
+/// A description of the difference, if any.
 fn difference(expected: &Value) -> Option<String> {
     let text = expected["number"].as_str().unwrap();
     let parsed = PhoneNumber::parse(text);
     let is_valid = expected["valid"].as_bool().unwrap();
     if parsed.is_ok() != is_valid {
-        return Some(format!("{expected}: accepted is {}", parsed.is_ok()));
+        return Some(format!("{expected}: accepted = {}", parsed.is_ok()));
     }
     let range = parsed.ok()?.range();
     let region = expected["region"].as_str().unwrap();
@@ -88,15 +88,19 @@ fn difference(expected: &Value) -> Option<String> {
     (!is_same).then(|| format!("{expected}: {range:?}"))
 }
 
-/// Attack 7: which numbers are valid, where they belong and which take texts is as libphonenumber has it, for every example number of every
-/// region and type, and for numbers a digit away from them.
+/// Attack 7: validity, region and text capability agree with libphonenumber. Covers every example number of every region and type, and
+/// numbers that differ from them by one digit.
 #[test]
 fn attack_7_phone_numbers_are_what_libphonenumber_says() {
     let Some(verdicts) = verdicts() else {
         return;
     };
     let (about, verdicts) = verdicts.split_first().unwrap();
-    assert_eq!(about["version"], metadata_version(), "another metadata");
+    assert_eq!(
+        about["version"],
+        metadata_version(),
+        "different metadata version"
+    );
     let differences: Vec<String> = verdicts.iter().filter_map(difference).collect();
     let unexplained: Vec<&String> = differences
         .iter()

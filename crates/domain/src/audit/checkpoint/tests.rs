@@ -33,7 +33,7 @@ fn checkpoint() -> Checkpoint {
     }
 }
 
-/// The format of section 3.3, letter by letter. It is signed and kept by others: never change it.
+/// The format of section 3.3, letter by letter. Others sign and store it: never change it.
 #[test]
 fn the_text_is_the_published_format() {
     let app: AppId = id(1);
@@ -69,7 +69,7 @@ fn the_first_checkpoint_names_zeros() {
     assert_eq!(Checkpoint::parse(&text), Ok(first));
 }
 
-/// The hash is that of `sha256sum`, over the text alone.
+/// The hash equals that of `sha256sum` over the text alone.
 #[test]
 fn a_checkpoint_is_named_by_sha_256_of_its_text() {
     let hash = Checkpoint::hash_of("abc");
@@ -79,7 +79,7 @@ fn a_checkpoint_is_named_by_sha_256_of_its_text() {
     );
 }
 
-/// Each of these is a checkpoint but for one thing, which is in the second place.
+/// Each of these differs from a valid checkpoint in one place, given second.
 #[test]
 fn malformed_checkpoints_are_rejected() {
     let good = checkpoint().text();
@@ -267,7 +267,7 @@ proptest! {
         prop_assert_eq!(Checkpoint::parse(&checkpoint.text()), Ok(checkpoint));
     }
 
-    /// Whatever is read has one form only, also after something was changed.
+    /// Every accepted text has only one form, even after a modification.
     #[test]
     fn parsed_checkpoints_are_canonical(
         checkpoint in any_checkpoint(),

@@ -50,11 +50,7 @@ fn every_word_round_trips() {
         assert_eq!(outcome.as_str().parse(), Ok(*outcome));
     }
     let names: BTreeSet<_> = ControlAction::ALL.iter().map(|it| it.as_str()).collect();
-    assert_eq!(
-        names.len(),
-        ControlAction::ALL.len(),
-        "a name stands for two"
-    );
+    assert_eq!(names.len(), ControlAction::ALL.len(), "duplicate name");
     assert!("api_key.creat".parse::<ControlAction>().is_err());
 }
 
@@ -65,11 +61,11 @@ fn aud_2_an_entry_follows_only_its_predecessor() {
     assert!(first.follows(0, &[0; 32]));
     assert!(second.follows(1, &first.hash));
     assert!(!second.follows(0, &first.hash), "a gap");
-    assert!(!second.follows(1, &[0; 32]), "another predecessor");
-    assert!(!second.follows(i64::MAX, &first.hash), "the end of numbers");
+    assert!(!second.follows(1, &[0; 32]), "wrong predecessor");
+    assert!(!second.follows(i64::MAX, &first.hash), "largest number");
 }
 
-/// No field can be changed without the hash: not the place, not who, what, to what, when.
+/// No field can be changed without changing the hash, including the position.
 #[test]
 fn aud_2_every_field_is_hashed() {
     type Edit = fn(&mut ControlEntry);
@@ -105,7 +101,7 @@ fn aud_2_every_field_is_hashed() {
     }
 }
 
-/// Names come in order, what stayed is not named, and no detail is longer than it may be.
+/// Names are sorted, unchanged values are omitted, and no detail exceeds its maximum length.
 #[test]
 fn a_detail_is_short_and_in_order() {
     let long = "x".repeat(300);

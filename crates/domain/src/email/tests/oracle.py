@@ -1,6 +1,6 @@
-"""Pairs of addresses, half of them one edit apart, and what idna and the Unicode database say about them.
+"""Pairs of addresses, half of them one edit apart, with the verdicts of idna and the Unicode database.
 
-Usage: oracle.py SEED COUNT. Prints one JSON list a pair: the kind of edit, both addresses, why each is refused ("" if it is not),
+Usage: oracle.py SEED COUNT. Prints one JSON list per pair: the kind of edit, both addresses, why each is rejected ("" if it is not),
 and whether the two are one identity. A reason begins with `local` or `domain`.
 """
 
@@ -12,7 +12,7 @@ import unicodedata
 
 import idna
 
-# Letters that are written together, so that labels of one direction come about.
+# Letters that are used together, so that labels with a single direction occur.
 SCRIPTS = [
     "abcdefghijklmnopqrstuvwxyz0123456789",
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
@@ -36,7 +36,7 @@ SCRIPTS = [
     "𐐀𐐁𐐂𐐨𐐩𐐪",
 ]
 MARKS = "\u0300\u0301\u0302\u0303\u0307\u0308\u030a\u030c\u0323\u0327\u0328\u0331\u0345"
-# What NFKC replaces, what NFC replaces, and what has two small forms.
+# Characters that NFKC replaces, that NFC replaces, and that have two lower-case forms.
 NAMED = (
     "\u212a\u2126\u1fef\u212b\u0130\u00df\u017f\ufb01\ufb03\uff4d\uff2d\uff11\u1d526\u1d2e\u00aa\u00ba\u00b2\u00b5"
     "\u2460\u2160\u2100\u03d0\u03f4\u1f71\u1fbb\u0374\u0387\uf900\uf9ff\U0002f800\uff76\u3131\ufdfa\u0149\u01c5\u1e9a\u0132"
@@ -58,13 +58,13 @@ def nfc(text):
 
 
 def simple_lower(text):
-    """Simple mappings alone: `str.lower` also knows final sigma, and two letters for U+0130."""
+    """Lower-cases by simple mappings only: `str.lower` also handles final sigma, and maps U+0130 to two letters."""
     return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 @functools.lru_cache(maxsize=None)
 def local_part(text):
-    """Its compared form, and why it is refused."""
+    """The compared form, and the reason for a rejection."""
     for c in text:
         if unicodedata.category(c) in ("Cn", "Co"):
             return "", "local unassigned"
@@ -79,7 +79,7 @@ def local_part(text):
 
 @functools.lru_cache(maxsize=None)
 def domain(text):
-    """Its A-labels, and why it is refused. Processing that is not transitional is the only kind that the library has left."""
+    """The A-labels, and the reason for a rejection. The library supports only non-transitional processing."""
     try:
         return idna.encode(text, uts46=True, std3_rules=True, transitional=False).decode(), ""
     except idna.IDNAError as refused:
@@ -112,7 +112,7 @@ def as_a_label(label):
     try:
         return idna.encode(label, uts46=True, std3_rules=True).decode()
     except idna.IDNAError:
-        # As a program would that does not check.
+        # As in a program without checks.
         return "xn--" + nfc(label.lower()).encode("punycode").decode()
 
 
@@ -165,14 +165,14 @@ def edited(draw, kind, text):
 
 
 def is_about_identity(address):
-    """One `@`, and before it neither dots nor blanks nor what is invisible: those are refused by rules of their own."""
+    """One `@`, without dots, spaces or invisible characters before it, which separate rules reject."""
     local, _, host = address.partition("@")
     composed = unicodedata.normalize("NFKC", local)
     return local and host and "@" not in host and not set(INVISIBLE + ". ") & set(local + composed)
 
 
 def pairs(draw, count):
-    # A domain is much slower to judge than a local part, so they are drawn from a pool.
+    # Checking a domain is much slower than checking a local part, so domains come from a pool.
     domains = [new_domain(draw) for _ in range(3_000)]
     made = 0
     while made < count:

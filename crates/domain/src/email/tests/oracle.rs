@@ -1,5 +1,4 @@
-//! Attack 5, R2: identity as other implementations see it, the `idna` of PyPI for domains and Python's Unicode database for local
-//! parts.
+//! Attack 5, R2: identities compared with other implementations: PyPI's `idna` for domains and Python's Unicode database for local parts.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -12,18 +11,18 @@ use crate::domain_name::a_labels;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/email/tests/oracle.py");
 const PAIRS: usize = 100_000;
-const HOW: &str = "VESTRY_TEST_PYTHON is not set: point it to a Python 3.10 or later with the package idna of \
-    xtask/interop/requirements.txt, or run cargo xtask test; to leave this test out, name the lane: \
+const HOW: &str = "VESTRY_TEST_PYTHON is not set: point it to Python 3.10 or later with the package idna from \
+    xtask/interop/requirements.txt, or run cargo xtask test; to skip this test, set \
     VESTRY_TEST_LANES_MISSING=identity";
 
-/// Why the oracle refuses domains that we accept: IDNA 2008 excludes symbols and has rules for single characters, which UTS #46 has
-/// not. It also looks at ASCII characters before they are composed: `=` with U+0338 is `≠`.
+/// Reasons that only the oracle rejects a domain. IDNA 2008 excludes symbols and has rules for single characters, which UTS #46 lacks. It
+/// also checks ASCII characters before composition: `=` with U+0338 is `≠`.
 const REFUSED_THERE_ALONE: [&str; 3] = [
     "domain contexto",
     "domain disallowed_codepoint",
     "domain uts46_std3",
 ];
-/// Why we refuse domains that the oracle accepts.
+/// Reasons that only we reject a domain.
 const REFUSED_HERE_ALONE: [&str; 4] = [
     "UTS #46, in a domain that has a label from right to left",
     "no letter in the last label, or an IP address",
@@ -31,7 +30,7 @@ const REFUSED_HERE_ALONE: [&str; 4] = [
     "UTS #46",
 ];
 
-/// A pair of the script.
+/// A pair of addresses from the script.
 #[derive(Deserialize)]
 struct Pair(String, String, String, String, String, bool);
 
@@ -43,7 +42,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The pairs, or `None` where the lane is left out.
+/// The pairs, or `None` if the lane is excluded.
 fn pairs(seed: u64) -> Option<Vec<Pair>> {
     let Some(python) = variable("VESTRY_TEST_PYTHON") else {
         let missing = variable("VESTRY_TEST_LANES_MISSING").unwrap_or_default();
@@ -51,7 +50,7 @@ fn pairs(seed: u64) -> Option<Vec<Pair>> {
             missing.split(',').any(|lane| lane.trim() == "identity"),
             "{HOW}"
         );
-        println!("not run: the lane identity is missing");
+        println!("skipped: lane identity is excluded");
         return None;
     };
     let output = Command::new(python)
@@ -81,13 +80,13 @@ fn seed() -> u64 {
     seed.unwrap_or_else(|| RandomState::new().build_hasher().finish())
 }
 
-/// Why we refuse a domain.
+/// The reason that we reject a domain.
 fn refusal(domain: &str) -> &'static str {
     let ascii = idna::domain_to_ascii_strict(domain);
     match ascii {
         Ok(ascii) if a_labels(&ascii).is_none() => "no letter in the last label, or an IP address",
         Ok(_) => "one label",
-        // PyPI's library looks at each label alone.
+        // PyPI's library checks each label separately.
         Err(_)
             if idna::domain_to_unicode(domain)
                 .0
@@ -104,7 +103,7 @@ fn is_from_right_to_left(c: char) -> bool {
     matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
 }
 
-/// Two addresses are one identity exactly when the oracle says so, wherever both accept both of them.
+/// Two addresses have the same identity exactly if the oracle says so, wherever both accept them.
 #[test]
 fn attack_5_r2_identity_is_what_other_implementations_say() {
     let seed = seed();
@@ -124,13 +123,13 @@ fn attack_5_r2_identity_is_what_other_implementations_say() {
                 (Ok(email), "") => accepted.push(email.identity().clone()),
                 (Err(_), why) if !why.is_empty() => {}
                 (Ok(_), why) => {
-                    assert!(is_about_domain(why), "{text:?} is accepted: {why}");
+                    assert!(is_about_domain(why), "{text:?} was accepted: {why}");
                     let entry = alone.entry(("we accept", why.to_owned()));
                     entry.or_insert((0, text.clone())).0 += 1;
                 }
                 (Err(refused), _) => {
                     let here = Email::parse(&format!("{local}@example.com"));
-                    assert!(here.is_ok(), "{text:?} is refused: {refused}");
+                    assert!(here.is_ok(), "{text:?} was rejected: {refused}");
                     let entry = alone.entry(("the oracle accepts", refusal(domain).to_owned()));
                     entry.or_insert((0, text.clone())).0 += 1;
                 }

@@ -1,4 +1,4 @@
-//! Wording, and what of a stranger's text goes into a mail.
+//! Message texts, and the use of untrusted text in mails.
 
 use super::*;
 
@@ -40,7 +40,8 @@ fn a_login_mail_has_the_link_and_a_code_in_both_parts() {
     );
 }
 
-/// B5: what the inviting side calls the invited goes neither into a header nor, unless it is only a name, into the mail.
+/// B5: the invited person's name, as chosen by the inviting party, never goes into a header. It goes into the mail only if it is a plain
+/// name.
 #[test]
 fn b5_names_that_are_not_plain_are_omitted() {
     for name in ["Ada", "Jean-Luc", "O'Brien", "Zoë", "李", "Anna Maria"] {

@@ -1,27 +1,27 @@
-//! Attack 17: what redirect lists have been tried with, for the rules and for every call that takes a redirect URL.
+//! Attack 17: known attacks on redirect allow-lists, for testing the rules and every call that accepts a redirect URL.
 //!
-//! A crate that wants it writes
+//! To use it in another crate, write
 //!
 //! ```text
 //! #[path = "../../../../domain/src/redirect/tests/tricks.rs"]
 //! mod tricks;
 //! ```
 
-/// The URL that is registered.
+/// The registered exact URL.
 pub(crate) const EXACT: &str = "https://app.example.com/callback";
-/// The pattern that is registered.
+/// The registered pattern.
 pub(crate) const PATTERN_URL: &str = "https://*.example.com/callback";
 
-/// The URLs of native apps that are registered: one on each address of the machine, for any port, and one of an app's own scheme.
+/// The registered native app URLs: one on each loopback address, for any port, and one with an app's own scheme.
 pub(crate) const NATIVE: [&str; 3] = [
     "http://127.0.0.1/callback",
     "http://[::1]/callback?x=1",
     "com.example.app:/callback",
 ];
 
-/// What has been tried against redirect lists elsewhere. None of it is one of the registered URLs.
+/// Known attacks on redirect allow-lists. None of these is a registered URL.
 pub(crate) const TRICKS: &[&str] = &[
-    // Nothing, and things that are no URL.
+    // Empty texts, and texts that are not URLs.
     "",
     " ",
     "/",
@@ -92,7 +92,7 @@ pub(crate) const TRICKS: &[&str] = &[
     "https://evil.example\\@app.example.com/callback",
     "https://evil.example\\.example.com/callback",
     "https://evil.example/\\app.example.com/callback",
-    // Somebody before the host.
+    // User information before the host.
     "https://user@app.example.com/callback",
     "https://user:password@app.example.com/callback",
     "https://@app.example.com/callback",
@@ -216,7 +216,7 @@ pub(crate) const TRICKS: &[&str] = &[
     "https://app.example.com/callback#@evil.example",
     "https://app.example.com/callback%23x",
     "https://app.example.com/callback%3fx=1",
-    // Blanks and control characters.
+    // White space and control characters.
     " https://app.example.com/callback",
     "https://app.example.com/callback ",
     "\thttps://app.example.com/callback",
@@ -238,7 +238,7 @@ pub(crate) const TRICKS: &[&str] = &[
     "https://app.exam\tple.com/callback",
     "https://evil.example\t.example.com/callback",
     "https://app .example.com/callback",
-    // Letters that look alike, or are something else to somebody.
+    // Look-alike letters, and letters that some parsers replace.
     "https://аpp.example.com/callback",
     "https://app.exаmple.com/callback",
     "https://app.example.cοm/callback",
@@ -263,7 +263,7 @@ pub(crate) const TRICKS: &[&str] = &[
     "https://xn--app.evil.example/callback",
     "https://xn--80ak6aa92e.com/callback",
     "ʜttps://app.example.com/callback",
-    // Two at once.
+    // Two URLs at once.
     "https://app.example.com/callback https://evil.example",
     "https://app.example.com/callback,https://evil.example",
     "https://app.example.com/callback|https://evil.example",
@@ -275,9 +275,9 @@ pub(crate) const TRICKS: &[&str] = &[
     "`https://app.example.com/callback`",
 ];
 
-/// What could be tried against the URLs of native apps. None of it is one of the registered URLs.
+/// Possible attacks on native app URLs. None of these is a registered URL.
 pub(crate) const NATIVE_TRICKS: &[&str] = &[
-    // Other schemes, and what only looks like the registered one.
+    // Other schemes, and ones that only resemble the registered one.
     "com.example.app",
     "com.example.app:",
     "com.example.app:callback",
@@ -324,7 +324,7 @@ pub(crate) const NATIVE_TRICKS: &[&str] = &[
     "com.example.app:/callback\r\n",
     "com.example.app:/callback\u{0}",
     "com.example.app:/callback,com.evil.app:/callback",
-    // Ports of this machine that are none.
+    // Invalid ports on this machine.
     "http://127.0.0.1:/callback",
     "http://127.0.0.1:0/callback",
     "http://127.0.0.1:00/callback",
@@ -383,7 +383,7 @@ pub(crate) const NATIVE_TRICKS: &[&str] = &[
     "http://[::ffff:127.0.0.1]:8080/callback",
     "http://[::1%25lo]:8080/callback?x=1",
     "http://::1:8080/callback?x=1",
-    // The path and query behind a port.
+    // The path and query after a port.
     "http://127.0.0.1:8080",
     "http://127.0.0.1:8080/",
     "http://127.0.0.1:8080/callback/",

@@ -1,4 +1,4 @@
-"""Prints libphonenumber's verdict on every example number of its metadata, and on seeded variations of them, a line of JSON each."""
+"""Prints libphonenumber's verdict on every example number in its metadata and on seeded variations, one JSON object per line."""
 
 import json
 import random
@@ -15,7 +15,7 @@ DESCRIPTORS = [
 
 
 def examples():
-    """Every example number in E.164 form, with where it comes from."""
+    """Every example number in E.164 form, with its source."""
     regions = [(region, PhoneMetadata.metadata_for_region(region, None)) for region in sorted(phonenumbers.SUPPORTED_REGIONS)]
     codes = sorted(phonenumbers.COUNTRY_CODES_FOR_NON_GEO_REGIONS)
     regions += [(f"+{code}", PhoneMetadata.metadata_for_nongeo_region(code, None)) for code in codes]
@@ -27,7 +27,7 @@ def examples():
 
 
 def varied(number, draw):
-    """The number with a digit changed, added, taken out, or a zero before its national part."""
+    """The number with one digit changed, inserted or removed."""
     digits = number[1:]
     place = draw.randrange(1, len(digits))
     digit = str(draw.randrange(10))
@@ -41,7 +41,7 @@ def varied(number, draw):
 
 
 def verdict(source, text):
-    """A number counts as valid if it is, and if E.164 writes it like this."""
+    """The verdict on a number, which must be valid and in its E.164 form."""
     said = {"source": source, "number": text, "valid": False, "type": "UNKNOWN", "region": None}
     try:
         number = phonenumbers.parse(text, None)

@@ -8,7 +8,7 @@ const GO_TEXT: &str = "If you think cryptography is the answer to your problem,\
                        then you don't know what your problem is.\n";
 const GO_LINE: &str = "\u{2014} PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n";
 
-/// The example in the specification, whose text has an empty line of its own.
+/// The example in the specification, whose text contains an empty line.
 const C2SP_TEXT: &str = "Ognuno sta solo sul cuor della terra\n\
                          trafitto da un raggio di sole:\n\
                          \n\
@@ -65,7 +65,7 @@ fn a_note_can_have_several_signatures() {
     assert_eq!(read.written().unwrap(), note);
 }
 
-/// Each of these is the note of Go but for one thing, which is in the second place.
+/// Each of these differs from Go's note in one place, given second.
 #[test]
 fn malformed_notes_are_rejected() {
     for (from, to) in [
@@ -105,7 +105,7 @@ fn malformed_notes_are_rejected() {
         let note = good.replacen(from, to, 1);
         match SignedNote::parse(&note) {
             Err(refused) => assert_eq!(refused.param, "note"),
-            // A text may end with empty lines.
+            // A text can end with empty lines.
             Ok(read) => assert_eq!((to, read.written()), ("is.\n\n\n\n", Ok(note))),
         }
     }
@@ -138,7 +138,7 @@ fn notes_have_a_maximum_size() {
     assert!(SignedNote::parse(&note(SignedNote::LARGEST + 1)).is_err());
 }
 
-/// Nothing is written that would be read as something else.
+/// Nothing is written that would be parsed differently.
 #[test]
 fn unparsable_notes_are_not_written() {
     let good = SignedNote {
@@ -175,7 +175,7 @@ fn unparsable_notes_are_not_written() {
     }
 }
 
-/// Keys of the tests and documents of others; the base64 of one has a plus sign.
+/// Keys from others' tests and documents; the base64 of one contains a plus sign.
 #[test]
 fn published_keys_round_trip() {
     for text in [
@@ -197,7 +197,7 @@ fn malformed_keys_are_rejected() {
         "PeterNeumann+c74f20a3",
         "PeterNeumann+c74f20a3+",
         "+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
-        // Another name, id or key.
+        // Different name, id or key.
         "peterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
         "PeterNeumann+c74f20a4+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
         "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TX",
@@ -209,7 +209,7 @@ fn malformed_keys_are_rejected() {
         // Too short, and the key of a witness's cosignature (type 4).
         "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10==",
         "remora.n621.de+da77ade7+BOvN63jn/bLvkieywe8R6UYAtVtNbZpXh34x7onlmtw2",
-        // The key that signs, which nobody should hand out.
+        // The private signing key, which must not be shared.
         "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz",
     ] {
         let refused = text.parse::<VerifierKey>().expect_err(text);
@@ -244,7 +244,7 @@ proptest! {
         prop_assert_eq!(SignedNote::parse(&note.written().unwrap()), Ok(note));
     }
 
-    /// Whatever is read has one form only.
+    /// Every accepted note has only one form.
     #[test]
     fn parsed_notes_are_canonical(note in "(x|\n|\n\n|\u{2014} | |AAAAAAA=|AAAAAAB=|name){0,20}\n") {
         if let Ok(read) = SignedNote::parse(&note) {
