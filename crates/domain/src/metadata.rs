@@ -35,8 +35,8 @@ impl Metadata {
         &self.0
     }
 
-    /// Merges a change into this metadata (API-13, API-14): only the top level is merged,
-    /// `null` deletes a key, `{}` clears everything, nested values replace the whole key.
+    /// Merges a change into this metadata (API-13, API-14). Only the top level is merged: `null` deletes a key, `{}` clears everything,
+    /// nested values replace the whole key.
     ///
     /// # Errors
     /// If the result exceeds a limit or the change contains a NUL character. `self` is then unchanged.

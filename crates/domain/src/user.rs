@@ -134,7 +134,7 @@ pub struct User {
     /// Whether the account has an owner: an address, number, wallet for sign-in or provider link was verified, or the operator vouched for
     /// one. Permanent once set.
     pub founded: bool,
-    /// When and why it was disabled; `None` if it is not.
+    /// When and why the user was disabled; `None` if they are not.
     pub disabled: Option<UserDisabled>,
     /// When the user last signed in; `None` if never, or not since this is recorded.
     pub last_sign_in_at: Option<Timestamp>,

@@ -93,7 +93,7 @@ words! {
         WebhookEndpointEnable "webhook_endpoint.enable" "A webhook endpoint was enabled again.",
         WebhookEndpointDisable "webhook_endpoint.disable" "A webhook endpoint was disabled.",
         WebhookEndpointRotateSecret "webhook_endpoint.rotate_secret" "A new signing secret was created for a webhook endpoint.",
-        WebhookEndpointReplay "webhook_endpoint.replay" "Events were redelivered to a webhook endpoint.",
+        WebhookEndpointReplay "webhook_endpoint.replay" "A redelivery of events to a webhook endpoint was requested.",
         WebhookEndpointDelete "webhook_endpoint.delete" "A webhook endpoint was deleted.",
         UserVouch "user.vouch" "An API key or an operator marked addresses or phone numbers of a user as verified.",
         UserUnlock "user.unlock" "A user's sign-in lockout was cleared.",

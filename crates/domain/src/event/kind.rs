@@ -101,7 +101,7 @@ events! {
     always session_created SessionCreated "session.created" "A session started." (user_id: UserId, session_id: SessionId, factor: Proof);
     always session_factor_added SessionFactorAdded "session.factor_added" "Another factor was verified in an existing session." (user_id: UserId, session_id: SessionId, factor: Proof);
     always session_ended SessionEnded "session.ended" "Sessions were ended; `session_ids` lists the first hundred. A session that expires has no event." (user_id: Option<UserId>, session_ids: Vec<SessionId>, count: u64, reason: EndReason);
-    always sign_in_blocked SignInBlocked "sign_in.blocked" "Sign-in by this method is locked until `until` after repeated failures." (user_id: Option<UserId>, method: Method, until: Timestamp);
+    always sign_in_blocked SignInBlocked "sign_in.blocked" "Repeated failures locked sign-in by this method; `until` is when the lockout ends." (user_id: Option<UserId>, method: Method, until: Timestamp);
     optional sign_in_failed SignInFailed "sign_in.failed" "A sign-in failed. If `count` is set, the event stands for that many further failures within a minute." (user_id: Option<UserId>, method: Method, reason: FailReason, count: Option<u64>);
 
     always password_set PasswordSet "password.set" "A password was set for a user who had none." (user_id: UserId);
@@ -127,7 +127,7 @@ events! {
     always wallet_enabled WalletEnabled "wallet.enabled" "A disabled wallet was enabled and signs again." (user_id: UserId, wallet_id: WalletId, wallet_type: WalletType);
     always wallet_deleted WalletDeleted "wallet.deleted" "An external wallet was unlinked from its user." (user_id: UserId, wallet_id: WalletId, wallet_type: WalletType);
     always wallet_tampered WalletTampered "wallet.tampered" "A wallet's stored record failed its integrity check; the wallet does not sign." (wallet_id: WalletId);
-    optional wallet_signed WalletSigned "wallet.signed" "A wallet signed a message or transaction." (wallet_id: WalletId, action: SignedBy, method: Option<RpcMethod>, result_sha256: Option<[u8; 32]>, audit_entry_id: AuditEntryId);
+    optional wallet_signed WalletSigned "wallet.signed" "A wallet produced a signature." (wallet_id: WalletId, action: SignedBy, method: Option<RpcMethod>, result_sha256: Option<[u8; 32]>, audit_entry_id: AuditEntryId);
 
     always message_failed MessageFailed "message.failed" "A message could not be delivered; `kind` is null if its contents could no longer be read." (channel: Channel, kind: Option<MessageKind>, reason: JobEnd);
     optional message_sent MessageSent "message.sent" "A message was accepted by its transport." (channel: Channel, kind: MessageKind);
