@@ -1,5 +1,6 @@
-//! A browser with an authenticator in it, for the ceremonies of passkeys: 1Password's implementation of WebAuthn, which
-//! shares no code with the checks that its answers are put to.
+//! A simulated browser with an authenticator, for passkey ceremonies.
+//!
+//! It uses 1Password's WebAuthn implementation, which shares no code with the checks under test.
 
 use async_trait::async_trait;
 use passkey_authenticator::{
@@ -19,17 +20,17 @@ use url::Url;
 
 type Inner = Client<Keys, Person, AvailableBackend, public_suffix::PublicSuffixList, ()>;
 
-/// A browser at one page, with an authenticator of its own.
+/// A browser on one page, with its own authenticator.
 pub struct Browser {
     client: Inner,
     origin: Url,
 }
 
-/// The passkeys in it; all of them can be found without being named.
+/// The passkeys stored in it, all of them discoverable.
 #[derive(Default)]
 struct Keys(Vec<Passkey>);
 
-/// Somebody who is there, and proves to be the owner, or does not.
+/// The person at the authenticator, who passes or fails user verification.
 struct Person {
     verifies: bool,
 }
@@ -41,33 +42,33 @@ impl std::fmt::Debug for Browser {
 }
 
 impl Browser {
-    /// A browser at a page of this origin, whose authenticator checks who is using it and does not count.
+    /// A browser on a page of this origin. Its authenticator verifies the user and keeps no signature counter.
     ///
     /// # Panics
-    /// The origin is not one.
+    /// If `origin` is not a valid origin.
     pub fn at(origin: &str) -> Self {
         Self::build(origin, true, false)
     }
 
-    /// The same with an authenticator that does not check who is using it.
+    /// Like [`Browser::at`], with an authenticator that does not verify the user.
     ///
     /// # Panics
-    /// The origin is not one.
+    /// If `origin` is not a valid origin.
     pub fn without_verification(origin: &str) -> Self {
         Self::build(origin, false, false)
     }
 
-    /// The same with an authenticator that counts its signatures.
+    /// Like [`Browser::at`], with an authenticator that counts its signatures.
     ///
     /// # Panics
-    /// The origin is not one.
+    /// If `origin` is not a valid origin.
     pub fn counting(origin: &str) -> Self {
         Self::build(origin, true, true)
     }
 
     fn build(origin: &str, verifies: bool, counts: bool) -> Self {
         let Ok(origin) = Url::parse(origin) else {
-            panic!("{origin} is no origin");
+            panic!("{origin} is not a valid origin");
         };
         let (keys, person) = (Keys::default(), Person { verifies });
         let mut authenticator =
@@ -81,32 +82,32 @@ impl Browser {
         }
     }
 
-    /// Goes to a page of another origin.
+    /// Navigates to a page of another origin.
     ///
     /// # Panics
-    /// The origin is not one.
+    /// If `origin` is not a valid origin.
     pub fn go_to(&mut self, origin: &str) {
         let Ok(origin) = Url::parse(origin) else {
-            panic!("{origin} is no origin");
+            panic!("{origin} is not a valid origin");
         };
         self.origin = origin;
     }
 
-    /// `navigator.credentials.create(options)`, as `toJSON()` gives it.
+    /// Returns what `toJSON()` yields for `navigator.credentials.create(options)`.
     ///
     /// # Panics
-    /// The options are refused.
+    /// If the options are rejected.
     pub async fn create(&mut self, options: &Value) -> Value {
         match self.try_create(options).await {
             Ok(credential) => credential,
-            Err(refused) => panic!("the browser refused {options}: {refused}"),
+            Err(refused) => panic!("the browser rejected {options}: {refused}"),
         }
     }
 
-    /// The same; an error is what the page would be told.
+    /// Like [`Browser::create`], but returns the error that the page would see.
     ///
     /// # Errors
-    /// The options are not of their form, or the authenticator refused.
+    /// If the options are malformed or the authenticator rejects them.
     pub async fn try_create(&mut self, options: &Value) -> Result<Value, String> {
         let options = serde_json::from_value(options.clone()).map_err(|error| error.to_string())?;
         let created = self
@@ -117,21 +118,21 @@ impl Browser {
         serde_json::to_value(created).map_err(|error| error.to_string())
     }
 
-    /// `navigator.credentials.get(options)`, as `toJSON()` gives it.
+    /// Returns what `toJSON()` yields for `navigator.credentials.get(options)`.
     ///
     /// # Panics
-    /// The options are refused, or no passkey fits.
+    /// If the options are rejected or no passkey matches.
     pub async fn get(&mut self, options: &Value) -> Value {
         match self.try_get(options).await {
             Ok(credential) => credential,
-            Err(refused) => panic!("the browser refused {options}: {refused}"),
+            Err(refused) => panic!("the browser rejected {options}: {refused}"),
         }
     }
 
-    /// The same; an error is what the page would be told.
+    /// Like [`Browser::get`], but returns the error that the page would see.
     ///
     /// # Errors
-    /// The options are not of their form, or no passkey fits.
+    /// If the options are malformed or no passkey matches.
     pub async fn try_get(&mut self, options: &Value) -> Result<Value, String> {
         let options = serde_json::from_value(options.clone()).map_err(|error| error.to_string())?;
         let answered = self

@@ -1,17 +1,16 @@
-//! The model of whose account it is (CL-1 to CL-8), and random histories of a service that must agree with it.
+//! A model of account ownership (CL-1 to CL-8), and random histories of a service that must agree with it.
 //!
-//! Two people who each read one address and one number ask an App for things that people ask for: accounts, further identifiers,
-//! authenticator apps, codes. The model says what becomes of each step; the service must answer the same, and at the end of a
-//! history every session that was ever there is open exactly if the model says so. What the lines promise is asserted of the model
-//! at every proof, and so of the service:
+//! Two people, each reading one address and one number, use an App in the usual ways: accounts, further identifiers, authenticator apps,
+//! codes. The model predicts the outcome of each step, and the service must match it. At the end of a history, a session must be open
+//! exactly if the model says so. Three invariants are asserted of the model at every proof, and thereby of the service:
 //!
-//! - **I**: whoever proves an identifier from outside is alone in an account that nobody had founded before;
-//! - **II**: nothing of an account that was founded before disappears;
-//! - **III**: the user whom the first step answered is the one who is signed in.
+//! - **I**: a person who proves an identifier from outside is alone in an account that was not founded before;
+//! - **II**: nothing in an account that was already founded is removed;
+//! - **III**: the user returned by the first step is the one who is signed in.
 
 #![expect(
     clippy::indexing_slicing,
-    reason = "accounts are named by their places, and are never removed"
+    reason = "accounts are identified by index and never removed"
 )]
 
 use std::collections::BTreeMap;
@@ -20,49 +19,49 @@ use vestry_ports::port;
 
 use crate::rng::Rng;
 
-/// Somebody who has signed in.
+/// The result of a successful sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entered {
-    /// As whom.
+    /// The user who signed in.
     pub user: String,
-    /// The token of the session.
+    /// The session token.
     pub token: String,
 }
 
-/// What a history does, at whatever level of the service. What is refused is `None` or `false`, and changes nothing.
+/// The operations of a history, at any level of the service. A rejected operation returns `None` or `false` and changes nothing.
 #[port]
 pub trait Accounts: Send {
-    /// A user with these addresses and numbers, none of them proved.
+    /// Creates a user with these addresses and numbers, none of them proved.
     async fn create(&mut self, identifiers: &[String]) -> Option<String>;
-    /// The App attaches one to a user; `vouched`: as verified.
+    /// Attaches an identifier to a user on behalf of the App; `vouched` marks it verified.
     async fn attach(&mut self, user: &str, identifier: &str, vouched: bool) -> bool;
-    /// A user gets an authenticator app; what is needed to enter with it.
+    /// Enrols an authenticator app for a user, and returns the data needed to sign in with it.
     async fn enrol(&mut self, user: &str) -> String;
-    /// A session by the authenticator app, of which nobody learns what it proves.
+    /// Starts a session with the authenticator app. It is not linked to any identifier.
     async fn enter(&mut self, user: &str, authenticator: &str) -> Option<String>;
-    /// Unix seconds.
+    /// The current time in Unix seconds.
     async fn now(&mut self) -> i64;
-    /// A code for whoever reads it, which lives for ten minutes; whom it will sign in. As late as the limits of sends allow.
+    /// Sends a code that is valid for ten minutes, as late as the send limits allow. Returns the user whom it will sign in.
     async fn ask(&mut self, identifier: &str) -> String;
-    /// A code for a user whom the App knows, within a session or not.
+    /// Sends a code to a user whom the App knows, within a session or not.
     async fn ask_for(&mut self, identifier: &str, session: Option<&str>) -> Option<String>;
-    /// The newest code that went there is presented, within a session or not.
+    /// Submits the newest code sent to the identifier, within a session or not.
     async fn prove(&mut self, identifier: &str, session: Option<&str>) -> Option<Entered>;
-    /// Whose session a token opens.
+    /// The user whose session the token opens.
     async fn opens(&mut self, token: &str) -> Option<String>;
     /// The addresses and numbers of a user in alphabetical order, and whether each is verified.
     async fn identifiers(&mut self, user: &str) -> Vec<(String, bool)>;
 }
 
-/// How many histories a run of the suite makes on the fakes: those that `VESTRY_TEST_HISTORIES` asks for, which
-/// `cargo xtask attacks --claims` sets, else 400.
+/// The number of histories that a run of the suite plays on the fakes: `VESTRY_TEST_HISTORIES`, which `cargo xtask attacks --claims` sets,
+/// or 400.
 ///
 /// # Panics
-/// When the variable is not a number.
+/// If the variable is not a number.
 pub fn histories() -> usize {
     #[expect(
         clippy::disallowed_methods,
-        reason = "says how long to test; not a setting of the service"
+        reason = "controls the length of the test run; not a service setting"
     )]
     let wanted = std::env::var("VESTRY_TEST_HISTORIES").ok();
     wanted.map_or(400, |text| match text.parse() {
@@ -71,7 +70,7 @@ pub fn histories() -> usize {
     })
 }
 
-/// One of the people, by the place of what they read.
+/// A person, as an index into the identifiers that they read.
 type Person = usize;
 
 #[derive(Debug, Clone, Default)]
@@ -79,7 +78,7 @@ struct Account {
     user: String,
     founded: bool,
     sessions: Vec<(Person, String)>,
-    /// Whose authenticator app, and what it needs.
+    /// The person whose authenticator app it is, and the data needed to use it.
     totp: Option<(Person, String)>,
 }
 
@@ -96,7 +95,7 @@ struct Code {
     ends_at: i64,
 }
 
-/// How long a code lives, in seconds.
+/// The lifetime of a code, in seconds.
 const LIFETIME: i64 = 600;
 
 #[derive(Debug, Default)]
@@ -104,14 +103,14 @@ struct Model {
     accounts: Vec<Account>,
     held: BTreeMap<String, Identifier>,
     codes: BTreeMap<String, Code>,
-    /// Every token there ever was.
+    /// Every token ever issued.
     tokens: Vec<String>,
 }
 
-/// Runs one history of some steps. The identifiers must be of nobody yet: an address and a number for each of two people.
+/// Runs one history of some steps. The identifiers, an address and a number for each of two people, must be unused.
 ///
 /// # Panics
-/// When the service does not do what the model says, or the model not what the lines say.
+/// If the service deviates from the model, or the model violates an invariant.
 pub async fn history(
     service: &mut dyn Accounts,
     rng: &mut Rng,
@@ -129,7 +128,7 @@ pub async fn history(
         assert_eq!(
             service.opens(token).await,
             expected,
-            "a session: {model:#?}"
+            "session state differs: {model:#?}"
         );
     }
     for (place, account) in model.accounts.iter().enumerate() {
@@ -166,7 +165,7 @@ impl Model {
         }
     }
 
-    /// The account and token of some open session, or none.
+    /// The account and token of a random open session, if there is one.
     fn some_session(&self, rng: &mut Rng) -> Option<(usize, String)> {
         let accounts = self.accounts.iter().enumerate();
         let open: Vec<_> = accounts
@@ -182,7 +181,7 @@ impl Model {
     fn new_account(&mut self, user: String) -> usize {
         assert!(
             self.accounts.iter().all(|account| account.user != user),
-            "a user who is not new: {self:#?}"
+            "the user already existed: {self:#?}"
         );
         self.accounts.push(Account {
             user,
@@ -262,7 +261,7 @@ impl Model {
         self.accounts[account].founded = true;
     }
 
-    /// Somebody puts an authenticator app of his own into an account that has none, or enters with it.
+    /// Enrols the person's own authenticator app in an account that has none, or signs in with it.
     async fn enter(&mut self, service: &mut dyn Accounts, rng: &mut Rng, person: Person) {
         if self.accounts.is_empty() {
             return;
@@ -275,7 +274,8 @@ impl Model {
             return;
         };
         let token = service.enter(&user, &needs).await;
-        let token = token.unwrap_or_else(|| panic!("the app lets nobody in: {self:#?}"));
+        let token =
+            token.unwrap_or_else(|| panic!("sign-in by authenticator app was rejected: {self:#?}"));
         self.tokens.push(token.clone());
         self.accounts[place].sessions.push((owner, token));
     }
@@ -329,7 +329,7 @@ impl Model {
             |account: &usize| is_within(account) || self.opened_by(identifier) == Some(*account);
         let expected = expected.filter(may);
         let user = expected.map(|account| self.accounts[account].user.clone());
-        assert_eq!(answered, user, "ask for a user: {self:#?}");
+        assert_eq!(answered, user, "code for a known user: {self:#?}");
         if let Some(account) = expected {
             self.note_code(service, identifier, account).await;
         }
@@ -351,10 +351,10 @@ impl Model {
         let entered = service.prove(identifier, token).await;
         let of = session.as_ref().map(|(account, _)| *account);
         let Some(opened) = self.proved(identifier, of) else {
-            assert_eq!(entered, None, "a proof that opens nothing: {self:#?}");
+            assert_eq!(entered, None, "an invalid proof was accepted: {self:#?}");
             return;
         };
-        let entered = entered.unwrap_or_else(|| panic!("a proof was refused: {self:#?}"));
+        let entered = entered.unwrap_or_else(|| panic!("a valid proof was rejected: {self:#?}"));
         assert_eq!(entered.user, self.accounts[opened].user, "{self:#?}");
         let before: Vec<_> = self.accounts.clone();
         let verified_before = self.verified();
@@ -368,7 +368,7 @@ impl Model {
         }
         self.verify(identifier, opened);
         self.codes.remove(identifier);
-        // The presented session goes on under a fresh token.
+        // The presented session continues under a new token.
         let sessions = &mut self.accounts[opened].sessions;
         sessions.retain(|(_, open)| Some(open.as_str()) != token);
         sessions.push((reader, entered.token.clone()));
@@ -376,14 +376,14 @@ impl Model {
         self.keeps_the_promises(reader, opened, of.is_none(), &before, &verified_before);
     }
 
-    /// Which account the newest code of an identifier opens, when it is presented within a session of that account or none.
+    /// The account that the newest code of an identifier opens when it is submitted within a session of that account or without one.
     fn proved(&self, identifier: &str, session: Option<usize>) -> Option<usize> {
         let code = self.codes.get(identifier)?;
         let held = self.held.get(identifier)?;
         if session == Some(held.account) {
             return Some(held.account);
         }
-        // A session of somebody else never helps.
+        // Another user's session never helps.
         if session.is_some() {
             return None;
         }
@@ -419,7 +419,7 @@ impl Model {
         let is_kept = |row: &(String, usize)| verified.contains(row);
         assert!(verified_before.iter().all(is_kept), "II: {self:#?}");
         for (was, is) in before.iter().zip(&self.accounts) {
-            // The session that was continued has another token.
+            // The continued session has another token.
             let lost = was.sessions.len() > is.sessions.len();
             assert!(!was.founded || !lost && is.founded, "II: {self:#?}");
         }

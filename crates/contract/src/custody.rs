@@ -1,7 +1,7 @@
-//! What every custody promises: keys and secrets open in their own place and unaltered, and nowhere else.
+//! The contract of every custody: keys and secrets open unaltered and in their own context, and nowhere else.
 //!
-//! The suite looks at a custody from outside, through its two ports and the store with its App keys. What is inside, such
-//! as nonces, caches and a key provider that goes away, is tested by the adapter itself.
+//! The suite tests a custody from outside, through its two ports and the store with its App keys. Internals such as nonces, caches and an
+//! unreachable key provider are tested by the adapter.
 
 pub mod app_keys;
 pub mod secrets;
@@ -20,27 +20,28 @@ use vestry_ports::store::{Store, StoreResult};
 
 use crate::samples::{Samples, other_environment};
 
-/// What a builder hands over: both ports of one custody, and the store it reads App keys from.
+/// What a builder returns: both ports of one custody, and the store from which it reads App keys.
 pub struct House {
-    /// Makes wallets and signs.
+    /// Creates wallets and signs.
     pub custodian: Arc<dyn Custodian>,
-    /// Seals small secrets.
+    /// Encrypts small secrets.
     pub sealer: Arc<dyn Sealer>,
-    /// Empty, and read by both.
+    /// The store that both ports read; empty.
     pub store: Arc<dyn Store>,
-    /// The second port of another process over the same store and key provider, with nothing in its memory.
+    /// Builds the second port for another process that shares the store and key provider, with empty caches.
     pub another: Box<dyn Fn() -> Arc<dyn Sealer> + Send + Sync>,
 }
 
-/// Runs the suite of custody as tests of their own. The builder is the name of an async function in scope that answers
-/// `(House, Guard)`, or an `Option` of it.
+/// Runs the custody suite, with each function as a test of its own.
+///
+/// The builder is the name of an async function in scope that returns `(House, Guard)`, or an `Option` of it.
 #[macro_export]
 macro_rules! custody_suite {
     ($build:ident) => {
         $crate::suite_tests! { $build;
             custody::app_keys {
                 a_new_app_gets_a_key_for_each_use
-                a_world_without_keys_gets_none_by_itself
+                a_world_without_keys_gets_none_implicitly
                 a_rewrapped_key_is_the_same_key
                 an_altered_key_is_not_rewrapped
             }
@@ -67,11 +68,11 @@ macro_rules! custody_suite {
                 a_key_pair_is_as_ordered
                 a_sealed_key_becomes_a_wallet
                 the_two_readings_are_not_interchangeable
-                what_was_not_sealed_for_this_does_not_open
+                messages_sealed_for_something_else_do_not_open
                 another_key_than_that_of_the_address_is_refused
                 an_edited_key_pair_is_refused
                 an_exported_key_opens_for_its_recipient
-                nothing_leaves_that_should_not
+                export_rejects_invalid_recipients_and_edited_rows
             }
             custody::secrets {
                 a_secret_comes_back_as_it_was
@@ -82,7 +83,7 @@ macro_rules! custody_suite {
                 a_keyed_hash_matches_what_it_was_made_of
                 a_keyed_hash_matches_nothing_else
                 a_changed_keyed_hash_matches_nothing
-                m_8_a_secret_comes_under_another_version
+                m_8_a_secret_is_resealed_under_another_version
                 m_8_hashes_of_the_audit_log_outlive_their_key
                 m_8_decoys_are_the_same_under_every_version
                 m_8_only_a_key_of_secrets_is_narrowed
@@ -91,7 +92,7 @@ macro_rules! custody_suite {
     };
 }
 
-/// What a call gave, or a panic at the place of the caller.
+/// The value of a call; panics at the caller's location if it failed.
 #[track_caller]
 fn works<T>(outcome: Result<T, CustodyError>) -> T {
     match outcome {
@@ -100,13 +101,13 @@ fn works<T>(outcome: Result<T, CustodyError>) -> T {
     }
 }
 
-/// Panics unless it was noticed that something is not as it was stored.
+/// Panics unless tampering was detected.
 #[track_caller]
 fn is_tampered<T>(outcome: Result<T, CustodyError>, what: &str) {
     match outcome {
         Err(CustodyError::Tampered { .. }) => {}
         Err(error) => panic!("{what}: {error:?}"),
-        Ok(_) => panic!("{what}: nobody noticed"),
+        Ok(_) => panic!("{what}: tampering was not detected"),
     }
 }
 
@@ -114,7 +115,7 @@ fn is_tampered<T>(outcome: Result<T, CustodyError>, what: &str) {
 type Row = (StoredWallet, WalletKey);
 
 impl House {
-    /// The test and the live world of a new App that has its keys.
+    /// The test and the live world of a new App with its keys.
     async fn worlds(&self, samples: &mut Samples) -> [World; 2] {
         let (app, now) = (samples.app(), samples.tick());
         let keys = works(self.custodian.mint_app_keys(app.id, now).await);
@@ -174,13 +175,13 @@ impl House {
         self.wallet_of(samples, world, user_id, wallet_type).await
     }
 
-    /// An Ethereum wallet, where the type does not matter.
+    /// An Ethereum wallet, for tests where the type does not matter.
     async fn wallet(&self, samples: &mut Samples, world: World) -> Row {
         self.wallet_typed(samples, world, WalletType::Ethereum)
             .await
     }
 
-    /// Panics unless neither a signature nor a good word is to be had for this row and key.
+    /// Panics unless both signing and the integrity check reject this row and key.
     async fn refuses(&self, stored: &StoredWallet, key: &WalletKey, what: &str) {
         let request = SigningRequest::message("message");
         let (row, of_row) = (stored.clone(), key.clone());
@@ -190,7 +191,7 @@ impl House {
         is_tampered(self.custodian.verify_wallet(row, of_row).await, what);
     }
 
-    /// Panics unless the wallet signs and is found in order.
+    /// Panics unless the wallet signs and passes the integrity check.
     async fn accepts(&self, stored: &StoredWallet, key: &WalletKey) {
         let request = SigningRequest::message("message");
         let (row, of_row) = (stored.clone(), key.clone());
@@ -213,7 +214,7 @@ fn order(samples: &mut Samples, world: World, user_id: UserId) -> WalletOrder {
     }
 }
 
-/// Every way to change one bit.
+/// Every variant with one bit flipped.
 fn changed_bits(right: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     (0..right.len() * 8).map(|bit| {
         let mut bytes = right.to_vec();
@@ -223,7 +224,7 @@ fn changed_bits(right: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// Every shorter beginning, and some longer forms.
+/// Every proper prefix, and some longer variants.
 fn other_lengths(right: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let cut = (0..right.len()).map(|length| right.iter().take(length).copied().collect());
     let longer = [

@@ -1,6 +1,6 @@
-//! In-memory implementations of ports, for the tests of use cases. They pass the suites of this crate.
+//! In-memory implementations of ports for use-case tests. They pass the suites of this crate.
 //!
-//! There is none for keys and secrets: those tests use the real custody over a real local vault.
+//! There is no fake for keys and secrets: those tests use the real custody with a real local vault.
 
 mod breached;
 mod clock;
@@ -24,7 +24,7 @@ pub use webhooks::FakeWebhooks;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks, also after a test that panicked: what is behind is replaced whole, never left half-changed.
+/// Locks, even after a panic: the value is always replaced whole, so it is never half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,19 +1,19 @@
-//! What a builder hands to a suite, and how one test of a suite is run.
+//! What a builder passes to a suite, and how one test of a suite runs.
 
 use std::time::Duration;
 
-/// Longest run of one test: a lock that is never freed fails loudly instead of hanging.
+/// The time limit of one test: a lock that is never released fails loudly instead of hanging.
 const LONGEST_RUN: Duration = Duration::from_secs(120);
 
-/// What a builder may answer: the object under test with the guard of its surroundings, or nothing when its lane
-/// is missing and that was said aloud.
+/// What a builder may return: the object under test with a guard for its environment, or nothing if its server is missing, which it then
+/// reports.
 pub trait Fixture {
     /// The object under test.
     type Port;
-    /// Cleans up when it is dropped.
+    /// The guard that cleans up on drop.
     type Guard;
 
-    /// The object and its guard, if there are any.
+    /// The object and its guard, if any.
     fn parts(self) -> Option<(Self::Port, Self::Guard)>;
 }
 
@@ -35,10 +35,10 @@ impl<P, G> Fixture for Option<(P, G)> {
     }
 }
 
-/// Builds the object, runs one function of a suite on it, and cleans up, also when the function fails.
+/// Builds the object, runs one function of a suite on it, and cleans up even if the function fails.
 ///
 /// # Panics
-/// When the function does, or after two minutes.
+/// If the function panics, or after two minutes.
 pub async fn run<F: Fixture>(build: impl Future<Output = F>, suite: impl AsyncFnOnce(F::Port)) {
     let Some((port, guard)) = build.await.parts() else {
         return;
@@ -47,11 +47,11 @@ pub async fn run<F: Fixture>(build: impl Future<Output = F>, suite: impl AsyncFn
     drop(guard);
     assert!(
         finished.is_ok(),
-        "not finished after {LONGEST_RUN:?}: is something locked for ever?"
+        "not finished after {LONGEST_RUN:?}; possible deadlock"
     );
 }
 
-/// One test for each named function, in a module for each group. The builder is the name of a function in scope.
+/// Generates one test for each named function, in a module for each group. The builder is the name of a function in scope.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! suite_tests {

@@ -1,21 +1,22 @@
-//! What every rate limiter promises.
+//! The contract of every rate limiter.
 //!
-//! [`hits`] is for all of them. [`clock`] is for those that follow the time they are given; one that counts on the clock of
-//! a shared server does not, and proves the same by its own means.
+//! [`hits`] applies to all of them. [`clock`] applies to those that follow the time passed to them. A limiter that counts on the clock of a
+//! shared server tests the same in its own way.
 
 pub mod clock;
 pub mod hits;
 
-/// Runs the suite of the rate limiter as tests of their own. The builder is the name of an async function in scope that
-/// answers `(Arc<dyn RateLimiter>, Guard)`, or an `Option` of it.
+/// Runs the rate limiter suite, with each function as a test of its own.
+///
+/// The builder is the name of an async function in scope that returns `(Arc<dyn RateLimiter>, Guard)`, or an `Option` of it.
 #[macro_export]
 macro_rules! limiter_suite {
     ($build:ident) => {
         $crate::suite_tests! { $build;
             limiter::hits {
                 a_window_admits_exactly_its_limit
-                nothing_remains_of_a_full_window
-                a_new_window_opens_in_the_end
+                a_full_window_has_nothing_remaining
+                a_full_window_reopens
                 worlds_are_counted_apart
                 a_limit_that_is_off_admits_everything
                 a_limit_that_is_off_counts_nothing
@@ -27,7 +28,7 @@ macro_rules! limiter_suite {
     };
 }
 
-/// Runs the part of the suite that moves the time, for a limiter that follows the time it is given.
+/// Runs the tests that move the time, for a limiter that follows the time passed to it.
 #[macro_export]
 macro_rules! limiter_clock_suite {
     ($build:ident) => {

@@ -1,19 +1,19 @@
-//! What lies in the memory of a process, for tests that look for secrets in it (S3, M-11). Linux only.
+//! Searches the memory of a process, for tests that look for secrets in it (S3, M-11). Linux only.
 
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// How much is looked at in one go.
+/// The number of bytes searched at a time.
 const PIECE: usize = 1 << 20;
 
-/// Adds up what `count_in` finds in everything that a process could have written to; `process` is its number, or `self`.
+/// Sums up what `count_in` finds in the writable memory of a process; `process` is its number, or `self`.
 ///
-/// Pieces overlap by `overlap` bytes, so that what is at most one byte longer is not missed where two of them meet, and may be
-/// counted twice there.
+/// Chunks overlap by `overlap` bytes, so a match at most one byte longer is found across a chunk boundary, but may be counted twice there.
 ///
 /// # Errors
-/// The memory cannot be opened: of a process that is not dumpable only root can. What was given back meanwhile is passed over.
+/// If the memory cannot be opened: only root can open that of a process that is not dumpable. Ranges unmapped during the search are
+/// skipped.
 pub fn count(
     process: &str,
     overlap: usize,
@@ -29,11 +29,11 @@ pub fn count(
             let Some(piece) = piece.get_mut(..length) else {
                 break;
             };
-            // A range that the process has given back in the meantime holds nothing.
+            // A range that has been unmapped since it was listed holds nothing.
             if memory.read_exact_at(piece, at).is_ok() {
                 found += count_in(piece);
             }
-            // This very process may be the one that is searched.
+            // The searched process may be this one.
             piece.fill(0);
             let step = length.saturating_sub(overlap).max(1);
             at += u64::try_from(if length < PIECE { length } else { step }).unwrap_or(u64::MAX);
@@ -42,7 +42,7 @@ pub fn count(
     Ok(found)
 }
 
-/// The address ranges that the process may write to.
+/// The writable address ranges of the process.
 fn writable_ranges(process: &str) -> io::Result<Vec<(u64, u64)>> {
     let maps = fs::read_to_string(format!("/proc/{process}/maps"))?;
     let number = |text| u64::from_str_radix(text, 16).ok();

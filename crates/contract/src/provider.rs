@@ -1,7 +1,7 @@
-//! An identity provider on a port of its own, in the shape of a real one, that behaves until it is told otherwise.
+//! A local identity provider that imitates a real one, and behaves correctly unless told otherwise.
 //!
-//! It checks what a real one checks: client, redirect address, code and verifier. What it answers can be spoiled: single claims,
-//! signatures ([`ProviderServer::spoils`]), whole answers ([`ProviderServer::replies`]), and the clock.
+//! It checks what a real one checks: client, redirect URI, code and verifier. A test can corrupt single claims and signatures
+//! ([`ProviderServer::spoils`]), whole responses ([`ProviderServer::replies`]), and the clock.
 
 pub mod evil;
 
@@ -30,17 +30,17 @@ use keys::Keys;
 pub use keys::{Signature, SignsBy};
 pub use shape::{Person, Shape};
 
-/// The one client that is registered.
+/// The id of the only registered client.
 pub const CLIENT_ID: &str = "client-of-tests";
-/// Its secret, where it has one.
+/// The client's secret, for providers that use one.
 const CLIENT_SECRET: &str = "hunter2-client-secret";
-/// Apple: who registered it, and the name of the key.
+/// Apple: the team that registered the client, and the name of its key.
 const TEAM: &str = "TEAM123456";
 const TEAM_KEY: &str = "KEY1234567";
 
 type Spoil = Box<dyn Fn(&mut Draft) + Send>;
 
-/// The provider; it ends with the test.
+/// The provider; it stops at the end of the test.
 pub struct ProviderServer {
     url: String,
     shape: Shape,
@@ -48,38 +48,38 @@ pub struct ProviderServer {
     accepting: tokio::task::JoinHandle<()>,
 }
 
-/// The answer of the token endpoint before it is sent.
+/// A response of the token endpoint before it is sent.
 #[derive(Debug, Clone)]
 pub struct Draft {
     /// The header of the id token.
     pub header: Map<String, Value>,
-    /// Its claims.
+    /// The claims of the id token.
     pub claims: Map<String, Value>,
-    /// Its third part.
+    /// The signature of the id token.
     pub signature: Signature,
-    /// The rest of the answer; an `id_token` in it is sent in the place of the one that would be made.
+    /// The rest of the response. An `id_token` in it replaces the generated one.
     pub body: Map<String, Value>,
 }
 
-/// What a browser brings back.
+/// The parameters that a browser brings back from the provider.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Callback {
-    /// Where to.
+    /// The redirect URI that the browser is sent to.
     pub redirect_uri: String,
-    /// The state.
+    /// The `state` parameter.
     pub state: String,
-    /// The code, when the person signed in.
+    /// The code, if the person signed in.
     pub code: Option<String>,
-    /// The error, when not.
+    /// The error, if they did not.
     pub error: Option<String>,
-    /// RFC 9207.
+    /// The issuer (RFC 9207).
     pub iss: Option<String>,
-    /// Apple, at the first sign-in.
+    /// Apple: the user's data, at the first sign-in only.
     pub user: Option<String>,
 }
 
 impl Callback {
-    /// As a query, or the body of a form.
+    /// The parameters as a query or form body.
     pub fn form(&self) -> String {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("state", &self.state);
@@ -97,7 +97,7 @@ impl Callback {
     }
 }
 
-/// What a code was given out for.
+/// The authorization request for which a code was issued.
 struct Granted {
     person: Person,
     redirect_uri: String,
@@ -108,16 +108,16 @@ struct Granted {
 struct State {
     keys: Keys,
     signs_by: SignsBy,
-    /// Nobody: the person says no.
+    /// The person who signed in; `None` if they declined.
     person: Option<Person>,
     codes: HashMap<String, Granted>,
-    /// Who an access token is about.
+    /// The person whom an access token identifies.
     tokens: HashMap<String, Person>,
-    /// Apple: who has signed in before.
+    /// Apple: the people who have signed in before.
     seen: HashSet<String>,
     issued: u64,
     clock_shift: i64,
-    /// Where the client secret is taken from, unless the shape knows.
+    /// Where the client secret is accepted, unless the shape defines it.
     takes: TokenEndpointAuth,
     spoil: Option<Spoil>,
     replies: HashMap<String, Reply>,
@@ -138,18 +138,18 @@ impl Drop for ProviderServer {
 }
 
 impl ProviderServer {
-    /// One at which [`Person::new("1001", "ada@example.com")`](Person::new) is signed in.
+    /// Starts a provider at which [`Person::new("1001", "ada@example.com")`](Person::new) is signed in.
     ///
     /// # Panics
-    /// When this machine has no port or no randomness for it.
+    /// If the machine has no free port or no randomness.
     pub async fn start(shape: Shape) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let team_key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING);
         let (Ok(listener), Ok(team_key)) = (listener, team_key) else {
-            panic!("no port or no key for a provider");
+            panic!("no port or key available for the provider");
         };
         let Ok(address) = listener.local_addr() else {
-            panic!("a listener without an address");
+            panic!("the listener has no address");
         };
         let url = format!("http://{address}");
         let state = Arc::new(Mutex::new(State {
@@ -183,12 +183,12 @@ impl ProviderServer {
         }
     }
 
-    /// Scheme, host and port.
+    /// The provider's origin: scheme, host and port.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// What an App sets to be connected to this provider in the place of the real one.
+    /// The App settings that connect to this provider instead of the real one.
     pub fn settings(&self) -> ConnectionSettings {
         let paths = self.shape.paths();
         let at = |path: &str| Some(format!("{}{path}", self.url));
@@ -214,7 +214,7 @@ impl ProviderServer {
         }
     }
 
-    /// The client secret; Apple's private key in PEM.
+    /// The client secret; for Apple, the private key in PEM.
     pub fn client_secret(&self) -> Secret<String> {
         if self.shape != Shape::Apple {
             return Secret::new(CLIENT_SECRET.to_owned());
@@ -226,19 +226,19 @@ impl ProviderServer {
         Secret::new(format!("{begin}\n{body}\n{end}\n"))
     }
 
-    /// This person is signed in from here on; `None` says no to everything.
+    /// Signs this person in from now on; `None` declines every request.
     pub fn signs_in(&self, person: Option<Person>) {
         self.state().person = person;
     }
 
-    /// Its tokens are signed by this algorithm from here on.
+    /// Signs tokens with this algorithm from now on.
     pub fn signs_by(&self, by: SignsBy) {
         let mut state = self.state();
         state.keys.prepare(by);
         state.signs_by = by;
     }
 
-    /// The keys are exchanged for others with other names.
+    /// Replaces the keys with new ones under new names.
     pub fn rotates_its_keys(&self) {
         let mut state = self.state();
         let mut next = state.keys.next();
@@ -246,7 +246,7 @@ impl ProviderServer {
         state.keys = next;
     }
 
-    /// The keys are exchanged for others with the same names.
+    /// Replaces the keys with new ones under the same names.
     pub fn replaces_its_keys(&self) {
         let mut state = self.state();
         let mut next = state.keys.replaced();
@@ -254,32 +254,32 @@ impl ProviderServer {
         state.keys = next;
     }
 
-    /// An issuer like any other: its one client is registered for this, and its document does not say so.
+    /// Registers the client of a generic issuer for this method, without announcing it in the discovery document.
     pub fn takes_the_secret_by(&self, method: TokenEndpointAuth) {
         self.state().takes = method;
     }
 
-    /// Its clock is off by so many seconds.
+    /// Shifts the provider's clock by this many seconds.
     pub fn shifts_its_clock(&self, seconds: i64) {
         self.state().clock_shift = seconds;
     }
 
-    /// Its clock shows this moment, and goes on from there: a provider for a service whose time a test makes.
+    /// Sets the provider's clock to this moment, from which it advances: for a service whose time the test controls.
     pub fn sets_its_clock(&self, moment: Timestamp) {
         self.shifts_its_clock(moment.unix() - machine_time());
     }
 
-    /// Every answer of the token endpoint goes through this from here on.
+    /// Passes every further response of the token endpoint through this function.
     pub fn spoils(&self, spoil: impl Fn(&mut Draft) + Send + 'static) {
         self.state().spoil = Some(Box::new(spoil));
     }
 
-    /// Answers of the token endpoint are left alone again.
+    /// Stops changing responses of the token endpoint.
     pub fn spoils_nothing(&self) {
         self.state().spoil = None;
     }
 
-    /// This stands in the place of every answer at a path; `None` brings the right ones back.
+    /// Replaces every response at a path; `None` restores the correct ones.
     pub fn replies(&self, path: &str, reply: Option<Reply>) {
         let mut state = self.state();
         match reply {
@@ -298,7 +298,7 @@ impl ProviderServer {
         self.shape.paths().token
     }
 
-    /// The path of the endpoint that says who somebody is.
+    /// The path of the userinfo endpoint.
     pub const fn userinfo_path(&self) -> &'static str {
         self.shape.paths().userinfo
     }
@@ -308,7 +308,7 @@ impl ProviderServer {
         self.shape.paths().keys
     }
 
-    /// Its discovery document has this value in the place of the right one from here on.
+    /// Overrides a value of the discovery document.
     pub fn says_in_its_document(&self, member: &str, value: Value) {
         let mut document = self.shape.document(&self.url);
         if let Some(members) = document.as_object_mut() {
@@ -317,19 +317,19 @@ impl ProviderServer {
         self.replies(self.discovery_path(), Some(Reply::json(200, &document)));
     }
 
-    /// A token of these, rightly signed.
+    /// A correctly signed token with this header and these claims.
     pub fn token(&self, header: &Map<String, Value>, claims: &Map<String, Value>) -> String {
         let state = self.state();
         let by = state.signs_by;
         state.keys.token(header, claims, by, Signature::Right)
     }
 
-    /// Everything that was asked.
+    /// Every request received.
     pub fn requests(&self) -> Vec<Request> {
         self.state().requests.clone()
     }
 
-    /// How often something was asked at a path.
+    /// The number of requests to a path.
     pub fn asked(&self, path: &str) -> usize {
         let state = self.state();
         state
@@ -339,21 +339,21 @@ impl ProviderServer {
             .count()
     }
 
-    /// What a browser brings back that is sent to this address, without the way there and back.
+    /// Authorizes a request directly, without a browser's round trip, and returns the parameters that the browser would bring back.
     ///
     /// # Panics
-    /// When the provider would show an error to the person instead of sending the browser back.
+    /// If the provider would show the person an error instead of redirecting the browser.
     pub fn answer(&self, address: &str) -> Callback {
         let Ok(address) = Url::parse(address) else {
-            panic!("{address} is no address");
+            panic!("{address} is not a URL");
         };
         let expected = format!("{}{}", self.url, self.shape.paths().authorize);
         let (page, _) = address.as_str().split_once('?').unwrap_or_default();
-        assert_eq!(page, expected, "the browser is sent to another page");
+        assert_eq!(page, expected, "the browser is sent to the wrong page");
         let query = address.query().unwrap_or_default();
         match self.state().authorize(self.shape, &self.url, query) {
             Ok(callback) => callback,
-            Err(problem) => panic!("the provider does not send the browser back: {problem}"),
+            Err(problem) => panic!("the provider does not redirect the browser back: {problem}"),
         }
     }
 
@@ -400,7 +400,7 @@ impl State {
         }
     }
 
-    /// The page at which a browser arrives; the person is signed in already and agrees at once.
+    /// The authorization page. The person is already signed in and consents at once.
     fn page(&mut self, shape: Shape, url: &str, request: &Request) -> Reply {
         let callback = match self.authorize(shape, url, &request.query) {
             Ok(callback) => callback,
@@ -427,7 +427,7 @@ impl State {
         )
     }
 
-    /// What the browser brings back, or what the person is told instead.
+    /// The parameters for the redirect, or the error shown to the person.
     fn authorize(&mut self, shape: Shape, url: &str, query: &str) -> Result<Callback, String> {
         let asked = fields(query);
         let of = |name: &str| asked.get(name).cloned();
@@ -503,7 +503,7 @@ impl State {
         if of("grant_type") != Some("authorization_code") {
             return Err("unsupported_grant_type");
         }
-        // GitHub answers as a form unless it is asked for JSON.
+        // GitHub responds with a form unless JSON is requested.
         let accepts = request.header("accept").unwrap_or_default();
         if shape == Shape::GitHub && accepts != "application/json" {
             return Err("not_acceptable");
@@ -548,7 +548,7 @@ impl State {
         draft.body
     }
 
-    /// Whether the request comes from the registered client: by HTTP Basic, in the form, or with a secret that its key signed.
+    /// Whether the request authenticates the registered client: by HTTP Basic, in the form, or with a secret signed by its key.
     fn knows_client(
         &self,
         shape: Shape,
@@ -581,7 +581,7 @@ impl State {
         }
     }
 
-    /// Apple's check of a client secret, by a library that did not make it.
+    /// Apple's check of a client secret, by a library that did not create it.
     fn is_signed_by_team(&self, secret: &str, url: &str) -> bool {
         use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
         let public: Result<EcPublicKeyUncompressedBin<'_>, _> =
@@ -592,7 +592,7 @@ impl State {
         let mut rules = Validation::new(Algorithm::ES256);
         rules.set_required_spec_claims(&["iss", "aud", "exp", "sub"]);
         rules.set_audience(&[url]);
-        // By this provider's clock, below.
+        // Checked below, by this provider's clock.
         rules.validate_exp = false;
         rules.set_issuer(&[TEAM]);
         rules.sub = Some(CLIENT_ID.to_owned());
@@ -605,7 +605,7 @@ impl State {
             return false;
         };
         let is_over = expires <= machine_time() + self.clock_shift;
-        // Six months, in Apple's words 15,777,000 seconds.
+        // Six months; Apple specifies 15,777,000 seconds.
         token.header.kid.as_deref() == Some(TEAM_KEY) && !is_over && expires - issued <= 15_777_000
     }
 
@@ -634,11 +634,11 @@ fn fields(form: &str) -> HashMap<String, String> {
         .collect()
 }
 
-/// Unix seconds. A provider lives in the time of the machine, whatever clock a test gives to the service.
+/// The current Unix time. A provider uses the machine's clock, whatever clock a test sets for the service.
 fn machine_time() -> i64 {
     #[expect(
         clippy::disallowed_methods,
-        reason = "somebody else's clock, which no test may set through a port of ours"
+        reason = "a third party's clock, which no test may set through our ports"
     )]
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |since| {

@@ -1,13 +1,13 @@
-//! Many tasks that start at the same instant.
+//! Tasks that start at the same instant.
 
 use std::sync::Arc;
 
 use tokio::sync::Barrier;
 
-/// Runs all tasks at once and returns what each gave, in their order. None begins before all of them are there.
+/// Runs all tasks at once, none before all are ready, and returns their results in order.
 ///
 /// # Panics
-/// When one of the tasks does.
+/// If one of the tasks panics.
 pub async fn race<T, F>(tasks: impl IntoIterator<Item = F>) -> Vec<T>
 where
     T: Send + 'static,
@@ -38,7 +38,7 @@ where
     outcomes
 }
 
-/// How many of the outcomes are the given one.
+/// The number of outcomes that equal the given one.
 pub fn count<T: PartialEq>(outcomes: &[T], wanted: &T) -> usize {
     outcomes.iter().filter(|outcome| *outcome == wanted).count()
 }

@@ -1,4 +1,4 @@
-//! A small seeded generator for test data; good statistics, no secrecy.
+//! A small seeded generator for test data: good statistics, not cryptographic.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -7,9 +7,9 @@ use std::hash::{BuildHasher, RandomState};
 pub struct Rng(u64);
 
 impl Rng {
-    /// A generator that gives the same values for the same seed.
+    /// A generator that produces the same values for the same seed.
     pub const fn from_seed(seed: u64) -> Self {
-        // Neighbouring seeds must not give similar beginnings: one round of splitmix64 first.
+        // Neighbouring seeds must not produce similar sequences, hence one round of splitmix64 first.
         let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -25,7 +25,7 @@ impl Rng {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below the given one, which is not 0.
+    /// A number below the given one, which must not be 0.
     pub fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end.max(1)).unwrap_or(u64::MAX);
         usize::try_from(self.next() % end).unwrap_or_default()
@@ -41,11 +41,10 @@ impl Rng {
     }
 }
 
-/// A seed: that of `VESTRY_TEST_SEED` when it is set, else a new one. It is printed, and the test harness shows what a
-/// failed test printed.
+/// The value of `VESTRY_TEST_SEED`, or else a new seed. It is printed, and the test harness shows the output of failed tests.
 ///
 /// # Panics
-/// When the variable is not a number: a run that was meant to repeat another one must not silently be a new one.
+/// If the variable is not a number: a run meant to repeat another must not silently use a new seed.
 pub fn seed() -> u64 {
     #[expect(
         clippy::disallowed_methods,
@@ -63,15 +62,14 @@ pub fn seed() -> u64 {
     seed
 }
 
-/// How many rounds a test makes: what `VESTRY_TEST_ROUNDS` says when it is set, for a long run of that test by itself, else its own
-/// number.
+/// The number of rounds of a test: `VESTRY_TEST_ROUNDS`, for a long run of one test, or else the test's own number.
 ///
 /// # Panics
-/// When the variable is not a number.
+/// If the variable is not a number.
 pub fn rounds(own: usize) -> usize {
     #[expect(
         clippy::disallowed_methods,
-        reason = "says how long to test; not a setting of the service"
+        reason = "controls the length of the test run; not a service setting"
     )]
     let wanted = std::env::var("VESTRY_TEST_ROUNDS").ok();
     wanted.map_or(own, |text| match text.parse() {

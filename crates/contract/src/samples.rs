@@ -1,7 +1,7 @@
-//! Test data: records with every field set, out of a seeded source.
+//! Test data: records with every field set, from a seeded source.
 //!
-//! Each record is made one second after the one before, and its id carries its `created_at`, as in the service.
-//! Texts are odd on purpose: empty, of several scripts, with characters that a careless query would trip over.
+//! Each record is made one second after the previous one, and its id encodes its `created_at`, as in the service. Texts are odd on purpose:
+//! empty, in several scripts, and with characters that would break a careless query.
 
 use serde_json::{Map, Value, json};
 use vestry_domain::api_key::{ApiKey, ApiKeyKind, Scope};
@@ -45,10 +45,10 @@ use vestry_ports::store::{RedirectUrl, StoredConnection};
 
 use crate::rng::{self, Rng};
 
-/// Where the time of the samples begins: 2026-01-01T00:00:00Z.
+/// The time of the first sample: 2026-01-01T00:00:00Z.
 const BEGINNING: Timestamp = Timestamp::from_unix(1_767_225_600);
 
-/// Texts that must come back as they went in. None holds a NUL, which the domain refuses.
+/// Texts that must be stored unchanged. None holds a NUL, which the domain rejects.
 pub const ODD_TEXTS: [&str; 14] = [
     "",
     " ",
@@ -77,12 +77,12 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// A source of a fresh seed, which is printed ([`rng::seed`]).
+    /// A source with a fresh seed, which is printed ([`rng::seed`]).
     pub fn fresh() -> Self {
         Self::from_seed(rng::seed())
     }
 
-    /// A source of the given seed.
+    /// A source with the given seed.
     pub fn from_seed(seed: u64) -> Self {
         Self {
             rng: Rng::from_seed(seed),
@@ -91,17 +91,17 @@ impl Samples {
         }
     }
 
-    /// The moment of the record made last.
+    /// The time of the latest record.
     pub const fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// From here on all records are made in the same second.
+    /// Stops the clock: all further records are made in the same second.
     pub const fn stop_clock(&mut self) {
         self.step = Seconds(0);
     }
 
-    /// Moves on, and says to which moment.
+    /// Advances the clock by a second and returns the new time.
     pub fn tick(&mut self) -> Timestamp {
         self.now = self.now + self.step;
         self.now
@@ -112,7 +112,7 @@ impl Samples {
         self.rng.below(end)
     }
 
-    /// Random bytes, so many.
+    /// This many random bytes.
     pub fn bytes(&mut self, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         self.rng.fill(&mut bytes);
@@ -126,7 +126,7 @@ impl Samples {
         bytes
     }
 
-    /// Random lower-case letters, so many; for what must be unique.
+    /// This many random lower-case letters, for values that must be unique.
     pub fn letters(&mut self, length: usize) -> String {
         (0..length).map(|_| self.pick(LETTERS)).collect()
     }
@@ -136,7 +136,7 @@ impl Samples {
         self.pick(&ODD_TEXTS).to_owned()
     }
 
-    /// A new id of the given moment.
+    /// A new id for the given time.
     pub fn id<I: Id>(&mut self, at: Timestamp) -> I {
         let mut random = [0; 16];
         self.rng.fill(&mut random);
@@ -146,7 +146,7 @@ impl Samples {
     /// One of the given values.
     ///
     /// # Panics
-    /// There is none.
+    /// If there are none.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         match from.get(self.rng.below(from.len())) {
             Some(value) => *value,
@@ -154,7 +154,7 @@ impl Samples {
         }
     }
 
-    /// The values in some other order: what must come back sorted is not put in sorted, nor the other way round.
+    /// The values in random order, so that no result is sorted merely because the input was.
     pub fn shuffled<'a, T>(&mut self, values: &'a [T]) -> Vec<&'a T> {
         let mut left: Vec<&T> = values.iter().collect();
         let mut order = Vec::with_capacity(left.len());
@@ -164,24 +164,24 @@ impl Samples {
         order
     }
 
-    /// Whether and why a wallet of that age signs nothing.
+    /// A random disabled state of a wallet created at that time, or none.
     fn disabled(&mut self, at: Timestamp) -> Option<Disabled> {
         let reasons = [DisabledReason::Requested, DisabledReason::UnprovenOrigin];
         let reason = self.pick(&reasons);
         self.pick(&[None, Some(Disabled { at, reason })])
     }
 
-    /// Either.
+    /// A random boolean.
     pub fn coin(&mut self) -> bool {
         self.rng.below(2) == 1
     }
 
-    /// A version number, the largest possible one now and then.
+    /// A version number, sometimes the largest possible one.
     pub fn version(&mut self) -> u32 {
         self.pick(&[1, 2, 9, 10, 4_000_000_000, u32::MAX])
     }
 
-    /// An App with settings that are all unlike their defaults.
+    /// An App whose settings all differ from the defaults.
     pub fn app(&mut self) -> App {
         let created_at = self.tick();
         App {
@@ -248,7 +248,7 @@ impl Samples {
         }
     }
 
-    /// A test clock that was set.
+    /// A test clock that has been set.
     pub fn test_clock(&mut self) -> TestClock {
         let shows = self.moment();
         TestClock {
@@ -319,7 +319,7 @@ impl Samples {
         }
     }
 
-    /// A key under some root version.
+    /// A key wrapped under some root version.
     pub fn wrapped_key(&mut self) -> WrappedKey {
         WrappedKey {
             root_version: self.version(),
@@ -364,7 +364,7 @@ impl Samples {
         }
     }
 
-    /// Since when and why a user may not sign in.
+    /// When and why a user was disabled.
     pub fn user_disabled(&mut self) -> UserDisabled {
         UserDisabled {
             at: self.moment(),
@@ -372,7 +372,7 @@ impl Samples {
         }
     }
 
-    /// Metadata with the numbers and texts that get lost most easily.
+    /// Metadata with the numbers and texts that are most easily corrupted.
     ///
     /// # Panics
     /// Never: the object is within its limits.
@@ -409,7 +409,7 @@ impl Samples {
         }
     }
 
-    /// An address of the user that nobody else has.
+    /// A unique address of the user.
     pub fn email(&mut self, user: &User) -> UserEmail {
         let label = self.letters(16);
         let address = match self.below(4) {
@@ -421,10 +421,10 @@ impl Samples {
         self.email_of(user, &address)
     }
 
-    /// The given address for the user.
+    /// The given address as the user's.
     ///
     /// # Panics
-    /// The address is not one.
+    /// If the address is invalid.
     pub fn email_of(&mut self, user: &User, address: &str) -> UserEmail {
         let created_at = self.tick();
         let email = match Email::parse(address) {
@@ -443,10 +443,10 @@ impl Samples {
         }
     }
 
-    /// A number of the user that nobody else has.
+    /// A unique phone number of the user.
     pub fn phone(&mut self, user: &User) -> UserPhone {
         let created_at = self.tick();
-        // Not every number of the form is in the numbering plan.
+        // Not every well-formed number is in the numbering plan.
         let number = loop {
             let digits = 2_000_000 + self.below(8_000_000);
             if let Ok(number) = PhoneNumber::parse(&format!("+1212{digits}")) {
@@ -465,7 +465,7 @@ impl Samples {
         }
     }
 
-    /// A default wallet of the user, with its key and an address of its own.
+    /// A default wallet of the user, with its key and a unique address.
     pub fn wallet(&mut self, user: &User, wallet_type: WalletType) -> (StoredWallet, WalletKey) {
         let created_at = self.tick();
         let wallet = Wallet {
@@ -497,7 +497,7 @@ impl Samples {
         stored
     }
 
-    /// A challenge for an address, alive for ten minutes.
+    /// A challenge for an address, valid for ten minutes.
     pub fn wallet_challenge(&mut self, user: &User, public_address: &str) -> WalletChallenge {
         let created_at = self.tick();
         WalletChallenge {
@@ -514,7 +514,7 @@ impl Samples {
         }
     }
 
-    /// A key pair for the import of an address, for this user or, as the coin falls, for anybody.
+    /// A key pair for importing the key of an address, for this user or, at random, for anyone.
     pub fn import_key(&mut self, user: &User, public_address: &str) -> ImportKey {
         let created_at = self.tick();
         let entropy_type = self.pick(&EntropyType::ALL);
@@ -551,10 +551,10 @@ impl Samples {
         }
     }
 
-    /// A passkey of the user, made by an authenticator that counts.
+    /// A passkey of the user, from an authenticator with a signature counter.
     ///
     /// # Panics
-    /// Never: the domain is one.
+    /// Never: the domain is valid.
     pub fn passkey(&mut self, user: &User) -> Passkey {
         let created_at = self.tick();
         let length = self.pick(&[16, 32, 64, 1023]);
@@ -580,7 +580,7 @@ impl Samples {
         }
     }
 
-    /// A challenge for the user, good for a minute.
+    /// A challenge for the user, valid for a minute.
     pub fn passkey_challenge(&mut self, user: &User, ceremony: Ceremony) -> PasskeyChallenge {
         let created_at = self.tick();
         PasskeyChallenge {
@@ -645,7 +645,7 @@ impl Samples {
         }
     }
 
-    /// A person of an identity provider.
+    /// A person's identity at an identity provider.
     pub fn proven_identity(&mut self) -> ProvenIdentity {
         ProvenIdentity {
             issuer: format!("https://{}.example.com", self.letters(8)),
@@ -660,7 +660,7 @@ impl Samples {
         }
     }
 
-    /// A flow at the built-in provider that was not answered yet, ten minutes long.
+    /// An unfinished flow at the built-in provider, valid for ten minutes.
     pub fn oauth_flow(&mut self, world: World) -> Flow {
         let begun_at = self.tick();
         Flow {
@@ -684,18 +684,18 @@ impl Samples {
         }
     }
 
-    /// The challenge of a start call, if it had one.
+    /// The PKCE challenge of a start call, or none at random.
     fn challenge(&mut self) -> Option<CodeChallenge> {
         self.coin().then(|| CodeChallenge(self.token().0))
     }
 
-    /// What a start call wants to have back, if anything.
+    /// The caller's state of a start call, or none at random.
     fn caller_state(&mut self) -> Option<CallerState> {
         let text = self.pick(&[None, Some(" "), Some("a=b&c#d%20+~")]);
         text.and_then(|text| CallerState::parse(text).ok())
     }
 
-    /// An answer of the built-in provider.
+    /// A grant of the built-in provider.
     pub fn test_grant(&mut self) -> TestGrant {
         TestGrant {
             code: self.token(),
@@ -703,7 +703,7 @@ impl Samples {
         }
     }
 
-    /// A token that waits to be verified, ten minutes long.
+    /// A token pending verification, valid for ten minutes.
     pub fn pending(&mut self, world: World) -> Pending {
         let made_at = self.tick();
         Pending {
@@ -735,14 +735,14 @@ impl Samples {
         }
     }
 
-    /// The spelling that a code or link may have gone to.
+    /// The spelling of the address that a code or link was sent to, or none at random.
     fn spelling(&mut self) -> Option<Email> {
         let domain = self.pick(&["B\u{dc}CHER.example", "Example.com"]);
         let text = format!("J\u{f6}rg.{}@{domain}", self.letters(8));
         self.coin().then(|| Email::parse(&text).ok()).flatten()
     }
 
-    /// A code of the user, sent to the given address or number; alive for a minute.
+    /// A code of the user, sent to the given address or number; valid for a minute.
     pub fn code(&mut self, user: &User, method_id: MethodId) -> Code {
         let created_at = self.tick();
         Code {
@@ -765,7 +765,7 @@ impl Samples {
         }
     }
 
-    /// An authenticator app of the user that waits half an hour for its first code, with its recovery codes.
+    /// An unconfirmed authenticator app of the user, valid for half an hour, with its recovery codes.
     pub fn totp(&mut self, user: &User) -> (Totp, Vec<StoredRecoveryCode>) {
         let created_at = self.tick();
         let totp = Totp {
@@ -788,7 +788,7 @@ impl Samples {
         (totp, codes)
     }
 
-    /// A link for an address of the user, good for an hour.
+    /// A link for an address of the user, valid for an hour.
     pub fn link(&mut self, user: &User, email_id: EmailId, purpose: LinkPurpose) -> Link {
         let created_at = self.tick();
         Link {
@@ -825,7 +825,7 @@ impl Samples {
         }
     }
 
-    /// A session of the user that rests on both kinds of codes.
+    /// A session of the user with both kinds of codes as factors.
     pub fn session(&mut self, user: &User) -> Session {
         let created_at = self.tick();
         Session {
@@ -847,7 +847,7 @@ impl Samples {
         }
     }
 
-    /// No factor, or one of each kind.
+    /// No factors, or one of each kind.
     pub fn factors(&mut self) -> Vec<Factor> {
         if self.below(4) == 0 {
             return Vec::new();
@@ -872,7 +872,7 @@ impl Samples {
         ]
     }
 
-    /// A device.
+    /// A device fingerprint.
     pub fn fingerprint(&mut self) -> DeviceFingerprint {
         DeviceFingerprint {
             ip: self
@@ -882,7 +882,7 @@ impl Samples {
         }
     }
 
-    /// The hash of a token that nobody else has.
+    /// The hash of a unique token.
     pub fn token(&mut self) -> TokenHash {
         TokenHash(self.key())
     }
@@ -895,7 +895,7 @@ impl Samples {
         }
     }
 
-    /// A run that wants a key which no other sample has, for a day and with a lease of a quarter of a minute.
+    /// A claim on a unique idempotency key, valid for a day, with a lease of 15 seconds.
     pub fn claim(&mut self, world: World) -> Claim {
         let at = self.tick();
         Claim {
@@ -908,7 +908,7 @@ impl Samples {
         }
     }
 
-    /// A sealed secret that holds every byte value.
+    /// A sealed secret that contains every byte value.
     pub fn sealed(&mut self) -> Sealed {
         let mut bytes = self.bytes(28);
         bytes.extend(0..=u8::MAX);
@@ -918,7 +918,7 @@ impl Samples {
         }
     }
 
-    /// A job of the outbox whose time has come, good for a minute.
+    /// An outbox job that is due, valid for a minute.
     pub fn job(&mut self, world: World) -> OutboxJob {
         let created_at = self.tick();
         OutboxJob {
@@ -933,7 +933,7 @@ impl Samples {
         }
     }
 
-    /// An event about a user, or about nobody.
+    /// An event about a user, or about none.
     pub fn event(&mut self, world: World) -> NewEvent {
         let created_at = self.tick();
         let (user, email) = (self.id(created_at), self.id(created_at));
@@ -956,7 +956,7 @@ impl Samples {
         }
     }
 
-    /// An endpoint that is sent events and has never failed, at a URL that no other sample has.
+    /// An enabled endpoint that has never failed, at a unique URL.
     ///
     /// # Panics
     /// Never: URL and types are well formed.
@@ -1012,7 +1012,7 @@ impl Samples {
         }
     }
 
-    /// A delivery of some event to the endpoint that was never tried, and is due; a replay as the coin falls.
+    /// A due delivery of some event to the endpoint, not attempted yet; a replay at random.
     pub fn delivery(&mut self, endpoint: &Endpoint, position: i64) -> Delivery {
         let created_at = self.tick();
         Delivery {
@@ -1030,7 +1030,7 @@ impl Samples {
         }
     }
 
-    /// A replay that was just asked for, of either kind.
+    /// A new replay, of either kind at random.
     pub fn replay(&mut self, endpoint: &Endpoint) -> Replay {
         let created_at = self.tick();
         let missed = if self.coin() {
@@ -1057,7 +1057,7 @@ impl Samples {
         }
     }
 
-    /// An attempt of a delivery, answered or not.
+    /// An attempt of a delivery, with or without a response.
     pub fn attempt(&mut self, delivery: &Delivery, number: u32) -> Attempt {
         let status = self.pick(&[None, Some(200), Some(503), Some(u16::MAX)]);
         Attempt {
@@ -1094,7 +1094,7 @@ impl Samples {
         }
     }
 
-    /// Some moment for a field that nothing is computed from: the far ends of time now and then.
+    /// A time for a field that nothing is computed from, sometimes at the ends of the range.
     pub fn moment(&mut self) -> Timestamp {
         let now = self.now.unix();
         Timestamp::from_unix(self.pick(&[now, now, now, 0, -1, i64::MIN, i64::MAX]))
@@ -1115,7 +1115,7 @@ pub const fn other_environment(world: World) -> World {
     World::new(world.app_id, environment)
 }
 
-/// A name that is known to be one.
+/// A provider name that is known to be valid.
 fn provider(name: &str) -> ProviderName {
     match ProviderName::parse(name) {
         Ok(name) => name,
@@ -1123,10 +1123,10 @@ fn provider(name: &str) -> ProviderName {
     }
 }
 
-/// The JSON object of a value, for metadata.
+/// The value as a JSON object, for metadata.
 ///
 /// # Panics
-/// It is not an object.
+/// If it is not an object.
 pub fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,

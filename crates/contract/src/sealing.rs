@@ -1,5 +1,7 @@
-//! Somebody outside who seals private keys and opens what was exported. The same library as behind the service: that others
-//! agree with it is for the vectors of custody and for `cargo xtask interop` to show.
+//! An outside party that seals private keys and opens exported ones.
+//!
+//! It uses the same library as the service. Agreement with other implementations is tested by the custody vectors and `cargo xtask
+//! interop`.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,12 +18,12 @@ use vestry_domain::key_transfer::{AeadAlgorithm, ExportedKey, Kem, SealedMessage
 
 use crate::rng::{self, Rng};
 
-/// How a message is sealed, where that is not as usual.
+/// Parameters of sealing that may differ from the usual ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Manner<'a> {
-    /// What encrypts.
+    /// The AEAD algorithm.
     pub aead: AeadAlgorithm,
-    /// Whether the message says so.
+    /// Whether the message names the algorithm.
     pub is_named: bool,
     /// The `info` of RFC 9180.
     pub info: &'a [u8],
@@ -40,10 +42,10 @@ impl Default for Manner<'_> {
     }
 }
 
-/// Seals to a public key; of P-256 when it has 65 bytes.
+/// Seals to a public key; one of 65 bytes is a P-256 key.
 ///
 /// # Panics
-/// When the public key is none.
+/// If the public key is invalid.
 pub fn seal(public_key: &[u8], plaintext: &[u8], manner: Manner<'_>) -> SealedMessage {
     let kem = if public_key.len() == 65 {
         Kem::P256
@@ -66,7 +68,7 @@ pub fn seal(public_key: &[u8], plaintext: &[u8], manner: Manner<'_>) -> SealedMe
     };
     let (encapsulated_key, ciphertext) = match sealed {
         Ok(sealed) => sealed,
-        Err(error) => panic!("nothing can be sealed to this: {error}"),
+        Err(error) => panic!("cannot seal to this public key: {error}"),
     };
     SealedMessage {
         encapsulated_key,
@@ -94,15 +96,15 @@ fn sealed<A: Aead, K: Mechanism>(
     Ok((encapsulated.to_bytes().to_vec(), ciphertext))
 }
 
-/// Somebody to whom keys are exported.
+/// A recipient of exported keys.
 pub struct Recipient {
     private: <X25519HkdfSha256 as Mechanism>::PrivateKey,
-    /// 32 bytes.
+    /// The public key; 32 bytes.
     pub public_key: Vec<u8>,
 }
 
 impl Recipient {
-    /// With a fresh key pair.
+    /// A recipient with a fresh key pair.
     pub fn fresh() -> Self {
         let (private, public) = X25519HkdfSha256::gen_keypair_with_rng(&mut Drawn::fresh());
         Self {
@@ -111,7 +113,7 @@ impl Recipient {
         }
     }
 
-    /// What was sealed; none when it does not open.
+    /// The exported plaintext, or `None` if it does not open.
     pub fn open(&self, exported: &ExportedKey) -> Option<Vec<u8>> {
         type Encapsulated = <X25519HkdfSha256 as Mechanism>::EncappedKey;
         let encapsulated = Encapsulated::from_bytes(&exported.encapsulated_key).ok()?;
@@ -127,11 +129,11 @@ impl Recipient {
     }
 }
 
-/// The source of the tests as the library wants it; predictable, as it must be nowhere else.
+/// The test generator behind the library's interface. It is predictable, so it must be used nowhere else.
 struct Drawn(Rng);
 
 impl Drawn {
-    /// Unlike every other one of the process, also where the seed is given.
+    /// A generator that differs from all others of the process, even with a given seed.
     fn fresh() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);

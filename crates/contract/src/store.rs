@@ -1,6 +1,6 @@
-//! What every database promises: suites over `Arc<dyn Store>`, grouped by repository.
+//! The contract of every database: suites over `Arc<dyn Store>`, grouped by repository.
 //!
-//! A function gets a store that is empty and ready. Where it runs a transaction, it runs it again on
+//! A function receives a store that is empty and ready. It retries its transactions on
 //! [`StoreError::Retry`](vestry_ports::store::StoreError::Retry), as the service does.
 
 /// Runs a transaction and commits it; the body is an expression of type `StoreResult`.
@@ -70,8 +70,9 @@ pub mod whole_users;
 
 mod stage;
 
-/// Runs the whole suite of the store as tests of their own. The builder is the name of an async function in scope that
-/// answers `(Arc<dyn Store>, Guard)`, or an `Option` of it.
+/// Runs the whole store suite, with each function as a test of its own.
+///
+/// The builder is the name of an async function in scope that returns `(Arc<dyn Store>, Guard)`, or an `Option` of it.
 #[macro_export]
 macro_rules! store_suite {
     ($build:ident) => {
@@ -96,7 +97,7 @@ macro_rules! store_suite {
                 an_update_writes_one_app
                 an_update_of_an_unknown_app_does_nothing
                 a_test_clock_is_swapped_once
-                what_endpoints_name_is_kept
+                endpoint_addresses_are_kept
                 parallel_swaps_of_a_test_clock_succeed_once
             }
             store::api_keys {
@@ -135,7 +136,7 @@ macro_rules! store_suite {
                 m_8_secrets_under_older_versions_are_found
                 m_8_a_secret_is_resealed_from_the_seal_seen
                 m_8_hashes_of_used_recovery_codes_are_forgotten
-                m_8_what_stands_under_a_key_is_counted
+                m_8_references_to_a_key_are_counted
             }
             store::signing_keys {
                 keys_come_back_oldest_first
@@ -149,7 +150,7 @@ macro_rules! store_suite {
                 a_user_is_added_once
                 a_user_is_disabled_and_enabled_once
                 a_disabled_user_stays_disabled
-                a_disabling_is_seen_by_whoever_comes_after
+                a_disabling_is_seen_by_later_sign_ins
                 look_ups_stay_in_their_world
                 the_same_ids_in_two_worlds_are_two_users
                 a_profile_holds_no_others_identifiers
@@ -172,16 +173,16 @@ macro_rules! store_suite {
                 parallel_attachments_stay_within_the_limit
             }
             store::holdings {
-                what_may_be_planted_is_seen
+                planted_credentials_are_detected
                 a_used_link_is_not_planted
-                what_is_proved_is_seen
+                verified_identifiers_are_detected
                 an_owner_is_locked_by_what_it_has
                 an_owner_is_read_under_its_lock
             }
             store::user_life {
                 an_update_writes_one_user
                 a_user_is_locked_in_its_world
-                what_is_read_under_a_lock_stays_true
+                reads_under_a_lock_stay_current
                 a_deleted_user_leaves_nothing
                 a_deletion_names_the_wallets_whose_keys_went
                 parallel_deletions_count_once
@@ -255,7 +256,7 @@ macro_rules! store_suite {
                 a_place_is_taken_once
                 parallel_beginnings_make_one_chain
                 parallel_writers_make_one_whole_chain
-                a_chain_that_begins_meanwhile_is_gone_on_with
+                a_chain_begun_while_waiting_is_continued
                 heads_of_all_worlds_are_paged
                 pages_show_every_entry_once
                 a_page_holds_what_fits
@@ -279,11 +280,11 @@ macro_rules! store_suite {
             }
             store::events {
                 events_come_back_as_they_were
-                e_1_what_is_rolled_back_is_not_told
-                e_2_places_have_no_hole_and_no_repetition
+                e_1_rolled_back_events_are_not_emitted
+                e_2_positions_have_no_gap_and_no_duplicate
                 e_2_parallel_placers_give_each_place_once
-                e_3_no_place_is_seen_before_a_lower_one
-                e_4_the_later_change_tells_later
+                e_3_no_position_is_visible_before_a_lower_one
+                e_4_the_later_change_is_later_in_the_log
                 a_page_holds_what_fits
                 worlds_with_events_are_found
                 another_log_begins_behind_the_last_event
@@ -296,9 +297,9 @@ macro_rules! store_suite {
                 endpoints_of_an_app_are_listed
                 a_url_with_its_types_is_there_once
                 parallel_additions_of_an_endpoint_go_to_one
-                an_update_writes_what_its_owner_says
+                an_update_writes_only_the_configuration
                 an_update_needs_the_endpoint_as_it_was_seen
-                an_update_takes_nobodys_place
+                an_update_cannot_create_a_duplicate
                 parallel_updates_of_an_endpoint_succeed_once
                 parallel_endpoints_of_a_url_are_one
                 an_endpoint_is_disabled_and_enabled_once
@@ -310,7 +311,7 @@ macro_rules! store_suite {
                 successes_are_noted_once_a_minute
                 failures_are_counted_since_the_first
                 parallel_failures_are_exact
-                wh_11_an_owner_is_told_once
+                wh_11_an_owner_is_notified_once
                 secrets_come_back_newest_first
                 wh_3_an_expired_secret_is_not_found
                 wh_3_a_rotation_leaves_the_secret_before_it
@@ -323,21 +324,21 @@ macro_rules! store_suite {
                 a_delivery_is_added_once
                 a_list_holds_what_fits
                 queues_are_met_in_one_order
-                what_is_due_is_taken
+                due_deliveries_are_leased
                 a_lease_keeps_others_away_until_it_ends
                 parallel_takers_share_the_deliveries
                 wh_9_a_lost_lease_ends_nothing
-                wh_9_a_late_answer_counts_until_somebody_else_begins
+                wh_9_a_late_result_counts_until_another_worker_starts
                 an_ended_delivery_is_over
                 a_delivery_is_given_back
                 parallel_ends_count_once
-                wh_12_what_waits_is_dropped
-                the_lowest_place_that_waits_is_known
+                wh_12_pending_deliveries_are_discarded
+                the_lowest_pending_position_is_found
                 attempts_come_back_in_their_order
                 deliveries_stay_in_their_world
                 a_sweep_deletes_what_is_old
-                what_was_given_up_is_found_once
-                what_waits_is_put_off
+                exhausted_deliveries_are_found_once
+                pending_deliveries_are_postponed
             }
             store::webhook_replays {
                 a_replay_comes_back_as_it_was
@@ -349,9 +350,9 @@ macro_rules! store_suite {
                 a_sweep_deletes_ended_replays
             }
             store::leases {
-                work_is_one_holders_at_a_time
+                a_lease_has_one_holder_at_a_time
                 parallel_takers_are_one
-                a_lease_without_end_keeps_nobody_off
+                an_overlong_lease_blocks_nobody
             }
             store::wallet_imports {
                 a_key_pair_comes_back_as_it_was
@@ -366,7 +367,7 @@ macro_rules! store_suite {
             store::providers {
                 a_connection_comes_back_as_it_was
                 a_world_has_one_connection_of_a_name
-                a_connection_is_written_anew
+                a_connection_is_updated
                 connections_of_an_app_are_listed
                 a_removed_connection_is_gone
                 a_flow_comes_back_as_it_was
@@ -465,7 +466,7 @@ macro_rules! store_suite {
                 a_window_admits_exactly_its_limit
                 a_full_window_stays_full
                 a_new_window_opens_at_the_reset
-                uses_that_nobody_refuses_are_counted
+                unlimited_uses_are_counted
                 a_dropped_use_is_given_back
                 uses_are_given_back
                 forgotten_windows_begin_anew
@@ -531,7 +532,7 @@ macro_rules! store_suite {
                 a_late_job_is_handed_out
                 a_lease_keeps_others_away_until_it_ends
                 a_lost_lease_ends_nothing
-                an_unclaimed_job_belongs_to_nobody
+                an_unclaimed_job_cannot_be_ended
                 a_finished_job_is_over
                 a_job_is_given_back
                 jobs_stay_in_their_world

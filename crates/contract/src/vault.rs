@@ -1,7 +1,6 @@
-//! What every key provider promises.
+//! The contract of every key provider.
 //!
-//! [`wrapping`] is for all of them, [`rotation`] for those that can make root versions: a root key out of the environment
-//! cannot.
+//! [`wrapping`] applies to all of them, [`rotation`] to those that can create root versions: a root key from the environment cannot.
 
 pub mod rotation;
 pub mod wrapping;
@@ -14,8 +13,10 @@ use vestry_ports::vault::{KeyVault, VaultError};
 
 use crate::samples::Samples;
 
-/// The whole suite of a key provider that can rotate, as tests of their own. The builder is the name of an async function in
-/// scope that answers `(Arc<dyn KeyVault>, Guard)`, or an `Option` of it; it gives a provider of one root version.
+/// Runs the whole suite for a key provider that can rotate, with each function as a test of its own.
+///
+/// The builder is the name of an async function in scope that returns `(Arc<dyn KeyVault>, Guard)`, or an `Option` of it; its provider has
+/// one root version.
 #[macro_export]
 macro_rules! vault_suite {
     ($build:ident) => {
@@ -35,7 +36,7 @@ macro_rules! vault_suite {
     };
 }
 
-/// The part of the suite that needs no rotation.
+/// Runs the part of the suite that needs no rotation.
 #[macro_export]
 macro_rules! vault_wrapping_suite {
     ($build:ident) => {
@@ -54,7 +55,7 @@ macro_rules! vault_wrapping_suite {
     };
 }
 
-/// What a call of the vault gave, or a panic at the place of the caller.
+/// The value of a vault call; panics at the caller's location if it failed.
 #[track_caller]
 fn works<T>(outcome: Result<T, VaultError>) -> T {
     match outcome {
@@ -63,7 +64,7 @@ fn works<T>(outcome: Result<T, VaultError>) -> T {
     }
 }
 
-/// A key, its context and how the vault wrapped it.
+/// A key, its context and its wrapped form.
 struct Wrapping {
     key: [u8; 32],
     context: Vec<u8>,
@@ -83,13 +84,13 @@ impl Wrapping {
         }
     }
 
-    /// Panics unless the vault gives the key back.
+    /// Panics unless the vault unwraps the key.
     async fn opens(&self, vault: &Arc<dyn KeyVault>) {
         let opened = works(vault.unwrap(&self.context, &self.wrapped).await);
-        assert!(*opened.expose() == self.key, "another key came back");
+        assert!(*opened.expose() == self.key, "the unwrapped key differs");
     }
 
-    /// Panics unless the vault says that this is not what it wrapped.
+    /// Panics unless the vault reports the wrapped key as corrupt.
     async fn is_corrupt(&self, vault: &Arc<dyn KeyVault>, what: &str) {
         match vault.unwrap(&self.context, &self.wrapped).await {
             Err(VaultError::Corrupt) => {}

@@ -1,6 +1,6 @@
-//! Whether a text gives something away.
+//! Checks whether a text reveals something.
 
-/// Whether a text has this word, and not only as a part of a longer one or of a fraction of a second.
+/// Whether the text contains this word on its own, not as part of a longer word or of a fraction of a second.
 #[must_use]
 pub fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
@@ -12,7 +12,9 @@ pub fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Whether a text has a secret anywhere. A code of six digits counts where it stands alone: the fraction of a second may be the same.
+/// Whether the text contains the secret.
+///
+/// A six-digit code counts only as a separate word, because the fraction of a second may have the same digits.
 #[must_use]
 pub fn reveals(text: &str, secret: &str) -> bool {
     let is_code = secret.len() == 6 && secret.bytes().all(|letter| letter.is_ascii_digit());
@@ -42,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_no_fraction_of_a_second_and_a_key_is_found_anywhere() {
+    fn a_code_must_stand_alone_and_a_key_is_found_anywhere() {
         let line = "2026-11-21T10:00:00.123456Z key=sk_abc9 to=+14155552671";
         assert!(!reveals(line, "123456"));
         assert!(reveals("it is 123456", "123456"));

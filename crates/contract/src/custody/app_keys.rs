@@ -17,7 +17,7 @@ pub(super) async fn stored_keys(house: &House) -> Vec<AppKey> {
     works(keys.map_err(CustodyError::Store))
 }
 
-/// A new App gets one key for each environment and purpose, version 1, all different; nothing is stored by minting (KEY-8).
+/// A new App gets one key for each environment and purpose, version 1, all different. Minting stores nothing (KEY-8).
 pub async fn a_new_app_gets_a_key_for_each_use(house: House) {
     let mut samples = Samples::fresh();
     let (app, now) = (samples.app().id, samples.tick());
@@ -40,12 +40,12 @@ pub async fn a_new_app_gets_a_key_for_each_use(house: House) {
         .collect();
     wrapped.sort_unstable();
     wrapped.dedup();
-    assert_eq!(wrapped.len(), 8, "two keys are the same");
+    assert_eq!(wrapped.len(), 8, "two keys are equal");
     assert_eq!(stored_keys(&house).await, []);
 }
 
-/// Where there is no App key, none is made in silence: the call fails (F5).
-pub async fn a_world_without_keys_gets_none_by_itself(house: House) {
+/// Without an App key, the call fails: no key is created implicitly (F5).
+pub async fn a_world_without_keys_gets_none_implicitly(house: House) {
     let mut samples = Samples::fresh();
     house.worlds(&mut samples).await;
     let before = stored_keys(&house).await;
@@ -56,7 +56,7 @@ pub async fn a_world_without_keys_gets_none_by_itself(house: House) {
     assert_eq!(stored_keys(&house).await, before);
 }
 
-/// A key wrapped anew stands in the same place, and what it protects still opens (R17).
+/// A rewrapped key keeps its context, and what it protects still opens (R17).
 pub async fn a_rewrapped_key_is_the_same_key(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -82,7 +82,7 @@ pub async fn a_rewrapped_key_is_the_same_key(house: House) {
     house.wallet(&mut samples, world).await;
 }
 
-/// A wrapped key that was altered or moved to another place is not wrapped anew (T1, T3).
+/// A wrapped key that was altered or moved to another context is not rewrapped (T1, T3).
 pub async fn an_altered_key_is_not_rewrapped(house: House) {
     let mut samples = Samples::fresh();
     house.worlds(&mut samples).await;

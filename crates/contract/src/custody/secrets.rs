@@ -26,7 +26,7 @@ const fn place(world: World, kind: SecretKind, owner: &str) -> Place<'_> {
     Place { world, kind, owner }
 }
 
-/// What was sealed comes back, of any length and kind; sealing it twice gives two different ciphertexts.
+/// A secret of any length and kind opens unchanged; sealing it twice gives two different ciphertexts.
 pub async fn a_secret_comes_back_as_it_was(house: House) {
     let mut samples = Samples::fresh();
     for world in house.worlds(&mut samples).await {
@@ -36,17 +36,17 @@ pub async fn a_secret_comes_back_as_it_was(house: House) {
                 let plaintext = samples.bytes(length);
                 let sealed = works(house.sealer.seal(place, &plaintext).await);
                 let again = works(house.sealer.seal(place, &plaintext).await);
-                assert!(sealed != again, "sealed twice in one way");
+                assert!(sealed != again, "sealing is deterministic");
                 for sealed in [sealed, again] {
                     let opened = works(house.sealer.open(place, &sealed).await);
-                    assert!(*opened.expose() == plaintext, "another secret came back");
+                    assert!(*opened.expose() == plaintext, "the opened secret differs");
                 }
             }
         }
     }
 }
 
-/// No part of the secret can be read in what is stored.
+/// No part of the secret is readable in the stored form.
 pub async fn a_secret_is_not_in_the_clear(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -59,7 +59,7 @@ pub async fn a_secret_is_not_in_the_clear(house: House) {
     assert_eq!(readable.count(), 0);
 }
 
-/// A sealed secret opens for its own owner, as its own kind and in its own world only (T1, T3).
+/// A sealed secret opens only for its own owner, as its own kind and in its own world (T1, T3).
 pub async fn a_secret_opens_in_its_own_place_only(house: House) {
     let mut samples = Samples::fresh();
     let [world, other_environment] = house.worlds(&mut samples).await;
@@ -84,7 +84,7 @@ pub async fn a_secret_opens_in_its_own_place_only(house: House) {
     }
 }
 
-/// Every single bit of a sealed secret counts, its version too (T2).
+/// A sealed secret does not open if any bit of it is flipped, its version included (T2).
 pub async fn a_changed_bit_of_a_secret_does_not_open(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -93,7 +93,7 @@ pub async fn a_changed_bit_of_a_secret_does_not_open(house: House) {
     let key_version = sealed.key_version;
     for bytes in changed_bits(&sealed.bytes) {
         let changed = Sealed { key_version, bytes };
-        is_tampered(house.sealer.open(place, &changed).await, "a changed bit");
+        is_tampered(house.sealer.open(place, &changed).await, "a flipped bit");
     }
     for bit in 0..32 {
         let changed = Sealed {
@@ -105,7 +105,7 @@ pub async fn a_changed_bit_of_a_secret_does_not_open(house: House) {
     works(house.sealer.open(place, &sealed).await);
 }
 
-/// A sealed secret that is cut off anywhere, lengthened or empty does not open, and nothing panics (T2).
+/// A sealed secret that is truncated, extended or empty does not open, and nothing panics (T2).
 pub async fn a_cut_or_lengthened_secret_does_not_open(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -118,7 +118,7 @@ pub async fn a_cut_or_lengthened_secret_does_not_open(house: House) {
     }
 }
 
-/// A keyed hash matches what it was made of, each time anew, of any number of parts.
+/// A keyed hash of any number of parts matches its input every time.
 pub async fn a_keyed_hash_matches_what_it_was_made_of(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -133,7 +133,7 @@ pub async fn a_keyed_hash_matches_what_it_was_made_of(house: House) {
     }
 }
 
-/// A keyed hash matches nothing else: no other part, no other cut between the parts, no other kind or world (OTP-7, OTP-8).
+/// A keyed hash matches nothing else: no other part, no other split between the parts, no other kind or world (OTP-7, OTP-8).
 pub async fn a_keyed_hash_matches_nothing_else(house: House) {
     let mut samples = Samples::fresh();
     let [world, other_environment] = house.worlds(&mut samples).await;
@@ -166,7 +166,7 @@ pub async fn a_keyed_hash_matches_nothing_else(house: House) {
     }
 }
 
-/// A keyed hash that was changed by a bit, cut off or lengthened matches nothing.
+/// A keyed hash with a flipped bit, truncated or extended, matches nothing.
 pub async fn a_changed_keyed_hash_matches_nothing(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -179,12 +179,12 @@ pub async fn a_changed_keyed_hash_matches_nothing(house: House) {
             .sealer
             .mac_matches(&world, kind, parts, &changed)
             .await;
-        assert!(!works(matches), "a changed hash matches");
+        assert!(!works(matches), "an altered hash matches");
     }
 }
 
 impl House {
-    /// The key of a world that small secrets are under now.
+    /// The current key of a world for small secrets.
     async fn secrets_key(&self, world: World, version: u32) -> AppKey {
         let keys = stored_keys(self).await;
         let wanted = (world, KeyPurpose::Secrets, version);
@@ -192,12 +192,12 @@ impl House {
             .into_iter()
             .find(|key| (key.world, key.purpose, key.version) == wanted);
         let Some(key) = found else {
-            panic!("there is no version {version}")
+            panic!("version {version} not found")
         };
         key
     }
 
-    /// Adds a second version, and before it what decoys are made of from then on.
+    /// Adds a second version, after recording what decoys are derived from from then on.
     async fn rotate_secrets(&self, samples: &mut Samples, world: World) {
         let first = self.secrets_key(world, 1).await;
         let decoys = self.custodian.narrow_app_key(&first, KeyPurpose::Decoys);
@@ -207,7 +207,7 @@ impl House {
         self.add_app_key(&works(second.await)).await;
     }
 
-    /// Destroys the first version; what the audit log needs of it stays.
+    /// Destroys the first version; the part that the audit log needs is kept.
     async fn retire_first(&self, world: World) {
         let first = self.secrets_key(world, 1).await;
         let past = self
@@ -227,8 +227,8 @@ impl House {
     }
 }
 
-/// M-8: a secret comes under the version that is asked for and opens as before; one that was altered does not.
-pub async fn m_8_a_secret_comes_under_another_version(house: House) {
+/// M-8: a secret can be resealed under a given version and opens as before; an altered one is rejected.
+pub async fn m_8_a_secret_is_resealed_under_another_version(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
     let plaintext = samples.bytes(100);
@@ -238,7 +238,7 @@ pub async fn m_8_a_secret_comes_under_another_version(house: House) {
     let fresh = works(house.sealer.reseal(place, &sealed, 2).await);
     assert_eq!((sealed.key_version, fresh.key_version), (1, 2));
     let opened = works(house.sealer.open(place, &fresh).await);
-    assert!(*opened.expose() == plaintext, "another secret came back");
+    assert!(*opened.expose() == plaintext, "the opened secret differs");
     for bytes in changed_bits(&sealed.bytes) {
         let altered = Sealed {
             key_version: 1,
@@ -255,7 +255,7 @@ pub async fn m_8_a_secret_comes_under_another_version(house: House) {
     }
 }
 
-/// M-8: a keyed hash of the audit log is known after its key is gone, an altered one is not, and one of another kind is gone with it.
+/// M-8: a keyed hash of the audit log still verifies after its key is gone. An altered hash does not, nor does one of another kind.
 pub async fn m_8_hashes_of_the_audit_log_outlive_their_key(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -275,10 +275,10 @@ pub async fn m_8_hashes_of_the_audit_log_outlive_their_key(house: House) {
     let matches = sealer
         .mac_matches(&world, SecretKind::Code, parts, &code)
         .await;
-    is_tampered(matches, "a code under a key that is gone");
+    is_tampered(matches, "a code under a destroyed key");
 }
 
-/// M-8: what decoys are made of is the same under every version, and after the first one is gone.
+/// M-8: decoys are derived from the same value under every version, and after the first version is gone.
 pub async fn m_8_decoys_are_the_same_under_every_version(house: House) {
     let mut samples = Samples::fresh();
     let [world, other] = house.worlds(&mut samples).await;
@@ -294,7 +294,7 @@ pub async fn m_8_decoys_are_the_same_under_every_version(house: House) {
     assert_eq!(works(retired.decoy(&world, parts).await), before);
 }
 
-/// M-8: what is left of a key opens nothing: it is another key in another place, and only one of `secrets` leaves anything.
+/// M-8: the remainder of a destroyed key opens nothing: it is another key in another context. Only a key of `secrets` leaves one.
 pub async fn m_8_only_a_key_of_secrets_is_narrowed(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -308,13 +308,13 @@ pub async fn m_8_only_a_key_of_secrets_is_narrowed(house: House) {
         };
         is_tampered(
             house.custodian.rewrap_app_key(&as_wide).await,
-            "a narrow key as a wide one",
+            "a narrowed key used as a full one",
         );
         let again = house.custodian.narrow_app_key(&narrow, purpose).await;
-        assert!(again.is_err(), "a narrow key was narrowed");
+        assert!(again.is_err(), "a narrowed key was narrowed again");
     }
     for purpose in KeyPurpose::ALL {
         let refused = house.custodian.narrow_app_key(&first, purpose).await;
-        assert!(refused.is_err(), "{purpose} is not narrow");
+        assert!(refused.is_err(), "{purpose} keys must not be narrowed");
     }
 }

@@ -1,4 +1,4 @@
-//! Private keys on their way in and out.
+//! Import and export of private keys.
 
 use vestry_domain::World;
 use vestry_domain::ids::UserId;
@@ -14,7 +14,7 @@ use super::{House, changed_bits, is_tampered, order, other_lengths, works};
 use crate::samples::{Samples, other_environment};
 use crate::sealing::{self, Manner, Recipient};
 
-/// A private key of Ethereum and its address, from the documentation of web3.js.
+/// An Ethereum private key with its address, from the web3.js documentation.
 const KEY: &str = "4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318";
 const ADDRESS: &str = "0x2c7536E3605D9C16a7a3D7b1898e529396a65c23";
 /// Another address.
@@ -87,7 +87,7 @@ fn does_not_open(outcome: &Result<ImportedWallet, ImportError>, what: &str) {
     );
 }
 
-/// A key pair is the one that was ordered, of its kind, different each time, and says nothing of its private half (IMP-5).
+/// A new key pair is of the requested kind, different each time, and reveals nothing of its private half (IMP-5).
 pub async fn a_key_pair_is_as_ordered(house: House) {
     let mut samples = Samples::fresh();
     let mut public_keys = Vec::new();
@@ -124,8 +124,9 @@ pub async fn a_key_pair_is_as_ordered(house: House) {
     assert_eq!(public_keys.len(), 6);
 }
 
-/// Sealed in every suite, to the one key pair of several that was meant: the wallet is that of the key, imported, in both
-/// readings of the default, authentic, and signs (IMP-1, IMP-2).
+/// In every suite, a key sealed to one of several key pairs becomes the wallet of that key (IMP-1, IMP-2).
+///
+/// The wallet is imported, authentic as a default and as a further wallet, and signs.
 pub async fn a_sealed_key_becomes_a_wallet(house: House) {
     let mut samples = Samples::fresh();
     for world in house.worlds(&mut samples).await {
@@ -176,7 +177,10 @@ pub async fn a_sealed_key_becomes_a_wallet(house: House) {
                             created_at: order.wallet.created_at,
                             updated_at: order.wallet.created_at,
                         };
-                        assert!(stored.wallet == expected, "not as ordered");
+                        assert!(
+                            stored.wallet == expected,
+                            "the wallet differs from the order"
+                        );
                         house.accepts(stored, &imported.key).await;
                     }
                 }
@@ -185,7 +189,7 @@ pub async fn a_sealed_key_becomes_a_wallet(house: House) {
     }
 }
 
-/// The record of a further wallet does not pass with the keyed hash of a default one, nor the other way round.
+/// The record of a further wallet does not verify with the keyed hash of a default one, nor the other way round.
 pub async fn the_two_readings_are_not_interchangeable(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -197,9 +201,10 @@ pub async fn the_two_readings_are_not_interchangeable(house: House) {
     }
 }
 
-/// Nothing opens without its key pair, after its end, for another user, index, type or address, or altered; nobody learns
-/// which of these it was (IMP-5, IMP-6).
-pub async fn what_was_not_sealed_for_this_does_not_open(house: House) {
+/// Nothing opens without its key pair, after expiry, for another user, index, type or address, or when altered.
+///
+/// The error does not reveal which of these it was (IMP-5, IMP-6).
+pub async fn messages_sealed_for_something_else_do_not_open(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
     let user_id: UserId = samples.id(samples.now());
@@ -234,13 +239,13 @@ pub async fn what_was_not_sealed_for_this_does_not_open(house: House) {
     });
     change("another info", &|order| order.message.info.push(0));
     change("other data", &|order| order.message.aad.push(0));
-    change("zeros for the sender", &|order| {
+    change("an all-zero sender key", &|order| {
         order.message.encapsulated_key = vec![0; 32];
     });
-    change("a point of order 1 for the sender", &|order| {
+    change("a sender key of order 1", &|order| {
         order.message.encapsulated_key = [&[1][..], &[0; 31]].concat();
     });
-    change("a cut key of the sender", &|order| {
+    change("a truncated sender key", &|order| {
         order.message.encapsulated_key.pop();
     });
     for ciphertext in
@@ -257,7 +262,7 @@ pub async fn what_was_not_sealed_for_this_does_not_open(house: House) {
     assert!(imported.is_ok(), "{imported:?}");
 }
 
-/// What opens and is not the key of the address is told apart from what does not open, and from nothing else.
+/// A message that opens but holds the key of another address has its own error, distinct from a message that does not open.
 pub async fn another_key_than_that_of_the_address_is_refused(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -288,8 +293,7 @@ pub async fn another_key_than_that_of_the_address_is_refused(house: House) {
     }
 }
 
-/// A key pair whose row was edited or moved to another world is refused as tampering (T1, T3), not as a message that does not
-/// open.
+/// A key pair whose row was edited or moved to another world is rejected as tampering (T1, T3), not as a message that does not open.
 pub async fn an_edited_key_pair_is_refused(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -330,7 +334,7 @@ pub async fn an_edited_key_pair_is_refused(house: House) {
     }
 }
 
-/// What is exported opens for the recipient alone and is the key; it leaves the wallet as it is (IMP-7).
+/// An exported key opens for its recipient alone and is the wallet's key; the wallet stays as it is (IMP-7).
 pub async fn an_exported_key_opens_for_its_recipient(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -352,12 +356,12 @@ pub async fn an_exported_key_opens_for_its_recipient(house: House) {
         sealed.push(exported.ciphertext);
     }
     sealed.dedup();
-    assert_eq!(sealed.len(), 2, "sealed twice in one way");
+    assert_eq!(sealed.len(), 2, "sealing is deterministic");
     house.accepts(&stored, &wallet_key).await;
 }
 
-/// Nothing is sealed to what is no key, and nothing that was edited or swapped leaves.
-pub async fn nothing_leaves_that_should_not(house: House) {
+/// Export rejects invalid recipient keys, and rows or keys that were edited or swapped.
+pub async fn export_rejects_invalid_recipients_and_edited_rows(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
     let (stored, key) = house.wallet(&mut samples, world).await;
@@ -387,7 +391,7 @@ pub async fn nothing_leaves_that_should_not(house: House) {
         let refused = house.custodian.export(stored, key, &recipient).await;
         let refused = refused.map_err(|error| match error {
             ExportError::Custody(error) => error,
-            ExportError::Recipient => CustodyError::Failed("the recipient is in order"),
+            ExportError::Recipient => CustodyError::Failed("the recipient is valid"),
         });
         is_tampered(refused, "another key or row");
     }

@@ -1,4 +1,4 @@
-//! Wallets: made, checked, and used for signing.
+//! Wallets: creation, integrity checks and signing.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{House, Row, changed_bits, is_tampered, order, other_lengths, works};
 use crate::race::race;
 use crate::samples::Samples;
 
-/// A new wallet is the one that was ordered: ids, owner, time; the user's default, verified, made here (CH-2).
+/// A new wallet matches the order: ids, owner, time; the user's default, verified, created here (CH-2).
 pub async fn a_new_wallet_is_as_ordered(house: House) {
     let mut samples = Samples::fresh();
     let worlds = house.worlds(&mut samples).await;
@@ -41,7 +41,10 @@ pub async fn a_new_wallet_is_as_ordered(house: House) {
             created_at: order.created_at,
             updated_at: order.created_at,
         };
-        assert!(wallet == expected, "not as ordered: {wallet:?}");
+        assert!(
+            wallet == expected,
+            "the wallet differs from the order: {wallet:?}"
+        );
         let length = match wallet_type {
             WalletType::Ethereum => {
                 let digits = wallet.public_address.strip_prefix("0x").unwrap_or_default();
@@ -57,13 +60,13 @@ pub async fn a_new_wallet_is_as_ordered(house: House) {
     }
 }
 
-/// Each type in each world.
+/// Each wallet type in each world.
 fn every_type_in(worlds: &[World]) -> impl Iterator<Item = (World, WalletType)> {
     let types = |world: &World| WalletType::ALL.map(|wallet_type| (*world, wallet_type));
     worlds.iter().flat_map(types)
 }
 
-/// The types that a wallet is not of.
+/// All wallet types but the given one.
 fn other_types(wallet_type: WalletType) -> impl Iterator<Item = WalletType> {
     let all = WalletType::ALL.into_iter();
     all.filter(move |other| *other != wallet_type)
@@ -78,8 +81,9 @@ fn of_bytes(message: &[u8]) -> SigningRequest {
     })
 }
 
-/// A new wallet of any type is authentic, is found in order, and signs; Ethereum's signature is `0x`, 65 bytes and ends in 27
-/// or 28.
+/// A new wallet of any type is authentic, passes the integrity check and signs.
+///
+/// An Ethereum signature is `0x` and 65 bytes, and ends in 27 or 28.
 pub async fn a_new_wallet_signs(house: House) {
     let mut samples = Samples::fresh();
     let worlds = house.worlds(&mut samples).await;
@@ -104,7 +108,7 @@ async fn the_wallet_signs(house: &House, (stored, key): Row) {
         let (wallet, signed) = works(signed.await);
         assert!(wallet == stored.wallet, "another record");
         let signature = signed.text("signature").unwrap_or_default();
-        assert!(signature.len() >= 86, "no signature: {signature:?}");
+        assert!(signature.len() >= 86, "not a signature: {signature:?}");
         if wallet.wallet_type != WalletType::Ethereum {
             continue;
         }
@@ -115,7 +119,7 @@ async fn the_wallet_signs(house: &House, (stored, key): Row) {
     }
 }
 
-/// No two wallets share anything: not the address, not the keys, not a byte string around them (CH-2).
+/// No two wallets share an address, a key or any byte string around them (CH-2).
 pub async fn every_wallet_has_a_key_of_its_own(house: House) {
     let mut samples = Samples::fresh();
     let mut seen = Vec::new();
@@ -134,7 +138,7 @@ pub async fn every_wallet_has_a_key_of_its_own(house: House) {
     assert_eq!(seen.len(), made);
 }
 
-/// One wallet signs one message in one way (RFC 6979); another message or another wallet gives another signature.
+/// Signing a message twice with one wallet gives the same signature (RFC 6979); another message or wallet gives another one.
 pub async fn signatures_depend_on_wallet_and_message(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -149,14 +153,14 @@ pub async fn signatures_depend_on_wallet_and_message(house: House) {
         signatures.push(works(signed.await).1);
     }
     let [first, again, other_message, other_wallet] = signatures.as_slice() else {
-        panic!("four signatures were asked for");
+        panic!("expected four signatures");
     };
     assert_eq!(first, again);
     assert_ne!(first, other_message);
     assert_ne!(first, other_wallet);
 }
 
-/// A wallet, and one of the same user, of another user, of the other environment, of another App and of another type.
+/// A wallet, and one each of the same user, another user, the other environment, another App and another type.
 async fn wallet_and_others(
     house: &House,
     samples: &mut Samples,
@@ -184,7 +188,7 @@ async fn wallet_and_others(
     (row, others)
 }
 
-/// The key of another wallet does not sign for this one, wherever it comes from, and not under this one's ids either (T1).
+/// The key of another wallet never signs for this one, nor does it under this wallet's ids (T1).
 pub async fn a_key_in_the_place_of_another_does_not_sign(house: House) {
     let mut samples = Samples::fresh();
     for wallet_type in WalletType::ALL {
@@ -207,7 +211,7 @@ pub async fn a_key_in_the_place_of_another_does_not_sign(house: House) {
     }
 }
 
-/// The data key or the ciphertext of another wallet does not open with the other half of this one (T1, T3).
+/// The data key or ciphertext of another wallet does not open with the other half of this one (T1, T3).
 pub async fn parts_of_another_key_do_not_sign(house: House) {
     let mut samples = Samples::fresh();
     for wallet_type in WalletType::ALL {
@@ -233,7 +237,7 @@ pub async fn parts_of_another_key_do_not_sign(house: House) {
     }
 }
 
-/// Every single bit of a stored key counts: ciphertext, data key, public key, format and version (T2, T3).
+/// A stored key with any bit flipped does not sign: ciphertext, data key, public key, format and version (T2, T3).
 pub async fn a_changed_bit_of_a_key_does_not_sign(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -280,7 +284,7 @@ async fn every_bit_counts(house: &House, (stored, key): Row) {
     house.accepts(&stored, &key).await;
 }
 
-/// A stored key that is cut off anywhere, lengthened or empty does not sign, and nothing panics (T2).
+/// A stored key that is truncated, extended or empty does not sign, and nothing panics (T2).
 pub async fn a_cut_or_lengthened_key_does_not_sign(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -315,7 +319,7 @@ async fn every_length_counts(house: &House, (stored, key): Row) {
     house.accepts(&stored, &key).await;
 }
 
-/// The row with one field edited, for every field that decides something.
+/// The row with one field edited, for every field that matters to custody.
 fn edited_rows(row: &StoredWallet, other: &StoredWallet) -> Vec<(&'static str, StoredWallet)> {
     let edit = |what, change: &dyn Fn(&mut Wallet)| {
         let mut edited = row.clone();
@@ -359,7 +363,7 @@ fn edited_rows(row: &StoredWallet, other: &StoredWallet) -> Vec<(&'static str, S
     edited
 }
 
-/// Some addresses have capitals only, some have none.
+/// The address in the other letter case. Some addresses have only capitals, some have none.
 fn in_other_case(address: &str) -> String {
     let turned = |letter: char| match letter.is_ascii_uppercase() {
         true => letter.to_ascii_lowercase(),
@@ -368,7 +372,7 @@ fn in_other_case(address: &str) -> String {
     address.chars().map(turned).collect()
 }
 
-/// A wallet is disabled and enabled, and is authentic each time; what was written by hand in between is not (KEY-3).
+/// A wallet is authentic after each disabling and enabling; rows edited by hand in between are not (KEY-3).
 pub async fn a_changed_wallet_is_authentic(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -405,22 +409,22 @@ pub async fn a_changed_wallet_is_authentic(house: House) {
         );
         let on = WalletChange { disabled: None, at };
         let changed = house.custodian.change_wallet(edited, on).await;
-        is_tampered(changed, "a change over an edited row");
+        is_tampered(changed, "a change on top of an edited row");
     }
     let on = WalletChange { disabled: None, at };
     let enabled = works(house.custodian.change_wallet(disabled, on).await);
     assert_eq!(
         enabled.mac, stored.mac,
-        "an enabled wallet is sealed as one that never was disabled"
+        "an enabled wallet is sealed like one that was never disabled"
     );
 }
 
-/// CL-3: a wallet whose key somebody else may know signs nothing and is no default any more; enabled, it still is none.
+/// CL-3: a wallet whose key may be known to someone else signs nothing and loses the default flag, also after it is enabled again.
 pub async fn a_wallet_of_unproven_origin_loses_the_default(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
     let (stored, _) = house.wallet(&mut samples, world).await;
-    assert!(stored.wallet.is_default, "the sample is a default");
+    assert!(stored.wallet.is_default, "the sample is a default wallet");
     let at = samples.tick();
     let reason = DisabledReason::UnprovenOrigin;
     let disabled = Some(reason);
@@ -438,7 +442,7 @@ pub async fn a_wallet_of_unproven_origin_loses_the_default(house: House) {
     assert!(enabled.disabled.is_none() && !enabled.is_default);
 }
 
-/// Under another version of the App key a wallet is the same wallet; altered ones are not brought under it (R17).
+/// A wallet rewrapped under another version of the App key is unchanged; altered ones are not rewrapped (R17).
 pub async fn a_rewrapped_wallet_signs_as_before(house: House) {
     let mut samples = Samples::fresh();
     for wallet_type in WalletType::ALL {
@@ -464,17 +468,20 @@ async fn the_wallet_is_rewrapped(house: &House, samples: &mut Samples, (stored, 
     };
     assert!(fresh.wallet == stored.wallet, "another record");
     assert_eq!((fresh.mac.key_version, fresh_key.key_version), (2, 2));
-    assert_eq!(fresh_key.ciphertext, key.ciphertext, "the key was opened");
+    assert_eq!(
+        fresh_key.ciphertext, key.ciphertext,
+        "the key was re-encrypted"
+    );
     let request = of_bytes(b"hello");
     let before = house.custodian.sign(stored.clone(), key.clone(), &request);
     let after = house
         .custodian
         .sign(fresh.clone(), fresh_key.clone(), &request);
     let (before, after) = (works(before.await), works(after.await));
-    // Polkadot's are drawn anew each time.
+    // Polkadot signatures are randomized.
     let is_repeatable = stored.wallet.wallet_type != WalletType::Polkadot;
     assert!(!is_repeatable || before == after, "another signature");
-    // A layer under the one version is no layer under the other.
+    // A layer under one version is not a layer under the other.
     for (row, key) in [
         (
             fresh.clone(),
@@ -492,9 +499,9 @@ async fn the_wallet_is_rewrapped(house: &House, samples: &mut Samples, (stored, 
         ),
     ] {
         let signed = house.custodian.sign(row.clone(), key.clone(), &request);
-        is_tampered(signed.await, "a version that is not its own");
+        is_tampered(signed.await, "a foreign version");
         let again = house.custodian.rewrap_wallet(row, Some(key), 2);
-        is_tampered(again.await, "rewrapped from a version that is not its own");
+        is_tampered(again.await, "rewrapped from a foreign version");
     }
     let mut edited = stored.clone();
     edited.wallet.is_default = !edited.wallet.is_default;
@@ -504,7 +511,7 @@ async fn the_wallet_is_rewrapped(house: &House, samples: &mut Samples, (stored, 
     assert_eq!(works(keyless.await).0, fresh);
 }
 
-/// A row that somebody edited is refused when it is read and when it is to sign, whichever field it was (T5, T6).
+/// An edited row is rejected on reading and signing, whichever field was edited (T5, T6).
 pub async fn an_edited_row_is_refused(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -519,7 +526,7 @@ pub async fn an_edited_row_is_refused(house: House) {
     }
 }
 
-/// When a row last changed decides nothing, and may change without its hash.
+/// The time of the last change decides nothing, and is not covered by the hash.
 pub async fn a_time_of_change_is_not_sealed(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -530,7 +537,7 @@ pub async fn a_time_of_change_is_not_sealed(house: House) {
     house.accepts(&stored, &key).await;
 }
 
-/// A row is refused when its hash was changed, cut off, or taken from another row (T6).
+/// A row is rejected if its hash was altered, truncated or taken from another row (T6).
 pub async fn a_changed_hash_of_a_row_is_refused(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -553,7 +560,7 @@ pub async fn a_changed_hash_of_a_row_is_refused(house: House) {
     );
 }
 
-/// A row and its key that were moved together into the other environment or another App do not sign there (T1).
+/// A row and its key that were moved together to the other environment or another App do not sign there (T1).
 pub async fn a_row_moved_to_another_world_is_refused(house: House) {
     let mut samples = Samples::fresh();
     let [world, other_environment] = house.worlds(&mut samples).await;
@@ -567,8 +574,9 @@ pub async fn a_row_moved_to_another_world_is_refused(house: House) {
     }
 }
 
-/// The record of an address from outside is authentic as it was ordered, read-only and without a key, and refused when edited
-/// into anything else, a default wallet or another user's most of all (T5, T6).
+/// The record of an external address is authentic, read-only and without a key.
+///
+/// It is rejected when edited in any way, above all into a default wallet or another user's (T5, T6).
 pub async fn an_adopted_address_is_authentic_and_has_no_key(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -598,19 +606,22 @@ pub async fn an_adopted_address_is_authentic_and_has_no_key(house: House) {
         created_at,
         updated_at: created_at,
     };
-    assert!(stored.wallet == expected, "not as ordered");
+    assert!(
+        stored.wallet == expected,
+        "the wallet differs from the order"
+    );
     let authentic = works(house.custodian.authenticate(stored.clone()).await);
     assert!(authentic == expected, "another record");
     let (other, _) = house.wallet(&mut samples, world).await;
     for (what, edited) in edited_rows(&stored, &other) {
-        // A few of the edits change nothing of this row.
+        // Some of the edits leave this row unchanged.
         if edited != stored {
             is_tampered(house.custodian.authenticate(edited).await, what);
         }
     }
 }
 
-/// A hundred signatures at once, by two wallets, are those that one after the other gives.
+/// A hundred parallel signatures by two wallets equal those made one after the other.
 pub async fn parallel_signatures_are_all_right(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;

@@ -1,4 +1,4 @@
-//! A list of breached passwords in memory.
+//! An in-memory list of breached passwords.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use vestry_ports::port;
 
 use super::lock;
 
-/// A list of breached passwords in memory.
+/// An in-memory list of breached passwords.
 #[derive(Debug, Default)]
 pub struct FakeBreached(Mutex<List>);
 
@@ -20,12 +20,12 @@ struct List {
 }
 
 impl FakeBreached {
-    /// Puts a password on the list.
+    /// Adds a password to the list.
     pub fn add(&self, password: &str) {
         lock(&self.0).passwords.insert(password.to_owned());
     }
 
-    /// From here on (`true`) the list cannot be read, or can be again.
+    /// Makes the list unreadable (`true`) or readable again.
     pub fn set_unavailable(&self, unavailable: bool) {
         lock(&self.0).unavailable = unavailable;
     }

@@ -1,4 +1,4 @@
-//! A clock that stands still until a test moves it.
+//! A clock that only a test can move.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use vestry_ports::clock::Clock;
 
 use super::lock;
 
-/// A clock that stands still until a test moves it.
+/// A clock that only a test can move.
 #[derive(Debug)]
 pub struct FakeClock(Mutex<Times>);
 
@@ -20,7 +20,7 @@ struct Times {
 }
 
 impl FakeClock {
-    /// A clock that shows this moment.
+    /// A clock set to this moment.
     pub fn at(moment: Timestamp) -> Self {
         Self(Mutex::new(Times {
             machine: moment,
@@ -28,12 +28,12 @@ impl FakeClock {
         }))
     }
 
-    /// Moves the machine, and all worlds without a clock of their own, to this moment.
+    /// Sets the machine, and every world without its own clock, to this moment.
     pub fn set(&self, moment: Timestamp) {
         lock(&self.0).machine = moment;
     }
 
-    /// Moves the machine and every world on by so much.
+    /// Advances the machine and every world.
     pub fn advance(&self, length: Seconds) {
         let mut times = lock(&self.0);
         times.machine = times.machine + length;
@@ -42,7 +42,7 @@ impl FakeClock {
         }
     }
 
-    /// Gives a world a clock of its own that shows this moment.
+    /// Gives a world its own clock, set to this moment.
     pub fn set_world(&self, world: World, moment: Timestamp) {
         lock(&self.0).worlds.insert(world, moment);
     }

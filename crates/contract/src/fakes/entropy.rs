@@ -1,4 +1,4 @@
-//! Randomness that a test can repeat.
+//! Repeatable randomness for tests.
 
 use std::sync::Mutex;
 
@@ -7,17 +7,17 @@ use vestry_ports::entropy::Entropy;
 use super::lock;
 use crate::rng::{self, Rng};
 
-/// Bytes that are the same for the same seed, as long as they are drawn in the same order.
+/// A seeded source of bytes: the same seed and order of calls give the same bytes.
 #[derive(Debug)]
 pub struct SeededEntropy(Mutex<Rng>);
 
 impl SeededEntropy {
-    /// A source of the given seed.
+    /// A source with the given seed.
     pub const fn from_seed(seed: u64) -> Self {
         Self(Mutex::new(Rng::from_seed(seed)))
     }
 
-    /// A source of a fresh seed, which is printed ([`rng::seed`]).
+    /// A source with a fresh seed, which is printed ([`rng::seed`]).
     pub fn fresh() -> Self {
         Self::from_seed(rng::seed())
     }

@@ -1,4 +1,4 @@
-//! A rate limiter in memory.
+//! An in-memory rate limiter.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use vestry_ports::port;
 
 use super::lock;
 
-/// A rate limiter in memory.
+/// An in-memory rate limiter.
 #[derive(Debug, Default)]
 pub struct FakeLimiter(Mutex<Counters>);
 
@@ -27,7 +27,7 @@ struct Window {
 }
 
 impl FakeLimiter {
-    /// From here on (`true`) the shared counter cannot be reached, or can be again.
+    /// Makes the shared counter unreachable (`true`) or reachable again.
     pub fn set_unavailable(&self, unavailable: bool) {
         lock(&self.0).unavailable = unavailable;
     }

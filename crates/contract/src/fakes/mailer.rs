@@ -1,4 +1,4 @@
-//! A mail transport that keeps what it is given.
+//! A mail transport that records its messages.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use vestry_ports::port;
 
 use super::lock;
 
-/// A mail transport that keeps what it is given, and fails when it is told to.
+/// A mail transport that records its messages, and fails on request.
 #[derive(Debug, Default)]
 pub struct FakeMailer(Mutex<Post>);
 
@@ -29,34 +29,34 @@ enum Behaviour {
 }
 
 impl FakeMailer {
-    /// The next so many mails fail with [`SendError::Transient`], those after them are taken.
+    /// Makes the next mails fail with [`SendError::Transient`]; later ones are accepted.
     pub fn fail_for_now(&self, times: usize) {
         lock(&self.0).behaviour = Behaviour::FailsForNow(times);
     }
 
-    /// Every mail from here on fails with [`SendError::Permanent`].
+    /// Makes every further mail fail with [`SendError::Permanent`].
     pub fn refuse(&self) {
         lock(&self.0).behaviour = Behaviour::Refuses;
     }
 
-    /// Every mail from here on is taken.
+    /// Makes every further mail succeed.
     pub fn take(&self) {
         lock(&self.0).behaviour = Behaviour::Takes;
     }
 
-    /// The mails that were taken, oldest first, each with the id of its job.
+    /// The accepted mails, oldest first, each with the id of its job.
     pub fn sent(&self) -> Vec<(JobId, Message)> {
         lock(&self.0).sent.clone()
     }
 
-    /// How often a mail was handed over, taken or not.
+    /// The number of send attempts, accepted or not.
     pub fn tries(&self) -> usize {
         lock(&self.0).tries
     }
 }
 
 impl Post {
-    /// What the next mail meets, and counts it.
+    /// The behaviour for the next mail, which it counts.
     const fn next(&mut self) -> Behaviour {
         let met = self.behaviour;
         self.behaviour = match met {
@@ -74,10 +74,12 @@ impl Mailer for FakeMailer {
     async fn send(&self, id: JobId, message: &Message) -> Result<(), SendError> {
         let mut post = lock(&self.0);
         match post.next() {
-            Behaviour::FailsForNow(times) if times > 0 => {
-                Err(SendError::Transient("told to fail for now".into()))
-            }
-            Behaviour::Refuses => Err(SendError::Permanent("told to refuse".into())),
+            Behaviour::FailsForNow(times) if times > 0 => Err(SendError::Transient(
+                "transient failure set by the test".into(),
+            )),
+            Behaviour::Refuses => Err(SendError::Permanent(
+                "permanent failure set by the test".into(),
+            )),
             Behaviour::FailsForNow(_) | Behaviour::Takes => {
                 post.sent.push((id, message.clone()));
                 Ok(())
@@ -87,9 +89,9 @@ impl Mailer for FakeMailer {
 
     async fn probe(&self) -> Result<(), SendError> {
         match lock(&self.0).behaviour {
-            Behaviour::FailsForNow(times) if times > 0 => {
-                Err(SendError::Transient("told to fail for now".into()))
-            }
+            Behaviour::FailsForNow(times) if times > 0 => Err(SendError::Transient(
+                "transient failure set by the test".into(),
+            )),
             Behaviour::FailsForNow(_) | Behaviour::Takes | Behaviour::Refuses => Ok(()),
         }
     }

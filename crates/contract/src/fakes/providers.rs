@@ -1,4 +1,4 @@
-//! Identity providers that know nobody until a test says who is there.
+//! In-memory identity providers, to which a test adds the people who sign in.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -12,13 +12,15 @@ use vestry_ports::port;
 
 use super::lock;
 
-/// Identity providers in memory. They hold a code to what the protocol asks: client, redirect URI, verifier, nonce, and one use.
+/// In-memory identity providers.
+///
+/// They enforce the protocol's rules for a code: client, redirect URI, verifier, nonce, and single use.
 #[derive(Debug, Default)]
 pub struct FakeProviders(Mutex<Desk>);
 
 #[derive(Debug, Default)]
 struct Desk {
-    /// By state.
+    /// Authorization requests by state.
     asked: HashMap<String, Asked>,
     codes: HashMap<String, (Asked, ProvenIdentity)>,
     unavailable: bool,
@@ -34,10 +36,10 @@ struct Asked {
 }
 
 impl FakeProviders {
-    /// Somebody signs in for the state of an authorization request; the code that the browser brings back.
+    /// Signs a person in for the authorization request with this state, and returns the code that the browser brings back.
     ///
     /// # Panics
-    /// Nobody has asked with this state.
+    /// If no authorization request has this state.
     pub fn sign_in(&self, state: &str, identity: ProvenIdentity) -> String {
         let mut desk = lock(&self.0);
         let Some(asked) = desk.asked.get(state).cloned() else {
@@ -49,7 +51,7 @@ impl FakeProviders {
         code
     }
 
-    /// From here on (`true`) no provider can be reached, or all can again.
+    /// Makes every provider unreachable (`true`) or reachable again.
     pub fn set_unavailable(&self, unavailable: bool) {
         lock(&self.0).unavailable = unavailable;
     }

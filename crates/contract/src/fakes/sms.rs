@@ -1,4 +1,4 @@
-//! An SMS provider that keeps what it is given.
+//! An SMS provider that records its messages.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use vestry_ports::sms::{SmsError, SmsSender};
 
 use super::lock;
 
-/// An SMS provider that keeps what it is given, and fails when it is told to.
+/// An SMS provider that records its messages, and fails on request.
 #[derive(Debug, Default)]
 pub struct FakeSms(Mutex<Provider>);
 
@@ -25,29 +25,29 @@ struct Provider {
 }
 
 impl FakeSms {
-    /// The next so many messages fail with [`SmsError::Transient`], those after them are taken.
+    /// Makes the next messages fail with [`SmsError::Transient`]; later ones are accepted.
     pub fn fail_for_now(&self, times: usize, retry_after: Option<Seconds>) {
         let mut provider = lock(&self.0);
         provider.failures = times;
         provider.retry_after = retry_after;
     }
 
-    /// From here on three of ten messages fail with [`SmsError::Transient`].
+    /// Makes three in ten further messages fail with [`SmsError::Transient`].
     pub fn fail_three_in_ten(&self) {
         lock(&self.0).is_flaky = true;
     }
 
-    /// Every message from here on fails with [`SmsError::Permanent`].
+    /// Makes every further message fail with [`SmsError::Permanent`].
     pub fn refuse(&self) {
         lock(&self.0).refuses = true;
     }
 
-    /// The messages that were taken, oldest first, each with the id of its job.
+    /// The accepted messages, oldest first, each with the id of its job.
     pub fn sent(&self) -> Vec<(JobId, Message)> {
         lock(&self.0).sent.clone()
     }
 
-    /// How often a message was handed over, taken or not.
+    /// The number of send attempts, accepted or not.
     pub fn tries(&self) -> usize {
         lock(&self.0).tries
     }
@@ -57,7 +57,7 @@ impl Provider {
     fn transient(&self) -> SmsError {
         SmsError::Transient {
             retry_after: self.retry_after,
-            cause: "told to fail for now".into(),
+            cause: "transient failure set by the test".into(),
         }
     }
 }
@@ -75,7 +75,9 @@ impl SmsSender for FakeSms {
             return Err(provider.transient());
         }
         if provider.refuses {
-            return Err(SmsError::Permanent("told to refuse".into()));
+            return Err(SmsError::Permanent(
+                "permanent failure set by the test".into(),
+            ));
         }
         provider.sent.push((id, message.clone()));
         Ok(())

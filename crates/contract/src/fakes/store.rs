@@ -1,8 +1,7 @@
-//! A database in memory.
+//! An in-memory database.
 //!
-//! A writing transaction holds the one lock for writers and works on a copy of everything, which takes the place
-//! of the original when it commits: dropping it undoes all of it at once. A view is a copy too, so it
-//! never changes under its reader.
+//! A writing transaction holds the single write lock and works on a copy of the whole state, which replaces the original at commit.
+//! Dropping it undoes everything at once. A view is a copy too, so it never changes under its reader.
 
 mod apps;
 mod audit;
@@ -52,23 +51,23 @@ use vestry_ports::store::{
 use self::state::State;
 use super::lock;
 
-/// How long a writer waits for its turn: a use case that begins twice fails, and does not hang.
+/// The maximum wait of a writer for the lock, so that a use case that begins twice fails instead of hanging.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// A database in memory. It starts empty, and copies of the handle share it.
+/// An in-memory database. It starts empty, and copies of the handle share it.
 ///
-/// It is stricter than a database must be: after an error a transaction refuses everything, its commit included.
+/// It is stricter than a real database: after an error a transaction rejects everything, its commit included.
 #[derive(Clone, Default)]
 pub struct FakeStore(Arc<Shared>);
 
-/// A database as it was at one moment.
+/// A snapshot of the database.
 #[derive(Clone)]
 pub struct Kept(State);
 
 #[derive(Default)]
 struct Shared {
     committed: Mutex<State>,
-    /// One writer at a time, first come, first served.
+    /// The write lock: one writer at a time, first come, first served.
     turns: Arc<Turns<()>>,
     faults: Mutex<Faults>,
     bell: OnceLock<Bell>,
@@ -80,35 +79,35 @@ struct Faults {
     unavailable: bool,
     /// How many operations succeed before one fails.
     until_failure: Option<usize>,
-    /// After how many reads of views which log loses its events before which place.
+    /// The number of view reads after which the given log is pruned up to the given position.
     pruning: Option<(usize, World, i64)>,
 }
 
 impl FakeStore {
-    /// The next so many commits keep nothing and answer [`StoreError::Retry`], as a database does with a transaction
-    /// that lost against another one (R14).
+    /// Makes the next commits save nothing and return [`StoreError::Retry`], like a database transaction that lost to another one (R14).
     pub fn lose_commits(&self, times: usize) {
         lock(&self.0.faults).lost_commits = times;
     }
 
-    /// From here on (`true`) the database cannot be reached, or can be again. Transactions that run already go on.
+    /// Makes the database unreachable (`true`) or reachable again. Running transactions continue.
     pub fn set_unavailable(&self, unavailable: bool) {
         lock(&self.0.faults).unavailable = unavailable;
     }
 
-    /// After so many operations that succeed one fails, and those after it succeed again: a beginning, a call of a repository or a
-    /// commit is one each. `None` takes back a failure that was not reached.
+    /// Makes one operation fail after this many successful ones; later operations succeed again.
+    ///
+    /// A begin, a repository call and a commit count as one operation each. `None` cancels a failure that has not occurred yet.
     pub fn fail_after(&self, operations: impl Into<Option<usize>>) {
         lock(&self.0.faults).until_failure = operations.into();
     }
 
-    /// After so many more reads of views, the log of a world loses its events before a place, and the view that is open sees it, as
-    /// it would between two statements on a database.
+    /// Prunes the log of a world up to a position after this many further view reads. The open view sees it, as it would between two
+    /// statements on a real database.
     pub fn prune_after(&self, reads: usize, world: World, first_kept: i64) {
         lock(&self.0.faults).pruning = Some((reads, world, first_kept));
     }
 
-    /// Prunes what [`FakeStore::prune_after`] asked for, when its time has come; whether it did.
+    /// Prunes what [`FakeStore::prune_after`] requested once it is due, and returns whether it did.
     fn prune_now(&self) -> bool {
         let mut faults = lock(&self.0.faults);
         match &mut faults.pruning {
@@ -126,27 +125,27 @@ impl FakeStore {
         }
     }
 
-    /// Everything as it is now, for [`FakeStore::set_back`].
+    /// A snapshot of the current state, for [`FakeStore::set_back`].
     pub fn kept(&self) -> Kept {
         Kept(lock(&self.0.committed).clone())
     }
 
-    /// The database is as it was, as after a failover that lost the last commits.
+    /// Restores a snapshot, like a failover that lost the last commits.
     pub fn set_back(&self, kept: Kept) {
         *lock(&self.0.committed) = kept.0;
     }
 
-    /// The heads of the control chains, edited behind everybody's back.
+    /// Edits the heads of the control chains without the service's knowledge.
     pub fn edit_control_heads(&self, edit: impl FnOnce(&mut Vec<ControlHead>)) {
         edit(&mut lock(&self.0.committed).control_heads);
     }
 
-    /// Entries of the control chains, edited behind everybody's back.
+    /// Edits entries of the control chains without the service's knowledge.
     pub fn edit_control_entries(&self, edit: impl FnOnce(&mut Vec<ControlEntry>)) {
         edit(&mut lock(&self.0.committed).control_entries);
     }
 
-    /// Entries of the chains of wallets, and the heads of those, edited behind everybody's back.
+    /// Edits the entries and heads of the wallet chains without the service's knowledge.
     pub fn edit_audit_log(&self, edit: impl FnOnce(&mut Vec<AuditEntry>, &mut Vec<AuditHead>)) {
         let mut state = lock(&self.0.committed);
         let State {
@@ -157,17 +156,17 @@ impl FakeStore {
         edit(audit_entries, audit_heads);
     }
 
-    /// The markers of pruned chains, edited behind everybody's back.
+    /// Edits the markers of pruned chains without the service's knowledge.
     pub fn edit_audit_markers(&self, edit: impl FnOnce(&mut Vec<AuditMarker>)) {
         edit(&mut lock(&self.0.committed).audit_markers);
     }
 
-    /// The Apps, edited behind everybody's back.
+    /// Edits the Apps without the service's knowledge.
     pub fn edit_apps(&self, edit: impl FnOnce(&mut Vec<App>)) {
         edit(&mut lock(&self.0.committed).apps);
     }
 
-    /// The events and the heads of their logs, edited behind everybody's back.
+    /// Edits the events and the heads of their logs without the service's knowledge.
     pub fn edit_events(&self, edit: impl FnOnce(&mut Vec<Event>, &mut HashMap<World, EventHead>)) {
         let mut state = lock(&self.0.committed);
         let State {
@@ -178,7 +177,7 @@ impl FakeStore {
         edit(events, event_heads);
     }
 
-    /// The checkpoints, and how far each sink is, edited behind everybody's back.
+    /// Edits the checkpoints and the progress of each sink without the service's knowledge.
     pub fn edit_checkpoints(
         &self,
         edit: impl FnOnce(
@@ -195,17 +194,17 @@ impl FakeStore {
         edit(checkpoints, checkpoint_sinks);
     }
 
-    /// The leases, by the work that they are for, edited behind everybody's back.
+    /// Edits the leases, keyed by task, without the service's knowledge.
     pub fn edit_leases(&self, edit: impl FnOnce(&mut HashMap<String, (String, Timestamp)>)) {
         edit(&mut lock(&self.0.committed).leases);
     }
 
-    /// Whether the failure asked for has not been reached.
+    /// Whether the requested failure has not occurred yet.
     pub fn has_yet_to_fail(&self) -> bool {
         lock(&self.0.faults).until_failure.is_some()
     }
 
-    /// What begins now.
+    /// Checks that the database is reachable, at each begin.
     fn reach(&self) -> StoreResult<()> {
         if lock(&self.0.faults).unavailable {
             return Err(StoreError::Unavailable(
@@ -215,18 +214,18 @@ impl FakeStore {
         self.operate()
     }
 
-    /// One operation more.
+    /// Counts one operation.
     fn operate(&self) -> StoreResult<()> {
         let mut faults = lock(&self.0.faults);
         let left = faults.until_failure;
         faults.until_failure = left.and_then(|left| left.checked_sub(1));
         match left {
-            Some(0) => Err(StoreError::Unavailable("made to fail by the test".into())),
+            Some(0) => Err(StoreError::Unavailable("failure set by the test".into())),
             _ => Ok(()),
         }
     }
 
-    /// Lets the others run, as every round trip to a database does: use cases that race over this store interleave.
+    /// Yields, as every round trip to a database does, so that use cases that race over this store interleave.
     async fn work(&self, turn: Option<Turn<()>>) -> Work {
         let work = Work {
             store: self.clone(),
@@ -263,7 +262,7 @@ impl Store for FakeStore {
     }
 
     fn when_told(&self, bell: Bell) {
-        // The first one stays.
+        // Only the first bell is kept.
         let _is_second = self.0.bell.set(bell);
     }
 
@@ -272,13 +271,13 @@ impl Store for FakeStore {
     }
 }
 
-/// A transaction, or a view when it has no turn to write.
+/// A transaction; without the write lock, a view.
 struct Work {
     store: FakeStore,
     state: State,
     turn: Option<Turn<()>>,
     is_dead: bool,
-    /// Worlds with events that the commit makes visible.
+    /// Worlds whose events become visible with the commit.
     told: BTreeSet<World>,
 }
 
@@ -288,14 +287,14 @@ impl Work {
         StoreError::Other(why.into())
     }
 
-    /// After an operation that fails nothing of the same transaction works.
+    /// Counts one operation; after a failed one, every later operation of the transaction fails.
     fn operate(&mut self) -> StoreResult<()> {
         let outcome = self.store.operate();
         self.is_dead = outcome.is_err();
         outcome
     }
 
-    /// One reading operation.
+    /// Runs one read operation.
     fn reading<T>(&mut self, read: impl FnOnce(&State) -> T) -> StoreResult<T> {
         if self.is_dead {
             return Err(self.refuse("used after an error"));
@@ -307,7 +306,7 @@ impl Work {
         Ok(read(&self.state))
     }
 
-    /// One writing operation; an error is a constraint that it would break.
+    /// Runs one write operation; an error is a violated constraint.
     fn writing<T>(
         &mut self,
         write: impl FnOnce(&mut State) -> Result<T, &'static str>,

@@ -1,4 +1,4 @@
-//! Receivers of events that keep what they are sent.
+//! Webhook receivers that record requests.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -9,14 +9,14 @@ use vestry_ports::webhooks::{WebhookAnswer, WebhookError, WebhookRequest, Webhoo
 
 use super::lock;
 
-/// Receivers that keep what they are sent and take it, unless they are told otherwise.
+/// Webhook receivers that record and accept every request unless told otherwise.
 #[derive(Debug, Default)]
 pub struct FakeWebhooks(Mutex<Receivers>);
 
 #[derive(Debug, Default)]
 struct Receivers {
     sent: Vec<WebhookRequest>,
-    /// By host.
+    /// Responses by host.
     answers: HashMap<String, Answer>,
 }
 
@@ -28,25 +28,25 @@ enum Answer {
 }
 
 impl FakeWebhooks {
-    /// What this host answers from here on, and the `Retry-After` with it.
+    /// Sets the status, and the `Retry-After` header, of further responses of this host.
     pub fn answer(&self, host: &str, status: u16, retry_after: Option<Seconds>) {
         let answer = Answer::Status(status, retry_after);
         lock(&self.0).answers.insert(host.to_owned(), answer);
     }
 
-    /// This host answers nothing from here on.
+    /// Makes this host send no further responses.
     pub fn be_silent(&self, host: &str) {
         let answers = &mut lock(&self.0).answers;
         answers.insert(host.to_owned(), Answer::Silence);
     }
 
-    /// This host keeps every connection open from here on, and never answers.
+    /// Makes this host keep every further connection open without responding.
     pub fn hang(&self, host: &str) {
         let answers = &mut lock(&self.0).answers;
         answers.insert(host.to_owned(), Answer::Never);
     }
 
-    /// Everything that was sent to a host, in its order.
+    /// Every request sent to a host, in order.
     pub fn sent_to(&self, host: &str) -> Vec<WebhookRequest> {
         let sent = lock(&self.0).sent.clone().into_iter();
         sent.filter(|request| request.url.url().host_str() == Some(host))
@@ -67,7 +67,7 @@ impl FakeWebhooks {
 #[port]
 impl WebhookSender for FakeWebhooks {
     async fn send(&self, request: WebhookRequest) -> Result<WebhookAnswer, WebhookError> {
-        // As a network does, it lets others run.
+        // Yields, as network I/O does.
         tokio::task::yield_now().await;
         let answer = self.take(request);
         match answer.unwrap_or(Answer::Status(200, None)) {

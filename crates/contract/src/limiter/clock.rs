@@ -1,4 +1,4 @@
-//! Windows of a limiter that follows the time it is given.
+//! Windows of a limiter that follows the time passed to it.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub async fn the_reset_is_fixed_in_the_window(limiter: Arc<dyn RateLimiter>) {
     }
 }
 
-/// The first hit at the reset or later opens a new window of full length and admits as many again.
+/// The first hit at or after the reset opens a new window of full length, with the full limit.
 pub async fn a_new_window_opens_at_the_reset(limiter: Arc<dyn RateLimiter>) {
     let mut samples = Samples::fresh();
     let ([world, ..], mut opened) = (worlds(&mut samples), samples.tick());
@@ -34,7 +34,7 @@ pub async fn a_new_window_opens_at_the_reset(limiter: Arc<dyn RateLimiter>) {
     }
 }
 
-/// Windows open and close for each world by itself.
+/// Windows of different worlds open and close independently.
 pub async fn windows_of_two_worlds_open_apart(limiter: Arc<dyn RateLimiter>) {
     let mut samples = Samples::fresh();
     let ([world, other, _], opened) = (worlds(&mut samples), samples.tick());

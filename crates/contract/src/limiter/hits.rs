@@ -1,4 +1,4 @@
-//! What holds without the time moving on.
+//! Properties that hold without advancing the clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use vestry_ports::limiter::RateLimiter;
 use crate::race::{count, race};
 use crate::samples::{Samples, other_environment};
 
-/// So long that it does not close while a test runs on a clock that nobody can stop.
+/// Long enough that a window does not close during a test on a clock that cannot be stopped.
 const HOUR: Seconds = Seconds(3_600);
 
 pub(super) fn limit(most: u32) -> Limit {
     Limit { most, window: HOUR }
 }
 
-/// A world, and another of the same App, and one of another App.
+/// A world, another world of the same App, and one of another App.
 pub(super) fn worlds(samples: &mut Samples) -> [World; 3] {
     let environment = samples.pick(&Environment::ALL);
     let world = World::new(samples.app().id, environment);
@@ -38,7 +38,7 @@ pub(super) async fn hit(
     }
 }
 
-/// Exactly `most` hits are admitted, each told what remains and when the window closes, to the second.
+/// Exactly `most` hits are admitted. Each learns the remaining count and the reset time, to the second.
 pub async fn a_window_admits_exactly_its_limit(limiter: Arc<dyn RateLimiter>) {
     let mut samples = Samples::fresh();
     let ([world, ..], now) = (worlds(&mut samples), samples.tick());
@@ -53,8 +53,8 @@ pub async fn a_window_admits_exactly_its_limit(limiter: Arc<dyn RateLimiter>) {
     }
 }
 
-/// What remains is never less than nothing, and a full window stays full however often it is asked.
-pub async fn nothing_remains_of_a_full_window(limiter: Arc<dyn RateLimiter>) {
+/// The remaining count never goes below zero, and a full window stays full however many hits follow.
+pub async fn a_full_window_has_nothing_remaining(limiter: Arc<dyn RateLimiter>) {
     let mut samples = Samples::fresh();
     let ([world, ..], now) = (worlds(&mut samples), samples.tick());
     assert!(hit(&*limiter, world, limit(1), now).await.admitted);
@@ -64,9 +64,11 @@ pub async fn nothing_remains_of_a_full_window(limiter: Arc<dyn RateLimiter>) {
     }
 }
 
-/// A window that is full makes room when it has closed. A limiter that follows the time it is given does so at once, one
-/// that counts on a server's clock a second later; hits that are refused do not keep the window open.
-pub async fn a_new_window_opens_in_the_end(limiter: Arc<dyn RateLimiter>) {
+/// A full window has room again after it closes.
+///
+/// A limiter that follows the time passed to it reopens at once; one that uses a server's clock, up to a second later. Rejected hits do not
+/// keep the window open.
+pub async fn a_full_window_reopens(limiter: Arc<dyn RateLimiter>) {
     let mut samples = Samples::fresh();
     let ([world, ..], now) = (worlds(&mut samples), samples.tick());
     let short = Limit {
@@ -86,10 +88,13 @@ pub async fn a_new_window_opens_in_the_end(limiter: Arc<dyn RateLimiter>) {
         }
     };
     let waited = tokio::time::timeout(Duration::from_secs(10), reopened).await;
-    assert!(waited.is_ok(), "a window of one second is open for ten");
+    assert!(
+        waited.is_ok(),
+        "a one-second window is still open after ten seconds"
+    );
 }
 
-/// Each world has a window of its own (I11).
+/// Each world has its own window (I11).
 pub async fn worlds_are_counted_apart(limiter: Arc<dyn RateLimiter>) {
     let mut samples = Samples::fresh();
     let (worlds, now) = (worlds(&mut samples), samples.tick());
@@ -103,7 +108,7 @@ pub async fn worlds_are_counted_apart(limiter: Arc<dyn RateLimiter>) {
     }
 }
 
-/// A limit that is off admits every hit.
+/// A disabled limit admits every hit.
 pub async fn a_limit_that_is_off_admits_everything(limiter: Arc<dyn RateLimiter>) {
     let mut samples = Samples::fresh();
     let ([world, ..], now) = (worlds(&mut samples), samples.tick());
@@ -112,7 +117,7 @@ pub async fn a_limit_that_is_off_admits_everything(limiter: Arc<dyn RateLimiter>
     }
 }
 
-/// Hits under a limit that is off do not count when the limit is switched on.
+/// Hits under a disabled limit do not count when the limit is enabled.
 pub async fn a_limit_that_is_off_counts_nothing(limiter: Arc<dyn RateLimiter>) {
     let mut samples = Samples::fresh();
     let ([world, ..], now) = (worlds(&mut samples), samples.tick());
@@ -123,7 +128,7 @@ pub async fn a_limit_that_is_off_counts_nothing(limiter: Arc<dyn RateLimiter>) {
     assert_eq!((verdict.admitted, verdict.remaining), (true, 4));
 }
 
-/// A limit that an operator raises or lowers counts from the next hit on, over the same window.
+/// A changed limit applies from the next hit on, within the same window.
 pub async fn a_limit_may_change_within_a_window(limiter: Arc<dyn RateLimiter>) {
     let mut samples = Samples::fresh();
     let ([world, ..], now) = (worlds(&mut samples), samples.tick());
@@ -134,8 +139,8 @@ pub async fn a_limit_may_change_within_a_window(limiter: Arc<dyn RateLimiter>) {
     }
 }
 
-/// Three times as many parallel hits as the limit allows: exactly the limit is admitted, and what remains was told to each
-/// of them once (R16).
+/// Of three times as many parallel hits as the limit allows, exactly the limit is admitted, and each remaining count is returned once
+/// (R16).
 pub async fn parallel_hits_are_exact(limiter: Arc<dyn RateLimiter>) {
     let mut samples = Samples::fresh();
     let ([world, ..], now) = (worlds(&mut samples), samples.tick());
@@ -157,7 +162,7 @@ pub async fn parallel_hits_are_exact(limiter: Arc<dyn RateLimiter>) {
     assert!(off.max() <= Some(1), "resets differ");
 }
 
-/// The same for two worlds at once: neither takes from the other.
+/// Parallel hits of two worlds do not count against each other.
 pub async fn parallel_hits_of_two_worlds_are_exact(limiter: Arc<dyn RateLimiter>) {
     let mut samples = Samples::fresh();
     let ([world, other, _], now) = (worlds(&mut samples), samples.tick());

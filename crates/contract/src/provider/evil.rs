@@ -1,5 +1,6 @@
-//! F6: what a provider may answer that must not be believed. One table for the adapter, which is shown all of it, and for the
-//! service around it.
+//! F6: provider responses that must not be trusted.
+//!
+//! One table serves both the adapter, which is tested with all of it, and the service around it.
 
 use std::time::Duration;
 
@@ -11,13 +12,13 @@ use super::{Draft, ProviderServer, Reply, Signature};
 /// What kind of fault a [`ProviderFault`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The code is not accepted.
+    /// The provider rejects the code.
     Refused,
-    /// What was answered does not hold.
+    /// The response fails validation.
     Invalid,
-    /// There is no answer.
+    /// The provider does not respond.
     Unavailable,
-    /// The provider does not know this client, or is not there.
+    /// The provider does not know this client, or does not exist.
     Misconfigured,
 }
 
@@ -33,7 +34,7 @@ impl Fault {
     }
 }
 
-/// What is wrong with the answer of a token endpoint.
+/// A function that corrupts the response of a token endpoint.
 pub type Spoil = fn(&mut Draft);
 
 /// Sets a claim.
@@ -41,20 +42,20 @@ pub fn claim(draft: &mut Draft, name: &str, value: Value) {
     draft.claims.insert(name.to_owned(), value);
 }
 
-/// Sets a member of the header.
+/// Sets a header parameter.
 fn header(draft: &mut Draft, name: &str, value: Value) {
     draft.header.insert(name.to_owned(), value);
 }
 
-/// A moment that the token has, moved by so many seconds.
+/// Moves a timestamp of the token by this many seconds.
 fn moved(draft: &mut Draft, name: &str, seconds: i64) {
     let Some(issued) = draft.claims.get("iat").and_then(Value::as_i64) else {
-        panic!("a token without a beginning cannot be moved");
+        panic!("the token has no such timestamp to move");
     };
     claim(draft, name, json!(issued + seconds));
 }
 
-/// Tokens of which each has one thing wrong with it; all of them are [`Fault::Invalid`].
+/// Tokens with one fault each; all of them are [`Fault::Invalid`].
 pub const SPOILED: [(&str, Spoil); 45] = [
     ("alg none", |d| {
         header(d, "alg", json!("none"));
@@ -66,51 +67,51 @@ pub const SPOILED: [(&str, Spoil); 45] = [
     }),
     ("alg empty", |d| header(d, "alg", json!(""))),
     ("alg missing", |d| drop(d.header.remove("alg"))),
-    ("alg of another type", |d| {
+    ("alg of the wrong type", |d| {
         header(d, "alg", json!(["ES256"]))
     }),
     ("HS256 with the public key", |d| {
         header(d, "alg", json!("HS256"));
         d.signature = Signature::HmacOfPublicKey;
     }),
-    ("HS256 in the clothes of ES256", |d| {
+    ("HS256 disguised as ES256", |d| {
         d.signature = Signature::HmacOfPublicKey
     }),
-    ("an algorithm that the key is not of", |d| {
+    ("an algorithm that does not match the key", |d| {
         header(d, "alg", json!("RS256"))
     }),
     ("no signature", |d| d.signature = Signature::Empty),
-    ("a stranger's signature", |d| {
+    ("a signature by an unknown key", |d| {
         d.signature = Signature::Strangers
     }),
     ("a broken signature", |d| d.signature = Signature::Broken),
-    ("the signature of something else", |d| {
+    ("a signature over other claims", |d| {
         d.signature = Signature::OfOtherClaims
     }),
-    ("an unknown key", |d| {
+    ("an unknown key id", |d| {
         header(d, "kid", json!("unknown"));
     }),
-    ("a key that is a path", |d| {
+    ("a key id that is a path", |d| {
         header(d, "kid", json!("../../dev/null"))
     }),
-    ("a key that it brings along", |d| {
+    ("an embedded key", |d| {
         header(d, "jwk", json!({"kty": "oct", "k": "AAAA"}));
         header(d, "jku", json!("http://127.0.0.1:1/jwks"));
         d.signature = Signature::Strangers;
     }),
-    ("an extension that must be understood", |d| {
+    ("an unknown critical extension", |d| {
         header(d, "crit", json!(["b64"]))
     }),
-    ("a token of another kind", |d| {
+    ("a token of another type", |d| {
         header(d, "typ", json!("at+jwt"))
     }),
-    ("a token of another kind, of another type", |d| {
+    ("a typ of the wrong JSON type", |d| {
         header(d, "typ", json!(1))
     }),
     ("another issuer", |d| {
         claim(d, "iss", json!("https://evil.example.com"))
     }),
-    ("the issuer with a slash", |d| {
+    ("the issuer with a trailing slash", |d| {
         let issuer = d.claims.get("iss").and_then(Value::as_str);
         let issuer = json!(format!("{}/", issuer.unwrap_or_default()));
         claim(d, "iss", issuer);
@@ -124,7 +125,7 @@ pub const SPOILED: [(&str, Spoil); 45] = [
         claim(d, "aud", json!("another-client"))
     }),
     ("no audience", |d| drop(d.claims.remove("aud"))),
-    ("several audiences and no party", |d| {
+    ("several audiences and no azp", |d| {
         claim(d, "aud", json!(["another-client", "client-of-tests"]));
     }),
     ("another party", |d| {
@@ -137,11 +138,11 @@ pub const SPOILED: [(&str, Spoil); 45] = [
     ("an empty nonce", |d| claim(d, "nonce", json!(""))),
     ("over", |d| moved(d, "exp", -3_600)),
     ("no end", |d| drop(d.claims.remove("exp"))),
-    ("an end that is a text", |d| {
+    ("an expiry that is a string", |d| {
         claim(d, "exp", json!("9999999999"))
     }),
-    ("from the future", |d| moved(d, "iat", 3_600)),
-    ("from long ago", |d| moved(d, "iat", -7_200)),
+    ("issued in the future", |d| moved(d, "iat", 3_600)),
+    ("issued long ago", |d| moved(d, "iat", -7_200)),
     ("no beginning", |d| drop(d.claims.remove("iat"))),
     ("not valid yet", |d| moved(d, "nbf", 3_600)),
     ("nobody", |d| drop(d.claims.remove("sub"))),
@@ -168,26 +169,26 @@ pub const SPOILED: [(&str, Spoil); 45] = [
         );
     }),
     ("no access token", |d| drop(d.body.remove("access_token"))),
-    ("an access token that is no bearer token", |d| {
+    ("an access token that is not a bearer token", |d| {
         drop(d.body.insert("token_type".to_owned(), json!("mac")));
     }),
 ];
 
-/// Where an answer stands in the place of the right one.
+/// The endpoint whose response is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
-    /// Of the discovery document.
+    /// The discovery document.
     Discovery,
-    /// Of the key set.
+    /// The key set.
     Keys,
-    /// Of the token endpoint.
+    /// The token endpoint.
     Token,
-    /// Of the endpoint that says who somebody is; nobody asks it for an address that is in the id token.
+    /// The userinfo endpoint. It is not queried for an address that is in the id token.
     Userinfo,
 }
 
 impl At {
-    /// Where that is.
+    /// The endpoint's path.
     pub const fn path(self, server: &ProviderServer) -> &'static str {
         match self {
             Self::Discovery => server.discovery_path(),
@@ -198,14 +199,14 @@ impl At {
     }
 }
 
-/// A token of a key that nobody knows, and of another one each time.
+/// Sets a random, unknown key id.
 pub fn unknown_key(draft: &mut Draft) {
     let token = draft.body.get("access_token").cloned().unwrap_or_default();
     header(draft, "kid", json!(format!("unknown-{token}")));
     draft.signature = Signature::Strangers;
 }
 
-/// What a document may say of its issuer that is not the issuer, whose URL is given.
+/// Wrong issuers for a discovery document, built from the right one.
 pub const OTHER_ISSUERS: [fn(&str) -> Value; 6] = [
     |url| json!(format!("{url}/")),
     |url| json!(url.replace("127.0.0.1", "localhost")),
@@ -215,7 +216,7 @@ pub const OTHER_ISSUERS: [fn(&str) -> Value; 6] = [
     |url| json!([url]),
 ];
 
-/// Answers that are none, at each endpoint, and what fault each is.
+/// Invalid responses of each endpoint, and the fault that each must cause.
 pub fn answers() -> Vec<(&'static str, At, Reply, Fault)> {
     let html = || Reply::Says(200, String::new(), "<html>hunter2</html>".to_owned());
     let failed = || Reply::Says(500, String::new(), "hunter2".to_owned());
@@ -230,7 +231,7 @@ pub fn answers() -> Vec<(&'static str, At, Reply, Fault)> {
             ("stalls", at, stalls(), Fault::Unavailable),
             ("hangs up", at, Reply::HangsUp, Fault::Unavailable),
             ("sends 10 MB", at, huge(), Fault::Invalid),
-            ("sends a page", at, html(), Fault::Invalid),
+            ("sends an HTML page", at, html(), Fault::Invalid),
             (
                 "sends on",
                 at,
@@ -241,8 +242,13 @@ pub fn answers() -> Vec<(&'static str, At, Reply, Fault)> {
     }
     let gone = || Reply::json(404, &json!({}));
     all.extend([
-        ("is not there", At::Discovery, gone(), Fault::Misconfigured),
-        ("is not there", At::Keys, gone(), Fault::Misconfigured),
+        (
+            "does not exist",
+            At::Discovery,
+            gone(),
+            Fault::Misconfigured,
+        ),
+        ("does not exist", At::Keys, gone(), Fault::Misconfigured),
         (
             "has no keys",
             At::Keys,
@@ -259,7 +265,7 @@ pub fn answers() -> Vec<(&'static str, At, Reply, Fault)> {
             Fault::Misconfigured,
         ),
         (
-            "refuses for a reason of its own",
+            "refuses with an unknown error",
             At::Token,
             Reply::json(400, &json!({"error": "hunter2"})),
             Fault::Invalid,

@@ -1,63 +1,63 @@
-//! As much of HTTP as a provider of tests needs: one request a connection.
+//! The subset of HTTP that a test provider needs: one request per connection.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Largest request that is read, in bytes.
+/// The size limit of a request, in bytes.
 const REQUEST_MAX: usize = 64 * 1024;
 
-/// A request as it arrived.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// `GET` or `POST`.
     pub method: String,
-    /// Without the query.
+    /// The path without the query.
     pub path: String,
-    /// Behind the question mark.
+    /// The query, without the question mark.
     pub query: String,
-    /// Names in lower case.
+    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
 }
 
 impl Request {
-    /// The first header of this name, which is in lower case.
+    /// The first header of this name, which must be in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(header, _)| header == name);
         found.map(|(_, value)| value.as_str())
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone)]
 pub enum Reply {
     /// A status, further header lines that each end with CRLF, and a body.
     Says(u16, String, String),
-    /// The head of an answer and then, for so long, nothing.
+    /// Sends the head of a response, then stalls for this long.
     Stalls(Duration),
-    /// A success with so many bytes, of which each chunk is sent as long as somebody reads.
+    /// A success with this many bytes, sent in chunks as long as the client reads.
     Huge(usize),
-    /// The connection is closed.
+    /// Closes the connection.
     HangsUp,
 }
 
 impl Reply {
-    /// An answer in JSON.
+    /// A JSON response.
     pub fn json(status: u16, body: &serde_json::Value) -> Self {
         let head = "Content-Type: application/json\r\n".to_owned();
         Self::Says(status, head, body.to_string())
     }
 
-    /// Sends somewhere else.
+    /// A redirect.
     pub fn redirect(status: u16, to: &str) -> Self {
         Self::Says(status, format!("Location: {to}\r\n"), String::new())
     }
 }
 
-/// Reads one request. None when it ends early or is none.
+/// Reads one request; `None` if it is truncated or malformed.
 pub(super) async fn read(stream: &mut TcpStream) -> Option<Request> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];
@@ -73,7 +73,7 @@ pub(super) async fn read(stream: &mut TcpStream) -> Option<Request> {
     }
 }
 
-/// The request, when all of it is there.
+/// The request, once it is complete.
 fn whole(bytes: &[u8]) -> Option<Request> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (head, body) = text.split_once("\r\n\r\n")?;
@@ -97,7 +97,7 @@ fn whole(bytes: &[u8]) -> Option<Request> {
     (length.parse() == Ok(body.len())).then_some(request)
 }
 
-/// Answers. Who has given up is not there to read it.
+/// Sends the reply, ignoring clients that have disconnected.
 pub(super) async fn write(stream: &mut TcpStream, reply: Reply) {
     match reply {
         Reply::Says(status, headers, body) => {
@@ -112,7 +112,7 @@ pub(super) async fn write(stream: &mut TcpStream, reply: Reply) {
             let head =
                 b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n";
             drop(stream.write_all(head).await);
-            // Until the caller gives up, which closes the connection.
+            // Waits until the client gives up and closes the connection.
             let mut end = [0; 1];
             drop(tokio::time::timeout(wait, stream.read(&mut end)).await);
         }

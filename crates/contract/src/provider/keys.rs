@@ -1,4 +1,4 @@
-//! The keys of a provider, and tokens that are signed with them, or not.
+//! The keys of a provider, and tokens with valid or invalid signatures.
 
 use aws_lc_rs::rsa::KeySize;
 use aws_lc_rs::signature::{
@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
 
-/// An algorithm that the provider can sign by.
+/// A signing algorithm of the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignsBy {
     /// ECDSA on P-256.
@@ -34,31 +34,31 @@ impl SignsBy {
     }
 }
 
-/// What stands in the third part of a token.
+/// The signature of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signature {
-    /// The signature of the provider's key.
+    /// By the provider's key.
     Right,
-    /// That of the same algorithm by a key that was never published.
+    /// By an unpublished key of the same algorithm.
     Strangers,
-    /// HMAC-SHA-256 with the published key for a secret, as whoever confuses the two would accept it.
+    /// HMAC-SHA-256 with the published key as the secret, for verifiers that confuse the two.
     HmacOfPublicKey,
-    /// Nothing.
+    /// Empty.
     Empty,
-    /// One with a bit turned.
+    /// With one bit flipped.
     Broken,
-    /// One over other claims.
+    /// Over other claims.
     OfOtherClaims,
 }
 
-/// Keys of one provider at one time.
+/// The keys of a provider at one time.
 #[derive(Debug)]
 pub(super) struct Keys {
-    /// What the names of the keys end with.
+    /// The suffix of the key names.
     generation: u32,
     es256: EcdsaKeyPair,
     ed: Ed25519KeyPair,
-    /// Made when it is first needed: finding the primes takes a good part of a second.
+    /// Generated on first use: finding the primes takes a good part of a second.
     rsa: Option<RsaKeyPair>,
 }
 
@@ -69,7 +69,7 @@ impl Keys {
             Ed25519KeyPair::generate(),
         );
         let (Ok(es256), Ok(ed)) = pairs else {
-            panic!("no keys can be made");
+            panic!("key generation failed");
         };
         Self {
             generation,
@@ -87,14 +87,14 @@ impl Keys {
         Self::generate(self.generation)
     }
 
-    /// Makes what this algorithm needs.
+    /// Generates what this algorithm needs.
     pub(super) fn prepare(&mut self, by: SignsBy) {
         if matches!(by, SignsBy::Rs256 | SignsBy::Ps256) && self.rsa.is_none() {
             self.rsa = RsaKeyPair::generate(KeySize::Rsa2048).ok();
         }
     }
 
-    /// The name of the key for an algorithm.
+    /// The key id for an algorithm.
     pub(super) fn id(&self, by: SignsBy) -> String {
         let key = match by {
             SignsBy::Es256 => "ec",
@@ -104,7 +104,7 @@ impl Keys {
         format!("{key}-{}", self.generation)
     }
 
-    /// The published halves. The RSA key says no `alg`, for it has two.
+    /// The public keys. The RSA key has no `alg`, because it serves two.
     pub(super) fn public(&self) -> Vec<Value> {
         let point = self.es256.public_key().as_ref();
         let (x, y) = point
@@ -125,7 +125,7 @@ impl Keys {
         keys
     }
 
-    /// A token, with this in its third part. The header says what its maker wants it to say.
+    /// A token with this header and this kind of signature.
     pub(super) fn token(
         &self,
         header: &Map<String, Value>,
@@ -186,7 +186,7 @@ impl Keys {
         signature
     }
 
-    /// The bytes that somebody takes for a secret who has only the key set.
+    /// The public key bytes that a confused verifier would take for an HMAC secret.
     fn published(&self, by: SignsBy) -> Vec<u8> {
         match by {
             SignsBy::Es256 => self.es256.public_key().as_ref().to_vec(),

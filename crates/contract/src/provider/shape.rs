@@ -1,11 +1,11 @@
-//! In which shape a provider is spoken to: paths, documents and answers as the real ones document them.
+//! The protocol of each supported provider: paths, documents and responses as documented by the real ones.
 
 use serde_json::{Map, Value, json};
 
-/// Whose shape the provider has.
+/// The provider that is imitated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// An OpenID Connect issuer like any other; Google is one too.
+    /// A generic OpenID Connect issuer; this includes Google.
     OpenId,
     /// <https://developer.apple.com/documentation/signinwithapplerestapi>
     Apple,
@@ -17,7 +17,7 @@ pub enum Shape {
     Discord,
 }
 
-/// Where things are.
+/// The paths of the endpoints.
 pub(super) struct Paths {
     pub(super) discovery: &'static str,
     pub(super) authorize: &'static str,
@@ -27,28 +27,28 @@ pub(super) struct Paths {
     pub(super) keys: &'static str,
 }
 
-/// Of what a shape does not have.
+/// The path of endpoints that a shape does not have.
 const NOWHERE: &str = "/nowhere";
 
-/// Somebody who has an account at the provider.
+/// A person with an account at the provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Person {
-    /// The id of the account. Digits, where the provider's are.
+    /// The account id, which is numeric if the provider's are.
     pub subject: String,
-    /// The address, if the provider knows one.
+    /// The email address, if the provider knows one.
     pub email: Option<String>,
-    /// What the provider says about it, of whatever type; `null` for nothing.
+    /// The provider's claim about the address, of any JSON type; `null` for none.
     pub email_verified: Value,
-    /// The whole name.
+    /// The full name.
     pub name: String,
     /// Microsoft: the tenant.
     pub tenant: String,
-    /// Claims beside those, such as `xms_edov`.
+    /// Additional claims, such as `xms_edov`.
     pub further: Map<String, Value>,
 }
 
 impl Person {
-    /// Somebody with a verified address.
+    /// A person with a verified address.
     pub fn new(subject: &str, email: &str) -> Self {
         Self {
             subject: subject.to_owned(),
@@ -60,14 +60,14 @@ impl Person {
         }
     }
 
-    /// The same with another word about the address; `null` for none.
+    /// Sets the claim about the address; `null` for none.
     #[must_use]
     pub fn with_verified(mut self, verified: Value) -> Self {
         self.email_verified = verified;
         self
     }
 
-    /// The same with one claim more.
+    /// Adds a claim.
     #[must_use]
     pub fn with(mut self, claim: &str, value: Value) -> Self {
         self.further.insert(claim.to_owned(), value);
@@ -121,7 +121,7 @@ impl Shape {
         }
     }
 
-    /// The issuer of a provider at this address, as its document writes it.
+    /// The issuer of a provider at this URL, as written in its document.
     pub(super) fn issuer(self, url: &str) -> String {
         match self {
             Self::Microsoft => format!("{url}/{{tenantid}}/v2.0"),
@@ -171,7 +171,7 @@ impl Shape {
         document
     }
 
-    /// What the key set says of each key besides.
+    /// Adds the `issuer` member to a key, for providers whose key sets have it.
     pub(super) fn with_issuer_of_keys(self, mut key: Value, url: &str) -> Value {
         if let (Self::Microsoft, Some(key)) = (self, key.as_object_mut()) {
             key.insert("issuer".to_owned(), json!(self.issuer(url)));
@@ -180,7 +180,7 @@ impl Shape {
         key
     }
 
-    /// The claims of an id token about somebody, without `aud`, `nonce` and the times.
+    /// The claims of an id token about a person, without `aud`, `nonce` and the times.
     pub(super) fn claims(self, url: &str, person: &Person) -> Map<String, Value> {
         let mut claims = Map::new();
         let mut say = |name: &str, value: Value| claims.insert(name.to_owned(), value);
@@ -224,14 +224,14 @@ impl Shape {
         claims
     }
 
-    /// Who somebody is, to whoever has the access token.
+    /// The profile that an access token gives access to.
     pub(super) fn profile(self, url: &str, person: &Person) -> Value {
         let id: Value = serde_json::from_str(&person.subject).unwrap_or_default();
         match self {
             Self::GitHub => json!({
                 "login": "octocat", "id": id, "node_id": "MDQ6VXNlcjE=", "avatar_url": "https://github.com/images/x.gif",
                 "type": "User", "site_admin": false, "name": person.name, "company": null, "blog": "", "location": null,
-                // What the person shows to everybody, verified or not; it is no proof of anything.
+                // The public address, verified or not; it proves nothing.
                 "email": "shown@example.com",
                 "created_at": "2008-01-14T04:33:35Z", "updated_at": "2008-01-14T04:33:35Z",
             }),
@@ -252,7 +252,7 @@ impl Shape {
         ])
     }
 
-    /// What a token request is answered with beside the id token.
+    /// The members of a token response other than the id token.
     pub(super) fn tokens(self, access_token: &str) -> Map<String, Value> {
         let answer = match self {
             Self::GitHub => json!({
@@ -277,7 +277,7 @@ impl Shape {
         }
     }
 
-    /// How a token request is refused: status and body.
+    /// The error response to a token request: status and body.
     pub(super) fn refusal(self, code: &str) -> (u16, Value) {
         match (self, code) {
             (Self::GitHub, code) => {

@@ -19,7 +19,7 @@ impl Stage {
     }
 }
 
-/// Every field of a key comes back as it went in, together with its App (S-15).
+/// Every field of a key is read back unchanged, together with its App (S-15).
 pub async fn a_key_comes_back_with_its_app(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     for _ in 0..20 {
@@ -34,7 +34,7 @@ pub async fn a_key_comes_back_with_its_app(store: Arc<dyn Store>) {
     }
 }
 
-/// A hash that no key has finds nothing, however near it is.
+/// An unknown hash finds nothing, however similar it is to a known one.
 pub async fn an_unknown_hash_finds_nothing(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -49,7 +49,7 @@ pub async fn an_unknown_hash_finds_nothing(store: Arc<dyn Store>) {
     }
 }
 
-/// One hash opens one world: giving it to a second key is an error, in another App too (I11).
+/// A hash identifies one world: reusing it for a second key is an error, in another App too (I11).
 pub async fn a_hash_belongs_to_one_key(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -67,7 +67,7 @@ pub async fn a_hash_belongs_to_one_key(store: Arc<dyn Store>) {
     }
 }
 
-/// The keys of one App are listed, those of both environments and revoked ones, oldest first.
+/// The keys of an App are listed oldest first, including both environments and revoked keys.
 pub async fn keys_of_an_app_are_listed_oldest_first(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -92,7 +92,7 @@ pub async fn keys_of_an_app_are_listed_oldest_first(store: Arc<dyn Store>) {
     assert_eq!(listed, keys);
 }
 
-/// A revoked key is still found, with the moment of its revocation; the moment is set once.
+/// A revoked key is still found, with its revocation time, which is set once.
 pub async fn a_key_is_revoked_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -113,7 +113,7 @@ pub async fn a_key_is_revoked_once(store: Arc<dyn Store>) {
     assert_eq!(other.map(|(key, _)| key), Some(bystander));
 }
 
-/// An App revokes its own keys only (I11).
+/// An App can revoke only its own keys (I11).
 pub async fn another_app_cannot_revoke(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -132,7 +132,7 @@ pub async fn another_app_cannot_revoke(store: Arc<dyn Store>) {
     assert_eq!(found.map(|(key, _)| key), Some(key));
 }
 
-/// Of twenty revocations at once exactly one did it (R12).
+/// Of twenty parallel revocations exactly one succeeds (R12).
 pub async fn parallel_revocations_count_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

@@ -27,7 +27,7 @@ impl Stage {
     }
 }
 
-/// Every field of a key comes back as it went in.
+/// Every field of a key is read back unchanged.
 pub async fn a_key_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -39,7 +39,7 @@ pub async fn a_key_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// World, purpose and version name one key; a second one is an error.
+/// World, purpose and version identify one key; a second one is an error.
 pub async fn a_version_is_added_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -54,7 +54,7 @@ pub async fn a_version_is_added_once(store: Arc<dyn Store>) {
     assert_eq!(stage.app_key_of(&key).await, Some(key));
 }
 
-/// A key is found in its own world, under its own purpose and version, and nowhere else (I11).
+/// A key is found only in its own world, under its own purpose and version (I11).
 pub async fn a_key_stays_in_its_place(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -85,7 +85,7 @@ pub async fn a_key_stays_in_its_place(store: Arc<dyn Store>) {
     }
 }
 
-/// The newest key is that of the highest version, as a number, whenever it was added.
+/// The newest key is the one with the numerically highest version, whenever it was added.
 pub async fn the_newest_key_has_the_highest_version(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -107,7 +107,7 @@ pub async fn the_newest_key_has_the_highest_version(store: Arc<dyn Store>) {
     assert_eq!(newest, highest);
 }
 
-/// A version is added by one; the others are told that it is there.
+/// Of parallel additions of a version one succeeds; the others learn that it exists.
 pub async fn parallel_additions_of_a_version_count_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -127,7 +127,7 @@ pub async fn parallel_additions_of_a_version_count_once(store: Arc<dyn Store>) {
     assert_eq!(newest, winner.map(|(_, key)| key));
 }
 
-/// The versions below another are listed, those of the key alone; one goes at a time, and nothing else does.
+/// The versions below another are listed for that key alone, and each removal removes only one of them.
 pub async fn a_version_is_removed_alone(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -165,7 +165,8 @@ pub async fn a_version_is_removed_alone(store: Arc<dyn Store>) {
     assert_eq!(left, kept);
 }
 
-/// A wallet that is stored while the key above it is removed finds the key gone, or is found by whoever removes it (R17).
+/// If a wallet is stored while the key above it is removed, either the wallet sees that the key is gone or the remover sees the wallet
+/// (R17).
 pub async fn a_key_is_not_removed_under_what_holds_it(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     for round in 0..20 {
@@ -199,17 +200,24 @@ pub async fn a_key_is_not_removed_under_what_holds_it(store: Arc<dyn Store>) {
             standing.is_empty()
         });
         let outcomes = race([stores, removes]).await;
-        assert_eq!(count(&outcomes, &true), 1, "round {round}: one of both");
+        assert_eq!(
+            count(&outcomes, &true),
+            1,
+            "round {round}: exactly one wins"
+        );
         let held = in_tx!(stage.store, |tx| tx
             .app_keys()
             .hold(&world, KeyPurpose::Wallets, 1)
             .await);
         let stored = outcomes.first() == Some(&true);
-        assert_eq!(held, stored, "round {round}: the wallet has its key");
+        assert_eq!(
+            held, stored,
+            "round {round}: the wallet and its key go together"
+        );
     }
 }
 
-/// A root version is held through a key under it; where there is no key of the purpose, nothing contradicts it either.
+/// A root version can be pinned through a key under it, and also where there is no key of the purpose.
 pub async fn a_root_version_is_held_by_a_key_under_it(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -230,7 +238,7 @@ pub async fn a_root_version_is_held_by_a_key_under_it(store: Arc<dyn Store>) {
     }
 }
 
-/// A key that is added while the others are wrapped under a new root key is found by whoever does that, or is not added (R17).
+/// A key added while the others are rewrapped under a new root key is found by the rewrapping, or is not added (R17).
 pub async fn a_root_version_does_not_go_under_what_holds_it(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -278,7 +286,7 @@ pub async fn a_root_version_does_not_go_under_what_holds_it(store: Arc<dyn Store
     }
 }
 
-/// All keys of all Apps are listed, each time in the same order.
+/// All keys of all Apps are listed in a stable order.
 pub async fn all_keys_are_listed_in_a_stable_order(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let mut added = Vec::new();
@@ -297,7 +305,7 @@ pub async fn all_keys_are_listed_in_a_stable_order(store: Arc<dyn Store>) {
     assert!(added.iter().all(|key| first.contains(key)));
 }
 
-/// A new wrapping takes the place of the one the caller saw, once, and touches no other key (R17).
+/// A rewrap replaces only the wrapping that the caller saw, once, and touches no other key (R17).
 pub async fn a_key_is_rewrapped_from_the_version_seen(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -334,7 +342,7 @@ pub async fn a_key_is_rewrapped_from_the_version_seen(store: Arc<dyn Store>) {
     }
 }
 
-/// Re-wrapping a key that is not there does nothing.
+/// Rewrapping a key that does not exist does nothing.
 pub async fn an_unknown_key_is_not_rewrapped(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -354,7 +362,7 @@ pub async fn an_unknown_key_is_not_rewrapped(store: Arc<dyn Store>) {
     assert_eq!(stage.app_key_of(&key).await, Some(key));
 }
 
-/// Of twenty processes that re-wrap the same key at once exactly one does it, and its wrapping is the one that stays (R17).
+/// Of twenty processes that rewrap the same key in parallel exactly one succeeds, and its wrapping stays (R17).
 pub async fn parallel_rewraps_count_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

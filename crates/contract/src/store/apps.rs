@@ -9,7 +9,7 @@ use vestry_ports::store::Store;
 use super::stage::{Stage, works};
 use crate::race::{count, race};
 
-/// Every field of an App comes back as it went in, the defaults of its settings included.
+/// Every field of an App is read back unchanged, including the defaults of its settings.
 pub async fn an_app_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     for number in 0..20 {
@@ -23,7 +23,7 @@ pub async fn an_app_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// An id that nobody has is not there.
+/// An unknown id finds nothing.
 pub async fn an_unknown_app_is_not_there(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     stage.app().await;
@@ -51,7 +51,7 @@ pub async fn apps_are_listed_oldest_first(store: Arc<dyn Store>) {
     assert_eq!(listed, apps);
 }
 
-/// The built-in App is no customer's. Where it is not there yet it can be added, and it is listed nowhere.
+/// The built-in App is not a customer's: it can be added if it is missing, and appears in no list.
 pub async fn the_built_in_app_is_not_listed(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let app = stage.app().await;
@@ -70,7 +70,7 @@ pub async fn the_built_in_app_is_not_listed(store: Arc<dyn Store>) {
     assert_eq!(listed, [app]);
 }
 
-/// An update writes name, settings and `updated_at` of one App; when it was made stays.
+/// An update writes name, settings and `updated_at` of one App; `created_at` stays.
 pub async fn an_update_writes_one_app(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (app, bystander) = (stage.app().await, stage.app().await);
@@ -90,7 +90,7 @@ pub async fn an_update_writes_one_app(store: Arc<dyn Store>) {
     assert_eq!(listed, [expected, bystander]);
 }
 
-/// An update of an App that is not there says so and adds nothing.
+/// An update of an App that does not exist returns so and adds nothing.
 pub async fn an_update_of_an_unknown_app_does_nothing(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let app = stage.app().await;
@@ -101,7 +101,7 @@ pub async fn an_update_of_an_unknown_app_does_nothing(store: Arc<dyn Store>) {
     assert_eq!(listed, [app]);
 }
 
-/// A test clock is swapped for the one that the caller knows, of one App only; an update of the App leaves it alone.
+/// A test clock is swapped only for the one that the caller saw, in one App. An update of the App leaves it alone.
 pub async fn a_test_clock_is_swapped_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (app, bystander) = (stage.app().await, stage.app().await);
@@ -126,8 +126,8 @@ pub async fn a_test_clock_is_swapped_once(store: Arc<dyn Store>) {
     assert_eq!(listed, [expected, bystander]);
 }
 
-/// What endpoints name is written for one App, and an update of the App leaves it alone.
-pub async fn what_endpoints_name_is_kept(store: Arc<dyn Store>) {
+/// The addresses named by endpoints are written for one App, and an update of the App leaves them alone.
+pub async fn endpoint_addresses_are_kept(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (app, bystander) = (stage.app().await, stage.app().await);
     let named = stage.samples.app().named_events;

@@ -15,7 +15,7 @@ use crate::race::race;
 use crate::samples::other_environment;
 
 impl Stage {
-    /// Entries of a chain of their own, one after the other, and its head.
+    /// The entries of a new chain, in order, and its head.
     fn chain(
         &mut self,
         world: World,
@@ -78,14 +78,14 @@ impl Stage {
             .await)
     }
 
-    /// The id of a wallet; entries outlive theirs, so that there need not be one.
+    /// A random wallet id. Entries outlive their wallets, so it need not exist.
     fn wallet_id(&mut self) -> WalletId {
         let at = self.samples.tick();
         self.samples.id(at)
     }
 }
 
-/// The step that entries take, up to this head.
+/// The step that appends these entries, up to this head.
 fn step(entries: &[AuditEntry], head: &AuditHead) -> AuditStep {
     let first = entries.first();
     AuditStep {
@@ -95,7 +95,7 @@ fn step(entries: &[AuditEntry], head: &AuditHead) -> AuditStep {
     }
 }
 
-/// Entries come back whole and in their order, and the head with them.
+/// Entries are read back unchanged and in order, together with the head.
 pub async fn entries_come_back_as_they_were(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -118,7 +118,7 @@ pub async fn entries_come_back_as_they_were(store: Arc<dyn Store>) {
     assert_eq!(found, Some(head));
 }
 
-/// Whether a wallet was ever used in a way is known of that wallet, in its world, and of that way.
+/// Whether a wallet was ever used in a given way is recorded per wallet, world and way.
 pub async fn uses_of_a_wallet_are_found(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -147,7 +147,7 @@ pub async fn uses_of_a_wallet_are_found(store: Arc<dyn Store>) {
     }
 }
 
-/// A chain goes on, and has one head.
+/// A chain continues under its single head.
 pub async fn a_head_moves_with_its_chain(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -168,7 +168,7 @@ pub async fn a_head_moves_with_its_chain(store: Arc<dyn Store>) {
     assert_eq!(heads, [head]);
 }
 
-/// Nobody goes on from where a chain does not end: nothing is written of it then, and everything of others (AUD-4).
+/// A chain cannot be continued from anywhere but its end: that write is dropped, and writes to other chains succeed (AUD-4).
 pub async fn aud_4_a_chain_that_was_set_back_is_left(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -182,7 +182,7 @@ pub async fn aud_4_a_chain_that_was_set_back_is_left(store: Arc<dyn Store>) {
     };
     stage.append(kept, &early).await;
     let (lost, behind) = rest.split_at(1);
-    // Of the fourth entry the database knows nothing.
+    // The database does not have the fourth entry.
     let missing = step(behind, &head);
     let altered = AuditStep {
         after_hash: [9; 32],
@@ -211,7 +211,7 @@ pub async fn aud_4_a_chain_that_was_set_back_is_left(store: Arc<dyn Store>) {
     assert_eq!((found, none), (Some(early), None));
 }
 
-/// A place in a chain is taken once, and what was to be written with it is not written either.
+/// A position in a chain is taken once; a conflicting write writes nothing.
 pub async fn a_place_is_taken_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -224,7 +224,7 @@ pub async fn a_place_is_taken_once(store: Arc<dyn Store>) {
     }
     forged.chain = head.chain;
     others.reverse();
-    // From where the chain ends, with entries that stand before it.
+    // Continues from the end of the chain, with entries from before it.
     let forged = [AuditStep {
         head: forged,
         after: head.sequence,
@@ -244,7 +244,7 @@ pub async fn a_place_is_taken_once(store: Arc<dyn Store>) {
     assert_eq!(found, Some(head));
 }
 
-/// Pages of a wallet show each of its entries once, newest first, whatever chain they are of.
+/// Pages of a wallet show each of its entries once, newest first, across chains.
 pub async fn pages_show_every_entry_of_a_wallet_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -272,7 +272,7 @@ pub async fn pages_show_every_entry_of_a_wallet_once(store: Arc<dyn Store>) {
     assert_eq!(seen, expected);
 }
 
-/// No other world sees an entry or a head (I11), and each may have chains of the same name.
+/// Entries and heads are not visible in other worlds (I11), which may have chains of the same name.
 pub async fn entries_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -306,7 +306,7 @@ pub async fn entries_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(stage.entries(twin, head.chain, 0).await, others);
 }
 
-/// Entries without a head are found; a chain that has one is not among them.
+/// Chains with entries but no head are found; complete chains are not among them.
 pub async fn a_chain_without_a_head_is_found(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -315,7 +315,7 @@ pub async fn a_chain_without_a_head_is_found(store: Arc<dyn Store>) {
     stage.append(&whole, &head).await;
     let (robbed, lost) = stage.chain(world, wallet, 2);
     in_tx!(stage.store, |tx| tx.audit_log().append(&robbed, &[]).await);
-    // The same chain has its head in another world, which is no help to this one.
+    // The same chain has a head in another world, which must not matter.
     let twin = [AuditStep {
         head: AuditHead {
             world: other_environment(world),
@@ -329,7 +329,7 @@ pub async fn a_chain_without_a_head_is_found(store: Arc<dyn Store>) {
     assert_eq!(headless, [lost.chain]);
 }
 
-/// A world is found by an entry, a head, a marker or the head of a log of events, in order and once.
+/// A world is found by an entry, a head, a marker or an event log head, in order and once.
 pub async fn worlds_are_found_by_any_row_of_theirs(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let wallet = stage.wallet_id();
@@ -375,7 +375,7 @@ pub async fn worlds_are_found_by_any_row_of_theirs(store: Arc<dyn Store>) {
     assert!(!found.contains(&nobodys));
 }
 
-/// Many writers, each with a chain of its own, lose nothing.
+/// Parallel writers with a chain each lose nothing.
 pub async fn parallel_chains_are_all_whole(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -402,7 +402,7 @@ pub async fn parallel_chains_are_all_whole(store: Arc<dyn Store>) {
     }
 }
 
-/// The heads of all worlds are read in pages, each once, in the order of their worlds and chains.
+/// The heads of all worlds are paged, each once, ordered by world and chain.
 pub async fn heads_of_all_worlds_are_paged(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let mut made = Vec::new();
@@ -415,7 +415,7 @@ pub async fn heads_of_all_worlds_are_paged(store: Arc<dyn Store>) {
             made.push(head);
         }
     }
-    // As texts are ordered.
+    // The order of their texts.
     made.sort_by_cached_key(|head| (head.world.to_string(), head.chain));
     for limit in [1, 4, 100] {
         let (mut seen, mut after) = (Vec::new(), None);
@@ -433,7 +433,7 @@ pub async fn heads_of_all_worlds_are_paged(store: Arc<dyn Store>) {
     }
 }
 
-/// What is before a marker goes, in this chain of this world only, and exports stay; markers move from where they are.
+/// Pruning deletes what precedes a marker, in one chain of one world, and keeps exports. A marker moves only from its current position.
 pub async fn old_entries_go_behind_a_marker(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

@@ -1,4 +1,4 @@
-//! Counters of sends.
+//! Send counters.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Stage {
     }
 }
 
-/// Exactly `most` uses are admitted in a window, with what remains and one fixed reset (OTP-10).
+/// Exactly `most` uses are admitted per window, with the remaining count and one fixed reset time (OTP-10).
 pub async fn a_window_admits_exactly_its_limit(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -39,7 +39,7 @@ pub async fn a_window_admits_exactly_its_limit(store: Arc<dyn Store>) {
     }
 }
 
-/// Uses beyond the limit stay refused, however many, and nothing remains; never less than nothing.
+/// Uses beyond the limit are rejected, however many, and the remaining count never goes below zero.
 pub async fn a_full_window_stays_full(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -55,7 +55,7 @@ pub async fn a_full_window_stays_full(store: Arc<dyn Store>) {
     }
 }
 
-/// The first use at the reset or later opens a new window of full length.
+/// The first use at or after the reset opens a new window of full length.
 pub async fn a_new_window_opens_at_the_reset(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -69,9 +69,9 @@ pub async fn a_new_window_opens_at_the_reset(store: Arc<dyn Store>) {
     }
 }
 
-/// Uses that nobody refuses add up in their window once they are committed, beside those that are answered; one whose transaction
-/// is dropped was none.
-pub async fn uses_that_nobody_refuses_are_counted(store: Arc<dyn Store>) {
+/// Uses that no limit rejects are added to their window at commit, along with those that return a count. A use whose transaction is dropped
+/// does not count.
+pub async fn unlimited_uses_are_counted(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let opened = stage.samples.tick();
@@ -100,7 +100,7 @@ pub async fn uses_that_nobody_refuses_are_counted(store: Arc<dyn Store>) {
     assert_eq!(again, Verdict::on(LIMIT, 2, opened + Seconds(600)));
 }
 
-/// A use whose transaction is dropped was none.
+/// A use whose transaction is dropped does not count.
 pub async fn a_dropped_use_is_given_back(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -117,8 +117,8 @@ pub async fn a_dropped_use_is_given_back(store: Arc<dyn Store>) {
     }
 }
 
-/// What is given back can be spent again in the same window, and there is never less than nothing; other counters and a
-/// counter that nobody used are left alone (attack 7).
+/// A refunded use can be spent again in the same window, and the count never goes below zero. Other counters and unused ones are left alone
+/// (attack 7).
 pub async fn uses_are_given_back(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -151,7 +151,7 @@ pub async fn uses_are_given_back(store: Arc<dyn Store>) {
     }
 }
 
-/// What is forgotten begins anew, under all the names and for the subject that were given, and nowhere else (M-5).
+/// Counters that are reset start over, under all the given names and for the given subject, and nowhere else (M-5).
 pub async fn forgotten_windows_begin_anew(store: Arc<dyn Store>) {
     const NAMES: [&str; 3] = ["contract_a", "contract_b", "contract_c"];
     let mut stage = Stage::new(store);
@@ -184,7 +184,7 @@ pub async fn forgotten_windows_begin_anew(store: Arc<dyn Store>) {
     }
 }
 
-/// The uses of all subjects of a name are added up while their windows are open; other names and worlds are not (M-6).
+/// Uses of all subjects of a name are added up while their windows are open, without other names and worlds (M-6).
 pub async fn open_windows_are_added_up(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -226,7 +226,7 @@ pub async fn open_windows_are_added_up(store: Arc<dyn Store>) {
     }
 }
 
-/// A limit that is off admits every use.
+/// A disabled limit admits every use.
 pub async fn a_limit_that_is_off_admits_everything(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -237,7 +237,7 @@ pub async fn a_limit_that_is_off_admits_everything(store: Arc<dyn Store>) {
     }
 }
 
-/// Names, subjects and worlds are counted apart (I11); odd subjects too.
+/// Names, subjects and worlds are counted separately (I11), odd subjects included.
 pub async fn counters_are_apart(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -260,8 +260,8 @@ pub async fn counters_are_apart(store: Arc<dyn Store>) {
     }
 }
 
-/// Thirty uses at once of a window of ten: exactly ten are admitted, whether the others drop their transactions, as the
-/// service does, or not (R5, OTP-10).
+/// Of thirty parallel uses in a window of ten exactly ten are admitted, whether or not the others drop their transactions, as the service
+/// does (R5, OTP-10).
 pub async fn parallel_uses_are_exact(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -302,7 +302,8 @@ async fn spend_or_drop(
     }
 }
 
-/// A sweep deletes the windows of all worlds of an environment that closed before the moment, and says how many; the others go on.
+/// A sweep deletes the windows of all worlds of an environment that closed before the given time, and returns how many; the others
+/// continue.
 pub async fn a_sweep_deletes_closed_windows(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, alike, other) = stage.swept_worlds().await;
@@ -334,12 +335,12 @@ pub async fn a_sweep_deletes_closed_windows(store: Arc<dyn Store>) {
         .budgets()
         .sweep(&other.environment.into(), closes + Seconds(1))
         .await);
-    assert_eq!(swept, 1, "the other environment was left alone");
+    assert_eq!(swept, 1, "the other environment must be left alone");
     let verdict = stage.spend(world, "young", LIMIT, closes).await;
     assert_eq!(verdict, Verdict::on(LIMIT, 2, opened + Seconds(1)));
 }
 
-/// A sweep deletes a thousand at most; one that deleted as many may have left some (PR-60).
+/// A sweep deletes a thousand rows at most; after a full batch there may be more (PR-60).
 pub async fn a_sweep_goes_in_steps(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

@@ -32,7 +32,7 @@ impl Stage {
     }
 }
 
-/// Every field of a message comes back as it went in, newest first.
+/// Every field of a message is read back unchanged, newest first.
 pub async fn messages_come_back_newest_first(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -45,8 +45,9 @@ pub async fn messages_come_back_newest_first(store: Arc<dyn Store>) {
     assert_eq!(stage.all_captured(world).await, expected);
 }
 
-/// Messages of one second are listed in the order in which they came, newest first, and `after` follows it: whoever asked
-/// for two codes takes the first of the list for the second one.
+/// Messages of one second are listed in the order of arrival, newest first, and `after` follows that order.
+///
+/// A test that requests two codes takes the first of the list for the second one.
 pub async fn messages_of_one_second_keep_their_order(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -68,7 +69,7 @@ pub async fn messages_of_one_second_keep_their_order(store: Arc<dyn Store>) {
     }
 }
 
-/// A second capture of the same job is the same message, and the first one stays.
+/// A second capture of the same job is ignored, and the first one stays.
 pub async fn a_job_is_captured_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -84,7 +85,7 @@ pub async fn a_job_is_captured_once(store: Arc<dyn Store>) {
     }
 }
 
-/// Attack 5: a recipient is found under every spelling of the address, and under nothing else: no wildcard, no look-alike.
+/// Attack 5: a recipient is found under every spelling of the address and nothing else: no wildcard, no look-alike.
 pub async fn the_recipient_is_compared_as_an_address(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -128,7 +129,7 @@ pub async fn the_kind_is_compared_exactly(store: Arc<dyn Store>) {
     }
 }
 
-/// `after` shows what came after a message, also when that one is not there any more; `limit` keeps the newest.
+/// `after` lists messages newer than a given one, even if that one was deleted; `limit` keeps the newest.
 pub async fn messages_after_one_are_listed(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -158,7 +159,7 @@ pub async fn messages_after_one_are_listed(store: Arc<dyn Store>) {
     }
 }
 
-/// All parts of a filter must fit.
+/// All conditions of a filter must match.
 pub async fn all_parts_of_a_filter_count(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -183,7 +184,7 @@ pub async fn all_parts_of_a_filter_count(store: Arc<dyn Store>) {
     assert_eq!(stage.captured(world, &filter).await, []);
 }
 
-/// A world sees and clears its own messages only; the same id may be in several (I11).
+/// A world sees and clears only its own messages; the same id may exist in several worlds (I11).
 pub async fn messages_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -204,7 +205,7 @@ pub async fn messages_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(stage.all_captured(stranger).await, [twin]);
 }
 
-/// A sweep deletes the messages of all worlds that were captured before the moment, and says how many.
+/// A sweep deletes the messages of all worlds that were captured before the given time, and returns how many.
 pub async fn a_sweep_deletes_old_messages(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

@@ -1,4 +1,4 @@
-//! Checkpoints of the audit log.
+//! Audit log checkpoints.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ async fn all(store: &Arc<dyn Store>, world: World) -> Vec<KeptCheckpoint> {
         .await)
 }
 
-/// So many in a world, from 1.
+/// This many checkpoints in a world, numbered from 1.
 async fn several(stage: &mut Stage, world: World, many: i64) -> Vec<KeptCheckpoint> {
     let mut made = Vec::new();
     for number in 1..=many {
@@ -41,7 +41,7 @@ async fn several(stage: &mut Stage, world: World, many: i64) -> Vec<KeptCheckpoi
     made
 }
 
-/// Checkpoints come back as they were, in their order, page by page and in their world only.
+/// Checkpoints are read back unchanged, in order, page by page and in their own world only.
 pub async fn checkpoints_come_back_as_they_were(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -60,7 +60,7 @@ pub async fn checkpoints_come_back_as_they_were(store: Arc<dyn Store>) {
     assert_eq!(all(&stage.store, other_environment(world)).await, []);
 }
 
-/// A number is given once, whoever comes at the same instant; what was given stays.
+/// A number is assigned once, even with parallel writers, and its checkpoint stays.
 pub async fn a_number_is_given_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -76,7 +76,7 @@ pub async fn a_number_is_given_once(store: Arc<dyn Store>) {
     assert_eq!(all(&stage.store, world).await, winner);
 }
 
-/// A sink's progress is what was recorded last, with its keyed hash, also where a higher number was there before.
+/// The progress of a sink is the value recorded last, with its keyed hash, even if a higher number was recorded before.
 pub async fn the_last_progress_of_a_sink_counts(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -117,7 +117,7 @@ pub async fn the_last_progress_of_a_sink_counts(store: Arc<dyn Store>) {
     assert_eq!(sinks, []);
 }
 
-/// A sweep takes the oldest, below a number and before a moment, and so many at most.
+/// A sweep deletes the oldest checkpoints below a number and before a given time, up to a limit.
 pub async fn a_sweep_deletes_the_oldest_checkpoints(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, bystander) = (stage.world().await, stage.world().await);

@@ -45,7 +45,7 @@ fn numbers(attempts: impl IntoIterator<Item = Option<Attempt>>) -> Vec<Option<i6
     tries.collect()
 }
 
-/// Every field of a code comes back as it went in, whether there was a device or an empty one or none.
+/// Every field of a code is read back unchanged, with a device, an empty one or none.
 pub async fn a_code_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -63,7 +63,7 @@ pub async fn a_code_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// Tries are counted from 1, and after the last one allowed there is no code any more (OTP-4).
+/// Attempts are counted from 1, and after the last one allowed the code is gone (OTP-4).
 pub async fn tries_are_counted_up_to_the_limit(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -77,7 +77,7 @@ pub async fn tries_are_counted_up_to_the_limit(store: Arc<dyn Store>) {
     assert_eq!(numbers(attempts), expected);
 }
 
-/// The last try allowed may be the right one.
+/// The last attempt allowed can succeed.
 pub async fn the_last_try_may_be_right(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -89,7 +89,7 @@ pub async fn the_last_try_may_be_right(store: Arc<dyn Store>) {
     assert!(stage.use_code(&code, code.created_at).await);
 }
 
-/// A code is used up once, and then no try finds it (OTP-3, I4).
+/// A code is consumed once, and is not found by attempts after that (OTP-3, I4).
 pub async fn a_code_is_used_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -101,7 +101,7 @@ pub async fn a_code_is_used_once(store: Arc<dyn Store>) {
     assert!(stage.try_code(&code, code.created_at).await.is_none());
 }
 
-/// A code lives up to the second before its end (OTP-2, R7): from `expires_at` on it is neither tried nor used.
+/// A code is valid until the second before its end (OTP-2, R7): from `expires_at` on it is neither tried nor used.
 pub async fn a_code_dies_at_its_end(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -113,12 +113,15 @@ pub async fn a_code_dies_at_its_end(store: Arc<dyn Store>) {
         assert!(!stage.use_code(&code, now).await);
     }
     let attempt = stage.try_code(&code, last).await;
-    assert_eq!(numbers([attempt]), [Some(1)], "dead tries count nothing");
+    assert_eq!(
+        numbers([attempt]),
+        [Some(1)],
+        "attempts on an expired code must not count"
+    );
     assert!(stage.use_code(&code, last).await);
 }
 
-/// A new code takes the place of the old one, with its tries unused, also where the old one was used up, worn out or
-/// expired (OTP-6).
+/// A new code replaces the old one and its attempts, also if that one was used, exhausted or expired (OTP-6).
 pub async fn a_new_code_replaces_the_old(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -155,8 +158,8 @@ pub async fn codes_of_other_identifiers_stay(store: Arc<dyn Store>) {
     }
 }
 
-/// A code is found again while it is alive and young enough: not from its end on, not once it is used or worn out, and not
-/// elsewhere (M-5).
+/// A code is found again while it is valid and recent. It is not found after its end, once it is used or exhausted, or in another place
+/// (M-5).
 pub async fn a_young_code_is_found_again(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -192,7 +195,7 @@ pub async fn a_young_code_is_found_again(store: Arc<dyn Store>) {
     }
 }
 
-/// A forgotten identifier has no code left, and others keep theirs.
+/// An identifier that is cleared has no code left; others keep theirs.
 pub async fn a_forgotten_identifier_has_no_code(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -212,8 +215,7 @@ pub async fn a_forgotten_identifier_has_no_code(store: Arc<dyn Store>) {
     assert!(stage.try_code(&other, other.created_at).await.is_some());
 }
 
-/// A code is tried and used in its own world under its own identifier only, and what happens elsewhere counts no try
-/// (OTP-7, I11).
+/// A code is tried and used only in its own world under its own identifier; attempts elsewhere do not count (OTP-7, I11).
 pub async fn a_code_stays_in_its_place(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -240,7 +242,7 @@ pub async fn a_code_stays_in_its_place(store: Arc<dyn Store>) {
     assert!(stage.use_code(&code, now).await);
 }
 
-/// The same identifier in two worlds has two codes, tried and used apart (I11).
+/// The same identifier in two worlds has two independent codes (I11).
 pub async fn the_same_identifier_in_two_worlds_has_two_codes(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -268,7 +270,7 @@ pub async fn the_same_identifier_in_two_worlds_has_two_codes(store: Arc<dyn Stor
     }
 }
 
-/// Fifty tries at once: exactly as many are counted as are allowed, each with a number of its own (R4, OTP-4).
+/// Of fifty parallel attempts exactly as many as allowed are counted, each with its own number (R4, OTP-4).
 pub async fn parallel_tries_are_exact(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -294,8 +296,8 @@ pub async fn parallel_tries_are_exact(store: Arc<dyn Store>) {
     assert_eq!(counted, [1, 2, 3, 4, 5]);
 }
 
-/// Fifty tries with the right code at once, each counted and used in one transaction as the service does it: one
-/// succeeds (R3, OTP-3, I4).
+/// Of fifty parallel attempts with the right code, each counted and used in one transaction as in the service, one succeeds (R3, OTP-3,
+/// I4).
 pub async fn parallel_uses_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -321,7 +323,7 @@ pub async fn parallel_uses_succeed_once(store: Arc<dyn Store>) {
     assert_eq!(count(&used, &true), 1);
 }
 
-/// Fifty uses at once without a counted try: one succeeds; the guard is in the statement itself (OTP-3).
+/// Of fifty parallel uses without a counted attempt one succeeds: the guard is in the statement itself (OTP-3).
 pub async fn parallel_bare_uses_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -341,7 +343,7 @@ pub async fn parallel_bare_uses_succeed_once(store: Arc<dyn Store>) {
     assert_eq!(count(&used, &true), 1);
 }
 
-/// Twenty sends at once leave one living code, one of the twenty, with all its tries (R5, OTP-6).
+/// Twenty parallel sends leave one valid code, one of the twenty, with all its attempts (R5, OTP-6).
 pub async fn parallel_replacements_leave_one_code(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -362,7 +364,7 @@ pub async fn parallel_replacements_leave_one_code(store: Arc<dyn Store>) {
     assert!(attempt.is_some_and(|attempt| codes.contains(&attempt.code)));
 }
 
-/// A sweep deletes the codes of all worlds of an environment that expired before the moment, and says how many.
+/// A sweep deletes the codes of all worlds of an environment that expired before the given time, and returns how many.
 pub async fn a_sweep_deletes_expired_codes(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, alike, other) = stage.swept_worlds().await;
@@ -401,7 +403,7 @@ pub async fn a_sweep_deletes_expired_codes(store: Arc<dyn Store>) {
     assert_eq!(swept, 0);
 }
 
-/// A sweep of one App, and one of all Apps but some, leave the codes of the others.
+/// A sweep of one App, or of all Apps except some, leaves the codes of the others.
 pub async fn a_sweep_of_some_apps_leaves_other_codes(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, alike, elsewhere) = stage.swept_worlds().await;

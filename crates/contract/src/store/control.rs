@@ -36,7 +36,7 @@ fn event(samples: &mut Samples, world: World) -> ControlEvent {
     }
 }
 
-/// So many entries behind a head, and where it is then.
+/// This many entries after a head, and the head after them.
 fn behind(
     samples: &mut Samples,
     head: &ControlHead,
@@ -62,7 +62,7 @@ fn behind(
     (entries, head)
 }
 
-/// The head of a chain that has no entry yet.
+/// The head of an empty chain.
 fn nothing(samples: &mut Samples, world: World, number: i64) -> ControlHead {
     let at = samples.tick();
     ControlHead {
@@ -117,7 +117,7 @@ async fn headless(store: &Arc<dyn Store>, world: World) -> Vec<AuditChainId> {
     in_view!(store, |view| view.control_log().headless(&world).await)
 }
 
-/// All entries that fit, page by page.
+/// All matching entries, page by page.
 async fn pages(
     store: &Arc<dyn Store>,
     world: World,
@@ -139,7 +139,7 @@ async fn pages(
     }
 }
 
-/// Each entry follows the one before it, and the head stands at the last one.
+/// Whether each entry follows the one before it and the head points at the last one.
 fn is_whole(entries: &[ControlEntry], head: &ControlHead) -> bool {
     let (mut sequence, mut hash) = (0, [0; 32]);
     for entry in entries {
@@ -151,12 +151,12 @@ fn is_whole(entries: &[ControlEntry], head: &ControlHead) -> bool {
     (sequence, hash) == (head.sequence, head.hash)
 }
 
-/// A source of records for a task of its own.
+/// A separate source of records for a task.
 fn apart(samples: &mut Samples) -> Samples {
     Samples::from_seed(u64::try_from(samples.below(usize::MAX)).unwrap_or_default())
 }
 
-/// Entries come back whole and in their order, and the head with them.
+/// Entries are read back unchanged and in order, together with the head.
 pub async fn entries_come_back_as_they_were(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -192,7 +192,7 @@ pub async fn entries_come_back_as_they_were(store: Arc<dyn Store>) {
     assert_eq!(locked, Some(head));
 }
 
-/// The chain with the highest number goes on; those before it stay as they are.
+/// The chain with the highest number continues; earlier ones stay as they are.
 pub async fn another_chain_goes_on(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -219,7 +219,7 @@ pub async fn another_chain_goes_on(store: Arc<dyn Store>) {
     }
 }
 
-/// A head moves from where it was seen, and from nowhere else; what does not move it writes nothing, and leaves the transaction good.
+/// A head moves only from the position that was seen. A write that does not move it writes nothing and leaves the transaction usable.
 pub async fn a_head_moves_from_where_it_was_seen(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -247,12 +247,12 @@ pub async fn a_head_moves_from_where_it_was_seen(store: Arc<dyn Store>) {
         (Some(&at(2)), &more, &moved),
         (Some(&at(4)), &more, &moved),
         (Some(&elsewhere), &more, &moved),
-        // Its number is taken.
+        // The number is taken.
         (None, &others, &stranger),
         (Some(&unknown), &others, &stranger),
-        // By a chain of another name.
+        // From a chain of another name.
         (Some(&head), &others, &stranger),
-        // There is none of this number.
+        // No chain has this number.
         (Some(&unknown), &more, &moved_unknown),
     ] {
         let (written, goes_on) = in_tx!(stage.store, |tx| {
@@ -273,7 +273,7 @@ pub async fn a_head_moves_from_where_it_was_seen(store: Arc<dyn Store>) {
     assert_eq!(heads(&stage.store, world).await, [moved]);
 }
 
-/// A place in a chain is taken once, and what was to be written with it is not written either.
+/// A position in a chain is taken once; a conflicting write writes nothing.
 pub async fn a_place_is_taken_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -295,7 +295,7 @@ pub async fn a_place_is_taken_once(store: Arc<dyn Store>) {
     assert_eq!(heads(&stage.store, world).await, [head]);
 }
 
-/// However many begin the first chain at the same time, one does.
+/// Of parallel attempts to begin the first chain one succeeds.
 pub async fn parallel_beginnings_make_one_chain(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -319,7 +319,7 @@ pub async fn parallel_beginnings_make_one_chain(store: Arc<dyn Store>) {
     }
 }
 
-/// Who has the head keeps it until its commit: nobody who asks for it first loses, and the chain is whole.
+/// A writer holds the head until its commit. No writer that locks it first loses, and the chain is complete.
 pub async fn parallel_writers_make_one_whole_chain(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -337,7 +337,7 @@ pub async fn parallel_writers_make_one_whole_chain(store: Arc<dyn Store>) {
                     let (entries, moved) = behind(&mut samples, &head, many);
                     tx.control_log().append(Some(&head), &entries, &moved).await
                 });
-                assert!(written, "somebody else moved a locked head");
+                assert!(written, "another writer moved a locked head");
             }
         }
     }))
@@ -351,8 +351,8 @@ pub async fn parallel_writers_make_one_whole_chain(store: Arc<dyn Store>) {
     assert!(is_whole(&found, head));
 }
 
-/// Who waits for the head while somebody begins another chain gets the head of that one.
-pub async fn a_chain_that_begins_meanwhile_is_gone_on_with(store: Arc<dyn Store>) {
+/// A writer that waits for the head while another chain begins gets the head of the new chain.
+pub async fn a_chain_begun_while_waiting_is_continued(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let (entries, head) = begun(&mut stage.samples, world, 1, 1);
@@ -373,7 +373,7 @@ pub async fn a_chain_that_begins_meanwhile_is_gone_on_with(store: Arc<dyn Store>
                     };
                     tx.control_log().append(Some(&head), &entries, &moved).await
                 });
-                assert!(written, "somebody else moved a locked head");
+                assert!(written, "another writer moved a locked head");
             }
         }
     }))
@@ -390,7 +390,7 @@ pub async fn a_chain_that_begins_meanwhile_is_gone_on_with(store: Arc<dyn Store>
     assert_eq!(whole, 33);
 }
 
-/// Pages show each entry once, newest first, whatever chain it is of.
+/// Pages show each entry once, newest first, across chains.
 pub async fn pages_show_every_entry_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -412,7 +412,7 @@ pub async fn pages_show_every_entry_once(store: Arc<dyn Store>) {
     }
 }
 
-/// Each part of a filter asks what it says, and all parts count.
+/// Each condition of a filter applies on its own, and all must match.
 pub async fn a_page_holds_what_fits(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -424,7 +424,7 @@ pub async fn a_page_holds_what_fits(store: Arc<dyn Store>) {
     entries.sort_by_key(|entry| Reverse(entry.id));
     let chosen = stage.samples.shuffled(&entries);
     let [one, two, ..] = &*chosen else {
-        panic!("there are two");
+        panic!("expected two entries");
     };
     let (one, two) = (&one.event, &two.event);
     let actor = |id: Option<String>| {
@@ -433,7 +433,7 @@ pub async fn a_page_holds_what_fits(store: Arc<dyn Store>) {
     };
     let subject = |id: Option<String>| Some(id.map_or(Party::Kind(one.subject.kind), Party::Id));
     let open = ControlFilter::default;
-    // With whether the one is what they ask for.
+    // Each filter with whether it matches the entry.
     let asked = [
         (open(), true),
         (
@@ -565,7 +565,7 @@ fn fits(event: &ControlEvent, filter: &ControlFilter) -> bool {
     is_known && came_of_it && !is_early && !is_late
 }
 
-/// No other world sees an entry or a head, or moves one (I11), and each may have chains of the same name and number.
+/// Entries and heads are neither visible nor writable in other worlds (I11), which may have chains of the same name and number.
 pub async fn entries_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -609,7 +609,7 @@ pub async fn entries_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(heads(&stage.store, twin.world).await, [moved]);
 }
 
-/// Entries without a head are found; a chain that has one is not among them, and a head in another world is no help.
+/// Chains with entries but no head are found. Complete chains are not among them, and a head in another world does not count.
 pub async fn a_chain_without_a_head_is_found(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -627,7 +627,7 @@ pub async fn a_chain_without_a_head_is_found(store: Arc<dyn Store>) {
     assert_eq!(headless(&stage.store, twin.world).await, []);
 }
 
-/// The heads of all worlds are read in pages, each once, in the order of their worlds and numbers.
+/// The heads of all worlds are paged, each once, ordered by world and number.
 pub async fn heads_of_all_worlds_are_paged(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let mut made = Vec::new();
@@ -643,7 +643,7 @@ pub async fn heads_of_all_worlds_are_paged(store: Arc<dyn Store>) {
             }
         }
     }
-    // As texts are ordered.
+    // The order of their texts.
     made.sort_by_cached_key(|head| (head.world.to_string(), head.number));
     for limit in [1, 4, 100] {
         let (mut seen, mut after) = (Vec::new(), None);
@@ -661,7 +661,7 @@ pub async fn heads_of_all_worlds_are_paged(store: Arc<dyn Store>) {
     }
 }
 
-/// Entries before a marker go, in this world only.
+/// Pruning deletes the entries before a marker, in one world only.
 pub async fn old_control_entries_go_behind_a_marker(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

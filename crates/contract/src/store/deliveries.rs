@@ -1,4 +1,4 @@
-//! Events on their way to endpoints.
+//! Webhook deliveries.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use vestry_ports::store::{DeliveryFilter, Lane, Queue, Store};
 use super::stage::{Stage, works};
 use crate::race::{count, race};
 
-/// How long whoever takes a delivery keeps it here.
+/// The lease of a delivery in these tests.
 const LEASE: Seconds = Seconds(120);
 
 const ENDS: [DeliveryState; 3] = [
@@ -21,7 +21,7 @@ const ENDS: [DeliveryState; 3] = [
 ];
 
 impl Stage {
-    /// So many stored deliveries of an endpoint, oldest first: first attempts, or replays.
+    /// This many stored deliveries of an endpoint, oldest first: first attempts, or replays.
     async fn deliveries(
         &mut self,
         endpoint: &Endpoint,
@@ -58,7 +58,7 @@ impl Stage {
             .await)
     }
 
-    /// All queues, of all Apps or of one, in the order in which they are met.
+    /// All queues, of all Apps or of one, in the order in which they are visited.
     async fn queues(&self, of: Option<AppId>) -> Vec<(Queue, Timestamp)> {
         let (mut met, mut last) = (Vec::new(), None);
         loop {
@@ -112,13 +112,13 @@ async fn take(store: &Arc<dyn Store>, queue: Queue, now: Timestamp, limit: i64) 
         .await)
 }
 
-/// The only one that is there to take.
+/// The only delivery that is available.
 async fn take_one(store: &Arc<dyn Store>, queue: Queue, now: Timestamp) -> Delivery {
     let mut taken = take(store, queue, now, 10).await;
     assert_eq!(taken.len(), 1);
     match taken.pop() {
         Some(delivery) => delivery,
-        None => panic!("nothing to take"),
+        None => panic!("no delivery is due"),
     }
 }
 
@@ -150,7 +150,7 @@ fn ids(deliveries: &[Delivery]) -> Vec<WebhookDeliveryId> {
     deliveries.iter().map(|delivery| delivery.id).collect()
 }
 
-/// What a delivery is when it was taken.
+/// The delivery as it is after being leased.
 fn taken_from(delivery: &Delivery, until: Timestamp) -> Delivery {
     Delivery {
         attempts: delivery.attempts + 1,
@@ -159,7 +159,7 @@ fn taken_from(delivery: &Delivery, until: Timestamp) -> Delivery {
     }
 }
 
-/// Every field of a delivery comes back as it went in, however many there are.
+/// Every field of a delivery is read back unchanged, in batches of any size.
 pub async fn deliveries_come_back_as_they_were(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -186,7 +186,7 @@ pub async fn deliveries_come_back_as_they_were(store: Arc<dyn Store>) {
     assert_eq!(stage.known_delivery(&unknown).await, None);
 }
 
-/// An id names one delivery of a world; a second one is an error, and nothing of the same call is there.
+/// An id identifies one delivery of a world. A duplicate is an error, and nothing of the same call is stored.
 pub async fn a_delivery_is_added_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -202,7 +202,7 @@ pub async fn a_delivery_is_added_once(store: Arc<dyn Store>) {
     assert_eq!(listed, known);
 }
 
-/// A list holds the deliveries of an endpoint that fit, newest first, also of those made in one second, up to its limit.
+/// A list holds the matching deliveries of an endpoint up to its limit, newest first, also within one second.
 pub async fn a_list_holds_what_fits(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -294,8 +294,9 @@ pub async fn a_list_holds_what_fits(store: Arc<dyn Store>) {
     }
 }
 
-/// Each queue that something waits in is met once, of all Apps or of one: by world and endpoint, first attempts before later ones; with
-/// the moment from which on there is something to do, also when that is to come.
+/// Each queue with pending deliveries is visited once, for all Apps or one, ordered by world and endpoint, first attempts before retries.
+///
+/// It comes with the time of its next delivery, also if that is in the future.
 pub async fn queues_are_met_in_one_order(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let now = stage.samples.now();
@@ -331,7 +332,7 @@ pub async fn queues_are_met_in_one_order(store: Arc<dyn Store>) {
                 insert(&stage.store, &deliveries).await;
                 expected.extend(dues.map(|due| (queue_of(&endpoint, *lane), due)));
             }
-            // What is over makes no queue.
+            // Ended deliveries make no queue.
             let over = stage.deliveries(&endpoint, 1, false).await;
             for delivery in over {
                 let end = stage.samples.pick(&ENDS);
@@ -357,7 +358,7 @@ pub async fn queues_are_met_in_one_order(store: Arc<dyn Store>) {
         of_app.retain(|(queue, _)| queue.world.app_id == world.app_id);
         assert_eq!(stage.queues(Some(world.app_id)).await, of_app);
     }
-    // A place in the order need not be one where something waits.
+    // A cursor need not point at a queue with pending deliveries.
     let behind = expected.iter().skip(1).copied().map(Some).chain([None]);
     for ((queue, due), behind) in expected.iter().copied().zip(behind) {
         let deliveries = take(&stage.store, queue, due + Seconds(1_000), 10).await;
@@ -375,16 +376,17 @@ pub async fn queues_are_met_in_one_order(store: Arc<dyn Store>) {
     assert_eq!(stage.queues(None).await, []);
 }
 
-/// What is due of one queue is taken, what has been due longest first, in the order of the log, and no more than asked for: an attempt
-/// is counted, and it moves to the lane of what is under way.
-pub async fn what_is_due_is_taken(store: Arc<dyn Store>) {
+/// Due deliveries of a queue are leased, longest due first, in log order, up to the limit.
+///
+/// The attempt is counted, and the delivery moves to the lane of those under way.
+pub async fn due_deliveries_are_leased(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let (endpoint, other) = (stage.samples.endpoint(world), stage.samples.endpoint(world));
     stage.deliveries(&other, 2, false).await;
     let replays = stage.deliveries(&endpoint, 2, true).await;
     let now = stage.samples.tick();
-    // By when they are due they are in another order than by their places.
+    // The due times are in a different order than the positions.
     let dues = [-10, -30, -20, 0, 1, -40];
     let mut deliveries: Vec<_> = (1..)
         .zip(dues)
@@ -435,7 +437,7 @@ pub async fn what_is_due_is_taken(store: Arc<dyn Store>) {
     );
 }
 
-/// What somebody has taken is nobody else's until the lease is over; then the next one has it, and another attempt is counted.
+/// A leased delivery is unavailable until its lease ends; then the next worker gets it, and another attempt is counted.
 pub async fn a_lease_keeps_others_away_until_it_ends(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -462,7 +464,7 @@ pub async fn a_lease_keeps_others_away_until_it_ends(store: Arc<dyn Store>) {
     }
 }
 
-/// Eight takers of three deliveries at a time: each delivery is one's.
+/// Of eight workers that lease three deliveries at a time, each delivery goes to exactly one.
 pub async fn parallel_takers_share_the_deliveries(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -488,7 +490,7 @@ pub async fn parallel_takers_share_the_deliveries(store: Arc<dyn Store>) {
         }))
         .await;
         let mut taken = taken.concat();
-        // One may find nothing only because the others hold what is left for a moment: that costs time, not deliveries.
+        // A worker may find nothing because others briefly hold the rest: that costs time, not deliveries.
         taken.extend(take(&stage.store, queue, now, 100).await);
         let mut found = ids(&taken);
         found.sort_unstable();
@@ -501,7 +503,7 @@ pub async fn parallel_takers_share_the_deliveries(store: Arc<dyn Store>) {
     }
 }
 
-/// WH-9: who has lost a delivery to another one when its lease was over neither ends it nor gives it back.
+/// WH-9: a worker that lost an expired lease to another one can neither end the delivery nor return it.
 pub async fn wh_9_a_lost_lease_ends_nothing(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -527,8 +529,8 @@ pub async fn wh_9_a_lost_lease_ends_nothing(store: Arc<dyn Store>) {
     }
 }
 
-/// WH-9: a lease that is over is no loss as long as nobody else has taken the delivery.
-pub async fn wh_9_a_late_answer_counts_until_somebody_else_begins(store: Arc<dyn Store>) {
+/// WH-9: an expired lease costs nothing as long as no other worker has taken the delivery.
+pub async fn wh_9_a_late_result_counts_until_another_worker_starts(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let endpoint = stage.samples.endpoint(world);
@@ -541,7 +543,7 @@ pub async fn wh_9_a_late_answer_counts_until_somebody_else_begins(store: Arc<dyn
     assert_eq!(take(&stage.store, later, late, 10).await, []);
 }
 
-/// What has ended is over: it waits no more, is not taken again, and neither ends twice nor is given back.
+/// An ended delivery is final: it is not pending, cannot be leased again, and can neither end twice nor be returned.
 pub async fn an_ended_delivery_is_over(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -572,7 +574,7 @@ pub async fn an_ended_delivery_is_over(store: Arc<dyn Store>) {
     }
 }
 
-/// What is given back waits until the given moment, behind first attempts, with its attempts counted on.
+/// A returned delivery waits until the given time, after first attempts, and keeps its attempt count.
 pub async fn a_delivery_is_given_back(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -605,7 +607,7 @@ pub async fn a_delivery_is_given_back(store: Arc<dyn Store>) {
     assert!(finish(&stage.store, &retaken, DeliveryState::Delivered, again).await);
 }
 
-/// Of many who end a delivery at once, in whatever way, one does.
+/// Of parallel attempts to end a delivery, in any way, one succeeds.
 pub async fn parallel_ends_count_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -623,8 +625,8 @@ pub async fn parallel_ends_count_once(store: Arc<dyn Store>) {
     assert_eq!(count(&race(tasks).await, &true), 1);
 }
 
-/// WH-12: everything that waits for an endpoint is dropped, taken or not, and nothing else is.
-pub async fn wh_12_what_waits_is_dropped(store: Arc<dyn Store>) {
+/// WH-12: all pending deliveries of an endpoint are discarded, leased or not, and nothing else is.
+pub async fn wh_12_pending_deliveries_are_discarded(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let (endpoint, other) = (stage.samples.endpoint(world), stage.samples.endpoint(world));
@@ -668,8 +670,8 @@ pub async fn wh_12_what_waits_is_dropped(store: Arc<dyn Store>) {
     }
 }
 
-/// The lowest place of what waits in a world is known, whichever endpoint it is for.
-pub async fn the_lowest_place_that_waits_is_known(store: Arc<dyn Store>) {
+/// The lowest pending position of a world is found, across endpoints.
+pub async fn the_lowest_pending_position_is_found(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     assert_eq!(stage.first_waiting(world).await, None);
@@ -695,7 +697,7 @@ pub async fn the_lowest_place_that_waits_is_known(store: Arc<dyn Store>) {
     assert_eq!(stage.first_waiting(world).await, None);
 }
 
-/// Every field of an attempt comes back as it went in, also those that may be empty, in the order of the attempts.
+/// Every field of an attempt is read back unchanged, optional ones included, in the order of the attempts.
 pub async fn attempts_come_back_in_their_order(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -727,8 +729,7 @@ pub async fn attempts_come_back_in_their_order(store: Arc<dyn Store>) {
     assert!(again.is_err(), "noted twice");
 }
 
-/// No other world, and no other endpoint, sees a delivery or its attempts, takes it or ends it; the same id may be there in several
-/// worlds.
+/// Deliveries and attempts cannot be seen, leased or ended from another world or endpoint; the same id may exist in several worlds.
 pub async fn deliveries_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -788,8 +789,7 @@ pub async fn deliveries_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(ids(&known), [taken.id]);
 }
 
-/// A sweep deletes deliveries of all worlds that were made before a moment, whatever became of them, and attempts that were begun
-/// before it; nothing else.
+/// A sweep deletes deliveries of all worlds made before a given time, whatever their state, and attempts begun before it; nothing else.
 pub async fn a_sweep_deletes_what_is_old(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -842,9 +842,8 @@ pub async fn a_sweep_deletes_what_is_old(store: Arc<dyn Store>) {
     }
 }
 
-/// What nobody tries any more is found by when that was, behind an id; of each event only if it was the last that the endpoint was
-/// to be sent.
-pub async fn what_was_given_up_is_found_once(store: Arc<dyn Store>) {
+/// Deliveries given up are found by when that happened, after a given id. Of each event only the last delivery to the endpoint counts.
+pub async fn exhausted_deliveries_are_found_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let (endpoint, bystander) = (stage.samples.endpoint(world), stage.samples.endpoint(world));
@@ -886,7 +885,7 @@ pub async fn what_was_given_up_is_found_once(store: Arc<dyn Store>) {
         let found = found(&stage, ended, after, limit).await;
         assert_eq!(found, (counted, expected), "{ended:?} behind {after:?}");
     }
-    // The event of the second one is on its way again; that of the fifth was given up again.
+    // The event of the second delivery is on its way again; that of the fifth was given up again.
     for (number, end) in [(1, None), (4, Some(DeliveryState::Exhausted))] {
         let Some(first) = all.get(number) else {
             panic!("six deliveries");
@@ -907,8 +906,8 @@ pub async fn what_was_given_up_is_found_once(store: Arc<dyn Store>) {
     assert_eq!(found(&stage, (301, 301), None, 10).await.0, 1);
 }
 
-/// What waits for an endpoint is found in the order of ids, and is tried when it was put off to, by the machine's clock; what is over stays so.
-pub async fn what_waits_is_put_off(store: Arc<dyn Store>) {
+/// Pending deliveries of an endpoint are found in id order and can be postponed, by the machine's clock; ended ones stay ended.
+pub async fn pending_deliveries_are_postponed(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let (endpoint, bystander) = (stage.samples.endpoint(world), stage.samples.endpoint(world));

@@ -27,7 +27,7 @@ async fn append(store: &Arc<dyn Store>, events: &[NewEvent]) {
     in_tx!(store, |tx| tx.events().append(events).await);
 }
 
-/// Places up to so many, unless another one does at this moment.
+/// Sequences up to this many events, unless another process is doing so.
 async fn placed(store: &Arc<dyn Store>, world: World, limit: i64) -> Vec<Placed> {
     in_tx!(store, |tx| {
         match tx.events().lock_head(&world).await? {
@@ -42,12 +42,12 @@ async fn placed(store: &Arc<dyn Store>, world: World, limit: i64) -> Vec<Placed>
     })
 }
 
-/// How many that were.
+/// The number of events sequenced.
 async fn place(store: &Arc<dyn Store>, world: World, limit: i64) -> usize {
     placed(store, world, limit).await.len()
 }
 
-/// The events at the places behind this one.
+/// The events at the positions after this one.
 fn placed_behind(position: i64, events: &[NewEvent]) -> Vec<Placed> {
     let places = (position + 1..).zip(events);
     let placed = places.map(|(position, event)| Placed {
@@ -64,7 +64,7 @@ async fn head(store: &Arc<dyn Store>, world: World) -> EventHead {
     in_view!(store, |view| view.events().head(&world).await)
 }
 
-/// The ids of a log, which begins at the first place and has no hole.
+/// The ids of a log, which starts at the first position and has no gap.
 async fn log(store: &Arc<dyn Store>, world: World) -> Vec<EventId> {
     let open = EventFilter::default();
     let events = in_view!(store, |view| view
@@ -73,13 +73,13 @@ async fn log(store: &Arc<dyn Store>, world: World) -> Vec<EventId> {
         .await);
     let mut ids = Vec::with_capacity(events.len());
     for (event, place) in events.iter().zip(1..) {
-        assert_eq!(event.position, place, "the log has a hole or a repetition");
+        assert_eq!(event.position, place, "the log has a gap or a duplicate");
         ids.push(event.event.id);
     }
     ids
 }
 
-/// Events come back whole, by place and by id, in the order in which they were appended.
+/// Events are read back unchanged, by position and by id, in the order they were appended.
 pub async fn events_come_back_as_they_were(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -132,8 +132,8 @@ pub async fn events_come_back_as_they_were(store: Arc<dyn Store>) {
     assert_eq!(head(&stage.store, world).await, expected);
 }
 
-/// An event goes with its transaction.
-pub async fn e_1_what_is_rolled_back_is_not_told(store: Arc<dyn Store>) {
+/// An event is rolled back with its transaction.
+pub async fn e_1_rolled_back_events_are_not_emitted(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let events = stage.events(world, 3);
@@ -144,11 +144,11 @@ pub async fn e_1_what_is_rolled_back_is_not_told(store: Arc<dyn Store>) {
     assert_eq!(head(&stage.store, world).await, EventHead::EMPTY);
     let mut view = works(stage.store.read().await);
     let refused = view.events().append(&events).await;
-    assert!(refused.is_err(), "a view told something");
+    assert!(refused.is_err(), "a view emitted an event");
 }
 
-/// Places go on where they ended, however many events are placed at once.
-pub async fn e_2_places_have_no_hole_and_no_repetition(store: Arc<dyn Store>) {
+/// Positions are consecutive, however many events are sequenced at a time.
+pub async fn e_2_positions_have_no_gap_and_no_duplicate(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let mut expected = Vec::new();
@@ -173,7 +173,7 @@ pub async fn e_2_places_have_no_hole_and_no_repetition(store: Arc<dyn Store>) {
     assert_eq!(head(&stage.store, world).await.position(), 40);
 }
 
-/// However many place at the same time while others append, each event has one place.
+/// With parallel sequencers and appenders each event gets one position.
 pub async fn e_2_parallel_placers_give_each_place_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -204,8 +204,8 @@ pub async fn e_2_parallel_placers_give_each_place_once(store: Arc<dyn Store>) {
     assert_eq!(found, expected);
 }
 
-/// Whoever reads behind the last place it saw misses nothing, whichever transaction commits first.
-pub async fn e_3_no_place_is_seen_before_a_lower_one(store: Arc<dyn Store>) {
+/// A reader that pages by position misses nothing, whichever transaction commits first.
+pub async fn e_3_no_position_is_visible_before_a_lower_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let mut tasks: Vec<std::pin::Pin<Box<dyn Future<Output = Vec<EventId>> + Send>>> = Vec::new();
@@ -217,7 +217,7 @@ pub async fn e_3_no_place_is_seen_before_a_lower_one(store: Arc<dyn Store>) {
             for event in &events {
                 in_tx!(store, |tx| {
                     tx.events().append(std::slice::from_ref(event)).await?;
-                    // Some stay open while others, begun later, commit.
+                    // Some stay open while others, started later, commit.
                     for _ in 0..number {
                         tx.events().waiting(None).await?;
                     }
@@ -245,7 +245,7 @@ pub async fn e_3_no_place_is_seen_before_a_lower_one(store: Arc<dyn Store>) {
                 .await);
             for event in page {
                 let place = i64::try_from(seen.len()).unwrap_or(i64::MAX) + 1;
-                assert_eq!(event.position, place, "a place was passed over");
+                assert_eq!(event.position, place, "a position was skipped");
                 seen.push(event.event.id);
             }
         }
@@ -259,8 +259,8 @@ pub async fn e_3_no_place_is_seen_before_a_lower_one(store: Arc<dyn Store>) {
     assert_eq!(log(&stage.store, world).await, seen);
 }
 
-/// Of two changes of one object the one that commits later is told later, whoever makes them.
-pub async fn e_4_the_later_change_tells_later(store: Arc<dyn Store>) {
+/// Of two changes of one object, the one that commits later is later in the log, whichever process makes it.
+pub async fn e_4_the_later_change_is_later_in_the_log(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let user = stage.user(world).await;
@@ -272,11 +272,11 @@ pub async fn e_4_the_later_change_tells_later(store: Arc<dyn Store>) {
         tasks.push(Box::pin(async move {
             for event in events {
                 in_tx!(store, |tx| {
-                    // It is told before the lock is taken, and takes its turn all the same.
+                    // The event is appended before the lock is taken, and is still ordered correctly.
                     tx.events().append(std::slice::from_ref(&event)).await?;
                     tx.users().lock(&world, user).await?;
                     let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
-                    // A run that is undone is not the one that counts.
+                    // A run that was rolled back does not count.
                     order.retain(|id| *id != event.id);
                     order.push(event.id);
                     Ok(())
@@ -291,7 +291,7 @@ pub async fn e_4_the_later_change_tells_later(store: Arc<dyn Store>) {
     assert_eq!(log(&stage.store, world).await, order);
 }
 
-/// A page holds the events of a stretch that fit, in either order, up to its limit.
+/// A page holds the matching events of a range, in either order, up to its limit.
 pub async fn a_page_holds_what_fits(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -359,7 +359,7 @@ pub async fn a_page_holds_what_fits(store: Arc<dyn Store>) {
     }
 }
 
-/// Each world with events in its inbox is met once, in one order, and no other.
+/// Each world with events in its inbox is visited once, in a stable order, and no other world is.
 pub async fn worlds_with_events_are_found(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let mut worlds = Vec::new();
@@ -390,7 +390,7 @@ pub async fn worlds_with_events_are_found(store: Arc<dyn Store>) {
     assert_eq!(found, expected);
 }
 
-/// Another log goes on with the places of the one before.
+/// A new log continues with the positions of the one before.
 pub async fn another_log_begins_behind_the_last_event(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -418,7 +418,7 @@ pub async fn another_log_begins_behind_the_last_event(store: Arc<dyn Store>) {
     assert_eq!(ids, expected.map(|event| event.id).collect::<Vec<_>>());
 }
 
-/// No other world sees an event, a place or a head.
+/// Events, positions and heads are not visible in other worlds.
 pub async fn e_7_events_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -443,7 +443,7 @@ pub async fn e_7_events_stay_in_their_world(store: Arc<dyn Store>) {
     }
 }
 
-/// A sweep takes the oldest events that are old enough and not kept, and leaves no hole.
+/// A sweep deletes the oldest events that are past retention and leaves no gap.
 pub async fn a_sweep_takes_the_oldest(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -460,7 +460,7 @@ pub async fn a_sweep_takes_the_oldest(store: Arc<dyn Store>) {
         assert_eq!(swept, expected);
         let head = head(&stage.store, world).await;
         let oldest = head.oldest.map(|mark| mark.position);
-        // The event directly before it, by which a reader that has seen it goes on.
+        // The event directly before it, from which a reader that has seen it continues.
         let before = oldest.and_then(|oldest| usize::try_from(oldest - 2).ok());
         let before = before.and_then(|index| events.get(index));
         assert_eq!(head.pruned, before.map(|event| event.id));
@@ -490,7 +490,7 @@ pub async fn a_sweep_takes_the_oldest(store: Arc<dyn Store>) {
     assert_eq!((head.pruned, head.pruned_position()), (empty.pruned, 10));
 }
 
-/// The bell rings once for each world of a transaction, after its commit and not before.
+/// The bell rings once for each world of a transaction, and only after its commit.
 pub async fn a_bell_rings_after_the_commit(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

@@ -1,4 +1,4 @@
-//! Failures in a row of an identifier.
+//! Consecutive failures of an identifier.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Stage {
     }
 }
 
-/// Failures are counted one by one, and an identifier does not wait before it is made to (OTP-5).
+/// Failures are counted one by one, and an identifier is not locked out until a lockout is set (OTP-5).
 pub async fn failures_are_counted(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -36,7 +36,7 @@ pub async fn failures_are_counted(store: Arc<dyn Store>) {
     assert_eq!(stage.blocked_until(world, &subject).await, None);
 }
 
-/// A wait is remembered, the latest one counts, and failures go on counting under it (OTP-5).
+/// A lockout is stored, the latest end counts, and failures during it are still counted (OTP-5).
 pub async fn a_wait_is_remembered(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -58,7 +58,7 @@ pub async fn a_wait_is_remembered(store: Arc<dyn Store>) {
     );
 }
 
-/// An identifier that never failed can be made to wait.
+/// An identifier that never failed can be locked out.
 pub async fn a_wait_needs_no_failure(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -73,7 +73,7 @@ pub async fn a_wait_needs_no_failure(store: Arc<dyn Store>) {
     assert_eq!(stage.fail(world, &subject).await, 1);
 }
 
-/// A success forgets failures and wait, of this identifier only.
+/// A success clears the failures and the lockout of this identifier only.
 pub async fn a_reset_forgets_one_identifier(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -97,7 +97,7 @@ pub async fn a_reset_forgets_one_identifier(store: Arc<dyn Store>) {
     assert_eq!(stage.fail(world, &other).await, 2);
 }
 
-/// The same identifier in another world has failures and a wait of its own (I11).
+/// The same identifier has separate failures and lockouts in another world (I11).
 pub async fn guards_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -125,7 +125,7 @@ pub async fn guards_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(stage.fail(world, &subject).await, 2);
 }
 
-/// Thirty failures at once are thirty, each with a number of its own (OTP-5).
+/// Thirty parallel failures count as thirty, each with its own number (OTP-5).
 pub async fn parallel_failures_are_exact(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -141,12 +141,13 @@ pub async fn parallel_failures_are_exact(store: Arc<dyn Store>) {
     assert_eq!(counted, (1..=30).collect::<Vec<_>>());
 }
 
-/// A sweep deletes what neither failed nor waited since the moment, in all worlds of an environment, and says how many; the rest goes on counting.
+/// A sweep deletes identifiers of all worlds of an environment that had neither a failure nor a lockout since the given time, and returns
+/// how many.
 pub async fn a_sweep_deletes_what_is_long_over(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, other, elsewhere) = stage.swept_worlds().await;
     let moment = stage.samples.tick() + Seconds(1_000);
-    // Name, world, and how long before the moment it failed last and has to wait.
+    // Name, world, and how long before the given time the last failure was and the lockout ends.
     let rows = [
         ("old", world, Some(1), None),
         ("old", other, Some(1), None),

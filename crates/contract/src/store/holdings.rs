@@ -1,4 +1,4 @@
-//! What a user has, as a first proof sees it.
+//! What a user has at the first proof of ownership.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use vestry_ports::store::{Holdings, Store};
 use super::stage::Stage;
 use crate::race::{count, race};
 
-/// Everything that somebody can leave behind in an account that is not founded.
+/// Everything that another person can plant in an account that is not founded.
 const PLANTED: [&str; 12] = [
     "authenticator app",
     "challenge for a wallet",
@@ -80,7 +80,7 @@ impl Stage {
         });
     }
 
-    /// What a first proof clears.
+    /// Clears what a first proof clears.
     async fn clear(&mut self, user: &User) {
         let (world, id, now) = (user.world, user.id, self.samples.tick());
         in_tx!(self.store, |tx| {
@@ -97,9 +97,9 @@ impl Stage {
     }
 }
 
-/// Whatever a first proof clears is seen by itself, in the user who has it and no other, and once it is cleared there is nothing. Only
-/// a wallet with a key stays.
-pub async fn what_may_be_planted_is_seen(store: Arc<dyn Store>) {
+/// Each thing that a first proof clears is detected on its own, only in the user who has it, and is gone once it is cleared. Only a wallet
+/// with a key stays.
+pub async fn planted_credentials_are_detected(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let stranger = stage.strangers(world).await[0];
@@ -120,7 +120,7 @@ pub async fn what_may_be_planted_is_seen(store: Arc<dyn Store>) {
     }
 }
 
-/// A link that was used opens nothing any more.
+/// A used link opens nothing.
 pub async fn a_used_link_is_not_planted(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -139,8 +139,8 @@ pub async fn a_used_link_is_not_planted(store: Arc<dyn Store>) {
     assert!(!stage.holdings(&user).await.planted);
 }
 
-/// A verified address or number is a proof; a claim is none.
-pub async fn what_is_proved_is_seen(store: Arc<dyn Store>) {
+/// A verified address or number is a proof; an unverified one is not.
+pub async fn verified_identifiers_are_detected(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     for by_email in [true, false] {
@@ -168,7 +168,7 @@ pub async fn what_is_proved_is_seen(store: Arc<dyn Store>) {
     }
 }
 
-/// The owner of an identifier is found and locked, in its world, and comes back as it is.
+/// The owner of an identifier is found and locked in its world, and read back unchanged.
 pub async fn an_owner_is_locked_by_what_it_has(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -188,7 +188,7 @@ pub async fn an_owner_is_locked_by_what_it_has(store: Arc<dyn Store>) {
     }
 }
 
-/// Fifty that lock the owner and write what they got with one more: nothing is lost (R9).
+/// Fifty parallel increments under the owner's lock lose no update (R9).
 pub async fn an_owner_is_read_under_its_lock(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

@@ -72,7 +72,7 @@ impl Stage {
     }
 }
 
-/// What is known of a run without an answer.
+/// The known state of a run without a response.
 fn known(claim: &Claim) -> KnownKey {
     KnownKey {
         request: claim.request.clone(),
@@ -83,8 +83,8 @@ fn known(claim: &Claim) -> KnownKey {
     }
 }
 
-/// Exactly the answers about the user go, in its world. Their keys stay taken, and each lets one run of the same request in, however
-/// often that gives the key back.
+/// Exactly the responses about the user are deleted, in its world. Their keys stay taken, and each admits one run of the same request,
+/// however often it is released.
 pub async fn answers_about_a_user_are_erased(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -132,14 +132,14 @@ pub async fn answers_about_a_user_are_erased(store: Arc<dyn Store>) {
         let found = stage.claim_key(claim).await;
         let found = found.map(|found| (found.answer, found.erased));
         assert_eq!(found, Some((Some(answer.clone()), true)));
-        // Expired, it is as good as new.
+        // Once expired it is as good as new.
         let again = stage.claim_key_at(claim, claim.expires_at).await;
         assert_eq!(again, None);
         assert_eq!(stage.claim_key(&next).await, Some(known(claim)));
     }
 }
 
-/// The first claim has the key; every later one, of whatever request, is told of the first and changes nothing.
+/// The first claim gets the key. Every later one, of any request, learns of the first and changes nothing.
 pub async fn a_key_is_taken_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -157,7 +157,7 @@ pub async fn a_key_is_taken_once(store: Arc<dyn Store>) {
     assert_eq!(stage.claim_key(&elsewhere).await, None);
 }
 
-/// Every byte of the answer and of the request's hash comes back.
+/// Every byte of the response and the request hash is read back.
 pub async fn an_answer_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -176,8 +176,7 @@ pub async fn an_answer_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// No second answer takes the place of the first, and no other run answers; an answered key is neither given back, nor
-/// renewed, nor taken over.
+/// A response is never replaced, and only the run with the key can store it. An answered key cannot be released, renewed or taken over.
 pub async fn an_answer_is_given_once_and_by_its_run(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -185,7 +184,7 @@ pub async fn an_answer_is_given_once_and_by_its_run(store: Arc<dyn Store>) {
     let (twin, answer) = (stage.twin(&claim), stage.samples.sealed());
     assert!(
         !stage.finish_run(&claim, &answer).await,
-        "nobody has the key"
+        "the key is unclaimed"
     );
     stage.claim_key(&claim).await;
     assert!(!stage.finish_run(&twin, &answer).await);
@@ -200,7 +199,7 @@ pub async fn an_answer_is_given_once_and_by_its_run(store: Arc<dyn Store>) {
     assert_eq!(found, Some(answer));
 }
 
-/// A run gives back its own key, once; then another request may have it.
+/// A run can release its own key, once; then another request can claim it.
 pub async fn a_released_key_is_as_good_as_new(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -220,7 +219,8 @@ pub async fn a_released_key_is_as_good_as_new(store: Arc<dyn Store>) {
     assert_eq!(stage.claim_key(&bystander).await, Some(known(&bystander)));
 }
 
-/// Not a second before; afterwards the old run has nothing to say, and request and end of the key are what they were.
+/// A silent run is replaced when its lease ends, not a second earlier. The old run then has no effect; the request and expiry of the key
+/// stay.
 pub async fn a_silent_run_is_replaced_when_its_lease_ends(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -243,10 +243,10 @@ pub async fn a_silent_run_is_replaced_when_its_lease_ends(store: Arc<dyn Store>)
     assert_eq!(stage.claim_key(&silent).await, Some(known(&next)));
     assert!(stage.finish_run(&next, &answer).await);
     let again = stage.claim_key_at(&silent, silent.expires_at).await;
-    assert_eq!(again, None, "the end of the key did not move");
+    assert_eq!(again, None, "the key's expiry must not move");
 }
 
-/// A lease that was renewed ends when it says now.
+/// A renewed lease ends at its new time.
 pub async fn a_renewed_lease_keeps_others_away(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -260,7 +260,7 @@ pub async fn a_renewed_lease_keeps_others_away(store: Arc<dyn Store>) {
     assert!(stage.take_run_over(&twin, &claim, until).await);
 }
 
-/// From its end on a key is as good as new, answered or not, and nothing of the earlier answer is left.
+/// An expired key is as good as new, answered or not, and nothing of the earlier response is left.
 pub async fn an_expired_key_is_free(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -287,7 +287,7 @@ pub async fn an_expired_key_is_free(store: Arc<dyn Store>) {
     }
 }
 
-/// The same key in four worlds is four keys, and nothing of one is touched from another (I11).
+/// The same key in four worlds is four independent keys (I11).
 pub async fn keys_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -310,7 +310,7 @@ pub async fn keys_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(stage.claim_key(&claim).await, Some(known(&claim)));
 }
 
-/// Fifty claims at once: one has the key, and all others are told of it (R13).
+/// Of fifty parallel claims one gets the key, and all others learn of it (R13).
 pub async fn parallel_claims_of_a_key_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -321,7 +321,7 @@ pub async fn parallel_claims_of_a_key_succeed_once(store: Arc<dyn Store>) {
     }
 }
 
-/// The same where the key had an answer that nobody needs any more.
+/// The same holds for an expired key with a response.
 pub async fn parallel_claims_of_an_expired_key_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -350,12 +350,12 @@ async fn race_for(stage: &mut Stage, claim: &Claim, now: Timestamp) {
         .zip(&found)
         .filter(|(_, found)| found.is_none());
     let (Some((winner, _)), None) = (winners.next(), winners.next()) else {
-        panic!("not one run has the key: {found:?}");
+        panic!("not exactly one run has the key: {found:?}");
     };
     assert_eq!(count(&found, &Some(known(winner))), 49);
 }
 
-/// Of fifty that would take the place of a silent run, one does (R13).
+/// Of fifty parallel takeovers of a silent run one succeeds (R13).
 pub async fn parallel_takeovers_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -378,7 +378,7 @@ pub async fn parallel_takeovers_succeed_once(store: Arc<dyn Store>) {
     }
 }
 
-/// A sweep deletes what expired before the moment in all worlds of an environment, answered or not.
+/// A sweep deletes the keys that expired before the given time in all worlds of an environment, answered or not.
 pub async fn a_sweep_deletes_expired_keys(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, alike, other) = stage.swept_worlds().await;

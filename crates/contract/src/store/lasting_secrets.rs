@@ -1,4 +1,4 @@
-//! Small secrets that live as long as their rows, and everything else that stands under an App key.
+//! Small secrets that live as long as their rows, and everything else that is protected by an App key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use vestry_ports::store::{LastingKind, LastingSecret, Repositories, Standing, St
 
 use super::stage::{Stage, works};
 
-/// Everything of the world is under this one in the end.
+/// The newest version, to which everything in the world is moved in the end.
 const NEWEST: u32 = 7;
 
 impl Stage {
@@ -124,8 +124,8 @@ fn sorted(mut secrets: Vec<LastingSecret>) -> Vec<LastingSecret> {
     secrets
 }
 
-/// M-8: every kind is found under the versions below another, page by page and as it is stored, in its world alone; a used recovery code
-/// is none.
+/// M-8: secrets of every kind under older versions are found unchanged, page by page, in their own world only. A used recovery code is not
+/// among them.
 pub async fn m_8_secrets_under_older_versions_are_found(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -155,7 +155,7 @@ pub async fn m_8_secrets_under_older_versions_are_found(store: Arc<dyn Store>) {
     }
 }
 
-/// M-8: a fresh seal takes the place of the one that was seen, once; what was put there meanwhile stays.
+/// M-8: resealing replaces exactly the seal that was seen, once; a seal written in between stays.
 pub async fn m_8_a_secret_is_resealed_from_the_seal_seen(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -201,7 +201,7 @@ pub async fn m_8_a_secret_is_resealed_from_the_seal_seen(store: Arc<dyn Store>) 
     }
 }
 
-/// M-8: the hash of a used recovery code goes, and no other one.
+/// M-8: only the hashes of used recovery codes are deleted.
 pub async fn m_8_hashes_of_used_recovery_codes_are_forgotten(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -231,7 +231,7 @@ pub async fn m_8_hashes_of_used_recovery_codes_are_forgotten(store: Arc<dyn Stor
     assert_eq!(codes().await, expected);
 }
 
-/// Everything of a world that ends by itself, under a version.
+/// Everything in a world that expires, under a version.
 async fn pass_under(stage: &mut Stage, user: &User, version: u32) {
     let world = user.world;
     let email = stage.email(user).await;
@@ -271,9 +271,10 @@ async fn answer(
     Ok(())
 }
 
-/// M-8: what needs a version is counted by version and table: wallets under theirs, everything else under its own. What was delivered
-/// needs none, nor does the log of what was done with wallets.
-pub async fn m_8_what_stands_under_a_key_is_counted(store: Arc<dyn Store>) {
+/// M-8: references to a version are counted by version and table: wallets under theirs, everything else under its own.
+///
+/// Delivered messages need no version, nor does the log of wallet use.
+pub async fn m_8_references_to_a_key_are_counted(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let user = stage.user(world).await;
@@ -306,7 +307,7 @@ pub async fn m_8_what_stands_under_a_key_is_counted(store: Arc<dyn Store>) {
         entry("oauth_flows", 5, 1),
         entry("oauth_tokens", 5, 1),
         entry("idempotency_keys", 5, 2),
-        // The answer that is under another version than its request.
+        // The response under another version than its request.
         entry("idempotency_keys", 6, 1),
     ];
     assert_eq!(
@@ -327,7 +328,7 @@ pub async fn m_8_what_stands_under_a_key_is_counted(store: Arc<dyn Store>) {
     assert_eq!(stage.standing(world, KeyPurpose::Secrets).await, secrets);
 }
 
-/// Ends every message that waits.
+/// Ends every pending message.
 async fn deliver(stage: &Stage) {
     let far = vestry_domain::Timestamp::from_unix(4_000_000_000);
     let jobs = in_tx!(stage.store, |tx| tx

@@ -1,4 +1,4 @@
-//! Work that one process of all does at a time.
+//! Leases on tasks that only one process may run at a time.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ async fn take(store: &Arc<dyn Store>, work: &str, holder: &str, now: Timestamp) 
         .await)
 }
 
-/// Work is its holder's until the lease ends, who may keep it longer; then it is whoever takes it first. Other work is free.
-pub async fn work_is_one_holders_at_a_time(store: Arc<dyn Store>) {
+/// A task belongs to its holder, who can extend the lease, until the lease ends; then the first to take it gets it. Other tasks are free.
+pub async fn a_lease_has_one_holder_at_a_time(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let now = stage.samples.tick();
     for (work, holder, later, expected) in [
@@ -36,7 +36,7 @@ pub async fn work_is_one_holders_at_a_time(store: Arc<dyn Store>) {
     }
 }
 
-/// Of many who take free work at once, or work whose lease has ended, one has it.
+/// Of parallel takers of a free or expired lease one succeeds.
 pub async fn parallel_takers_are_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let now = stage.samples.tick();
@@ -50,8 +50,8 @@ pub async fn parallel_takers_are_one(store: Arc<dyn Store>) {
     }
 }
 
-/// A lease that ends further ahead than any that the service takes was written by somebody else, and keeps nobody off.
-pub async fn a_lease_without_end_keeps_nobody_off(store: Arc<dyn Store>) {
+/// A lease that ends later than any the service takes was not written by the service, and blocks nobody.
+pub async fn an_overlong_lease_blocks_nobody(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let now = stage.samples.tick();
     for (ahead, is_free) in [

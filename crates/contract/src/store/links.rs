@@ -15,7 +15,7 @@ use super::stage::Stage;
 use crate::race::{count, race};
 
 impl Stage {
-    /// A stored link for a fresh address of a stored user.
+    /// A stored link for a new address of a stored user.
     async fn link(&mut self, user: &User, purpose: LinkPurpose) -> Link {
         let email = self.email(user).await;
         let link = self.samples.link(user, email.id, purpose);
@@ -75,7 +75,7 @@ impl Stage {
     }
 }
 
-/// Every field of a link comes back as it went in, by its token and by its address, whatever of it is empty.
+/// Every field of a link is read back unchanged, by its token and by its address, whichever fields are empty.
 pub async fn a_link_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -99,7 +99,7 @@ pub async fn a_link_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// A link is used up once, says so from then on, and stays readable (ML-3, I4).
+/// A link is used once, is marked so from then on, and stays readable (ML-3, I4).
 pub async fn a_link_is_used_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -120,7 +120,7 @@ pub async fn a_link_is_used_once(store: Arc<dyn Store>) {
     assert_eq!(stage.find_link(&link).await, Some(used));
 }
 
-/// A link lives up to the second before its end (ML-7): from `expires_at` on it is not used.
+/// A link is valid until the second before its end (ML-7): from `expires_at` on it cannot be used.
 pub async fn a_link_dies_at_its_end(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -135,7 +135,7 @@ pub async fn a_link_dies_at_its_end(store: Arc<dyn Store>) {
     assert!(used.is_some());
 }
 
-/// A link of one purpose serves no other (ML-6).
+/// A link of one purpose cannot be used for another (ML-6).
 pub async fn a_link_serves_its_purpose_only(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -154,7 +154,7 @@ pub async fn a_link_serves_its_purpose_only(store: Arc<dyn Store>) {
     }
 }
 
-/// A new link takes the place of the one of its address and purpose, used or not, and of no other (OTP-6 for links).
+/// A new link replaces only the one of its address and purpose, used or not (OTP-6 for links).
 pub async fn a_new_link_replaces_the_old(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -187,7 +187,7 @@ pub async fn a_new_link_replaces_the_old(store: Arc<dyn Store>) {
     assert!(used.is_some(), "nothing of the first one is left");
 }
 
-/// A link is found and used in its own world only (I11).
+/// A link is found and used only in its own world (I11).
 pub async fn a_link_stays_in_its_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -226,7 +226,7 @@ pub async fn a_link_stays_in_its_world(store: Arc<dyn Store>) {
     assert_eq!(stage.find_link(&link).await, Some(link));
 }
 
-/// M-2: a try is counted as long as a link lives, in its world and for its purpose, and does not use it up. A new link has none.
+/// M-2: attempts on a valid link are counted in its world and for its purpose, and do not consume it. A new link has none.
 pub async fn tries_of_a_link_are_counted_while_it_lives(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -260,8 +260,7 @@ pub async fn tries_of_a_link_are_counted_while_it_lives(store: Arc<dyn Store>) {
     assert_eq!(tries, None);
 }
 
-/// M-2: fifty tries at once, of which the fifth uses the link up, as the service does it: five are counted, each with a number of
-/// its own.
+/// M-2: of fifty parallel attempts, the fifth of which consumes the link as in the service, five are counted, each with its own number.
 pub async fn parallel_tries_of_a_link_are_exact(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -290,7 +289,7 @@ pub async fn parallel_tries_of_a_link_are_exact(store: Arc<dyn Store>) {
     assert_eq!(found.and_then(|link| link.used_at), Some(now));
 }
 
-/// What was offered is handed over once; what was not offered, never.
+/// A session offered by a link is handed over once; without an offer, never.
 pub async fn an_offer_is_handed_over_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -310,7 +309,7 @@ pub async fn an_offer_is_handed_over_once(store: Arc<dyn Store>) {
     assert_eq!(stage.find_link(&link).await, Some(expected));
 }
 
-/// The link of one address and purpose is forgotten, and others stay.
+/// Only the link of one address and purpose is deleted.
 pub async fn a_forgotten_link_is_gone(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -331,7 +330,7 @@ pub async fn a_forgotten_link_is_gone(store: Arc<dyn Store>) {
     }
 }
 
-/// The links of a user that nobody has used go, of all addresses and purposes; used ones, and those of others, stay.
+/// The unused links of a user are deleted, for all addresses and purposes; used ones and those of others stay.
 pub async fn unused_links_of_a_user_are_forgotten(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -359,7 +358,7 @@ pub async fn unused_links_of_a_user_are_forgotten(store: Arc<dyn Store>) {
     }
 }
 
-/// Fifty uses at once: one succeeds (ML-3, R6); the guard is in the statement itself.
+/// Of fifty parallel uses one succeeds (ML-3, R6): the guard is in the statement itself.
 pub async fn parallel_uses_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -380,7 +379,7 @@ pub async fn parallel_uses_succeed_once(store: Arc<dyn Store>) {
     assert_eq!(count(&used, &true), 1);
 }
 
-/// Fifty hand-overs at once: one succeeds.
+/// Of fifty parallel hand-overs one succeeds.
 pub async fn parallel_hand_overs_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -398,7 +397,7 @@ pub async fn parallel_hand_overs_succeed_once(store: Arc<dyn Store>) {
     assert_eq!(count(&handed, &true), 1);
 }
 
-/// Twenty links for one address at once leave one, one of the twenty.
+/// Twenty parallel links for one address leave one of the twenty.
 pub async fn parallel_replacements_leave_one_link(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -419,7 +418,7 @@ pub async fn parallel_replacements_leave_one_link(store: Arc<dyn Store>) {
     assert!(left.iter().all(|link| links.contains(link)));
 }
 
-/// A link of an address that nobody has is stored, found and used up like any other: a decoy costs what a link costs (attack 9).
+/// A link for an unknown address is stored, found and used like any other, so that a decoy costs the same (attack 9).
 pub async fn a_link_needs_no_user(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -437,7 +436,7 @@ pub async fn a_link_needs_no_user(store: Arc<dyn Store>) {
     assert_eq!(used.map(|link| link.user_id), Some(nobody.id));
 }
 
-/// A sweep deletes the links of all worlds of an environment that expired before the moment, and says how many.
+/// A sweep deletes the links of all worlds of an environment that expired before the given time, and returns how many.
 pub async fn a_sweep_deletes_expired_links(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, alike, other) = stage.swept_worlds().await;

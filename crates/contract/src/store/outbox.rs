@@ -1,4 +1,4 @@
-//! Messages that wait for delivery.
+//! Messages pending delivery.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn ids(jobs: &[OutboxJob]) -> Vec<JobId> {
     jobs.iter().map(|job| job.id).collect()
 }
 
-/// Every field of a job comes back as it went in when it is claimed, with the try counted.
+/// Every field of a job is read back unchanged when it is claimed, and the attempt is counted.
 pub async fn a_job_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -65,7 +65,7 @@ pub async fn a_job_comes_back_as_it_was(store: Arc<dyn Store>) {
     assert_eq!(claimed, jobs);
 }
 
-/// An id names one job of a world; a second one is an error.
+/// An id identifies one job of a world; a second one is an error.
 pub async fn a_job_is_added_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -75,7 +75,7 @@ pub async fn a_job_is_added_once(store: Arc<dyn Store>) {
     assert!(committed(tx, added).await.is_err(), "added twice");
 }
 
-/// Jobs are claimed oldest first, of all worlds, and no more than asked for.
+/// Jobs of all worlds are claimed oldest first, up to the limit.
 pub async fn jobs_are_claimed_oldest_first(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -99,8 +99,8 @@ pub async fn jobs_are_claimed_oldest_first(store: Arc<dyn Store>) {
     assert_eq!(ids(&claimed), ids(&jobs));
 }
 
-/// A worker that asks for the jobs of one App gets those of both its environments and no other's, oldest first, no more than it asked
-/// for, and none that somebody holds; what it got is nobody else's.
+/// Claiming for one App returns free jobs of both its environments and no other's, oldest first, up to the limit. No other worker gets
+/// them.
 pub async fn jobs_of_one_app_are_claimed(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -141,7 +141,7 @@ pub async fn jobs_of_one_app_are_claimed(store: Arc<dyn Store>) {
     );
 }
 
-/// A job is not handed out before its time, and is from that second on.
+/// A job is available from its due second on, and not before.
 pub async fn a_job_waits_for_its_time(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -156,7 +156,7 @@ pub async fn a_job_waits_for_its_time(store: Arc<dyn Store>) {
     assert_eq!(ids(&claimed), [job.id]);
 }
 
-/// A job whose time ran out is handed out all the same, so that it can be ended as expired and counted (I7).
+/// An expired job is still claimed, so that it can be ended as expired and counted (I7).
 pub async fn a_late_job_is_handed_out(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -171,8 +171,7 @@ pub async fn a_late_job_is_handed_out(store: Arc<dyn Store>) {
     assert!(ended);
 }
 
-/// A job that somebody holds is nobody else's, nor handed out twice to the same worker; when the lease is over the next
-/// worker gets it, and the try is counted (R15).
+/// A claimed job is unavailable to every worker until its lease ends. Then the next worker gets it, and the attempt is counted (R15).
 pub async fn a_lease_keeps_others_away_until_it_ends(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -188,7 +187,7 @@ pub async fn a_lease_keeps_others_away_until_it_ends(store: Arc<dyn Store>) {
     assert_eq!(again, [expected]);
 }
 
-/// A worker that lost its lease to another one can neither end the job nor give it back (R15).
+/// A worker that lost its lease to another one can neither end the job nor return it (R15).
 pub async fn a_lost_lease_ends_nothing(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -205,8 +204,8 @@ pub async fn a_lost_lease_ends_nothing(store: Arc<dyn Store>) {
     assert_eq!(stage.waiting().await, 0);
 }
 
-/// A job that nobody holds cannot be ended or given back by somebody who never claimed it.
-pub async fn an_unclaimed_job_belongs_to_nobody(store: Arc<dyn Store>) {
+/// A worker that never claimed a job can neither end nor return it.
+pub async fn an_unclaimed_job_cannot_be_ended(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let job = stage.job(world).await;
@@ -218,7 +217,7 @@ pub async fn an_unclaimed_job_belongs_to_nobody(store: Arc<dyn Store>) {
     assert_eq!(ids(&stage.claim("one", now, 10).await), [job.id]);
 }
 
-/// A job that ended is over: it no longer waits, is never handed out again, and cannot end twice or be given back.
+/// An ended job is final: it is not pending, is never claimed again, and cannot end twice or be returned.
 pub async fn a_finished_job_is_over(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -240,8 +239,7 @@ pub async fn a_finished_job_is_over(store: Arc<dyn Store>) {
     assert_eq!(stage.claim("one", now + Seconds(1_000_000), 10).await, []);
 }
 
-/// A job that is given back waits until the given moment, for any worker, with its tries counted on; it is no longer
-/// its former holder's.
+/// A returned job waits until the given time, for any worker, and keeps its attempt count. Its former holder has no claim on it.
 pub async fn a_job_is_given_back(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -267,7 +265,7 @@ pub async fn a_job_is_given_back(store: Arc<dyn Store>) {
     );
 }
 
-/// A job is ended and given back in its own world only; the same id may wait in several (I11).
+/// A job is ended and returned only in its own world; the same id may be pending in several (I11).
 pub async fn jobs_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -296,7 +294,7 @@ pub async fn jobs_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!((ids(&claimed), worlds), (vec![job.id], vec![strangers[0]]));
 }
 
-/// Eight workers that take three jobs at a time: every job goes to exactly one of them (R15).
+/// Of eight workers that claim three jobs at a time, each job goes to exactly one (R15).
 pub async fn parallel_workers_share_the_jobs(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -323,13 +321,13 @@ pub async fn parallel_workers_share_the_jobs(store: Arc<dyn Store>) {
     }))
     .await;
     let mut taken = taken.concat();
-    // A worker may find nothing only because the others hold what is left for a moment: that costs time, not jobs.
+    // A worker may find nothing because others briefly hold the rest: that costs time, not jobs.
     taken.extend(ids(&stage.claim("last", now, 100).await));
     taken.sort_unstable();
     assert_eq!(taken, jobs);
 }
 
-/// Of twenty workers of one name that end a job at once exactly one ended it.
+/// Of twenty workers of one name that end a job in parallel exactly one succeeds.
 pub async fn parallel_ends_count_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -349,7 +347,7 @@ pub async fn parallel_ends_count_once(store: Arc<dyn Store>) {
     assert_eq!(count(&ended, &true), 1);
 }
 
-/// A sweep deletes jobs of all worlds that ended before the moment, and says how many; what waits stays, however old.
+/// A sweep deletes jobs of all worlds that ended before the given time, and returns how many; pending ones stay, however old.
 pub async fn a_sweep_deletes_old_ended_jobs(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

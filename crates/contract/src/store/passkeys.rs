@@ -1,4 +1,4 @@
-//! Passkeys, user handles, and the challenges of ceremonies.
+//! Passkeys, user handles and ceremony challenges.
 
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl Stage {
     }
 }
 
-/// The use of a passkey with the given count.
+/// A use of a passkey with the given signature count.
 fn usage(sign_count: u32, at: Timestamp) -> PasskeyUse {
     PasskeyUse {
         sign_count,
@@ -102,7 +102,7 @@ fn usage(sign_count: u32, at: Timestamp) -> PasskeyUse {
     }
 }
 
-/// Every field of a passkey comes back as it went in, by its id, by the authenticator's id and by its user.
+/// Every field of a passkey is read back unchanged, by its id, by the credential id and by its user.
 pub async fn a_passkey_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -121,7 +121,7 @@ pub async fn a_passkey_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// W-3: a credential id belongs to one user of a world; in another world it is another one.
+/// W-3: a credential id belongs to one user of a world; in another world it is independent.
 pub async fn a_credential_id_belongs_to_one_user(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -146,7 +146,7 @@ pub async fn a_credential_id_belongs_to_one_user(store: Arc<dyn Store>) {
     assert_eq!(stage.passkeys_of(world, &other).await, []);
 }
 
-/// The passkeys of a user, oldest first, and nobody else's.
+/// The passkeys of a user, and only theirs, are listed oldest first.
 pub async fn passkeys_of_a_user_are_listed_oldest_first(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -160,7 +160,7 @@ pub async fn passkeys_of_a_user_are_listed_oldest_first(store: Arc<dyn Store>) {
     assert_eq!(stage.passkeys_of(world, &other).await, [theirs]);
 }
 
-/// A use writes count, backup and time, and nothing else.
+/// A use updates only the count, the backup state and the time.
 pub async fn a_use_is_written(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -179,7 +179,7 @@ pub async fn a_use_is_written(store: Arc<dyn Store>) {
     assert_eq!(stage.passkeys_of(world, &user).await, [expected, bystander]);
 }
 
-/// W-2: a count that stands still or falls is not written, except where the authenticator does not count.
+/// W-2: a count that does not increase is not written, unless the authenticator does not count.
 pub async fn a_count_does_not_go_back(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -204,7 +204,7 @@ pub async fn a_count_does_not_go_back(store: Arc<dyn Store>) {
         assert_eq!(
             passkey.may_count(sent),
             expected,
-            "the store and the domain agree"
+            "the store and the domain disagree"
         );
         let now = stage.known_passkey(&passkey).await;
         let count = now.map(|passkey| passkey.sign_count);
@@ -212,7 +212,7 @@ pub async fn a_count_does_not_go_back(store: Arc<dyn Store>) {
     }
 }
 
-/// Parallel uses with one count: one is written.
+/// Of parallel uses with the same count one is written.
 pub async fn parallel_uses_of_one_count_are_written_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -232,7 +232,7 @@ pub async fn parallel_uses_of_one_count_are_written_once(store: Arc<dyn Store>) 
     assert_eq!(count(&outcomes, &true), 1);
 }
 
-/// A passkey is seen, used and removed within its world only (I11).
+/// A passkey is found, used and removed only within its world (I11).
 pub async fn passkeys_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -276,7 +276,7 @@ pub async fn passkeys_stay_in_their_world(store: Arc<dyn Store>) {
     );
 }
 
-/// A passkey is removed once, and its credential id is free then.
+/// A passkey is removed once, and its credential id is free afterwards.
 pub async fn a_passkey_is_removed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -293,7 +293,7 @@ pub async fn a_passkey_is_removed_once(store: Arc<dyn Store>) {
     assert_eq!(stage.attach_passkey(&passkey).await, Attached::Yes);
 }
 
-/// All of a user goes: passkeys, handle, and the challenges that wait for this user; nobody else's does.
+/// Removing all passkeys of a user also removes the handle and the pending challenges, and nothing of other users.
 pub async fn all_passkeys_of_a_user_go(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -325,7 +325,7 @@ pub async fn all_passkeys_of_a_user_go(store: Arc<dyn Store>) {
     assert_eq!(left, [false, true]);
 }
 
-/// W-3: a user keeps the handle it first got, whoever asks and how many at once.
+/// W-3: a user keeps the first handle assigned, even with parallel requests.
 pub async fn a_user_keeps_its_handle(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -344,7 +344,7 @@ pub async fn a_user_keeps_its_handle(store: Arc<dyn Store>) {
     assert_eq!(stage.user_handle_or(&other, theirs).await, theirs);
 }
 
-/// Every field of a challenge comes back as it went in.
+/// Every field of a challenge is read back unchanged.
 pub async fn a_challenge_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -360,7 +360,7 @@ pub async fn a_challenge_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// W-1, I4: a challenge is used once, for its own ceremony, and before its end.
+/// W-1, I4: a challenge is used once, for its own ceremony, and before it expires.
 pub async fn a_challenge_is_used_once_for_its_ceremony_and_in_time(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -380,7 +380,7 @@ pub async fn a_challenge_is_used_once_for_its_ceremony_and_in_time(store: Arc<dy
     }
 }
 
-/// Parallel uses of one challenge: one succeeds (R6, attack 4).
+/// Of parallel uses of one challenge one succeeds (R6, attack 4).
 pub async fn parallel_uses_of_a_challenge_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -404,7 +404,7 @@ pub async fn parallel_uses_of_a_challenge_succeed_once(store: Arc<dyn Store>) {
     }
 }
 
-/// A sweep deletes what died before the given moment, in all worlds of an environment, and nothing else.
+/// A sweep deletes only what expired before the given time, in all worlds of an environment.
 pub async fn a_sweep_deletes_dead_challenges(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, alike, other) = stage.swept_worlds().await;

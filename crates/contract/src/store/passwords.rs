@@ -1,4 +1,4 @@
-//! Passwords of users, and the book of an import.
+//! Passwords of users, and the record of imported users.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::stage::Stage;
 use crate::race::{count, race};
 
 impl Stage {
-    /// A password that is not stored.
+    /// A password that has not been stored.
     pub(super) fn password(&mut self, user: &User) -> StoredPassword {
         let at = self.samples.tick();
         StoredPassword {
@@ -55,7 +55,8 @@ impl Stage {
     }
 }
 
-/// A password comes with the status of its user, and a user without one comes without; nobody comes from another world.
+/// A password is returned with the status of its user, and a user without a password is returned without one. No user of another world is
+/// returned.
 pub async fn a_password_comes_with_its_holder(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -97,7 +98,7 @@ pub async fn a_password_comes_with_its_holder(store: Arc<dyn Store>) {
     assert_eq!(stage.holder(world, unknown).await, None);
 }
 
-/// A password comes back as it was stored, and a user without one has none.
+/// A password is read back unchanged, and a user without one has none.
 pub async fn a_password_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -108,7 +109,7 @@ pub async fn a_password_comes_back_as_it_was(store: Arc<dyn Store>) {
     assert_eq!(stage.stored(world, other.id).await, None);
 }
 
-/// Nothing belongs to nobody.
+/// A password cannot be stored without its user.
 pub async fn a_password_needs_its_user(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -120,7 +121,7 @@ pub async fn a_password_needs_its_user(store: Arc<dyn Store>) {
     assert_eq!(stage.stored(world, nobody.id).await, None);
 }
 
-/// A new password takes the place of the old one, which keeps its beginning.
+/// A new password replaces the old one and keeps its creation time.
 pub async fn a_put_replaces_the_password(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -135,7 +136,7 @@ pub async fn a_put_replaces_the_password(store: Arc<dyn Store>) {
     assert_eq!(stage.stored(world, user.id).await, Some(expected));
 }
 
-/// Another world neither sees, replaces nor removes a password (I11).
+/// A password cannot be seen, replaced or removed from another world (I11).
 pub async fn a_password_stays_in_its_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -162,7 +163,7 @@ pub async fn a_password_stays_in_its_world(store: Arc<dyn Store>) {
     assert_eq!(stage.stored(world, user.id).await, Some(password));
 }
 
-/// A swap replaces exactly what was seen, nothing where nothing was seen, and else changes nothing (I5).
+/// A swap replaces only what the caller saw, which may be nothing; otherwise it changes nothing (I5).
 pub async fn a_swap_needs_what_was_seen(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -191,7 +192,7 @@ pub async fn a_swap_needs_what_was_seen(store: Arc<dyn Store>) {
     assert_eq!(stage.stored(world, user.id).await, Some(expected));
 }
 
-/// Of many first passwords at once one is stored.
+/// Of parallel first passwords one is stored.
 pub async fn parallel_first_passwords_are_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -208,7 +209,7 @@ pub async fn parallel_first_passwords_are_one(store: Arc<dyn Store>) {
     assert_eq!(stage.stored(world, user.id).await, winner);
 }
 
-/// Of many changes that all saw the same password one is made (R8, I5).
+/// Of parallel changes that all saw the same password one succeeds (R8, I5).
 pub async fn parallel_swaps_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -255,7 +256,7 @@ pub async fn a_password_is_removed_once(store: Arc<dyn Store>) {
     assert_eq!(stage.stored(world, other.id).await, Some(two));
 }
 
-/// A key becomes one user, and a user has one key.
+/// An imported key maps to one user, and a user has one key.
 pub async fn an_imported_key_becomes_one_user(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -264,7 +265,7 @@ pub async fn an_imported_key_becomes_one_user(store: Arc<dyn Store>) {
     assert!(stage.note(world, "old-1", user.id).await);
     assert!(!stage.note(world, "old-1", other.id).await);
     assert!(!stage.note(world, "old-2", user.id).await);
-    // Keys are compared exactly.
+    // Keys are compared byte for byte.
     assert!(stage.note(world, "OLD-1", other.id).await);
     assert_eq!(stage.became(world, "old-1").await, Some(user.id));
     assert_eq!(stage.became(world, "OLD-1").await, Some(other.id));
@@ -277,7 +278,7 @@ pub async fn an_imported_key_becomes_one_user(store: Arc<dyn Store>) {
     assert_eq!(keys.collect::<Vec<_>>(), [Some("old-1".to_owned())]);
 }
 
-/// The same key in two worlds is two users (I11).
+/// The same key in two worlds maps to two users (I11).
 pub async fn imported_keys_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -296,7 +297,7 @@ pub async fn imported_keys_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(stage.became(world, "old-1").await, Some(user.id));
 }
 
-/// Of many users that a key is noted for at once one gets it.
+/// Of parallel attempts to map one key to different users one succeeds.
 pub async fn parallel_notes_of_a_key_go_to_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

@@ -1,4 +1,4 @@
-//! Identity providers: what Apps have set, sign-ins on their way, and who is linked.
+//! Identity providers: connections of Apps, pending sign-ins, and linked users.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ impl Stage {
     }
 }
 
-/// Every field of a connection comes back as it went in, by its name and by its callback.
+/// Every field of a connection is read back unchanged, by its name and by its callback.
 pub async fn a_connection_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -130,7 +130,7 @@ pub async fn a_connection_comes_back_as_it_was(store: Arc<dyn Store>) {
     assert_eq!(found, None);
 }
 
-/// A name is given once in a world; in another world it is another connection.
+/// A name is unique within a world; in another world it is another connection.
 pub async fn a_world_has_one_connection_of_a_name(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -146,8 +146,8 @@ pub async fn a_world_has_one_connection_of_a_name(store: Arc<dyn Store>) {
     assert_eq!(found, Some(first));
 }
 
-/// An update writes one connection, and its callback and its age stay.
-pub async fn a_connection_is_written_anew(store: Arc<dyn Store>) {
+/// An update replaces one connection but keeps its callback and creation time.
+pub async fn a_connection_is_updated(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let stored = stage.samples.connection(world, "google");
@@ -160,7 +160,7 @@ pub async fn a_connection_is_written_anew(store: Arc<dyn Store>) {
     let mut foreign = stage.samples.connection(world, "google");
     assert!(
         !update(foreign.clone()).await,
-        "another callback, another connection"
+        "a connection with another callback"
     );
     foreign.connection.callback_id = stored.connection.callback_id;
     assert!(update(foreign.clone()).await);
@@ -179,7 +179,7 @@ pub async fn a_connection_is_written_anew(store: Arc<dyn Store>) {
     assert!(!update(foreign).await);
 }
 
-/// All connections of an App, by environment and name, and nobody else's.
+/// All connections of an App, and only those, are listed by environment and name.
 pub async fn connections_of_an_app_are_listed(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -211,7 +211,7 @@ pub async fn connections_of_an_app_are_listed(store: Arc<dyn Store>) {
     assert_eq!(listed, expected);
 }
 
-/// A connection is removed once, and from its own world.
+/// A connection is removed once, and only from its own world.
 pub async fn a_removed_connection_is_gone(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -229,7 +229,7 @@ pub async fn a_removed_connection_is_gone(store: Arc<dyn Store>) {
     assert_eq!(stage.connection_named(world, &name).await, None);
 }
 
-/// Every field of a flow and of a token comes back as it went in.
+/// Every field of a flow and of a token is read back unchanged.
 pub async fn a_flow_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -245,7 +245,7 @@ pub async fn a_flow_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// O-2: a state is used once, before its end and not at it.
+/// O-2: a state is used once, and only before it expires.
 pub async fn a_flow_is_used_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -258,7 +258,7 @@ pub async fn a_flow_is_used_once(store: Arc<dyn Store>) {
     assert_eq!(stage.known_flow(world, &other).await, Some(other));
 }
 
-/// The built-in provider answers a living flow of its own once.
+/// The built-in provider completes one of its own unexpired flows once.
 pub async fn the_built_in_provider_answers_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -287,7 +287,7 @@ pub async fn the_built_in_provider_answers_once(store: Arc<dyn Store>) {
     assert_eq!(found.and_then(|flow| flow.test_grant), Some(first));
 }
 
-/// O-11: a token is used once, before its end and not at it.
+/// O-11: a token is used once, and only before it expires.
 pub async fn a_token_is_used_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -300,7 +300,7 @@ pub async fn a_token_is_used_once(store: Arc<dyn Store>) {
     assert_eq!(stage.known_pending(world, &other).await, Some(other));
 }
 
-/// Nothing of a world is seen or used from another (I11).
+/// Nothing in a world can be seen or used from another (I11).
 pub async fn sign_ins_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -322,7 +322,7 @@ pub async fn sign_ins_stay_in_their_world(store: Arc<dyn Store>) {
     assert!(stage.use_pending(world, &pending, now).await);
 }
 
-/// A hundred uses of one state at once: one of them succeeds (R6).
+/// Of a hundred parallel uses of one state one succeeds (R6).
 pub async fn parallel_uses_of_a_state_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -343,7 +343,7 @@ pub async fn parallel_uses_of_a_state_succeed_once(store: Arc<dyn Store>) {
     }
 }
 
-/// M-2: a try is counted as long as a token lives, in its world, and does not use it up.
+/// M-2: attempts on a valid token are counted in its world, and do not consume it.
 pub async fn tries_of_a_token_are_counted_while_it_lives(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -365,8 +365,7 @@ pub async fn tries_of_a_token_are_counted_while_it_lives(store: Arc<dyn Store>) 
     assert_eq!(stage.try_pending(world, &pending, last).await, None);
 }
 
-/// M-2: fifty tries at once, of which the fifth uses the token up, as the service does it: five are counted, each with a number
-/// of its own.
+/// M-2: of fifty parallel attempts, the fifth of which consumes the token as in the service, five are counted, each with its own number.
 pub async fn parallel_tries_of_a_token_are_exact(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -392,7 +391,7 @@ pub async fn parallel_tries_of_a_token_are_exact(store: Arc<dyn Store>) {
     assert_eq!(stage.known_pending(world, &pending).await, None);
 }
 
-/// A hundred uses of one token at once: one of them succeeds (R6).
+/// Of a hundred parallel uses of one token one succeeds (R6).
 pub async fn parallel_uses_of_a_token_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -413,7 +412,7 @@ pub async fn parallel_uses_of_a_token_succeed_once(store: Arc<dyn Store>) {
     }
 }
 
-/// A sweep deletes what has expired by the moment, in one environment.
+/// A sweep deletes what had expired by the given time, in one environment.
 pub async fn a_sweep_deletes_expired_sign_ins(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, alike, other) = stage.swept_worlds().await;
@@ -438,7 +437,7 @@ pub async fn a_sweep_deletes_expired_sign_ins(store: Arc<dyn Store>) {
     assert_eq!(stage.known_flow(other, &elsewhere).await, Some(elsewhere));
 }
 
-/// Every field of a link comes back as it went in, by its id, by the person and by its user; a new visit moves its time.
+/// Every field of a link is read back unchanged, by its id, by the provider's account and by its user; a new sign-in updates its time.
 pub async fn a_link_with_a_provider_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -466,7 +465,7 @@ pub async fn a_link_with_a_provider_comes_back_as_it_was(store: Arc<dyn Store>) 
     }
 }
 
-/// O-8: provider, issuer and subject together are the account; each alone is not.
+/// O-8: an account is identified by provider, issuer and subject together, never by one alone.
 pub async fn a_person_of_a_provider_is_linked_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -502,7 +501,7 @@ pub async fn a_person_of_a_provider_is_linked_once(store: Arc<dyn Store>) {
     assert_eq!(stage.provider_links_of(world, &other).await, expected);
 }
 
-/// One link is removed once; all of a user at once; and they go with their user (S-5).
+/// A link is removed once, alone or with all links of its user, and is deleted with the user (S-5).
 pub async fn links_with_providers_are_removed(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -536,7 +535,7 @@ pub async fn links_with_providers_are_removed(store: Arc<dyn Store>) {
     assert_eq!(stage.provider_links_of(world, &other).await, [kept]);
 }
 
-/// Nothing of a world is seen or changed from another (I11).
+/// Nothing in a world can be seen or changed from another (I11).
 pub async fn links_with_providers_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -567,7 +566,7 @@ pub async fn links_with_providers_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(stage.provider_links_of(world, &user).await, [link]);
 }
 
-/// A hundred first sign-ins of one person at once make one link (R6).
+/// A hundred parallel first sign-ins of one account make one link (R6).
 pub async fn parallel_links_of_a_person_are_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -587,7 +586,7 @@ pub async fn parallel_links_of_a_person_are_one(store: Arc<dyn Store>) {
     assert_eq!(stage.provider_links_of(world, &user).await.len(), 1);
 }
 
-/// `idp_provider` finds the users that are linked with one of the providers.
+/// `idp_provider` finds the users that are linked to one of the providers.
 pub async fn users_are_found_by_their_providers(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

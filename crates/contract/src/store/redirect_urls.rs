@@ -22,7 +22,7 @@ impl Stage {
     }
 }
 
-/// Every field of a URL comes back as it went in; the text above all, which is matched exactly (O-1).
+/// Every field of a URL is read back unchanged, above all its text, which is matched exactly (O-1).
 pub async fn a_url_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -36,7 +36,7 @@ pub async fn a_url_comes_back_as_it_was(store: Arc<dyn Store>) {
     assert_eq!(stage.registered(world).await, urls);
 }
 
-/// The URLs of one App, of both environments and all kinds, oldest first.
+/// The URLs of an App are listed oldest first, for both environments and all kinds.
 pub async fn urls_of_an_app_are_listed_oldest_first(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -56,7 +56,7 @@ pub async fn urls_of_an_app_are_listed_oldest_first(store: Arc<dyn Store>) {
     assert_eq!(stage.registered(other).await, [stranger]);
 }
 
-/// The same URL of the same kind is refused and changes nothing, not even which one is the default.
+/// Registering the same URL and kind again is rejected and changes nothing, not even the default.
 pub async fn a_url_is_registered_once_per_kind(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -76,7 +76,7 @@ pub async fn a_url_is_registered_once_per_kind(store: Arc<dyn Store>) {
     assert_eq!(stage.registered(world).await, [first, default]);
 }
 
-/// The same URL may be of several kinds and in several worlds.
+/// The same URL can have several kinds and belong to several worlds.
 pub async fn a_url_may_serve_other_kinds_and_worlds(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -98,7 +98,7 @@ pub async fn a_url_may_serve_other_kinds_and_worlds(store: Arc<dyn Store>) {
     }
 }
 
-/// A new default takes the place of the earlier one of its world and kind, and of no other.
+/// A new default replaces only the previous one of its world and kind.
 pub async fn a_new_default_replaces_the_earlier_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -125,7 +125,7 @@ pub async fn a_new_default_replaces_the_earlier_one(store: Arc<dyn Store>) {
     assert_eq!(now, defaults.split_off(1));
 }
 
-/// A URL is removed once, and by its own App only (I11).
+/// A URL is removed once, and only by its own App (I11).
 pub async fn a_url_is_removed_by_its_app(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -146,6 +146,6 @@ pub async fn a_url_is_removed_by_its_app(store: Arc<dyn Store>) {
         assert_eq!(removed, expected);
     }
     assert_eq!(stage.registered(world).await, [bystander]);
-    // What was removed can be registered again.
+    // A removed URL can be registered again.
     assert!(stage.register(&url).await);
 }

@@ -30,7 +30,7 @@ impl Stage {
         in_tx!(self.store, |tx| tx.sessions().update(session, token).await)
     }
 
-    /// The session with everything different that an update writes.
+    /// The session with every field changed that an update writes.
     fn changed(&mut self, session: &Session) -> Session {
         let now = self.samples.tick();
         let mut permissions = self.samples.text();
@@ -47,8 +47,9 @@ impl Stage {
     }
 }
 
-/// Many sessions at once are what each of them is alone, in the order asked: one that ended, one asked for twice, one of another
-/// world and one that never was included.
+/// A batch lookup returns what each single lookup would, in the order requested.
+///
+/// It includes an ended session, a duplicate, one of another world and one that never existed.
 pub async fn many_sessions_are_found_as_each_alone(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let mut wanted = Vec::new();
@@ -89,7 +90,7 @@ pub async fn many_sessions_are_found_as_each_alone(store: Arc<dyn Store>) {
     assert_eq!(together.iter().flatten().count(), 2 * (4 * 2 + 1));
 }
 
-/// All sessions of the user but one end, once, and nobody else's (S-6).
+/// All sessions of the user except one end, once, and no one else's do (S-6).
 pub async fn all_other_sessions_of_a_user_end(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -118,7 +119,7 @@ pub async fn all_other_sessions_of_a_user_end(store: Arc<dyn Store>) {
     }
 }
 
-/// Every field of a session comes back as it went in, by its token and by its id.
+/// Every field of a session is read back unchanged, by its token and by its id.
 pub async fn a_session_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -132,7 +133,7 @@ pub async fn a_session_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// A token that no session has finds nothing, however near it is (S-1).
+/// An unknown token finds nothing, however similar it is to a known one (S-1).
 pub async fn an_unknown_token_finds_nothing(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -144,7 +145,7 @@ pub async fn an_unknown_token_finds_nothing(store: Arc<dyn Store>) {
     }
 }
 
-/// A session is found by a key of its world that is there, and by no other one.
+/// A session is found only by an existing API key of its world.
 pub async fn a_session_is_found_as_long_as_its_key_is_there(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -179,7 +180,7 @@ pub async fn a_session_is_found_as_long_as_its_key_is_there(store: Arc<dyn Store
     }
 }
 
-/// No look-up finds a session of another world (S-14, I11).
+/// No lookup finds a session of another world (S-14, I11).
 pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -196,7 +197,7 @@ pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
     }
 }
 
-/// No write under the same ids in another world changes a session (I11).
+/// A write with the same ids in another world changes no session (I11).
 pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -225,7 +226,7 @@ pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(stage.session_by(world, &token).await, Some(session));
 }
 
-/// The same ids and token in two worlds are two sessions; ending one leaves the others (I11).
+/// The same ids and token in two worlds are two sessions; ending one leaves the other (I11).
 pub async fn the_same_ids_in_two_worlds_are_two_sessions(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -263,7 +264,7 @@ pub async fn the_same_ids_in_two_worlds_are_two_sessions(store: Arc<dyn Store>) 
     }
 }
 
-/// One token opens one session of a world; giving it to a second is an error.
+/// A token opens one session of a world; reusing it for a second is an error.
 pub async fn a_token_belongs_to_one_session(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -279,7 +280,7 @@ pub async fn a_token_belongs_to_one_session(store: Arc<dyn Store>) {
     assert_eq!(stage.session_by(world, &token).await, Some(session));
 }
 
-/// A user's sessions are listed newest first, expired ones too, ended ones not.
+/// A user's sessions are listed newest first, including expired ones but not ended ones.
 pub async fn sessions_of_a_user_are_listed_newest_first(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -314,7 +315,7 @@ pub async fn sessions_of_a_user_are_listed_newest_first(store: Arc<dyn Store>) {
     assert_eq!(listed, sessions);
 }
 
-/// An update writes end, activity, factors, device and permissions, and nothing of another session.
+/// An update writes expiry, activity, factors, device and permissions of one session, and nothing of another.
 pub async fn an_update_writes_one_session(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -328,7 +329,7 @@ pub async fn an_update_writes_one_session(store: Arc<dyn Store>) {
     assert_eq!(other, Some(bystander));
 }
 
-/// Whose session it is and when it began never change.
+/// The user and the start of a session never change.
 pub async fn an_update_moves_no_session_to_another_user(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -350,7 +351,7 @@ pub async fn an_update_moves_no_session_to_another_user(store: Arc<dyn Store>) {
     assert_eq!(stage.session_of(world, session.id).await, Some(expected));
 }
 
-/// An update of a session that is not there says so and adds none.
+/// An update of a session that does not exist returns so and adds none.
 pub async fn an_update_of_an_unknown_session_does_nothing(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -360,7 +361,7 @@ pub async fn an_update_of_an_unknown_session_does_nothing(store: Arc<dyn Store>)
     assert_eq!(stage.session_of(world, session.id).await, None);
 }
 
-/// A session gets its new token in place of the one the caller showed, and the old one stops working (S-2).
+/// A new token replaces the one that the caller presented, which then stops working (S-2).
 pub async fn a_new_token_replaces_the_old(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -374,7 +375,7 @@ pub async fn a_new_token_replaces_the_old(store: Arc<dyn Store>) {
     assert!(stage.update_session(&changed, Some(swap)).await);
     assert_eq!(stage.session_by(world, &old).await, None);
     assert_eq!(stage.session_by(world, &new).await.as_ref(), Some(&changed));
-    // The old token is nobody's now: a second swap from it loses, and writes nothing.
+    // The old token is no longer valid, so a second swap from it fails and writes nothing.
     let late = stage.changed(&changed);
     let swap = NewToken {
         replaces: Some(old),
@@ -384,7 +385,7 @@ pub async fn a_new_token_replaces_the_old(store: Arc<dyn Store>) {
     assert_eq!(stage.session_by(world, &new).await, Some(changed));
 }
 
-/// A caller that named the session by a JWT does not know its token, and replaces whichever it is.
+/// A caller that identified the session by a JWT does not know its token, and replaces whichever it is.
 pub async fn a_new_token_may_replace_any(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -400,7 +401,7 @@ pub async fn a_new_token_may_replace_any(store: Arc<dyn Store>) {
     assert_eq!(stage.session_by(world, &new).await, Some(changed));
 }
 
-/// A session that was ended cannot be brought back by an update or a touch that was on its way (S-4, I6).
+/// An update or touch that is already under way cannot revive an ended session (S-4, I6).
 pub async fn an_ended_session_stays_ended(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -436,8 +437,8 @@ pub async fn an_ended_session_stays_ended(store: Arc<dyn Store>) {
     assert_eq!(stage.session_by(world, &token).await, before);
 }
 
-/// A touch writes the activity of the sessions that it names and nothing else: of several worlds, at several moments, and the latest
-/// moment of one that it names twice (PR-103).
+/// A touch writes only the activity of the sessions it names, across worlds and times, and the latest time of one that it names twice
+/// (PR-103).
 pub async fn a_touch_writes_the_activity(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, other) = (stage.world().await, stage.world().await);
@@ -472,7 +473,7 @@ pub async fn a_touch_writes_the_activity(store: Arc<dyn Store>) {
     }
 }
 
-/// A session that is named in this world, as just used.
+/// The activity record of a session used just now in this world.
 const fn seen(world: &World, session: &Session, at: Timestamp) -> SeenSession {
     SeenSession {
         world: *world,
@@ -481,7 +482,7 @@ const fn seen(world: &World, session: &Session, at: Timestamp) -> SeenSession {
     }
 }
 
-/// A lock finds a living session of its world, and leaves all of it as it was: also how long it has been idle (S-3).
+/// A lock finds an unended session of its world and changes nothing, not even its idle time (S-3).
 pub async fn a_lock_changes_nothing(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, stranger) = (stage.world().await, stage.world().await);
@@ -504,7 +505,7 @@ pub async fn a_lock_changes_nothing(store: Arc<dyn Store>) {
     assert_eq!(stage.session_of(world, session.id).await, Some(session));
 }
 
-/// A session ends once, and the moment of its end never moves (S-4); others go on.
+/// A session ends once, and the time of its end never changes (S-4); others continue.
 pub async fn a_session_ends_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -529,7 +530,7 @@ pub async fn a_session_ends_once(store: Arc<dyn Store>) {
     assert_eq!(other, Some(bystander));
 }
 
-/// Ending a session that is not there says so.
+/// Ending a session that does not exist returns so.
 pub async fn an_unknown_session_does_not_end(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -542,7 +543,7 @@ pub async fn an_unknown_session_does_not_end(store: Arc<dyn Store>) {
     assert!(!ended);
 }
 
-/// All sessions of a user end, those of others go on; ended ones are not counted again and keep their moment (S-4).
+/// Ending all sessions of a user leaves those of others. Sessions that ended before are not counted again and keep their time (S-4).
 pub async fn all_sessions_of_a_user_end(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -582,7 +583,7 @@ pub async fn all_sessions_of_a_user_end(store: Arc<dyn Store>) {
     assert_eq!(found, Some(bystander));
 }
 
-/// What has ended is listed with the rest when all of it is asked for, newest first.
+/// Ended sessions are included on request, newest first.
 pub async fn ended_sessions_are_listed_when_they_are_asked_for(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -615,7 +616,7 @@ pub async fn ended_sessions_are_listed_when_they_are_asked_for(store: Arc<dyn St
     }
 }
 
-/// Step by step every session of the world ends, each once, and none of another world.
+/// All sessions of a world are ended in batches, each once, and none of another world.
 pub async fn all_sessions_of_a_world_end_in_steps(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -666,7 +667,7 @@ pub async fn all_sessions_of_a_world_end_in_steps(store: Arc<dyn Store>) {
     );
 }
 
-/// A session ends exactly once for fifty callers at once (S-4).
+/// Of fifty parallel calls that end a session exactly one succeeds (S-4).
 pub async fn parallel_ends_count_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -684,7 +685,7 @@ pub async fn parallel_ends_count_once(store: Arc<dyn Store>) {
     assert_eq!(found.and_then(|session| session.deleted_at), expected);
 }
 
-/// Of thirty callers that show the same token for a new one, one gets it, and only its token works (R6, S-2).
+/// Of thirty parallel swaps of the same token one succeeds, and only its new token works (R6, S-2).
 pub async fn parallel_token_swaps_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -708,7 +709,7 @@ pub async fn parallel_token_swaps_succeed_once(store: Arc<dyn Store>) {
     }
 }
 
-/// A session that is ended while twenty others update and touch it is ended afterwards (R7, I6).
+/// A session that is ended while twenty others update and touch it stays ended (R7, I6).
 pub async fn an_end_wins_over_parallel_updates(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -736,7 +737,7 @@ pub async fn an_end_wins_over_parallel_updates(store: Arc<dyn Store>) {
     assert_eq!(found.and_then(|session| session.deleted_at), Some(at));
 }
 
-/// A sweep deletes the sessions of all worlds of an environment that ended or expired before the moment, and says how many.
+/// A sweep deletes the sessions of all worlds of an environment that ended or expired before the given time, and returns how many.
 pub async fn a_sweep_deletes_sessions_that_are_over(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, alike, other) = stage.swept_worlds().await;
@@ -745,7 +746,7 @@ pub async fn a_sweep_deletes_sessions_that_are_over(store: Arc<dyn Store>) {
     let elsewhere = stage.user(other).await;
     let moment = stage.samples.tick() + Seconds(1_000);
     let mut kept = Vec::new();
-    // Owner, seconds from its expiry to the moment, the same from its end.
+    // User, seconds from the session's expiry to the given time, and the same from its end.
     for (user, expired, ended) in [
         (&user, 1, None),
         (&foreigner, 1, None),
@@ -786,7 +787,7 @@ pub async fn a_sweep_deletes_sessions_that_are_over(store: Arc<dyn Store>) {
     }
 }
 
-/// A page of all sessions that are stored.
+/// A page of all stored sessions.
 const fn everything(after: Option<SessionId>, limit: i64) -> SessionPage {
     SessionPage {
         alive: None,
@@ -795,7 +796,7 @@ const fn everything(after: Option<SessionId>, limit: i64) -> SessionPage {
     }
 }
 
-/// Pages of sessions, newest first, meet each that is stored once, or each that is alive by the rule of the domain.
+/// Pages of sessions, newest first, contain each stored session once, or each that is live by the domain's rule.
 pub async fn pages_of_sessions_meet_each_that_is_alive_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -861,7 +862,7 @@ pub async fn pages_of_sessions_meet_each_that_is_alive_once(store: Arc<dyn Store
     }
 }
 
-/// A sweep of one App, and one of all Apps but some, leave the sessions of the others.
+/// A sweep of one App, or of all Apps except some, leaves the sessions of the others.
 pub async fn a_sweep_of_some_apps_leaves_the_others(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (world, alike, elsewhere) = stage.swept_worlds().await;

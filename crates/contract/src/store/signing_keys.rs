@@ -6,8 +6,7 @@ use vestry_ports::store::Store;
 
 use super::stage::{Stage, works};
 
-/// Every field of a key comes back as it went in; the keys of a world are listed oldest first, in whatever order they
-/// were added.
+/// Every field of a key is read back unchanged, and the keys of a world are listed oldest first, whatever the order of insertion.
 pub async fn keys_come_back_oldest_first(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -19,7 +18,7 @@ pub async fn keys_come_back_oldest_first(store: Arc<dyn Store>) {
     assert_eq!(listed, keys);
 }
 
-/// A world lists its own keys only (S-14, I11).
+/// A world lists only its own keys (S-14, I11).
 pub async fn keys_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -34,7 +33,7 @@ pub async fn keys_stay_in_their_world(store: Arc<dyn Store>) {
     }
 }
 
-/// The same `kid` twice is an error (S-9).
+/// A duplicate `kid` is an error (S-9).
 pub async fn a_kid_is_added_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -49,7 +48,7 @@ pub async fn a_kid_is_added_once(store: Arc<dyn Store>) {
     );
 }
 
-/// A removed key is gone, once; another world removes nothing.
+/// A key is removed once, and only from its own world.
 pub async fn a_key_is_removed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

@@ -1,4 +1,4 @@
-//! What the suites need before they can begin: Apps, worlds and users that are stored.
+//! The preconditions of the suites: stored Apps, worlds and users.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use vestry_ports::store::{Attached, Created, Store, StoreError, StoreResult, Tx}
 
 use crate::samples::{Samples, other_environment};
 
-/// Time enough for any search.
+/// Enough time for any search.
 pub(super) const LONG: Duration = Duration::from_secs(60);
 
-/// How often a transaction that lost against others is run again.
+/// The maximum number of times that a conflicting transaction is retried.
 const MOST_TRIES: u32 = 50;
 
-/// The value, or a panic with the database's error at the place of the caller.
+/// The value; panics at the caller's location with the database error if there is one.
 #[track_caller]
 pub(crate) fn works<T>(outcome: StoreResult<T>) -> T {
     match outcome {
@@ -31,13 +31,13 @@ pub(crate) fn works<T>(outcome: StoreResult<T>) -> T {
     }
 }
 
-/// The outcome of a method that answers nothing, whose statement may be carried out with the commit.
+/// The outcome of a method without a result, whose statement may only run at commit.
 pub(crate) async fn committed(tx: Box<dyn Tx>, outcome: StoreResult<()>) -> StoreResult<()> {
     outcome?;
     tx.commit().await
 }
 
-/// Panics unless the transaction lost against another one, and not for ever.
+/// Panics unless the transaction lost to another one and has retries left.
 #[track_caller]
 pub(crate) fn may_run_again(lost: &StoreError, tries: u32) {
     assert!(
@@ -46,7 +46,7 @@ pub(crate) fn may_run_again(lost: &StoreError, tries: u32) {
     );
 }
 
-/// A store, and test data that goes into it.
+/// A store, and a source of test data for it.
 pub(crate) struct Stage {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) samples: Samples,
@@ -74,13 +74,13 @@ impl Stage {
         World::new(app.id, environment)
     }
 
-    /// The worlds that must see nothing of the given one (I11): the other environment, and both of another App.
+    /// The worlds that must not see the given one (I11): the other environment, and both of another App.
     pub(crate) async fn strangers(&mut self, world: World) -> [World; 3] {
         let other = World::new(self.app().await.id, world.environment);
         [other_environment(world), other, other_environment(other)]
     }
 
-    /// Two worlds of one environment, and one of the other, which no sweep of the first may touch.
+    /// Two worlds of one environment, and one of the other, which a sweep of the first must not touch.
     pub(crate) async fn swept_worlds(&mut self) -> (World, World, World) {
         let world = self.world().await;
         let [other, alike, _] = self.strangers(world).await;

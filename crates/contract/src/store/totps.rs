@@ -13,7 +13,7 @@ use super::stage::Stage;
 use crate::race::{count, race};
 
 impl Stage {
-    /// A stored one that waits for its first code, with its recovery codes.
+    /// A stored, unconfirmed authenticator app with its recovery codes.
     async fn waiting_totp(&mut self, user: &User) -> (Totp, Vec<StoredRecoveryCode>) {
         let (totp, codes) = self.samples.totp(user);
         in_tx!(self.store, |tx| tx
@@ -23,7 +23,7 @@ impl Stage {
         (totp, codes)
     }
 
-    /// A stored one whose code of step 100 was its first.
+    /// A stored authenticator app that was confirmed with the code of step 100.
     async fn verified_totp(&mut self, user: &User) -> (Totp, Vec<StoredRecoveryCode>) {
         let (mut totp, codes) = self.waiting_totp(user).await;
         assert!(self.confirm(&totp, 100, totp.created_at).await);
@@ -60,7 +60,7 @@ impl Stage {
             .await)
     }
 
-    /// Its codes, used or not.
+    /// The recovery codes of the user, used or not.
     async fn codes_of(&self, user: &User) -> Vec<(TotpId, StoredRecoveryCode)> {
         in_view!(self.store, |view| view
             .totps()
@@ -73,7 +73,7 @@ fn of(totp: &Totp, codes: &[StoredRecoveryCode]) -> Vec<(TotpId, StoredRecoveryC
     codes.iter().map(|code| (totp.id, code.clone())).collect()
 }
 
-/// Every field comes back as it went in, and the recovery codes in their order.
+/// Every field is read back unchanged, and the recovery codes in order.
 pub async fn a_totp_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -87,7 +87,7 @@ pub async fn a_totp_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// One at most waits for its first code; a new one replaces it with its codes, and leaves verified ones alone.
+/// A user has at most one unconfirmed app. A new one replaces it and its codes, and leaves verified ones alone.
 pub async fn a_new_totp_replaces_the_one_that_waits(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -117,7 +117,7 @@ pub async fn a_new_totp_replaces_the_one_that_waits(store: Arc<dyn Store>) {
     assert_eq!(counted, 1);
 }
 
-/// The first code is taken once, before the end and not at it.
+/// The first code is accepted once, and only before the app expires.
 pub async fn a_first_code_is_taken_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -126,14 +126,14 @@ pub async fn a_first_code_is_taken_once(store: Arc<dyn Store>) {
     assert!(!stage.confirm(&expired, 1, expired.expires_at).await);
     let (mut totp, _) = stage.waiting_totp(&user).await;
     let last = totp.expires_at - Seconds(1);
-    assert!(!stage.accept(&totp, 7).await, "it waits for its first code");
+    assert!(!stage.accept(&totp, 7).await, "it is not confirmed yet");
     assert!(stage.confirm(&totp, 7, last).await);
     assert!(!stage.confirm(&totp, 8, last).await);
     (totp.verified, totp.updated_at) = (true, last);
     assert_eq!(stage.totps_of(world, &user).await, [totp]);
 }
 
-/// A step is never taken twice, nor one before it; taking one changes nothing that is shown (OTP-12, F8).
+/// A step is never accepted twice, nor an earlier one; accepting one changes no visible field (OTP-12, F8).
 pub async fn a_step_is_taken_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -173,7 +173,7 @@ pub async fn a_recovery_code_is_used_once(store: Arc<dyn Store>) {
     assert_eq!(stage.codes_of(&other).await, of(&others, &others_codes));
 }
 
-/// What is removed takes its recovery codes with it, and a second removal finds nothing.
+/// A removed app takes its recovery codes with it, and a second removal finds nothing.
 pub async fn a_removed_totp_is_gone(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -193,7 +193,7 @@ pub async fn a_removed_totp_is_gone(store: Arc<dyn Store>) {
     assert!(!stage.use_recovery_code(&first, 0).await);
 }
 
-/// All of a user are removed, verified or not, and nobody else's.
+/// All apps of a user are removed, verified or not, and no one else's.
 pub async fn all_totps_of_a_user_are_removed(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -213,7 +213,7 @@ pub async fn all_totps_of_a_user_are_removed(store: Arc<dyn Store>) {
     assert_eq!(stage.totps_of(world, &other).await, [others]);
 }
 
-/// Nothing of a world is seen or changed from another (I11).
+/// Nothing in a world can be seen or changed from another (I11).
 pub async fn totps_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -252,11 +252,11 @@ pub async fn totps_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(
         stage.codes_of(&user).await.len(),
         codes.len() * 2,
-        "none was used from elsewhere"
+        "none may be used from another world"
     );
 }
 
-/// A hundred takings of one step at once: one of them succeeds (R6, I4).
+/// Of a hundred parallel uses of one step one succeeds (R6, I4).
 pub async fn parallel_takings_of_a_step_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -272,7 +272,7 @@ pub async fn parallel_takings_of_a_step_succeed_once(store: Arc<dyn Store>) {
     }
 }
 
-/// Fifty first codes at once: one of them is the first (R6, I4).
+/// Of fifty parallel first codes one succeeds (R6, I4).
 pub async fn parallel_first_codes_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -286,7 +286,7 @@ pub async fn parallel_first_codes_succeed_once(store: Arc<dyn Store>) {
     assert_eq!(count(&taken, &true), 1);
 }
 
-/// A hundred uses of one recovery code at once: one of them succeeds (R6, I4).
+/// Of a hundred parallel uses of one recovery code one succeeds (R6, I4).
 pub async fn parallel_uses_of_a_recovery_code_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -307,7 +307,7 @@ pub async fn parallel_uses_of_a_recovery_code_succeed_once(store: Arc<dyn Store>
     }
 }
 
-/// Ten new ones of a user at once leave one that waits, with its own recovery codes and no others.
+/// Ten parallel enrolments of a user leave one unconfirmed app, with only its own recovery codes.
 pub async fn parallel_new_totps_leave_one_that_waits(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -323,12 +323,12 @@ pub async fn parallel_new_totps_leave_one_that_waits(store: Arc<dyn Store>) {
         .iter()
         .find(|(totp, _)| left.as_slice() == [totp.clone()]);
     let Some((totp, codes)) = winner else {
-        panic!("one of the ten was to be left: {left:?}");
+        panic!("exactly one of the ten must be left: {left:?}");
     };
     assert_eq!(stage.codes_of(&user).await, of(totp, codes));
 }
 
-/// A sweep deletes what expired without a code before the moment, and nothing else.
+/// A sweep deletes only what expired unconfirmed before the given time.
 pub async fn a_sweep_deletes_expired_totps(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

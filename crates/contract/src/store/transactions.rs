@@ -1,4 +1,4 @@
-//! Units of work: all or nothing, and nothing before the commit.
+//! Transactions: all or nothing, and nothing before the commit.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
 use vestry_domain::user::{User, UserEmail};
 
-/// What one use case writes: a user with an address, a session and a message.
+/// The writes of one use case: a user with an address, a session and a message.
 struct SignUp {
     user: User,
     email: UserEmail,
@@ -45,7 +45,7 @@ impl SignUp {
         tx.outbox().push(&self.job).await
     }
 
-    /// Which of its records are there, seen from outside.
+    /// Which of its records are visible from outside.
     async fn visible(&self, store: &dyn Store) -> [bool; 3] {
         let world = self.user.world;
         in_view!(store, |view| {
@@ -56,25 +56,25 @@ impl SignUp {
         })
     }
 
-    /// Whether everything is there and its message is the only one.
+    /// Whether everything is visible, with its message as the only one.
     async fn is_all(&self, store: &dyn Store) -> bool {
         let waiting = in_view!(store, |view| view.outbox().waiting().await);
         self.visible(store).await == [true; 3] && waiting == 1
     }
 
-    /// Whether nothing is there, and no message.
+    /// Whether nothing is visible, and no message.
     async fn is_nothing(&self, store: &dyn Store) -> bool {
         let waiting = in_view!(store, |view| view.outbox().waiting().await);
         self.visible(store).await == [false; 3] && waiting == 0
     }
 }
 
-/// A store that was migrated says so.
+/// A migrated store reports that it is ready.
 pub async fn the_store_is_ready(store: Arc<dyn Store>) {
     works(store.ready().await);
 }
 
-/// What several repositories wrote is there after the commit, together with the message that goes with it.
+/// Writes of several repositories become visible with the commit, together with the message that belongs to them.
 pub async fn a_commit_makes_everything_visible(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -85,8 +85,7 @@ pub async fn a_commit_makes_everything_visible(store: Arc<dyn Store>) {
     assert!(sign_up.is_all(&*stage.store).await);
 }
 
-/// What several repositories wrote is gone when the transaction is dropped: no user without its message, no message
-/// without its user.
+/// Writes of several repositories are undone when the transaction is dropped: no user without its message, no message without its user.
 pub async fn dropping_undoes_everything(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -95,12 +94,12 @@ pub async fn dropping_undoes_everything(store: Arc<dyn Store>) {
     works(sign_up.write(&mut *tx).await);
     drop(tx);
     assert!(sign_up.is_nothing(&*stage.store).await);
-    // Nothing of it stands in the way of doing it again.
+    // The same writes can be made again.
     in_tx!(stage.store, |tx| sign_up.write(&mut *tx).await);
     assert!(sign_up.is_all(&*stage.store).await);
 }
 
-/// A statement that fails takes with it what was written before in the same transaction.
+/// A failing statement also undoes the earlier writes of its transaction.
 pub async fn dropping_after_an_error_undoes_everything(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -111,12 +110,12 @@ pub async fn dropping_after_an_error_undoes_everything(store: Arc<dyn Store>) {
     let inserted = tx.users().insert(&there).await;
     assert!(
         committed(tx, inserted).await.is_err(),
-        "an id was given to two users"
+        "two users have the same id"
     );
     assert!(sign_up.is_nothing(&*stage.store).await);
 }
 
-/// A transaction that is dropped half way holds up nobody: more of them than any pool has connections.
+/// A dropped transaction blocks nobody, even with more of them than a pool has connections.
 pub async fn a_dropped_transaction_frees_the_store(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -134,7 +133,7 @@ pub async fn a_dropped_transaction_frees_the_store(store: Arc<dyn Store>) {
     assert_eq!(found.map(|profile| profile.user), Some(user));
 }
 
-/// A transaction reads what it has written.
+/// A transaction sees its own writes.
 pub async fn a_transaction_sees_its_own_writes(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -149,7 +148,7 @@ pub async fn a_transaction_sees_its_own_writes(store: Arc<dyn Store>) {
     drop(tx);
 }
 
-/// A view that is opened while a transaction runs sees nothing of it before the commit, and all of it after.
+/// A view opened while a transaction runs sees none of its writes before the commit, and all of them after.
 pub async fn a_view_sees_nothing_uncommitted(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -161,7 +160,7 @@ pub async fn a_view_sees_nothing_uncommitted(store: Arc<dyn Store>) {
     assert!(sign_up.is_all(&*stage.store).await, "after the commit");
 }
 
-/// Writing through a view is refused, and does nothing.
+/// A write through a view is rejected and has no effect.
 pub async fn a_view_cannot_write(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -179,7 +178,7 @@ pub async fn a_view_cannot_write(store: Arc<dyn Store>) {
     assert_eq!((found, waiting), (None, 0));
 }
 
-/// Thirty transactions at once: each waits for its turn, none is refused and none is lost.
+/// Of thirty parallel transactions each waits for its turn; none is rejected and none is lost.
 pub async fn parallel_transactions_lose_nothing(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

@@ -67,7 +67,7 @@ impl Stage {
     }
 }
 
-/// Names, metadata and `updated_at` are written, in their world; nothing else is.
+/// An update writes only names, metadata and `updated_at`, in the user's world.
 pub async fn an_update_writes_one_user(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -102,7 +102,7 @@ pub async fn an_update_writes_one_user(store: Arc<dyn Store>) {
     }
 }
 
-/// Only a user that is there can be locked, and locking changes nothing.
+/// Only an existing user can be locked, and locking changes nothing.
 pub async fn a_user_is_locked_in_its_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -120,8 +120,8 @@ pub async fn a_user_is_locked_in_its_world(store: Arc<dyn Store>) {
     assert_eq!(found.map(|profile| profile.user), Some(user));
 }
 
-/// Fifty that lock, read, and write what they read with one more: nothing is lost (R9).
-pub async fn what_is_read_under_a_lock_stays_true(store: Arc<dyn Store>) {
+/// Fifty parallel increments under the user's lock lose no update (R9).
+pub async fn reads_under_a_lock_stay_current(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let user = stage.user(world).await;
@@ -151,7 +151,7 @@ pub async fn what_is_read_under_a_lock_stays_true(store: Arc<dyn Store>) {
     assert_eq!(found.map(|profile| profile.user), Some(expected));
 }
 
-/// A deleted user is gone with all that belonged to it, once; another user and another world lose nothing (S-5).
+/// Deleting a user, once, removes everything that belonged to it and nothing of other users or worlds (S-5).
 pub async fn a_deleted_user_leaves_nothing(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -204,7 +204,7 @@ pub async fn a_deleted_user_leaves_nothing(store: Arc<dyn Store>) {
     assert_eq!(attached, Attached::Yes);
 }
 
-/// Whoever deletes a user is told which wallets had keys, and of no others.
+/// A deletion returns exactly the wallets that had keys.
 pub async fn a_deletion_names_the_wallets_whose_keys_went(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -226,7 +226,7 @@ pub async fn a_deletion_names_the_wallets_whose_keys_went(store: Arc<dyn Store>)
     assert_eq!(told, expected);
 }
 
-/// Twenty that delete one user at once: one of them did.
+/// Of twenty parallel deletions of one user one succeeds.
 pub async fn parallel_deletions_count_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -242,7 +242,7 @@ pub async fn parallel_deletions_count_once(store: Arc<dyn Store>) {
     assert_eq!(count(&outcomes, &None), 19);
 }
 
-/// Attaching to a user while it is deleted: no row stays without its user, and nobody sees another error than "run it again".
+/// Attaching to a user during its deletion leaves no orphaned row, and causes no error other than a retry.
 pub async fn nothing_is_attached_to_a_deleted_user(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -260,7 +260,9 @@ pub async fn nothing_is_attached_to_a_deleted_user(store: Arc<dyn Store>) {
                 let mut tx = works(store.begin().await);
                 match tx.users().attach_email(&world, &email).await {
                     Ok(Attached::Yes) => tx.commit().await.is_ok(),
-                    Ok(refused) => panic!("the address is free, and the user has six: {refused:?}"),
+                    Ok(refused) => {
+                        panic!("the address is free and the user is below the limit: {refused:?}")
+                    }
                     Err(StoreError::Retry | StoreError::Other(_)) => false,
                     Err(error) => panic!("{error:?}"),
                 }

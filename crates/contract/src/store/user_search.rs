@@ -19,10 +19,10 @@ use vestry_ports::store::{Store, StoreError, UserPage};
 use super::stage::{LONG, Stage, works};
 use crate::race::race;
 
-/// When these tests look.
+/// The time at which these tests search.
 const AT: Timestamp = Timestamp::from_unix(1_900_000_000);
 
-/// A user with one of everything that can be searched by.
+/// A user with one of everything that can be searched for.
 struct Whole {
     user: User,
     email: UserEmail,
@@ -65,7 +65,7 @@ impl Stage {
             .await)
     }
 
-    /// All users that fit, and the total, from one page that is never full.
+    /// All matching users, and the total, from a page that never fills up.
     async fn found(&self, world: World, filter: &UserFilter) -> Vec<UserId> {
         let page = self.page(world, Some(filter), None, 1_000).await;
         let ids = page.users;
@@ -84,7 +84,7 @@ impl Stage {
     }
 
     async fn count(&self, world: World) -> i64 {
-        // A page of nothing cannot be all there is.
+        // An empty page says nothing about the total, so it is counted.
         self.page(world, None, None, 0).await.total
     }
 }
@@ -96,7 +96,7 @@ fn alone(condition: Condition) -> UserFilter {
     }
 }
 
-/// The ids of those that fit, newest first.
+/// The ids of the matching users, newest first.
 fn newest_first(all: &[Whole], fits: impl Fn(&Whole) -> bool) -> Vec<UserId> {
     let mut ids: Vec<UserId> = all
         .iter()
@@ -107,7 +107,7 @@ fn newest_first(all: &[Whole], fits: impl Fn(&Whole) -> bool) -> Vec<UserId> {
     ids
 }
 
-/// M-31: a filter that has no time left is given up, and what is read afterwards is not. Without a filter nothing is looked for.
+/// M-31: a filtered search is aborted when its time is up; later reads still work. Without a filter there is no time limit.
 pub async fn m_31_a_filter_has_its_time(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -133,7 +133,7 @@ pub async fn m_31_a_filter_has_its_time(store: Arc<dyn Store>) {
         assert_eq!(all.total, 1);
         assert_eq!(stage.found(world, &by_id).await, [one.user.id]);
     }
-    // A transaction goes on, whatever it looks for.
+    // In a transaction, the search leaves the transaction usable.
     in_tx!(stage.store, |tx| {
         tx.users()
             .search(&world, Some(&by_id), None, 10, AT, LONG)
@@ -142,7 +142,7 @@ pub async fn m_31_a_filter_has_its_time(store: Arc<dyn Store>) {
     });
 }
 
-/// Each exact field finds the users that have it, by one value and by several, and nobody of another world (I11).
+/// Each exact-match field finds its users, by one value and by several, and no users of another world (I11).
 pub async fn exact_fields_find_their_users(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -196,7 +196,7 @@ pub async fn exact_fields_find_their_users(store: Arc<dyn Store>) {
     }
 }
 
-/// Status, verified and time of creation.
+/// Status, verification and creation time find their users.
 pub async fn states_and_times_find_their_users(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -204,7 +204,7 @@ pub async fn states_and_times_find_their_users(store: Arc<dyn Store>) {
     for _ in 0..12 {
         all.push(stage.whole(world).await);
     }
-    // Every third one may not sign in, whatever it could before.
+    // Every third user is disabled, whatever their status was before.
     for whole in all.iter_mut().step_by(3) {
         let disabled = stage.samples.user_disabled();
         let noted = in_tx!(stage.store, |tx| tx
@@ -227,7 +227,7 @@ pub async fn states_and_times_find_their_users(store: Arc<dyn Store>) {
         let expected = newest_first(&all, |whole| statuses.contains(&whole.user.shown_status()));
         let found = stage.found_by(world, Condition::Status(statuses.clone()));
         assert_eq!(found.await, expected, "{statuses:?}");
-        // Where it is not the only thing that is asked for, it is counted as well.
+        // Combined with another condition, it is counted as well.
         let beside = UserFilter {
             combined: Combined::Any,
             conditions: vec![
@@ -268,7 +268,8 @@ pub async fn states_and_times_find_their_users(store: Arc<dyn Store>) {
     }
 }
 
-/// Also users of times before ids have one: their ids carry the first moment there is, and only their rows tell more.
+/// Users created before the first time that an id can encode are also found: their ids carry that first time, and only the rows have the
+/// real one.
 pub async fn users_are_found_by_times_that_ids_cannot_carry(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -311,7 +312,7 @@ pub async fn users_are_found_by_times_that_ids_cannot_carry(store: Arc<dyn Store
     }
 }
 
-/// Authenticator apps that count or are waited for find their users; those whose time is over are not there.
+/// Verified and pending authenticator apps find their users; expired ones do not.
 pub async fn authenticator_apps_find_their_users(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -368,7 +369,7 @@ pub async fn authenticator_apps_find_their_users(store: Arc<dyn Store>) {
     }
 }
 
-/// Parts of names, addresses and numbers: without regard to case in any script, and every character stands for itself.
+/// Substrings of names, addresses and numbers match without regard to case in any script, and every character matches only itself.
 pub async fn parts_find_their_users(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -457,7 +458,7 @@ pub async fn parts_find_their_users(store: Arc<dyn Store>) {
     assert_eq!(found, []);
 }
 
-/// Metadata is found by key and value, as it is after the last update.
+/// Metadata finds its users by key and value, as of the last update.
 pub async fn metadata_finds_its_users(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -522,7 +523,7 @@ pub async fn metadata_finds_its_users(store: Arc<dyn Store>) {
     }
 }
 
-/// `AND` wants every condition to hold, `OR` one of them, whichever table each of them looks at.
+/// `AND` requires every condition and `OR` one of them, whichever tables they use.
 pub async fn conditions_work_together(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -574,9 +575,9 @@ pub async fn conditions_work_together(store: Arc<dyn Store>) {
     }
 }
 
-/// A value that very many users share finds all of them, alone and beside others.
+/// A value shared by very many users finds all of them, alone and combined with other conditions.
 ///
-/// Stores may ask first who has a value, and take a short answer for the condition: 1,000 and 1,001 are on both sides of that.
+/// Stores may first ask which users have a value, and use a short answer as the condition: 1,000 and 1,001 lie on both sides of that limit.
 pub async fn values_that_very_many_share_find_all_of_them(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -633,11 +634,11 @@ pub async fn values_that_very_many_share_find_all_of_them(store: Arc<dyn Store>)
     }
 }
 
-/// Pages show every user once, newest first, and the total counts all of them on each page.
+/// Pages show every user once, newest first, and each page has the total of all users.
 pub async fn pages_show_every_user_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
-    // Several in one second, too.
+    // Several are made in one second.
     let mut all: Vec<UserId> = Vec::new();
     for number in 0..23 {
         if number == 10 {
@@ -665,7 +666,7 @@ pub async fn pages_show_every_user_once(store: Arc<dyn Store>) {
     }
 }
 
-/// The totals follow sign-ups, activations and deletions, and nothing that was undone.
+/// The totals follow sign-ups, activations and deletions, and ignore rolled-back changes.
 pub async fn totals_follow_every_change(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -705,7 +706,7 @@ pub async fn totals_follow_every_change(store: Arc<dyn Store>) {
     assert_eq!(stage.count(world).await, 0);
 }
 
-/// Sign-ups, activations and deletions at once: the total is that of the users that are there.
+/// After parallel sign-ups, activations and deletions the total equals the number of users.
 pub async fn totals_are_exact_under_races(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -715,7 +716,7 @@ pub async fn totals_are_exact_under_races(store: Arc<dyn Store>) {
     }
     let new: Vec<User> = (0..20).map(|_| stage.samples.user(world)).collect();
     let at = stage.samples.tick();
-    // Each of the old is deleted and activated by two at once.
+    // Each existing user is deleted and activated by two tasks at once.
     let steps = old.iter().chain(&old).chain(&new).cloned().enumerate();
     race(steps.map(|(number, user)| {
         let store = Arc::clone(&stage.store);

@@ -54,7 +54,7 @@ impl Stage {
     }
 }
 
-/// Every field of a user, its addresses and its numbers comes back as it went in, the identifiers oldest first.
+/// Every field of a user, its addresses and its numbers is read back unchanged, the identifiers oldest first.
 pub async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -83,8 +83,8 @@ pub async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// A user is disabled and enabled once each, also one that came disabled; what it was before is kept, and a lookup of another world
-/// changes nothing.
+/// A user is disabled and enabled once each, also if it was created disabled. Its earlier status is kept, and calls in another world change
+/// nothing.
 pub async fn a_user_is_disabled_and_enabled_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -127,7 +127,7 @@ pub async fn a_user_is_disabled_and_enabled_once(store: Arc<dyn Store>) {
             User {
                 updated_at: disabled.at,
                 disabled: Some(disabled),
-                // It signed in before.
+                // It has signed in before.
                 last_sign_in_at: Some(at),
                 ..user.clone()
             }
@@ -153,7 +153,7 @@ pub async fn a_user_is_disabled_and_enabled_once(store: Arc<dyn Store>) {
     }
 }
 
-/// What a user is otherwise can be written while it is disabled, and leaves it disabled.
+/// A disabled user's other fields can be written, and the user stays disabled.
 pub async fn a_disabled_user_stays_disabled(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -180,9 +180,8 @@ pub async fn a_disabled_user_stays_disabled(store: Arc<dyn Store>) {
     assert_eq!(found.map(|profile| profile.user), Some(expected));
 }
 
-/// Of a disabling and many that let the user in at once, some order holds: who was let in after it was not, and once the
-/// disabling has committed nobody is (S-5).
-pub async fn a_disabling_is_seen_by_whoever_comes_after(store: Arc<dyn Store>) {
+/// Parallel disabling and sign-ins are serialized: once the disabling has committed, no sign-in succeeds and no session is left (S-5).
+pub async fn a_disabling_is_seen_by_later_sign_ins(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     for _ in 0..10 {
@@ -218,11 +217,11 @@ pub async fn a_disabling_is_seen_by_whoever_comes_after(store: Arc<dyn Store>) {
             .sessions()
             .of_user(&world, user.id)
             .await);
-        assert_eq!(living, [], "a session outlived the disabling");
+        assert_eq!(living, [], "a session survived the disabling");
     }
 }
 
-/// A user without an identifier is a user too.
+/// A user can have no identifiers.
 pub async fn a_user_may_have_no_identifiers(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -236,7 +235,7 @@ pub async fn a_user_may_have_no_identifiers(store: Arc<dyn Store>) {
     assert_eq!(found, Some(expected));
 }
 
-/// An id names one user of a world; a second one is an error.
+/// An id identifies one user of a world; a second one is an error.
 pub async fn a_user_is_added_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -252,7 +251,7 @@ pub async fn a_user_is_added_once(store: Arc<dyn Store>) {
     assert_eq!(found.map(|profile| profile.user), Some(user));
 }
 
-/// The walk meets every user of the world once, in pages, from wherever it begins.
+/// The walk visits every user of the world once, in pages, from any starting point.
 pub async fn the_walk_meets_every_user_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -280,7 +279,7 @@ pub async fn the_walk_meets_every_user_once(store: Arc<dyn Store>) {
     assert_eq!(met, users);
 }
 
-/// No look-up finds a user, an address or a number of another world (I11, S-14).
+/// No lookup finds a user, an address or a number of another world (I11, S-14).
 pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -364,7 +363,7 @@ pub async fn the_same_ids_in_two_worlds_are_two_users(store: Arc<dyn Store>) {
     }
 }
 
-/// A profile holds the user's own identifiers only.
+/// A profile holds only the user's own identifiers.
 pub async fn a_profile_holds_no_others_identifiers(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -381,7 +380,7 @@ pub async fn a_profile_holds_no_others_identifiers(store: Arc<dyn Store>) {
     assert_eq!(found, Some(expected));
 }
 
-/// A user is founded and a pending one becomes active, once, and no other user does.
+/// A user is founded, and a pending one activated, once, without effect on other users.
 pub async fn a_user_is_founded_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -408,7 +407,7 @@ pub async fn a_user_is_founded_once(store: Arc<dyn Store>) {
     }
 }
 
-/// Founding and verifying under the same ids in another world changes nothing (I11).
+/// Founding and verifying with the same ids in another world changes nothing (I11).
 pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -445,7 +444,7 @@ pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(found, Some(expected));
 }
 
-/// One address, however it is spelled, belongs to one user of a world (I10); what is stored is the first spelling.
+/// An address belongs to one user of a world in every spelling (I10); the first spelling is stored.
 pub async fn an_address_is_attached_once_however_spelled(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -475,7 +474,7 @@ pub async fn an_address_is_attached_once_however_spelled(store: Arc<dyn Store>) 
     }
 }
 
-/// Two spellings of one address each: case, normal form, an international domain and its ASCII form.
+/// Two spellings of one address each: case, normal form, and an international domain with its ASCII form.
 const SPELLINGS: [[&str; 2]; 4] = [
     ["Ada.Lovelace@Example.COM", "ada.lovelace@example.com"],
     ["zo\u{eb}@example.org", "ZOE\u{308}@example.org"],
@@ -483,7 +482,7 @@ const SPELLINGS: [[&str; 2]; 4] = [
     ["\u{1f0}@fa\u{df}.example", "J\u{30c}@XN--FA-HIA.EXAMPLE"],
 ];
 
-/// Addresses that only look alike belong to different users (attack 5): the database compares no further than the domain.
+/// Look-alike addresses belong to different users (attack 5): the database folds no more than the domain does.
 pub async fn addresses_that_look_alike_are_different(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -517,7 +516,7 @@ pub async fn addresses_that_look_alike_are_different(store: Arc<dyn Store>) {
     }
 }
 
-/// One number belongs to one user of a world.
+/// A number belongs to one user of a world.
 pub async fn a_number_is_attached_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -542,7 +541,7 @@ pub async fn a_number_is_attached_once(store: Arc<dyn Store>) {
     assert_eq!(found, Some((phone, owner)));
 }
 
-/// A transaction goes on after an identifier was taken, and keeps what else it wrote.
+/// A transaction stays usable after an identifier was taken, and keeps its other writes.
 pub async fn a_taken_identifier_leaves_the_transaction_good(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -587,7 +586,7 @@ pub async fn a_taken_identifier_leaves_the_transaction_good(store: Arc<dyn Store
     assert_eq!(found, Some(expected));
 }
 
-/// R2: an address is verified once, in the spelling that was proved first, and no other one is.
+/// R2: only the given address is verified, once, with the spelling that was proved first.
 pub async fn an_address_is_verified_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -620,7 +619,7 @@ pub async fn an_address_is_verified_once(store: Arc<dyn Store>) {
     assert_eq!(stage.email_of(world, &email).await, Some(expected));
 }
 
-/// A number is verified once, and no other one is.
+/// Only the given number is verified, once.
 pub async fn a_number_is_verified_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -652,7 +651,7 @@ pub async fn a_number_is_verified_once(store: Arc<dyn Store>) {
     assert_eq!(stage.phone_of(world, &phone).await, Some(expected));
 }
 
-/// CL-4: a claim gets a successor in the place of nobody or of the one that was seen, within its world, until it is verified.
+/// CL-4: an unverified identifier gets a successor only if its current successor, or none, is the one that was seen, in its world.
 pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -688,10 +687,7 @@ pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
                 .users()
                 .name_successor(&in_world, method, successor, seen)
                 .await);
-            assert_eq!(
-                named, expected,
-                "{method} to {successor} instead of {seen:?}"
-            );
+            assert_eq!(named, expected, "{method}: {successor} replaces {seen:?}");
         }
     }
     let (seen_email, seen_phone) = (
@@ -722,7 +718,7 @@ pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
     assert_eq!(phone.and_then(|row| row.successor), None);
 }
 
-/// What is not verified moves to another user, once and within its world, and not with what was sent to it; what is verified stays
+/// An unverified identifier moves to another user, once and within its world, without the codes and links sent to it. A verified one stays
 /// (attack 1).
 pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
@@ -793,7 +789,7 @@ pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
     assert_eq!(back, (Moved::Gone, Moved::Gone));
 }
 
-/// A detached address or number is gone, once, from its own world only, and free for another user.
+/// An address or number is detached once, only from its own world, and is then free for another user.
 pub async fn a_detached_identifier_is_free(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -824,7 +820,7 @@ pub async fn a_detached_identifier_is_free(store: Arc<dyn Store>) {
     assert_eq!(attached, (Attached::Yes, Attached::Yes));
 }
 
-/// Fifty sign-ups with one new address at once, spelled in two ways: one user, and nobody sees an error (R2, I10).
+/// Fifty parallel sign-ups with one new address in two spellings make one user and cause no error (R2, I10).
 pub async fn parallel_sign_ups_make_one_user(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -857,7 +853,7 @@ pub async fn parallel_sign_ups_make_one_user(store: Arc<dyn Store>) {
     }
 }
 
-/// A new user with its address, or nothing at all when somebody has the address.
+/// Adds a new user with its address, or nothing if the address is taken.
 async fn sign_up(store: &dyn Store, user: &User, email: &UserEmail) -> Attached {
     let mut tries = 0;
     loop {
@@ -879,7 +875,7 @@ async fn sign_up(store: &dyn Store, user: &User, email: &UserEmail) -> Attached 
     }
 }
 
-/// Thirty users that exist attach one address at once: one gets it (R11, I10).
+/// Of thirty existing users that attach one address in parallel one succeeds (R11, I10).
 pub async fn parallel_attachments_of_an_address_go_to_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -905,7 +901,7 @@ pub async fn parallel_attachments_of_an_address_go_to_one(store: Arc<dyn Store>)
     }
 }
 
-/// Thirty users attach one number at once: one gets it (R11).
+/// Of thirty users that attach one number in parallel one succeeds (R11).
 pub async fn parallel_attachments_of_a_number_go_to_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -927,7 +923,7 @@ pub async fn parallel_attachments_of_a_number_go_to_one(store: Arc<dyn Store>) {
 }
 
 impl Stage {
-    /// Numbers that no user has and that are different from one another.
+    /// Distinct numbers that no user has.
     fn numbers(&mut self, user: &User, many: usize) -> Vec<UserPhone> {
         let mut phones: Vec<UserPhone> = Vec::new();
         while phones.len() < many {
@@ -939,7 +935,7 @@ impl Stage {
         phones
     }
 
-    /// Gives a user identifiers until the user has this many of each kind.
+    /// Adds identifiers until the user has this many of each kind.
     async fn fill(&mut self, user: &User, emails: usize, phones: &[UserPhone]) {
         for _ in 0..emails {
             self.email(user).await;
@@ -954,7 +950,7 @@ impl Stage {
     }
 }
 
-/// A user has at most so many addresses and numbers, attached or moved, until one is removed. Other users and the transaction are not
+/// A user has a limited number of addresses and numbers, attached or moved, until one is removed. Other users and the transaction are not
 /// affected.
 pub async fn a_user_has_a_limit_of_addresses_and_numbers(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
@@ -1016,7 +1012,7 @@ pub async fn a_user_has_a_limit_of_addresses_and_numbers(store: Arc<dyn Store>) 
     assert_eq!(attached, Attached::Yes);
 }
 
-/// Thirty addresses and thirty numbers are attached at once to a user who may have ten more of each: exactly ten of each are.
+/// Of thirty addresses and thirty numbers attached in parallel to a user with room for ten of each exactly ten of each succeed.
 pub async fn parallel_attachments_stay_within_the_limit(store: Arc<dyn Store>) {
     const FREE: usize = 10;
     let mut stage = Stage::new(store);

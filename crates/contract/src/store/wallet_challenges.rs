@@ -1,4 +1,4 @@
-//! Challenges that the holders of wallets sign.
+//! Challenges for wallet holders to sign.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Stage {
     }
 }
 
-/// Every field comes back as it went in; its user need not exist yet.
+/// Every field is read back unchanged; the user need not exist yet.
 pub async fn a_challenge_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -57,7 +57,7 @@ pub async fn a_challenge_comes_back_as_it_was(store: Arc<dyn Store>) {
     assert_eq!(stage.living(world, oldest).await, made);
 }
 
-/// Neither used ones, nor expired ones, nor those of another address or type, and at most so many.
+/// The listed challenges are unused, unexpired, of the given address and type, and limited in number.
 pub async fn living_challenges_are_those_that_can_be_used(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -75,7 +75,7 @@ pub async fn living_challenges_are_those_that_can_be_used(store: Arc<dyn Store>)
     assert_eq!(
         stage.living(world, first.expires_at).await,
         std::slice::from_ref(&third),
-        "one that ends at the moment does not end after it"
+        "a challenge that expires at the given time is not valid after it"
     );
     let now = first.created_at;
     let (other_type, other_address, newest) = in_view!(stage.store, |view| {
@@ -96,7 +96,7 @@ pub async fn living_challenges_are_those_that_can_be_used(store: Arc<dyn Store>)
     assert_eq!(newest, [third]);
 }
 
-/// A challenge is used once, before its end and not at it (R7).
+/// A challenge is used once, and only before it expires (R7).
 pub async fn a_challenge_is_used_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -108,7 +108,7 @@ pub async fn a_challenge_is_used_once(store: Arc<dyn Store>) {
     assert!(!stage.use_challenge(&challenge, last).await);
 }
 
-/// Nothing of a world is seen or used from another (I11).
+/// Nothing in a world can be seen or used from another (I11).
 pub async fn challenges_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -126,7 +126,7 @@ pub async fn challenges_stay_in_their_world(store: Arc<dyn Store>) {
     assert!(stage.use_challenge(&challenge, now).await);
 }
 
-/// A hundred uses of one challenge at once: one of them succeeds (R6, I4).
+/// Of a hundred parallel uses of one challenge one succeeds (R6, I4).
 pub async fn parallel_uses_of_a_challenge_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -147,7 +147,7 @@ pub async fn parallel_uses_of_a_challenge_succeed_once(store: Arc<dyn Store>) {
     }
 }
 
-/// What would sign in one user is forgotten, in its world; the challenges of others stay (attack 1).
+/// The challenges that would sign in a user are deleted, in its world; those of others stay (attack 1).
 pub async fn challenges_of_a_user_are_forgotten(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -167,7 +167,7 @@ pub async fn challenges_of_a_user_are_forgotten(store: Arc<dyn Store>) {
     assert_eq!(stage.living(world, now).await, [foreign]);
 }
 
-/// A sweep deletes what expired before the moment, used or not.
+/// A sweep deletes what expired before the given time, used or not.
 pub async fn a_sweep_deletes_expired_challenges(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

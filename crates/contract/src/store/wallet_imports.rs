@@ -1,4 +1,4 @@
-//! Key pairs to which private keys can be sealed for import.
+//! Key pairs for importing sealed private keys.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Stage {
     }
 }
 
-/// Every field comes back as it went in, newest first.
+/// Every field is read back unchanged, newest first.
 pub async fn a_key_pair_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -51,7 +51,7 @@ pub async fn a_key_pair_comes_back_as_it_was(store: Arc<dyn Store>) {
     assert_eq!(stage.living_keys(world, now).await, made);
 }
 
-/// Neither used ones, nor expired ones, nor those of another address or type, and at most so many.
+/// The listed key pairs are unused, unexpired, of the given address and type, and limited in number.
 pub async fn living_key_pairs_are_those_that_can_be_used(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -71,7 +71,7 @@ pub async fn living_key_pairs_are_those_that_can_be_used(store: Arc<dyn Store>) 
     assert_eq!(
         stage.living_keys(world, first.expires_at).await,
         std::slice::from_ref(&third),
-        "one is dead from its last second on"
+        "a key pair is invalid from the second in which it expires"
     );
     let now = first.created_at;
     let (other_type, other_address, newest) = in_view!(stage.store, |view| {
@@ -89,7 +89,7 @@ pub async fn living_key_pairs_are_those_that_can_be_used(store: Arc<dyn Store>) 
     assert_eq!(newest, [third]);
 }
 
-/// A key pair is used once, before its end and not at it.
+/// A key pair is used once, and only before it expires.
 pub async fn a_key_pair_is_used_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -102,7 +102,7 @@ pub async fn a_key_pair_is_used_once(store: Arc<dyn Store>) {
     assert_eq!(stage.living_keys(world, last).await, [other]);
 }
 
-/// Nothing of a world is seen or used from another (I11).
+/// Nothing in a world can be seen or used from another (I11).
 pub async fn key_pairs_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -120,7 +120,7 @@ pub async fn key_pairs_stay_in_their_world(store: Arc<dyn Store>) {
     assert!(stage.use_key(&key, now).await);
 }
 
-/// A hundred uses of one key pair at once: one of them succeeds (R2).
+/// Of a hundred parallel uses of one key pair one succeeds (R2).
 pub async fn parallel_uses_of_a_key_pair_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -141,7 +141,7 @@ pub async fn parallel_uses_of_a_key_pair_succeed_once(store: Arc<dyn Store>) {
     }
 }
 
-/// Those that were made for a user go, in its world, and nobody else's do (CL-3).
+/// Key pairs made for a user are deleted in its world, and no others (CL-3).
 pub async fn key_pairs_of_a_user_are_forgotten(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -176,7 +176,7 @@ pub async fn key_pairs_of_a_user_are_forgotten(store: Arc<dyn Store>) {
     assert_eq!(left, [of_nobody, of_other]);
 }
 
-/// What was made for one user goes with it (S-5); what was made for others, or for anybody, stays.
+/// Key pairs made for a user are deleted with the user (S-5); those for other users, or for anyone, stay.
 pub async fn key_pairs_of_a_deleted_user_are_gone(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -199,7 +199,7 @@ pub async fn key_pairs_of_a_deleted_user_are_gone(store: Arc<dyn Store>) {
     assert_eq!(stage.living_keys(world, now).await, kept);
 }
 
-/// A sweep deletes what has expired by the moment, in one environment.
+/// A sweep deletes what had expired by the given time, in one environment.
 pub async fn a_sweep_deletes_expired_key_pairs(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

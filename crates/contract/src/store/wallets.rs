@@ -13,7 +13,7 @@ use super::stage::{Stage, works};
 use crate::race::{count, race};
 
 impl Stage {
-    /// A wallet of the user that is not the default one, so that there can be many.
+    /// A non-default wallet of the user; there can be many.
     fn spare_wallet(&mut self, user: &User) -> (StoredWallet, WalletKey) {
         let wallet_type = self.samples.pick(&WalletType::ALL);
         let (mut stored, key) = self.samples.wallet(user, wallet_type);
@@ -67,7 +67,7 @@ impl Stage {
     }
 }
 
-/// Every field of a wallet and of its key comes back as it went in, whichever look-up is used.
+/// Every field of a wallet and of its key is read back unchanged, with every lookup.
 pub async fn a_wallet_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -96,7 +96,7 @@ pub async fn a_wallet_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// A user has one default wallet of a type (I2); the second is refused whole, its key too, and the first stays.
+/// A user has one default wallet of a type (I2). A second one is rejected together with its key, and the first stays.
 pub async fn one_default_wallet_per_user_and_type(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -111,8 +111,7 @@ pub async fn one_default_wallet_per_user_and_type(store: Arc<dyn Store>) {
     assert_eq!(walked, [(first, key)]);
 }
 
-/// A default wallet stands in the way of nothing but a second one: not of another type, another user, or one that is
-/// not the default.
+/// A default wallet excludes only a second one, not wallets of another type or user, nor non-default ones.
 pub async fn a_default_wallet_leaves_room_for_others(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -131,7 +130,7 @@ pub async fn a_default_wallet_leaves_room_for_others(store: Arc<dyn Store>) {
     assert_eq!(default, Some(first));
 }
 
-/// A wallet that is not the default one is not taken for it.
+/// A non-default wallet is not returned as the default.
 pub async fn only_the_default_wallet_is_the_default(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -142,7 +141,7 @@ pub async fn only_the_default_wallet_is_the_default(store: Arc<dyn Store>) {
     }
 }
 
-/// An address is in a world once, whoever owns it and whether or not it is a default wallet (I3).
+/// An address exists once in a world, whoever owns it and whether or not it is a default wallet (I3).
 pub async fn one_wallet_per_address(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -157,7 +156,7 @@ pub async fn one_wallet_per_address(store: Arc<dyn Store>) {
     }
 }
 
-/// A transaction goes on after a wallet was there already, and keeps what else it wrote.
+/// A transaction stays usable after a duplicate wallet was rejected, and keeps its other writes.
 pub async fn a_refused_wallet_leaves_the_transaction_good(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -183,7 +182,7 @@ pub async fn a_refused_wallet_leaves_the_transaction_good(store: Arc<dyn Store>)
     assert_eq!(default, Some(added.0));
 }
 
-/// No look-up finds a wallet of another world, nor counts it (I11).
+/// No lookup finds or counts a wallet of another world (I11).
 pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -214,8 +213,8 @@ pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
     }
 }
 
-/// Many wallets at once are what each of them is alone, in the order asked: missing ones, one asked for twice and one without
-/// a key included.
+/// A batch lookup returns what each single lookup would, in the order requested, including missing wallets, a duplicate and one without a
+/// key.
 pub async fn many_wallets_are_found_as_each_alone(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let mut wanted = Vec::new();
@@ -252,8 +251,9 @@ pub async fn many_wallets_are_found_as_each_alone(store: Arc<dyn Store>) {
     assert_eq!(none, []);
 }
 
-/// The same user id, wallet id, key id and address in two worlds are two wallets with two keys, and each world finds its own
-/// (I11): a test key never meets a live one.
+/// The same user id, wallet id, key id and address in two worlds are two wallets with two keys, and each world finds its own (I11).
+///
+/// A test key never meets a live one.
 pub async fn the_same_ids_in_two_worlds_are_two_wallets(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -302,7 +302,7 @@ pub async fn the_same_ids_in_two_worlds_are_two_wallets(store: Arc<dyn Store>) {
     }
 }
 
-/// A user's wallets are listed oldest first, and nobody else's.
+/// A user's wallets, and only theirs, are listed oldest first.
 pub async fn wallets_of_a_user_are_listed_oldest_first(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -320,7 +320,7 @@ pub async fn wallets_of_a_user_are_listed_oldest_first(store: Arc<dyn Store>) {
     assert_eq!(listed, expected);
 }
 
-/// Pages of a world or of a user: newest first, each wallet once, with the number of all that fit on every page.
+/// Pages of a world or a user show each wallet once, newest first, with the total of all matching wallets.
 pub async fn pages_show_every_wallet_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -341,7 +341,7 @@ pub async fn pages_show_every_wallet_once(store: Arc<dyn Store>) {
     }
 }
 
-/// Walks through all pages and checks that each says the right total.
+/// Reads all pages and checks the total on each.
 async fn all_pages(
     stage: &Stage,
     world: World,
@@ -360,11 +360,11 @@ async fn all_pages(
             return seen;
         }
         seen.extend(page.wallets);
-        assert!(seen.len() <= total, "some are shown twice");
+        assert!(seen.len() <= total, "some wallets are listed twice");
     }
 }
 
-/// Wallets of one second have an order too: pages show each of them once.
+/// Wallets of one second have a stable order: pages show each of them once.
 pub async fn pages_show_wallets_of_one_second_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -377,7 +377,7 @@ pub async fn pages_show_wallets_of_one_second_once(store: Arc<dyn Store>) {
     assert!(seen.is_sorted_by_key(|stored| std::cmp::Reverse(stored.wallet.id)));
 }
 
-/// A page begins at a place in the order of the ids; a wallet need not be there.
+/// A cursor is a position in id order; its wallet need not exist.
 pub async fn a_page_may_begin_where_no_wallet_is(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -389,7 +389,7 @@ pub async fn a_page_may_begin_where_no_wallet_is(store: Arc<dyn Store>) {
     assert_eq!((page.wallets, page.total), (older, 2));
 }
 
-/// The walk over all keys meets every wallet of every world once, with its key, in the order of the ids.
+/// The walk over all keys visits every wallet of every world once, with its key, in id order.
 pub async fn the_walk_meets_every_key_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -414,13 +414,13 @@ pub async fn the_walk_meets_every_key_once(store: Arc<dyn Store>) {
                 break;
             }
             seen.extend(found);
-            assert!(seen.len() <= rows.len(), "some are met twice");
+            assert!(seen.len() <= rows.len(), "some wallets are visited twice");
         }
         assert_eq!(seen, rows, "in steps of {limit}");
     }
 }
 
-/// A walk along the wallets without a key meets each of its world once, and none that has a key.
+/// The walk over wallets without a key visits each of its world once, and none that has a key.
 pub async fn a_walk_finds_the_wallets_without_a_key(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let mut expected = Vec::new();
@@ -452,13 +452,16 @@ pub async fn a_walk_finds_the_wallets_without_a_key(store: Arc<dyn Store>) {
                 break;
             }
             seen.extend(found);
-            assert!(seen.len() <= expected.len(), "some are met twice");
+            assert!(
+                seen.len() <= expected.len(),
+                "some wallets are visited twice"
+            );
         }
         assert_eq!(seen, expected, "in steps of {limit}");
     }
 }
 
-/// Two wallets of a world never have one id.
+/// A wallet id is unique within a world.
 pub async fn a_wallet_is_added_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -475,7 +478,7 @@ pub async fn a_wallet_is_added_once(store: Arc<dyn Store>) {
     assert_eq!(found, Some((stored, Some(key))));
 }
 
-/// What may change of a wallet is written over the row that was seen, and over no other; the rest of the row stays.
+/// The mutable fields of a wallet are replaced only if the row is the one that was seen; the rest of the row stays.
 pub async fn a_wallet_is_replaced_from_the_row_seen(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -497,7 +500,7 @@ pub async fn a_wallet_is_replaced_from_the_row_seen(store: Arc<dyn Store>) {
         .replace(&moved, &stored.mac)
         .await);
     assert!(replaced);
-    // Nobody has the row that was seen any more.
+    // The row that was seen no longer exists.
     let again = in_tx!(stage.store, |tx| tx
         .wallets()
         .replace(&stored, &stored.mac)
@@ -516,8 +519,8 @@ pub async fn a_wallet_is_replaced_from_the_row_seen(store: Arc<dyn Store>) {
     assert_eq!(other.map(|(row, _)| row), Some(bystander));
 }
 
-/// What a rotation has not come to is found by the version of the row's keyed hash and by that of the key, in the order of
-/// the ids, page by page, in one world.
+/// Wallets that a rotation has not reached are found by the version of the row's keyed hash and of its key, in id order, page by page, in
+/// one world.
 pub async fn wallets_under_older_versions_are_found(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -571,7 +574,7 @@ pub async fn wallets_under_older_versions_are_found(store: Arc<dyn Store>) {
     assert_eq!(counted, 4);
 }
 
-/// Both layers are put in place together, over the row that was seen; nothing else of the row or the key changes.
+/// A rewrap replaces both layers together, only if the row is the one that was seen. Nothing else of the row or key changes.
 pub async fn a_wallet_is_rewrapped_from_the_row_seen(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -602,7 +605,7 @@ pub async fn a_wallet_is_rewrapped_from_the_row_seen(store: Arc<dyn Store>) {
     }
 }
 
-/// Of many changes over one row, one is written.
+/// Of parallel changes to one row one is written.
 pub async fn parallel_replacements_count_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -627,8 +630,7 @@ pub async fn parallel_replacements_count_once(store: Arc<dyn Store>) {
     assert_eq!(found.map(|(row, _)| row), winner.map(|(_, row)| row));
 }
 
-/// Fifty default wallets for one user and type at once: one is made, with its key, and everybody then finds that one
-/// (R1, I2).
+/// Of fifty parallel default wallets for one user and type one is created, with its key, and everyone then finds that one (R1, I2).
 pub async fn parallel_default_wallets_are_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -660,7 +662,7 @@ pub async fn parallel_default_wallets_are_one(store: Arc<dyn Store>) {
     assert_eq!(walked, winners, "keys kept");
 }
 
-/// Twenty wallets of one address at once, of twenty users: one is made (R10).
+/// Of twenty parallel wallets with one address, of twenty users, one is created (R10).
 pub async fn parallel_wallets_of_one_address_are_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -680,7 +682,7 @@ pub async fn parallel_wallets_of_one_address_are_one(store: Arc<dyn Store>) {
     assert_eq!(stage.wallet_page(world, None, None, 100).await.total, 1);
 }
 
-/// A deleted wallet is gone with its key, once, from its own world only; others stay.
+/// A wallet is deleted once, with its key, and only from its own world; others stay.
 pub async fn a_wallet_is_deleted_with_its_key(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -696,12 +698,12 @@ pub async fn a_wallet_is_deleted_with_its_key(store: Arc<dyn Store>) {
     assert_eq!(stage.wallet_with_key(world, id).await, None);
     let walked = in_view!(stage.store, |view| view.wallets().walk(None, 10).await);
     assert_eq!(walked, [other]);
-    // Its address and its place are free again.
+    // Its address and default slot are free again.
     let (again, key) = stage.samples.wallet(&user, WalletType::Ethereum);
     assert_eq!(stage.add_wallet(&(again, key)).await, Created::Yes);
 }
 
-/// A wallet without a key comes back with every field, in every list of wallets, and the walk over keys passes it.
+/// A wallet without a key is read back unchanged in every list of wallets, and the walk over keys skips it.
 pub async fn a_wallet_without_a_key_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -732,8 +734,9 @@ pub async fn a_wallet_without_a_key_comes_back_as_it_was(store: Arc<dyn Store>) 
     assert_eq!(default, Some(managed));
 }
 
-/// M-32: the oldest wallet that its holder signed with is found by user and type, and no other one: not one whose key is here, not one
-/// that nobody has proved to hold, none of another user or world.
+/// M-32: the oldest wallet that its holder signed in with is found by user and type.
+///
+/// Wallets whose key is stored here, wallets without proof of possession, and those of another user or world are not.
 pub async fn a_wallet_that_is_held_elsewhere_is_found(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -772,7 +775,7 @@ pub async fn a_wallet_that_is_held_elsewhere_is_found(store: Arc<dyn Store>) {
     }
 }
 
-/// An address names one wallet of its type, and none in another world (I11).
+/// An address identifies one wallet of its type, and none in another world (I11).
 pub async fn an_address_is_found_in_its_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -797,10 +800,10 @@ pub async fn an_address_is_found_in_its_world(store: Arc<dyn Store>) {
         .wallets()
         .by_address(&world, WalletType::Ethereum, &other_case)
         .await);
-    assert!(found.is_none(), "addresses are compared as they are");
+    assert!(found.is_none(), "addresses are compared byte for byte");
 }
 
-/// Only wallets without a key are removed, and only those of the user; their addresses are free again.
+/// Only wallets of the user without a key are removed; their addresses are free again.
 pub async fn wallets_without_a_key_are_removed(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

@@ -1,4 +1,4 @@
-//! Receivers of events, how they do, and what requests to them are signed with.
+//! Webhook endpoints, their health, and the secrets that sign requests to them.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::samples::other_environment;
 const MINUTE: Seconds = Seconds(60);
 
 impl Stage {
-    /// A stored endpoint that has taken nothing yet.
+    /// A stored endpoint without any delivery.
     pub(super) async fn endpoint(&mut self, world: World) -> Endpoint {
         let endpoint = Endpoint {
             last_success_at: None,
@@ -147,7 +147,7 @@ async fn sweep_secrets(store: &Arc<dyn Store>, expired_by: Timestamp) -> u64 {
         .await)
 }
 
-/// One that may be in every world.
+/// A URL that can exist in every world.
 fn url(world: World) -> EndpointUrl {
     match EndpointUrl::parse("https://example.com/events", world.environment) {
         Ok(url) => url,
@@ -162,7 +162,7 @@ fn types(names: &[&str]) -> EventTypes {
     }
 }
 
-/// Every field of an endpoint comes back as it went in, also those that may be empty.
+/// Every field of an endpoint is read back unchanged, optional ones included.
 pub async fn an_endpoint_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     for environment in Environment::ALL {
@@ -190,7 +190,7 @@ pub async fn an_endpoint_comes_back_as_it_was(store: Arc<dyn Store>) {
     }
 }
 
-/// Endpoints of an App are listed by environment, and there oldest first; those of other Apps are not.
+/// The endpoints of an App are listed by environment, then oldest first, without those of other Apps.
 pub async fn endpoints_of_an_app_are_listed(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -213,8 +213,7 @@ pub async fn endpoints_of_an_app_are_listed(store: Arc<dyn Store>) {
     assert_eq!(listed, endpoints);
 }
 
-/// A world has one endpoint with a URL and the same types, in whatever order they were named; with other types, or in another world, it
-/// is another one.
+/// URL and types, in any order, identify one endpoint of a world. With other types, or in another world, it is another one.
 pub async fn a_url_with_its_types_is_there_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -259,7 +258,7 @@ pub async fn a_url_with_its_types_is_there_once(store: Arc<dyn Store>) {
     assert!(add(&stage.store, &again).await);
 }
 
-/// Of many who add the same endpoint at once, one does.
+/// Of parallel additions of the same endpoint one succeeds.
 pub async fn parallel_additions_of_an_endpoint_go_to_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -281,8 +280,8 @@ pub async fn parallel_additions_of_an_endpoint_go_to_one(store: Arc<dyn Store>) 
     assert_eq!(stage.enabled_endpoints(world).await.len(), 1);
 }
 
-/// An update writes URL, name and types, and when it was; how the endpoint does stays as it is.
-pub async fn an_update_writes_what_its_owner_says(store: Arc<dyn Store>) {
+/// An update writes URL, name, types and the time; the endpoint's health stays as it is.
+pub async fn an_update_writes_only_the_configuration(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let bystander = stage.endpoint(world).await;
@@ -320,7 +319,7 @@ pub async fn an_update_writes_what_its_owner_says(store: Arc<dyn Store>) {
     assert_eq!(untouched, Some(bystander));
 }
 
-/// An update is lost where somebody has changed the endpoint since it was seen, or there is none.
+/// An update fails if the endpoint has changed since it was seen, or does not exist.
 pub async fn an_update_needs_the_endpoint_as_it_was_seen(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -350,8 +349,8 @@ pub async fn an_update_needs_the_endpoint_as_it_was_seen(store: Arc<dyn Store>) 
     assert_eq!(update(&stage.store, &wanted, seen).await, Changed::Lost);
 }
 
-/// No endpoint gets URL and types of another one of its world, however it was seen; its own it may keep, and those of another world's.
-pub async fn an_update_takes_nobodys_place(store: Arc<dyn Store>) {
+/// An update cannot take URL and types of another endpoint of the world. The endpoint can keep its own, or use those of another world's.
+pub async fn an_update_cannot_create_a_duplicate(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let known = stage.endpoint(world).await;
@@ -388,7 +387,7 @@ pub async fn an_update_takes_nobodys_place(store: Arc<dyn Store>) {
     assert_eq!(update(&stage.store, &wanted, seen).await, Changed::Yes);
 }
 
-/// Of many who change one endpoint as they have all seen it, one does.
+/// Of parallel changes to one endpoint that all saw the same state one succeeds.
 pub async fn parallel_updates_of_an_endpoint_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -411,7 +410,7 @@ pub async fn parallel_updates_of_an_endpoint_succeed_once(store: Arc<dyn Store>)
     assert_eq!(count(&outcomes, &Changed::Lost), 19, "{outcomes:?}");
 }
 
-/// Of many endpoints that are given the same URL and types at once, while others are added with them, one has them.
+/// Of parallel updates and additions of endpoints with the same URL and types one succeeds.
 pub async fn parallel_endpoints_of_a_url_are_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -434,7 +433,7 @@ pub async fn parallel_endpoints_of_a_url_are_one(store: Arc<dyn Store>) {
                 match update(&store, &wanted, wanted.updated_at).await {
                     Changed::Yes => true,
                     Changed::Taken => false,
-                    Changed::Lost => panic!("nobody has changed it"),
+                    Changed::Lost => panic!("the endpoint has not been changed"),
                 }
             }));
             let store = Arc::clone(&stage.store);
@@ -444,7 +443,7 @@ pub async fn parallel_endpoints_of_a_url_are_one(store: Arc<dyn Store>) {
     }
 }
 
-/// An endpoint is disabled once, for the reason given first, and enabled once; then it is as if it had never failed.
+/// An endpoint is disabled once, keeping the first reason, and enabled once; then it counts as never having failed.
 pub async fn an_endpoint_is_disabled_and_enabled_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -490,7 +489,7 @@ pub async fn an_endpoint_is_disabled_and_enabled_once(store: Arc<dyn Store>) {
     assert!(!enable(&stage.store, &unknown, at).await);
 }
 
-/// Of many who disable an endpoint at once one does, and then of many who enable it.
+/// Of parallel calls that disable an endpoint one succeeds, and then of those that enable it.
 pub async fn parallel_switches_of_an_endpoint_succeed_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -508,7 +507,7 @@ pub async fn parallel_switches_of_an_endpoint_succeed_once(store: Arc<dyn Store>
     assert_eq!(count(&race(enablers).await, &true), 1);
 }
 
-/// Those of a world that are sent events are found when events are placed.
+/// The enabled endpoints of a world are found when events are sequenced.
 pub async fn enabled_endpoints_are_found(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -526,7 +525,7 @@ pub async fn enabled_endpoints_are_found(store: Arc<dyn Store>) {
     assert_eq!(stage.enabled_endpoints(world).await, enabled);
 }
 
-/// WH-12: what is placed, or asked for once more, at the moment at which its endpoint is removed is not left waiting.
+/// WH-12: no delivery or replay created during the removal of its endpoint is left pending.
 pub async fn wh_12_nothing_waits_for_an_endpoint_that_is_removed(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -570,7 +569,7 @@ pub async fn wh_12_nothing_waits_for_an_endpoint_that_is_removed(store: Arc<dyn 
     }
 }
 
-/// An endpoint is locked where it is, and nowhere else.
+/// An endpoint can be locked only in its own world.
 pub async fn an_endpoint_is_locked_in_its_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -590,7 +589,7 @@ pub async fn an_endpoint_is_locked_in_its_world(store: Arc<dyn Store>) {
     assert!(!lock(world).await);
 }
 
-/// An endpoint takes its secrets along, and nobody else's.
+/// A removed endpoint takes only its own secrets with it.
 pub async fn a_removed_endpoint_takes_its_secrets_along(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -606,7 +605,7 @@ pub async fn a_removed_endpoint_takes_its_secrets_along(store: Arc<dyn Store>) {
     assert_eq!(stage.webhook_secrets(&bystander, now).await, [kept]);
 }
 
-/// A success is noted once a minute while nothing fails, and at once where something has failed: then nothing has.
+/// A success is recorded once a minute, or at once after a failure, which it clears.
 pub async fn successes_are_noted_once_a_minute(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -643,12 +642,12 @@ pub async fn successes_are_noted_once_a_minute(store: Arc<dyn Store>) {
     assert_eq!(first, Some(expected));
     let untouched = stage.known_endpoint(&bystander).await;
     assert_eq!(untouched, Some(bystander));
-    // One that is gone is nobody.
+    // An endpoint that does not exist.
     let unknown = stage.samples.endpoint(world);
     succeed(&stage.store, &unknown, at).await;
 }
 
-/// Failures are added up from the first one on; since when that is, and since when the endpoint counts as failing, is said once.
+/// Failures are added up from the first one. The time since then, and the time since the endpoint counts as failing, are set once.
 pub async fn failures_are_counted_since_the_first(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -688,7 +687,7 @@ pub async fn failures_are_counted_since_the_first(store: Arc<dyn Store>) {
     assert_eq!(failures, None);
 }
 
-/// However many note failures at once, none is lost.
+/// Parallel failures are all counted.
 pub async fn parallel_failures_are_exact(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -713,16 +712,16 @@ pub async fn parallel_failures_are_exact(store: Arc<dyn Store>) {
     assert_eq!(failures, Some(expected));
 }
 
-/// WH-11: the owner of an endpoint is told once that it fails, and once more when it has been sound in between.
-pub async fn wh_11_an_owner_is_told_once(store: Arc<dyn Store>) {
+/// WH-11: the owner of an endpoint is notified of its failing once, and again only after it has recovered in between.
+pub async fn wh_11_an_owner_is_notified_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let endpoint = stage.endpoint(world).await;
     let bystander = stage.endpoint(world).await;
     let at = stage.samples.tick();
-    assert!(!tell(&stage.store, &endpoint).await, "it does not fail");
+    assert!(!tell(&stage.store, &endpoint).await, "it is not failing");
     fail(&stage.store, &endpoint, (1, 1), false, at).await;
-    assert!(!tell(&stage.store, &endpoint).await, "it hardly fails");
+    assert!(!tell(&stage.store, &endpoint).await, "it has barely failed");
     for round in 0..3 {
         fail(&stage.store, &endpoint, (1, 1), true, at).await;
         assert!(tell(&stage.store, &endpoint).await, "in round {round}");
@@ -735,7 +734,7 @@ pub async fn wh_11_an_owner_is_told_once(store: Arc<dyn Store>) {
         } else {
             succeed(&stage.store, &endpoint, at).await;
         }
-        assert!(!tell(&stage.store, &endpoint).await, "it is sound");
+        assert!(!tell(&stage.store, &endpoint).await, "it is healthy");
     }
     fail(&stage.store, &bystander, (1, 1), true, at).await;
     let tellers = (0..20).map(|_| {
@@ -745,8 +744,9 @@ pub async fn wh_11_an_owner_is_told_once(store: Arc<dyn Store>) {
     assert_eq!(count(&race(tellers).await, &true), 1);
 }
 
-/// Every field of a secret comes back as it went in, those without an end first, then newest first, also of those made in one second,
-/// and of its endpoint alone.
+/// Every field of a secret is read back unchanged.
+///
+/// Secrets are listed for one endpoint, those without an expiry first, then newest first, also within one second.
 pub async fn secrets_come_back_newest_first(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -780,7 +780,7 @@ pub async fn secrets_come_back_newest_first(store: Arc<dyn Store>) {
     assert_eq!(stage.webhook_secrets(&endpoint, late).await, secrets);
 }
 
-/// A secret is one until the second in which it expires, and no more from then on.
+/// A secret is valid until the second in which it expires.
 pub async fn wh_3_an_expired_secret_is_not_found(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -799,7 +799,7 @@ pub async fn wh_3_an_expired_secret_is_not_found(store: Arc<dyn Store>) {
     assert_eq!(stage.webhook_secrets(&endpoint, now).await, []);
 }
 
-/// WH-3: with each rotation the newest secret gets its end, and those before it end at once, none later than it would have.
+/// WH-3: a rotation sets the expiry of the newest secret and ends earlier ones at once, never later than they would have ended.
 pub async fn wh_3_a_rotation_leaves_the_secret_before_it(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -820,7 +820,7 @@ pub async fn wh_3_a_rotation_leaves_the_secret_before_it(store: Arc<dyn Store>) 
     let now = stage.samples.now();
     assert_eq!(stage.webhook_secrets(&endpoint, now).await, expected);
 
-    // What has an end already gets no later one.
+    // An expiry that is already set is not extended.
     expire(&stage.store, &endpoint, soon, late + MINUTE).await;
     let third = stage.webhook_secret(&endpoint).await;
     let expected = [third.clone(), ending(&second, soon), ending(&first, late)];
@@ -842,7 +842,7 @@ pub async fn wh_3_a_rotation_leaves_the_secret_before_it(store: Arc<dyn Store>) 
     assert_eq!(stage.webhook_secrets(&bystander, now).await, [untouched]);
 }
 
-/// WH-3: rotations at once come one after the other: in the end one secret has no end.
+/// WH-3: parallel rotations are serialized: one secret without an expiry is left.
 pub async fn wh_3_parallel_rotations_leave_one_newest_secret(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -871,7 +871,7 @@ pub async fn wh_3_parallel_rotations_leave_one_newest_secret(store: Arc<dyn Stor
     assert_eq!(count(&ends, &None), 1, "{ends:?}");
 }
 
-/// A sweep deletes secrets of all worlds that have expired, and no others.
+/// A sweep deletes only expired secrets, in all worlds.
 pub async fn a_sweep_deletes_expired_secrets(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -905,7 +905,7 @@ pub async fn a_sweep_deletes_expired_secrets(store: Arc<dyn Store>) {
     }
 }
 
-/// No other world sees an endpoint, changes it or has its secrets; the same id may be there in several.
+/// An endpoint and its secrets cannot be seen or changed from another world; the same id may exist in several.
 pub async fn endpoints_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

@@ -23,10 +23,10 @@ async fn sweep(store: &Arc<dyn Store>, before: Timestamp) -> u64 {
 }
 
 impl Stage {
-    /// A replay that was just asked for, and is stored.
+    /// A new, stored replay.
     async fn replay(&mut self, endpoint: &Endpoint) -> Replay {
         let replay = self.samples.replay(endpoint);
-        assert!(add(&self.store, &replay).await, "another one runs");
+        assert!(add(&self.store, &replay).await, "another replay is running");
         replay
     }
 
@@ -37,7 +37,7 @@ impl Stage {
             .await)
     }
 
-    /// Of all worlds, those of these endpoints that go on.
+    /// The due replays of these endpoints, in all worlds.
     async fn due(&self, now: Timestamp) -> Vec<Replay> {
         in_view!(self.store, |view| view
             .webhook_replays()
@@ -60,7 +60,7 @@ fn ended(replay: &Replay, at: Timestamp) -> Replay {
     }
 }
 
-/// Every field comes back, of either kind, also when it has gone on; a list begins with the newest.
+/// Every field of either kind is read back unchanged, also after progress; a list is newest first.
 pub async fn a_replay_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -95,7 +95,7 @@ pub async fn a_replay_comes_back_as_it_was(store: Arc<dyn Store>) {
     assert_eq!(stage.listed_replays(world, &endpoint).await, known);
 }
 
-/// One replay of an endpoint runs at a time.
+/// An endpoint has one running replay at a time.
 pub async fn one_replay_of_an_endpoint_runs(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -110,7 +110,7 @@ pub async fn one_replay_of_an_endpoint_runs(store: Arc<dyn Store>) {
     assert_eq!(stage.listed_replays(world, &endpoint).await.len(), 2);
 }
 
-/// Of those who ask at the same time, one begins.
+/// Of parallel requests for a replay one succeeds.
 pub async fn parallel_replays_of_an_endpoint_are_one(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -126,7 +126,7 @@ pub async fn parallel_replays_of_an_endpoint_are_one(store: Arc<dyn Store>) {
     assert_eq!(stage.listed_replays(world, &endpoint).await.len(), 1);
 }
 
-/// A replay is found from the moment on at which it goes on, until it has ended; those that have waited longest come first.
+/// A replay is found from the time of its next step until it has ended, longest waiting first.
 pub async fn a_replay_goes_on_in_time(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -164,7 +164,7 @@ pub async fn a_replay_goes_on_in_time(store: Arc<dyn Store>) {
     assert_eq!(stage.due(now).await.len(), 2);
 }
 
-/// An endpoint that is removed takes its replays along.
+/// A removed endpoint takes its replays with it.
 pub async fn a_removed_endpoint_takes_its_replays_along(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -179,7 +179,7 @@ pub async fn a_removed_endpoint_takes_its_replays_along(store: Arc<dyn Store>) {
     assert_eq!(stage.listed_replays(world, &bystander).await, [kept]);
 }
 
-/// Nothing of another world is found or changed by the id of one.
+/// An id finds and changes nothing in another world.
 pub async fn replays_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -198,7 +198,7 @@ pub async fn replays_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(stage.listed_replays(world, &endpoint).await, [replay]);
 }
 
-/// A sweep deletes what ended before a moment, and nothing that runs.
+/// A sweep deletes replays that ended before the given time, and no running one.
 pub async fn a_sweep_deletes_ended_replays(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;

@@ -1,4 +1,4 @@
-//! Users with everything that is attached to them.
+//! Users with everything attached to them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use vestry_ports::store::{Attached, Store, WholeUser};
 use super::stage::Stage;
 
 impl Stage {
-    /// A user with some of everything; none of it is attached when `bare`.
+    /// A user with some of everything, or without any attachments if `bare`.
     async fn furnished(&mut self, world: World, bare: bool) -> User {
         let user = self.user(world).await;
         if bare {
@@ -41,12 +41,12 @@ impl Stage {
         user
     }
 
-    /// What the lists of each thing alone say.
+    /// The same user, assembled from the single lists.
     async fn read_alone(&self, user: &User) -> WholeUser {
         let (world, id) = (&user.world, user.id);
         in_view!(self.store, |view| {
             let Some(profile) = view.users().profile(world, id).await? else {
-                panic!("the user was stored");
+                panic!("the user must exist");
             };
             let key = external_key(id);
             let became = view.imported_users().find(world, &key).await?;
@@ -62,13 +62,14 @@ impl Stage {
     }
 }
 
-/// What a furnished user came by.
+/// The external key that such a user was imported with.
 fn external_key(user: UserId) -> String {
     format!("before {user}")
 }
 
-/// Many whole users at once are what each of them is alone, in the order asked: missing ones, one asked for twice, one that has
-/// nothing and ids of other worlds included.
+/// A batch lookup of whole users returns what each single lookup would, in the order requested.
+///
+/// It includes missing users, a duplicate, one without attachments and ids of other worlds.
 pub async fn many_whole_users_are_found_as_each_alone(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let mut wanted = Vec::new();

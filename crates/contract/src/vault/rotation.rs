@@ -1,4 +1,4 @@
-//! Root versions that come and go.
+//! Creation and retirement of root versions.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{Wrapping, works};
 use crate::race::race;
 use crate::samples::Samples;
 
-/// A new root version is the primary one, and the old ones are still there.
+/// A new root version becomes the primary one, and the old ones still exist.
 pub async fn a_new_version_becomes_primary(vault: Arc<dyn KeyVault>) {
     let before = works(vault.status().await);
     for _ in 0..3 {
@@ -17,7 +17,7 @@ pub async fn a_new_version_becomes_primary(vault: Arc<dyn KeyVault>) {
         let version = works(vault.add_root_version().await);
         assert!(
             !known.contains(&version),
-            "version {version} was there already"
+            "version {version} already existed"
         );
         let status = works(vault.status().await);
         assert_eq!(status.primary_version, version);
@@ -26,7 +26,7 @@ pub async fn a_new_version_becomes_primary(vault: Arc<dyn KeyVault>) {
     }
 }
 
-/// What an old root version wrapped still opens after rotations (R17).
+/// Keys wrapped by an old root version still open after rotations (R17).
 pub async fn old_versions_still_open(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     let mut wrappings = Vec::new();
@@ -48,7 +48,7 @@ pub async fn new_wrappings_use_the_new_version(vault: Arc<dyn KeyVault>) {
     wrapping.opens(&vault).await;
 }
 
-/// A wrapped key that claims another root version, one that exists, does not open (T3).
+/// A wrapped key that claims another existing root version does not open (T3).
 pub async fn a_key_says_nothing_under_another_version(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     let mut old = Wrapping::new(&vault, &mut samples).await;
@@ -61,7 +61,7 @@ pub async fn a_key_says_nothing_under_another_version(vault: Arc<dyn KeyVault>) 
         .await;
 }
 
-/// Root versions that were retired are gone, and with them what they wrapped; those that stay still open.
+/// Retired root versions are gone, along with the keys they wrapped; the others still open.
 pub async fn retired_versions_are_unknown(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     let first = Wrapping::new(&vault, &mut samples).await;
@@ -81,7 +81,7 @@ pub async fn retired_versions_are_unknown(vault: Arc<dyn KeyVault>) {
         (status.primary_version, status.versions),
         (version, vec![version])
     );
-    // A version that was destroyed is not given away again.
+    // The number of a destroyed version is not reused.
     let next = works(vault.add_root_version().await);
     assert!(next > version, "version {next} after {version}");
 }
@@ -91,11 +91,11 @@ async fn is_unknown(vault: &Arc<dyn KeyVault>, wrapping: &Wrapping) {
     let outcome = vault.unwrap(&wrapping.context, &wrapping.wrapped).await;
     assert!(
         matches!(outcome, Err(VaultError::UnknownVersion(version)) if version == root_version),
-        "a retired version: {outcome:?}"
+        "retired version still works: {outcome:?}"
     );
 }
 
-/// Retiring below the oldest version destroys nothing.
+/// Retiring versions below the oldest one destroys nothing.
 pub async fn retiring_nothing_keeps_everything(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     let wrapping = Wrapping::new(&vault, &mut samples).await;
@@ -108,7 +108,7 @@ pub async fn retiring_nothing_keeps_everything(vault: Arc<dyn KeyVault>) {
     wrapping.opens(&vault).await;
 }
 
-/// Eight rotations at once make eight versions, of which none is lost or given twice.
+/// Eight parallel rotations make eight versions; none is lost or assigned twice.
 pub async fn parallel_rotations_lose_no_version(vault: Arc<dyn KeyVault>) {
     let mut expected = works(vault.status().await).versions;
     let made = race((0..8).map(|_| {
@@ -123,7 +123,7 @@ pub async fn parallel_rotations_lose_no_version(vault: Arc<dyn KeyVault>) {
     assert_eq!(Some(status.primary_version), expected.last().copied());
 }
 
-/// Keys are wrapped and opened without a failure while the root rotates (R17).
+/// Keys are wrapped and opened without failures while the root rotates (R17).
 pub async fn keys_open_while_the_root_rotates(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     let old = Arc::new(Wrapping::new(&vault, &mut samples).await);
@@ -140,7 +140,7 @@ pub async fn keys_open_while_the_root_rotates(vault: Arc<dyn KeyVault>) {
                 let key = vestry_domain::Secret::new(key);
                 let wrapped = works(vault.wrap(&context, &key).await);
                 let opened = works(vault.unwrap(&context, &wrapped).await);
-                assert!(opened.expose() == key.expose(), "another key came back");
+                assert!(opened.expose() == key.expose(), "the unwrapped key differs");
                 old.opens(&vault).await;
             }
         }

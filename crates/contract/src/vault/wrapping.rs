@@ -10,7 +10,7 @@ use super::{Wrapping, works};
 use crate::race::race;
 use crate::samples::Samples;
 
-/// What was wrapped comes back, under contexts of any length.
+/// A wrapped key opens unchanged, with contexts of any length.
 pub async fn a_key_comes_back_as_it_was(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     for _ in 0..20 {
@@ -30,7 +30,7 @@ pub async fn a_key_comes_back_as_it_was(vault: Arc<dyn KeyVault>) {
     }
 }
 
-/// A new wrapping says the primary root version, which is one of those that can open.
+/// A new wrapping names the primary root version, which is one of those that can open.
 pub async fn the_primary_version_wraps(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     let status = works(vault.status().await);
@@ -45,7 +45,7 @@ pub async fn the_primary_version_wraps(vault: Arc<dyn KeyVault>) {
     assert_eq!(wrapping.wrapped.root_version, status.primary_version);
 }
 
-/// Neither the key nor a part of it can be read in the wrapped bytes.
+/// No part of the key is readable in the wrapped bytes.
 pub async fn the_key_is_not_in_the_clear(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     let wrapping = Wrapping::new(&vault, &mut samples).await;
@@ -55,7 +55,7 @@ pub async fn the_key_is_not_in_the_clear(vault: Arc<dyn KeyVault>) {
     assert_eq!(readable.count(), 0);
 }
 
-/// A wrapped key opens in its own context only, however near the other one is (T1, T3).
+/// A wrapped key opens only in its own context, however similar another one is (T1, T3).
 pub async fn another_context_does_not_open(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     let mut wrapping = Wrapping::new(&vault, &mut samples).await;
@@ -83,7 +83,7 @@ pub async fn another_context_does_not_open(vault: Arc<dyn KeyVault>) {
     wrapping.opens(&vault).await;
 }
 
-/// Every single bit of the wrapped bytes counts (T2).
+/// A wrapped key with any bit flipped does not open (T2).
 pub async fn a_changed_bit_does_not_open(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     let mut wrapping = Wrapping::new(&vault, &mut samples).await;
@@ -102,7 +102,7 @@ pub async fn a_changed_bit_does_not_open(vault: Arc<dyn KeyVault>) {
     wrapping.opens(&vault).await;
 }
 
-/// A wrapped key that is cut off anywhere, lengthened or empty does not open, and nothing panics (T2).
+/// A wrapped key that is truncated, extended or empty does not open, and nothing panics (T2).
 pub async fn a_cut_or_lengthened_key_does_not_open(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     let mut wrapping = Wrapping::new(&vault, &mut samples).await;
@@ -119,13 +119,16 @@ pub async fn a_cut_or_lengthened_key_does_not_open(vault: Arc<dyn KeyVault>) {
     }
 }
 
-/// A root version that does not exist is told apart from damage, because another process may know it.
+/// An unknown root version has its own error, distinct from damage, because another process may know it.
 pub async fn an_unknown_version_is_told_apart(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     let wrapping = Wrapping::new(&vault, &mut samples).await;
     let known = works(vault.status().await).versions;
     for root_version in [0, 7_777, u32::MAX] {
-        assert!(!known.contains(&root_version), "a bad example");
+        assert!(
+            !known.contains(&root_version),
+            "the example version must be unknown"
+        );
         let wrapped = WrappedKey {
             root_version,
             ..wrapping.wrapped.clone()
@@ -138,7 +141,7 @@ pub async fn an_unknown_version_is_told_apart(vault: Arc<dyn KeyVault>) {
     }
 }
 
-/// Fifty keys wrapped and opened at once all come back.
+/// Fifty keys wrapped and opened in parallel all open unchanged.
 pub async fn parallel_wrappings_all_open(vault: Arc<dyn KeyVault>) {
     let mut samples = Samples::fresh();
     let seeds: Vec<_> = (0..50)

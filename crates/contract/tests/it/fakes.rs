@@ -1,4 +1,4 @@
-//! What the fakes do beyond the suites.
+//! Behaviour of the fakes beyond the suites.
 
 use vestry_contract::fakes::{FakeClock, FakeLimiter, FakeMailer, FakeStore, SeededEntropy};
 use vestry_contract::samples::{Samples, other_environment};
@@ -70,7 +70,7 @@ async fn a_mailer_keeps_what_it_took() {
 }
 
 #[tokio::test]
-async fn a_mailer_fails_for_now_as_often_as_it_is_told() {
+async fn a_mailer_fails_the_requested_number_of_times() {
     let mut samples = Samples::fresh();
     let mailer = FakeMailer::default();
     let (id, message) = mail(&mut samples);
@@ -86,7 +86,7 @@ async fn a_mailer_fails_for_now_as_often_as_it_is_told() {
 }
 
 #[tokio::test]
-async fn a_mailer_refuses_until_it_is_told_to_take() {
+async fn a_mailer_refuses_until_told_to_accept() {
     let mut samples = Samples::fresh();
     let mailer = FakeMailer::default();
     let (id, message) = mail(&mut samples);
@@ -132,7 +132,7 @@ async fn a_store_can_be_unreachable() {
     assert!(store.ready().await.is_ok());
 }
 
-/// R14: a use case must begin again from its start.
+/// R14: a use case must start over.
 #[tokio::test]
 async fn a_store_can_lose_commits() {
     let mut samples = Samples::fresh();
@@ -172,7 +172,7 @@ async fn a_transaction_is_dead_after_an_error() {
 }
 
 #[tokio::test]
-async fn nothing_belongs_to_a_user_that_is_not_there() {
+async fn nothing_can_be_stored_for_an_unknown_user() {
     let mut samples = Samples::fresh();
     let store = FakeStore::default();
     let world = world(&mut samples);

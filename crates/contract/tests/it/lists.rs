@@ -1,4 +1,4 @@
-//! A promise that nobody runs is no promise.
+//! Checks that every function of a suite is run by its macro.
 
 #![expect(clippy::unwrap_used, reason = "a panic is the failure message")]
 
@@ -22,7 +22,7 @@ fn written(suite: &Path) -> BTreeSet<String> {
     found
 }
 
-/// `module::function` of everything that the macros of a suite run.
+/// `module::function` of every test that the macros of a suite run.
 fn listed(suite: &str, source: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut module = None;
@@ -42,12 +42,12 @@ fn listed(suite: &str, source: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_promise_is_run_by_its_macro() {
+fn every_suite_function_is_run_by_its_macro() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     for suite in ["store", "limiter", "vault", "custody"] {
         let macros = fs::read_to_string(source.join(format!("{suite}.rs"))).unwrap();
         let written = written(&source.join(suite));
-        assert!(!written.is_empty(), "no promise found in {suite}");
+        assert!(!written.is_empty(), "no test functions found in {suite}");
         assert_eq!(listed(suite, &macros), written, "{suite}");
     }
 }

@@ -1,4 +1,4 @@
-//! The suites against the fakes, and what the fakes do beyond the suites.
+//! The suites against the fakes, and behaviour of the fakes beyond the suites.
 
 mod fakes;
 mod lists;

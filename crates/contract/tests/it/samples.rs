@@ -1,4 +1,4 @@
-//! Test data that can be trusted.
+//! Properties of the generated test data.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ fn records_come_one_second_after_another_and_their_ids_say_so() {
 }
 
 #[test]
-fn what_must_be_unique_is() {
+fn unique_values_are_unique() {
     let mut samples = Samples::fresh();
     let world = World::new(samples.app().id, Environment::Live);
     let user = samples.user(world);

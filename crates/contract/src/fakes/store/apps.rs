@@ -1,4 +1,4 @@
-//! Apps and everything that is set up for them.
+//! Apps and their configuration.
 
 use vestry_domain::api_key::ApiKey;
 use vestry_domain::app::{App, NamedEvents};
@@ -177,7 +177,7 @@ impl AppKeys for Work {
         purpose: KeyPurpose,
         version: u32,
     ) -> StoreResult<Vec<AppKey>> {
-        // Of transactions that write there is one at a time here.
+        // The write lock is held: no other transaction is writing.
         self.writing(|state| {
             let keys = state.app_keys.iter().filter(|key| {
                 key.world == *world && key.purpose == purpose && key.version < version
@@ -217,7 +217,7 @@ impl AppKeys for Work {
         purpose: KeyPurpose,
         version: u32,
     ) -> StoreResult<bool> {
-        // Of transactions that write there is one at a time here.
+        // The write lock is held: no other transaction is writing.
         self.writing(|state| {
             let wanted = (*world, purpose, version);
             let mut keys = state.app_keys.iter();

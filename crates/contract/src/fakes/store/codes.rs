@@ -9,7 +9,7 @@ use super::Work;
 use super::state::{CodeRow, State, remove_few};
 
 impl State {
-    /// The code, if it is neither used nor past its time.
+    /// The code, unless it was used or has expired.
     fn living_code(
         &mut self,
         world: World,

@@ -39,7 +39,7 @@ impl State {
         heads.filter(move |head| head.world == world)
     }
 
-    /// Whether the head is written now.
+    /// Writes the head if it still follows `after`, and returns whether it did.
     fn move_control_head(&mut self, after: Option<&ControlHead>, head: &ControlHead) -> bool {
         let mut heads = self.control_heads.iter_mut();
         let of_number =
@@ -66,7 +66,7 @@ impl State {
 #[port]
 impl ControlLog for Work {
     async fn lock_head(&mut self, world: &World) -> StoreResult<Option<ControlHead>> {
-        // Whoever writes is alone.
+        // The write lock is held.
         self.writing(|state| {
             let heads = state.control_heads_of(*world);
             Ok(heads.max_by_key(|head| head.number).cloned())

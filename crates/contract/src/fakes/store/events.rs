@@ -9,7 +9,7 @@ use vestry_ports::store::{EventFilter, Events, Placed, StoreResult, Stretch};
 use super::Work;
 use super::state::{State, at_most};
 
-/// How worlds are ordered: by the text of their columns.
+/// The sort key of a world: the text of its columns.
 pub(super) fn place_of(world: World) -> (String, &'static str) {
     (world.app_id.to_string(), world.environment.as_str())
 }
@@ -55,7 +55,7 @@ impl State {
         head
     }
 
-    /// Deletes the oldest events of a log as long as they are old; returns how many.
+    /// Deletes the oldest events of a log while `is_old` holds, and returns how many.
     pub(super) fn prune(&mut self, world: World, is_old: impl FnMut(&Event) -> bool) -> usize {
         let mut is_old = is_old;
         let old = self.log_of(world).take_while(|event| is_old(event)).count();

@@ -10,7 +10,7 @@ use vestry_ports::store::{Idempotency, StoreResult, SweptWorlds};
 use super::Work;
 use super::state::{KeyRow, State, remove, remove_few};
 
-/// The row of a run that has no answer yet.
+/// The row of a run that has no response yet.
 fn running<'a>(
     state: &'a mut State,
     world: &World,

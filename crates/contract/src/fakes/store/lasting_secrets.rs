@@ -1,4 +1,4 @@
-//! Small secrets that live as long as their rows, and what stands under an App key at all.
+//! Small secrets that live as long as their rows, and everything that is protected by an App key.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use vestry_ports::store::{LastingKind, LastingSecret, LastingSecrets, Standing, 
 use super::Work;
 use super::state::{State, at_most};
 
-/// A secret where it is stored, and the keyed hash beside it.
+/// A stored secret, and the keyed hash next to it.
 type Slots<'a> = (&'a mut Sealed, Option<&'a mut Mac>);
 
 impl State {
@@ -115,7 +115,7 @@ impl State {
         }
     }
 
-    /// What [`vestry_ports::store::AppKeys::standing_below`] answers.
+    /// Implements [`vestry_ports::store::AppKeys::standing_below`].
     pub(super) fn standing_below(
         &self,
         world: World,
@@ -172,7 +172,7 @@ impl State {
         found
     }
 
-    /// Of secrets that end by themselves.
+    /// The key versions of secrets that expire.
     fn versions_of_passing(&self, world: World) -> Vec<(&'static str, u32)> {
         let mut found = Vec::new();
         let codes = self.codes.iter().map(|row| &row.code);

@@ -1,4 +1,4 @@
-//! Work that one process of all does at a time.
+//! Leases on tasks that only one process may run at a time.
 
 use vestry_domain::Timestamp;
 use vestry_ports::port;

@@ -1,4 +1,4 @@
-//! Failures in a row, and counters of sends.
+//! Consecutive failures, and send counters.
 
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::timestamp::Seconds;

@@ -16,7 +16,7 @@ impl State {
         links.find(|link| link.world == world && link.token == *token)
     }
 
-    /// The link, if it is neither used nor past its time, and for one of these purposes.
+    /// The link for one of these purposes, unless it was used or has expired.
     fn living_link(
         &mut self,
         world: World,
@@ -40,7 +40,7 @@ impl Links for Work {
         self.writing(|state| {
             state.links.retain(|other| key(other) != key(link));
             if state.link_by_token(link.world, &link.token).is_some() {
-                return Err("a link with this token is there already");
+                return Err("a link with this token already exists");
             }
             state.links.push(link.clone());
             Ok(())

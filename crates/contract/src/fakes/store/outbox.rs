@@ -1,4 +1,4 @@
-//! Messages that wait, and captured ones.
+//! Pending messages, and captured ones.
 
 use vestry_domain::ids::{AppId, JobId};
 use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob, compared_recipient};
@@ -27,7 +27,7 @@ impl State {
         rows.find(|row| row.job.world == world && row.job.id == id && row.is_held_by(owner))
     }
 
-    /// Those of the free jobs that are wanted, oldest first.
+    /// Leases the matching free jobs, oldest first.
     fn lease(
         &mut self,
         owner: &str,
@@ -177,7 +177,7 @@ impl Captured for Work {
         self.reading(|state| {
             let mut rows: Vec<_> = state.captured.iter().collect();
             rows.retain(|row| row.world == *world);
-            // Stable: within a second they stay in the order of arrival.
+            // A stable sort: jobs of one second keep their insertion order.
             rows.sort_by_key(|row| row.created_at);
             if let Some(after) = filter.after {
                 let place = rows.iter().position(|row| row.id == after);

@@ -1,4 +1,4 @@
-//! Passkeys, user handles, and the challenges of ceremonies.
+//! Passkeys, user handles and ceremony challenges.
 
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge, UserHandle};

@@ -1,4 +1,4 @@
-//! Passwords of users, and the book of an import.
+//! Passwords of users, and the record of imported users.
 
 use vestry_domain::envelope::Sealed;
 use vestry_domain::ids::UserId;
@@ -16,7 +16,7 @@ impl State {
         rows.find(|row| row.world == world && row.user_id == user)
     }
 
-    /// Puts the new one over the old one, which keeps its beginning.
+    /// Replaces the user's password but keeps its creation time.
     fn put_password(&mut self, password: &StoredPassword) -> Result<(), &'static str> {
         self.needs_user(password.world, password.user_id)?;
         match self.password(password.world, password.user_id) {

@@ -1,4 +1,4 @@
-//! Identity providers: what Apps have set, sign-ins on their way, and who is linked.
+//! Identity providers: connections of Apps, pending sign-ins, and linked users.
 
 use vestry_domain::ids::{AppId, OauthCallbackId, ProviderLinkId, UserId};
 use vestry_domain::provider::{Flow, Pending, ProviderLink, ProviderName, TestGrant};

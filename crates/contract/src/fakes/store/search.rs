@@ -1,4 +1,4 @@
-//! Whether a user fits a filter.
+//! Matching of users against a filter.
 
 use vestry_domain::Timestamp;
 use vestry_domain::search::{Combined, Condition, MetadataDigest, UserFilter};

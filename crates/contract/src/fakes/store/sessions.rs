@@ -13,7 +13,7 @@ use super::Work;
 use super::state::{State, add, at_most, remove_few};
 
 impl State {
-    /// The row of a session that nobody has ended.
+    /// The row of a session that has not been ended.
     fn living_session(&mut self, world: World, id: SessionId) -> Option<&mut (TokenHash, Session)> {
         self.sessions.iter_mut().find(|(_, session)| {
             session.world == world && session.id == id && session.deleted_at.is_none()
@@ -144,7 +144,7 @@ impl Sessions for Work {
     }
 
     async fn lock(&mut self, world: &World, id: SessionId) -> StoreResult<bool> {
-        // The transaction holds the one lock for writers.
+        // The transaction holds the write lock.
         self.writing(|state| Ok(state.living_session(*world, id).is_some()))
     }
 

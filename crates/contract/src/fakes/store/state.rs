@@ -30,7 +30,7 @@ use vestry_ports::store::{
     KeptCheckpoint, Lane, RedirectUrl, SWEEP_STEP, SinkProgress, StoredConnection,
 };
 
-/// All rows, oldest insert first.
+/// All rows, in insertion order.
 #[derive(Clone, Default)]
 pub(super) struct State {
     pub(super) apps: Vec<App>,
@@ -53,9 +53,9 @@ pub(super) struct State {
     pub(super) imported_users: Vec<(World, String, UserId)>,
     pub(super) codes: Vec<CodeRow>,
     pub(super) links: Vec<Link>,
-    /// Tries with what has this token: links, and people who wait for `oauth/verify`.
+    /// Failed attempts by token: magic links, and sign-ins pending `oauth/verify`.
     pub(super) tries: HashMap<(World, TokenHash), i64>,
-    /// Who has which work, and until when.
+    /// The holder and the expiry of each lease, by task.
     pub(super) leases: HashMap<String, (String, Timestamp)>,
     pub(super) guards: HashMap<(World, String), Guard>,
     pub(super) budgets: HashMap<(World, &'static str, String), Budget>,
@@ -63,7 +63,7 @@ pub(super) struct State {
     pub(super) passkeys: Vec<Passkey>,
     pub(super) passkey_handles: HashMap<(World, UserId), UserHandle>,
     pub(super) passkey_challenges: Vec<PasskeyChallenge>,
-    /// With whether they were used.
+    /// Each challenge with whether it was used.
     pub(super) wallet_challenges: Vec<(WalletChallenge, bool)>,
     pub(super) idempotency: Vec<KeyRow>,
     pub(super) wallet_imports: Vec<ImportKey>,
@@ -74,9 +74,9 @@ pub(super) struct State {
     pub(super) sessions: Vec<(TokenHash, Session)>,
     pub(super) jobs: Vec<Job>,
     pub(super) captured: Vec<CapturedMessage>,
-    /// Without a place yet, in the order in which they were appended.
+    /// Events without a position yet, in the order they were appended.
     pub(super) inbox: Vec<NewEvent>,
-    /// In the order in which they got their places.
+    /// Events in the order of their positions.
     pub(super) events: Vec<Event>,
     pub(super) event_heads: HashMap<World, EventHead>,
     pub(super) webhook_endpoints: Vec<EndpointRow>,
@@ -152,14 +152,14 @@ pub(super) struct DeliveryRow {
 }
 
 impl State {
-    /// Counts a try, and says how many there are by now.
+    /// Counts an attempt and returns the total.
     pub(super) fn count_try(&mut self, world: World, token: TokenHash) -> i64 {
         let tries = self.tries.entry((world, token)).or_default();
         *tries += 1;
         *tries
     }
 
-    /// Whether the world has this user; nothing may belong to anybody else.
+    /// Returns an error unless the world has this user.
     pub(super) fn needs_user(&self, world: World, id: UserId) -> Result<(), &'static str> {
         if self
             .users
@@ -172,26 +172,25 @@ impl State {
     }
 }
 
-/// Adds a row unless one of the others has what must be unique.
+/// Adds a row unless another row conflicts on a unique key.
 pub(super) fn add<T>(
     rows: &mut Vec<T>,
     row: T,
     is_same: impl Fn(&T, &T) -> bool,
 ) -> Result<(), &'static str> {
     if rows.iter().any(|other| is_same(other, &row)) {
-        return Err("a row of this key is there already");
+        return Err("a row with this key already exists");
     }
     rows.push(row);
     Ok(())
 }
 
-/// Removes the rows that fit, and says how many.
-/// The same, of the first few, as sweeps do.
+/// Removes the first matching rows, up to the limit of a sweep, and returns how many.
 pub(super) fn remove_few<T>(rows: &mut Vec<T>, fits: impl Fn(&T) -> bool) -> u64 {
     count_few(rows.extract_if(.., |row| fits(row)))
 }
 
-/// Goes through what is taken out one by one, no further than a sweep does; how many they were.
+/// Consumes the iterator up to the limit of a sweep, and returns how many items there were.
 pub(super) fn count_few(taken: impl Iterator) -> u64 {
     let few = taken.take(at_most(SWEEP_STEP)).count();
     u64::try_from(few).unwrap_or(u64::MAX)
@@ -203,7 +202,7 @@ pub(super) fn remove<T>(rows: &mut Vec<T>, fits: impl Fn(&T) -> bool) -> u64 {
     u64::try_from(before - rows.len()).unwrap_or(u64::MAX)
 }
 
-/// At most so many; none when the number is negative.
+/// The limit as a count; zero if it is negative.
 pub(super) fn at_most(limit: i64) -> usize {
     usize::try_from(limit.max(0)).unwrap_or(usize::MAX)
 }

@@ -208,7 +208,7 @@ impl Users for Work {
         now: Timestamp,
         within: Duration,
     ) -> StoreResult<UserPage> {
-        // The time of tests stands still: only no time at all is too short.
+        // Time stands still in tests, so only a limit of zero is too short.
         if filter.is_some() && within.is_zero() {
             return Err(StoreError::TooLong);
         }
@@ -228,7 +228,7 @@ impl Users for Work {
     }
 
     async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
-        // The transaction holds the one lock for writers.
+        // The transaction holds the write lock.
         self.writing(|state| Ok(state.user(*world, id).is_some()))
     }
 

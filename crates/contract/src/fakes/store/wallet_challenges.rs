@@ -1,4 +1,4 @@
-//! Challenges that the holders of wallets sign.
+//! Challenges for wallet holders to sign.
 
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;

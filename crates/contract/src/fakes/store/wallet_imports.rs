@@ -1,4 +1,4 @@
-//! Key pairs to which private keys can be sealed for import.
+//! Key pairs for importing sealed private keys.
 
 use vestry_domain::ids::{UserId, WalletImportId};
 use vestry_domain::key_transfer::ImportKey;

@@ -22,7 +22,7 @@ impl State {
         })
     }
 
-    /// Adds a row as the unique indexes allow.
+    /// Adds a row if the unique indexes allow it.
     fn add_wallet(
         &mut self,
         stored: &StoredWallet,

@@ -1,4 +1,4 @@
-//! Webhook endpoints, and the events on their way to them.
+//! Webhook endpoints and the deliveries to them.
 
 use std::cmp::Reverse;
 use std::ops::RangeInclusive;
@@ -19,15 +19,15 @@ use super::Work;
 use super::events::place_of;
 use super::state::{DeliveryRow, EndpointRow, State, add, at_most, remove, remove_few};
 
-/// How exactly it is kept when an endpoint last took something.
+/// The precision of an endpoint's last successful delivery.
 const SUCCESS_EVERY: Seconds = Seconds(60);
 
-/// By what endpoints are told apart.
+/// Whether two endpoints conflict on their unique key.
 fn is_alike(a: &Endpoint, b: &Endpoint) -> bool {
     (a.world, a.url.as_str(), a.types.names()) == (b.world, b.url.as_str(), b.types.names())
 }
 
-/// How queues are ordered: by the text of their columns.
+/// The sort key of a queue: the text of its columns.
 fn order_of(queue: Queue) -> ((String, &'static str), String, Lane) {
     let endpoint = queue.endpoint_id.to_string();
     (place_of(queue.world), endpoint, queue.lane)
@@ -38,7 +38,7 @@ impl EndpointRow {
         (&self.endpoint.world, self.endpoint.id) == (world, id)
     }
 
-    /// It has never failed.
+    /// Clears all failures.
     const fn make_sound(&mut self) {
         (self.failed_attempts, self.failed_deliveries) = (0, 0);
         (self.failures_since, self.failing_told) = (None, false);
@@ -79,7 +79,7 @@ impl State {
         rows.filter(move |row| (row.world, row.endpoint_id) == (world, id))
     }
 
-    /// What was taken, as long as nobody else has taken or ended it: every attempt counts.
+    /// The row of a leased delivery, unless another worker has taken or ended it. The attempt number tells them apart.
     fn taken(&mut self, taken: &Delivery) -> Option<&mut DeliveryRow> {
         let mut rows = self.webhook_deliveries.iter_mut();
         rows.find(|row| {
@@ -89,7 +89,7 @@ impl State {
         })
     }
 
-    /// What nobody tries any more since a moment, and nothing newer of the same event was left for the endpoint since.
+    /// Deliveries given up since a moment, if no newer delivery of the same event to the endpoint has been made since.
     fn exhausted(
         &self,
         world: &World,
