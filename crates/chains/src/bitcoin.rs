@@ -1,4 +1,4 @@
-//! Bitcoin: secp256k1 keys, P2WPKH (BIP-84) and P2TR (BIP-86) addresses, BIP-322 and BIP-137 messages, PSBTs of version 0 and 2.
+//! Bitcoin: secp256k1 keys, P2WPKH (BIP-84) and P2TR (BIP-86) addresses, BIP-322 and BIP-137 messages, and PSBTs of version 0 and 2.
 
 mod address;
 mod bip322;
@@ -22,7 +22,7 @@ use crate::scalar::Scalar;
 use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, secp256k1};
 use owner::Owner;
 
-/// The methods of `rpc`; the names of the wallet standards stand for the first two.
+/// The methods of `rpc`. The last two are aliases from wallet standards for the first two.
 const METHODS: &[&str] = &["btc_signMessage", "btc_signPsbt", "signMessage", "signPsbt"];
 
 /// The Bitcoin chain.
@@ -41,7 +41,7 @@ pub struct Bitcoin {
 }
 
 impl Bitcoin {
-    /// Sets the curve up. `blinding` masks the multiplications with secret numbers against side channels.
+    /// Sets up the curve. `blinding` masks secret-dependent multiplications against side channels.
     pub fn new(blinding: &Secret<[u8; 32]>) -> Self {
         Self {
             curve: secp256k1::curve(blinding),
@@ -62,7 +62,7 @@ impl Bitcoin {
         Ok(signature)
     }
 
-    /// The library verifies low `s` only, so this checks the form along with the signature.
+    /// The library accepts only low `s`, so this checks the form along with the signature.
     fn verify_ecdsa(
         &self,
         digest: &Message,
@@ -75,7 +75,7 @@ impl Bitcoin {
     }
 }
 
-/// `m/84'/coin'/0'/0/i` for P2WPKH (BIP-84), `m/86'/coin'/0'/0/i` for P2TR (BIP-86): the address tells which is meant.
+/// `m/84'/coin'/0'/0/i` for P2WPKH (BIP-84) or `m/86'/coin'/0'/0/i` for P2TR (BIP-86), depending on the address.
 fn path(
     account_index: u32,
     address: &str,

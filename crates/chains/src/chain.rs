@@ -1,4 +1,4 @@
-//! What every chain can do.
+//! The interface of every chain.
 
 use vestry_domain::Environment;
 use vestry_domain::random::ByteSource;
@@ -8,47 +8,48 @@ use zeroize::Zeroizing;
 
 use crate::{ChainError, PrivateKey, import};
 
-/// Whose signature is wanted. Nothing of it is secret.
+/// The wallet that signs. Nothing in it is secret.
 #[derive(Debug, Clone, Copy)]
 pub struct Signer<'a> {
-    /// The public key, as [`Chain::public_key`] gives it.
+    /// The public key, as returned by [`Chain::public_key`].
     pub public_key: &'a [u8],
     /// The canonical address.
     pub address: &'a str,
-    /// Test or live, for chains that have networks of their own for tests.
+    /// Test or live, for chains with separate test networks.
     pub environment: Environment,
 }
 
-/// A request that was read, understood and found good: what is left is to sign it.
+/// A request that has been read and checked, and only remains to be signed.
 pub trait Prepared: Send {
-    /// Signs, and verifies every signature against the public key of the [`Signer`] before it is given away.
-    /// `source` is asked by chains whose signatures are randomised.
+    /// Signs, and verifies every signature against the public key of the [`Signer`] before returning it.
+    ///
+    /// `source` is used by chains with randomized signatures.
     ///
     /// # Errors
-    /// [`ChainError::PrivateKey`] when the key is not one of the chain, [`ChainError::Signature`] when the signature did
-    /// not verify, which is also so when the key is not that of the signer.
+    /// [`ChainError::PrivateKey`] if the key is not valid for the chain. [`ChainError::Signature`] if the signature does not verify, for
+    /// example because the key is not the signer's.
     fn sign(&self, key: &PrivateKey, source: &mut dyn ByteSource) -> Result<Signed, ChainError>;
 }
 
-/// One chain: keys, addresses, and what can be signed.
+/// A chain: its keys, its addresses, and what it can sign.
 ///
 /// Public keys are bytes in the chain's own encoding.
 pub trait Chain: Send + Sync {
     /// The wallet type that this chain serves.
     fn wallet_type(&self) -> WalletType;
 
-    /// Takes a private key from its bytes.
+    /// Parses a private key.
     ///
     /// # Errors
-    /// [`ChainError::PrivateKey`] when the length is wrong or the number is outside the curve's range.
+    /// [`ChainError::PrivateKey`] if the length is wrong or the number is outside the curve's range.
     fn private_key(&self, bytes: &[u8]) -> Result<PrivateKey, ChainError>;
 
-    /// Draws a private key, each equally likely: bytes that are no key are thrown away.
+    /// Draws a private key uniformly; bytes that are not a key are discarded.
     ///
     /// # Errors
-    /// [`ChainError::Randomness`] when several draws in a row yield none.
+    /// [`ChainError::Randomness`] if several draws in a row yield no key.
     fn generate(&self, source: &mut dyn ByteSource) -> Result<PrivateKey, ChainError> {
-        // Ethereum throws one draw in 2^128 away. Eight in a row mean that the source returns rubbish.
+        // Ethereum discards one draw in 2^128. Eight in a row mean that the source is broken.
         const DRAWS: usize = 8;
         for _ in 0..DRAWS {
             let drawn = PrivateKey::filled_by(|bytes| source.fill(bytes));
@@ -62,19 +63,19 @@ pub trait Chain: Send + Sync {
     /// The public key of a private key.
     ///
     /// # Errors
-    /// [`ChainError::PrivateKey`] when the key is not one of this chain.
+    /// [`ChainError::PrivateKey`] if the key is not valid for this chain.
     fn public_key(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError>;
 
-    /// The canonical address of a public key. Test wallets of some chains have addresses of their own.
+    /// The canonical address of a public key. Some chains have different addresses for test wallets.
     ///
     /// # Errors
-    /// [`ChainError::PublicKey`].
+    /// [`ChainError::PublicKey`] if the public key is invalid.
     fn address(&self, public_key: &[u8], environment: Environment) -> Result<String, ChainError>;
 
-    /// The canonical address of a public key in one of the forms that the chain has.
+    /// The canonical address of a public key in one of the chain's address forms.
     ///
     /// # Errors
-    /// [`ChainError::PublicKey`], and [`ChainError::Address`] when the chain has no such form.
+    /// [`ChainError::PublicKey`] if the public key is invalid, and [`ChainError::Address`] if the chain has no such form.
     fn address_in_form(
         &self,
         public_key: &[u8],
@@ -87,32 +88,34 @@ pub trait Chain: Send + Sync {
         }
     }
 
-    /// The canonical form of an address that a wallet of ours may have. Contracts, scripts and keys of nobody have
-    /// addresses too; those are refused.
+    /// The canonical form of an address that one of our wallets could have.
+    ///
+    /// Addresses of contracts and scripts, and of keys that no one can hold, are rejected.
     ///
     /// # Errors
     /// [`ChainError::Address`].
     fn canonical_address(&self, text: &str, environment: Environment)
     -> Result<String, ChainError>;
 
-    /// Whether a canonical address is one of this public key, in any form that the chain has.
+    /// Whether a canonical address belongs to this public key, in any address form of the chain.
     fn owns(&self, public_key: &[u8], address: &str, environment: Environment) -> bool {
         self.address(public_key, environment)
             .is_ok_and(|own| own == address)
     }
 
-    /// The bytes of a key in the text form that the chain has for keys alone (Bitcoin: WIF; Stellar: `S…`; Solana: the array of
-    /// `id.json`), if it has one.
+    /// The bytes of a key in the chain's own text format for keys, if it has one (Bitcoin: WIF; Stellar: `S…`; Solana: the array of
+    /// `id.json`).
     fn own_form(&self, _text: &str, _environment: Environment) -> Option<Zeroizing<Vec<u8>>> {
         None
     }
 
-    /// The private key in a plaintext from outside, whose form nobody names (IMP-3): raw bytes, or
-    /// text in hex, base58, base64 or what the chain has of its own. The first meaning counts whose key has the canonical
-    /// `address`.
+    /// The private key in an imported plaintext of unknown format (IMP-3): raw bytes, or text in hex, base58, base64 or the chain's own
+    /// format.
+    ///
+    /// The first reading whose key has the canonical `address` is used.
     ///
     /// # Errors
-    /// [`ChainError::Address`], whatever was wrong with the plaintext.
+    /// [`ChainError::Address`], whatever is wrong with the plaintext.
     fn import_key(
         &self,
         plaintext: &[u8],
@@ -126,11 +129,12 @@ pub trait Chain: Send + Sync {
         first_with_address(self, keys, address, environment)
     }
 
-    /// The key that a BIP-39 phrase (UTF-8, English, 12, 15, 18, 21 or 24 words, no passphrase) has at an index of
-    /// accounts (CH-1), when its canonical address is `address`.
+    /// The key of a BIP-39 phrase at an account index (CH-1), if its canonical address is `address`.
+    ///
+    /// The phrase is UTF-8, English, has 12, 15, 18, 21 or 24 words and no passphrase.
     ///
     /// # Errors
-    /// [`ChainError::Address`], whatever was wrong with the phrase or the index.
+    /// [`ChainError::Address`], whatever is wrong with the phrase or the index.
     fn import_phrase(
         &self,
         phrase: &[u8],
@@ -139,17 +143,16 @@ pub trait Chain: Send + Sync {
         environment: Environment,
     ) -> Result<PrivateKey, ChainError>;
 
-    /// The bytes of a key in the form in which the chain's other software takes it over: the key itself, unless the
-    /// chain says otherwise.
+    /// The bytes of a key in the format that the chain's other software imports: the key itself, unless the chain overrides this.
     ///
     /// # Errors
-    /// [`ChainError::PrivateKey`] when the key is not one of this chain.
+    /// [`ChainError::PrivateKey`] if the key is not valid for this chain.
     fn export_key(&self, key: &PrivateKey) -> Result<Zeroizing<Vec<u8>>, ChainError> {
         self.private_key(key.expose())?;
         Ok(Zeroizing::new(key.expose().to_vec()))
     }
 
-    /// Reads a request: everything that can be wrong with it is found here, before any key is opened.
+    /// Reads and checks a request completely, before any key is decrypted.
     ///
     /// # Errors
     /// [`SigningRefused`], which names the field.
@@ -162,10 +165,10 @@ pub trait Chain: Send + Sync {
 
 /// The first of the keys that has the address.
 ///
-/// All are tried, also those behind it, so that the time does not tell which one it was.
+/// All are tried, even after a match, so that the timing does not reveal which one it was.
 ///
 /// # Errors
-/// [`ChainError::Address`] when none has it.
+/// [`ChainError::Address`] if none has it.
 pub(crate) fn first_with_address<C: Chain + ?Sized>(
     chain: &C,
     keys: impl Iterator<Item = PrivateKey>,

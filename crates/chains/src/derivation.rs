@@ -1,7 +1,6 @@
-//! Keys out of phrases: BIP-39, and from its seed BIP-32 on secp256k1 and SLIP-10 on ed25519.
+//! Keys derived from phrases: BIP-39, then BIP-32 on secp256k1 and SLIP-10 on ed25519.
 //!
-//! Libraries for this leave the keys on the way lying around, so the arithmetic of the paths is written out here, over
-//! buffers that are wiped.
+//! Libraries for this leave intermediate keys in memory. The path arithmetic is therefore implemented here, on buffers that are wiped.
 
 mod bip32;
 mod extended_key;
@@ -21,15 +20,15 @@ use phrase::Phrase;
 /// Added to the number of a child whose derivation needs the private key (BIP-32, "Extended keys").
 const HARDENED: u32 = 1 << 31;
 
-/// The hardened child of that number, `number'`. For numbers of paths that are known when this is compiled.
+/// The hardened child `number'`, for path numbers known at compile time.
 pub(crate) const fn hardened(number: u32) -> u32 {
     number | HARDENED
 }
 
-/// The number of an account as that of a child.
+/// The number of an account as a child number.
 ///
 /// # Errors
-/// [`ChainError::Address`] from 2^31 on: there are no more, and the bit above means hardened.
+/// [`ChainError::Address`] from 2^31 on, where the bit above marks hardened children.
 pub(crate) const fn account(index: u32) -> Result<u32, ChainError> {
     if index < HARDENED {
         Ok(index)
@@ -38,7 +37,7 @@ pub(crate) const fn account(index: u32) -> Result<u32, ChainError> {
     }
 }
 
-/// The key that `leaf` derives of a phrase, if it has the address.
+/// The key that `leaf` derives from a phrase, if it has the address.
 ///
 /// # Errors
 /// [`ChainError::Address`], whatever was wrong.

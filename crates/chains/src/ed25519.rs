@@ -1,19 +1,22 @@
-//! Ed25519 (RFC 8032), the same for every chain that uses it. The private key is the seed of 32 bytes.
+//! Ed25519 (RFC 8032) for every chain that uses it. The private key is the 32-byte seed.
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
 use crate::{ChainError, PrivateKey};
 
-/// Bytes of a signature, `R‖S`.
+/// The length of a signature, `R‖S`, in bytes.
 pub(crate) const SIGNATURE_LENGTH: usize = 64;
 
-/// The expanded pair of a seed for the length of one operation. The library wipes it when it is dropped; the box keeps
-/// moves from leaving copies on the stack.
+/// The expanded key pair of a seed for the duration of one operation.
+///
+/// The library wipes it on drop; the box prevents moves from leaving copies on the stack.
 struct Pair(Box<SigningKey>);
 
 impl Pair {
+    /// Expands a seed.
+    ///
     /// # Errors
-    /// [`ChainError::PrivateKey`] for a key that is not of 32 bytes, which is none of ours.
+    /// [`ChainError::PrivateKey`] if the key does not have 32 bytes.
     fn new(key: &PrivateKey) -> Result<Self, ChainError> {
         Ok(Self(Box::new(SigningKey::from_bytes(key.seed()?))))
     }
@@ -24,15 +27,16 @@ pub(crate) fn public_key(key: &PrivateKey) -> Result<[u8; 32], ChainError> {
     Ok(Pair::new(key)?.0.verifying_key().to_bytes())
 }
 
-/// Takes any 32 bytes as a seed: each is one.
+/// Accepts any 32 bytes as a seed.
 pub(crate) fn private_key(bytes: &[u8]) -> Result<PrivateKey, ChainError> {
     let seed: &[u8; PrivateKey::LENGTH] =
         bytes.try_into().map_err(|_length| ChainError::PrivateKey)?;
     Ok(PrivateKey::copied_from(seed))
 }
 
-/// A point of the curve that can be somebody's key, in the one encoding that RFC 8032 section 5.1.2 gives it. A point of
-/// small order signs everything, or nothing, and nobody holds one.
+/// A curve point that can be a real public key, in its only valid encoding (RFC 8032 section 5.1.2).
+///
+/// Points of small order are rejected: they verify any message or none, and no one holds their key.
 pub(crate) fn parse_public_key(bytes: &[u8]) -> Result<[u8; 32], ChainError> {
     let bytes: &[u8; 32] = bytes.try_into().map_err(|_length| ChainError::PublicKey)?;
     let key = VerifyingKey::from_bytes(bytes).map_err(|_off_curve| ChainError::PublicKey)?;
@@ -42,9 +46,9 @@ pub(crate) fn parse_public_key(bytes: &[u8]) -> Result<[u8; 32], ChainError> {
         .ok_or(ChainError::PublicKey)
 }
 
-/// Signs, with the public key that belongs to the seed, and checks the signature against the one that is expected.
+/// Signs with the seed's own public key, and verifies the signature against the expected one.
 ///
-/// The expected key takes no part in signing: a signature made with another public key than the seed's gives the seed away.
+/// The expected key is not used for signing: signing with a public key other than the seed's leaks the seed.
 pub(crate) fn sign(
     key: &PrivateKey,
     expected: &[u8],
@@ -55,8 +59,7 @@ pub(crate) fn sign(
     Ok(signature)
 }
 
-/// Verifies as RFC 8032 section 5.1.7 says, and refuses keys and points `R` of small order besides, as Solana and Stellar
-/// do.
+/// Verifies as in RFC 8032 section 5.1.7, and also rejects keys and points `R` of small order, as Solana and Stellar do.
 pub(crate) fn verify(
     public_key: &[u8],
     message: &[u8],

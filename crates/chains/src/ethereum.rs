@@ -1,5 +1,5 @@
-//! Ethereum: secp256k1 keys, EIP-55 addresses, EIP-191 messages, EIP-712 typed data, transactions of types 0 to 4, EIP-7702
-//! authorizations, ERC-4337 user operations.
+//! Ethereum: secp256k1 keys, EIP-55 addresses, EIP-191 messages, EIP-712 typed data, transactions of types 0 to 4, EIP-7702 authorizations
+//! and ERC-4337 user operations.
 
 mod address;
 mod authorization;
@@ -28,8 +28,8 @@ use digest::SignsDigest;
 use fields::Field;
 use transaction::{Answer, SignsTransaction};
 
-/// `v` of a message signature is this plus the parity of the nonce point (EIP-191 leaves it open; `ecrecover` and
-/// every library take 27 and 28).
+/// Added to the parity of the nonce point to give the `v` of a message signature. EIP-191 leaves it open; `ecrecover` and every library
+/// expect 27 and 28.
 const V_BASE: u8 = 27;
 /// `r‖s‖v`.
 const SIGNATURE_LENGTH: usize = 65;
@@ -48,7 +48,7 @@ pub struct Ethereum {
 }
 
 impl Ethereum {
-    /// Sets the curve up. `blinding` masks the multiplications with secret numbers against side channels.
+    /// Sets up the curve. `blinding` masks secret-dependent multiplications against side channels.
     pub fn new(blinding: &Secret<[u8; 32]>) -> Self {
         Self {
             curve: secp256k1::curve(blinding),
@@ -62,7 +62,7 @@ impl Ethereum {
             .curve
             .sign_ecdsa_recoverable(&Message::from_digest(digest), scalar.expose());
         let (recovery, compact) = signature.serialize_compact();
-        // 2 and 3 stand for an r that wrapped around n, which nobody has ever met; `v` cannot express them.
+        // 2 and 3 mean an r that wrapped around n, which never occurs in practice; `v` cannot express them.
         let parity = u8::try_from(recovery.to_i32())
             .ok()
             .filter(|id| *id < 2)
@@ -73,13 +73,13 @@ impl Ethereum {
         Ok(bytes)
     }
 
-    /// The address whose key made this signature over a message (EIP-191 version 0x45).
+    /// The address that signed a message (EIP-191 version 0x45).
     pub(crate) fn signer_of(&self, message: &[u8], signature: &[u8]) -> Result<String, ChainError> {
         let recovered = self.recover(eip191_hash_message(message).0, signature)?;
         Self::address_of(&recovered.serialize())
     }
 
-    /// The address whose key made the signature `r`, `s` over a digest. Without a low `s` there is none.
+    /// The address that signed a digest with `r`, `s`. Signatures with a high `s` are rejected.
     fn recovered(
         &self,
         digest: B256,
@@ -108,9 +108,10 @@ impl Ethereum {
         Ok(Address::from_raw_public_key(coordinates).to_checksum(None))
     }
 
-    /// Whether `r` and `s` are the key's. `v` has to be 27 or 28; which of the two is not checked: with the wrong one a signature is
-    /// worthless and gives nothing away, and tests show that the one that signing makes recovers the address. Recovering would
-    /// cost a tenth more than verifying.
+    /// Whether `r` and `s` were made by the key.
+    ///
+    /// `v` must be 27 or 28, but which of them is not checked: with the wrong one a signature is worthless and reveals nothing. Tests show
+    /// that the `v` from signing recovers the address. Recovering the key would cost a tenth more than verifying.
     fn verify_digest(
         &self,
         public_key: &[u8],
@@ -129,7 +130,7 @@ impl Ethereum {
     }
 }
 
-/// None for any form but the one that is handed out: 65 bytes, low `s`, `v` 27 or 28.
+/// Returns `None` for any form other than the one that signing returns: 65 bytes, low `s`, `v` 27 or 28.
 fn parse_signature(bytes: &[u8]) -> Option<RecoverableSignature> {
     let (compact, v) = match bytes.split_last_chunk::<1>()? {
         (compact, [v]) if bytes.len() == SIGNATURE_LENGTH => (compact, *v),
@@ -146,7 +147,7 @@ fn parse_signature(bytes: &[u8]) -> Option<RecoverableSignature> {
     RecoverableSignature::from_compact(compact, recovery).ok()
 }
 
-/// `m/44'/60'/0'/0/i`, where MetaMask and most others put accounts (BIP-44, SLIP-44).
+/// `m/44'/60'/0'/0/i`, the account path of MetaMask and most others (BIP-44, SLIP-44).
 fn path(account_index: u32) -> Result<[u32; 5], ChainError> {
     let account = account(account_index)?;
     Ok([hardened(44), hardened(60), hardened(0), 0, account])

@@ -1,16 +1,15 @@
-//! Hex from outside, as strictly as its refusals describe it.
+//! Strict parsing of hex from requests.
 
-/// The text, if it is hex digits and nothing else.
+/// The text, if it consists of hex digits.
 ///
-/// To be asked before the library decodes: that takes an `0x` or `0X` off whatever it is given, so of `0x0x…` it would see
-/// nothing.
+/// To be called before the library decodes: the library strips a leading `0x` or `0X`, so it would accept `0x0x…`.
 pub(crate) fn only_digits(text: &str) -> Option<&str> {
     text.bytes()
         .all(|byte| byte.is_ascii_hexdigit())
         .then_some(text)
 }
 
-/// The digits of a text that may begin with one `0x`.
+/// The digits of a text with at most one `0x` prefix.
 pub(crate) fn after_prefix(text: &str) -> Option<&str> {
     only_digits(text.strip_prefix("0x").unwrap_or(text))
 }

@@ -1,7 +1,6 @@
-//! Private keys from outside: what the bytes of one can mean (IMP-3).
+//! Import of private keys: the possible readings of their bytes (IMP-3).
 //!
-//! Nobody says in which form a key is written. Guessing does no harm: a meaning counts only if the address that its key
-//! has is the one that was promised.
+//! The format of a key is not declared. Guessing is safe, because a reading counts only if its key has the announced address.
 
 use alloy_primitives::hex;
 use base64::Engine;
@@ -11,22 +10,22 @@ use zeroize::Zeroizing;
 
 use crate::hex_digits::after_prefix;
 
-/// Characters of the longest text that is a key in a common form: `0x` and the hex of 64 bytes.
+/// The length of the longest key text in a common format: `0x` and the hex of 64 bytes.
 const LONGEST_TEXT: usize = 130;
-/// Characters of the longest text in a form of one chain, which may be a list of numbers with white space between them.
+/// The length of the longest key text in a chain's own format, which may be a list of numbers with white space between them.
 const LONGEST_OF_A_CHAIN: usize = 1024;
 
-/// With padding or without it: both are customary.
+/// Padding is optional: both forms are common.
 const FORGIVING: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const BASE64: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, FORGIVING);
 const BASE64_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, FORGIVING);
 
-/// Bytes that may be a key. Wiped when dropped, along with the room behind them.
+/// Bytes that may be a key. They are wiped on drop, including spare capacity.
 pub(crate) type Reading = Zeroizing<Vec<u8>>;
 
-/// Everything that a plaintext can mean, in the order of the rule: the bytes themselves; then, as text with white space
-/// around it or without, hex with `0x` or without, base58, what the chain has for keys alone, base64.
+/// All readings of a plaintext, in this order: the raw bytes; then, as text with surrounding white space ignored, hex with optional `0x`,
+/// base58, the chain's own key format, and base64.
 pub(crate) fn readings(
     plaintext: &[u8],
     of_the_chain: impl FnOnce(&str) -> Option<Reading>,
@@ -59,7 +58,7 @@ fn hex(text: &str) -> Option<Reading> {
     })
 }
 
-/// The bytes of a base58 text, with whatever checksum is in them.
+/// The bytes of a base58 text, including any checksum.
 pub(crate) fn base58(text: &str) -> Option<Reading> {
     in_place(|buffer| bs58::decode(text).onto(buffer).ok())
 }
@@ -69,8 +68,8 @@ fn base64(text: &str) -> Option<Reading> {
     read(&BASE64).or_else(|| read(&BASE64_URL))
 }
 
-/// Decodes into a buffer that does not grow, since growing leaves the old one behind, and that is wiped also when the
-/// text turns out to be something else halfway.
+/// Decodes into a buffer that does not grow, because growing leaves the old buffer behind. The buffer is wiped even if decoding fails
+/// halfway.
 fn in_place(decode: impl FnOnce(&mut [u8]) -> Option<usize>) -> Option<Reading> {
     let mut buffer = Zeroizing::new(vec![0; LONGEST_TEXT]);
     let length = decode(&mut buffer)?;

@@ -1,11 +1,9 @@
-//! The chains as pure functions: key, address, and from a request to a verified signature.
+//! Blockchains as pure functions: keys, addresses, and verified signatures for requests.
 //!
-//! Every chain stands behind [`Chain`]; [`Chains`] hands out the one of a wallet type. Curve and chain libraries
-//! live in this crate only.
+//! Every chain implements [`Chain`]; [`Chains`] returns the one for a wallet type. Curve and chain libraries are used only in this crate.
 //!
-//! What is deliberately absent: input and output, async, storage, a source of randomness of its own. A private key
-//! comes in as bytes, as text or as a phrase, or is drawn from bytes that the caller supplies, and is wiped when it is
-//! dropped.
+//! Deliberately absent: input and output, async, storage, and a source of randomness. A private key is read from bytes, text or a phrase,
+//! or drawn from bytes that the caller supplies, and is wiped on drop.
 
 mod bitcoin;
 mod chain;
@@ -38,7 +36,7 @@ pub use private_key::PrivateKey;
 pub use solana::Solana;
 pub use stellar::Stellar;
 
-/// All chains of this build. Made once and shared: it holds the curve contexts.
+/// All chains of this build. Created once and shared, because it holds the curve contexts.
 pub struct Chains {
     bitcoin: Bitcoin,
     ethereum: Ethereum,
@@ -48,8 +46,9 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// Sets the chains up. `blinding` is fresh randomness that masks secret-dependent work inside the curve
-    /// libraries; it decides no result.
+    /// Creates the chains.
+    ///
+    /// `blinding` is fresh randomness that masks secret-dependent work in the curve libraries; it does not affect any result.
     pub fn new(blinding: &Secret<[u8; 32]>) -> Self {
         Self {
             bitcoin: Bitcoin::new(blinding),

@@ -1,4 +1,4 @@
-//! The bytes that the text of a message names.
+//! The bytes of a text message.
 
 use alloy_primitives::hex;
 use base64::Engine;
@@ -9,10 +9,10 @@ use vestry_domain::wallet::MESSAGE_MAX;
 
 use crate::hex_digits::after_prefix;
 
-/// Most characters of base58: reading it takes time that grows with the square of its length.
+/// The maximum number of base58 characters: decoding takes time quadratic in the length.
 const BASE58_MAX: usize = 2048;
 
-/// The bytes of a message. `field` is the path of its text in the request; that of its encoding has the same parent.
+/// The bytes of a message. `field` is the path of its text in the request; the encoding field has the same parent.
 pub(crate) fn bytes(request: &MessageRequest, field: &'static str) -> Result<Vec<u8>, Invalid> {
     let text = &request.message;
     let malformed = |form: &str| Invalid::value(field, format!("{field} must be {form}"));
@@ -21,7 +21,7 @@ pub(crate) fn bytes(request: &MessageRequest, field: &'static str) -> Result<Vec
         Some("hex") => {
             let bytes = after_prefix(text).and_then(|digits| hex::decode(digits).ok());
             bytes.ok_or_else(|| {
-                malformed("hex: an even number of the digits 0-9 a-f, 0x in front or not")
+                malformed("hex: an even number of the digits 0-9 a-f, optionally after 0x")
             })?
         }
         Some("base64") => STANDARD
@@ -29,7 +29,7 @@ pub(crate) fn bytes(request: &MessageRequest, field: &'static str) -> Result<Vec
             .map_err(|_malformed| malformed("standard base64 with padding"))?,
         Some("base58") if text.len() <= BASE58_MAX => bs58::decode(text)
             .into_vec()
-            .map_err(|_malformed| malformed("base58 of Bitcoin's alphabet"))?,
+            .map_err(|_malformed| malformed("base58 (Bitcoin alphabet)"))?,
         Some("base58") => {
             let message = format!("{field} must be at most {BASE58_MAX} characters of base58");
             return Err(Invalid::value(field, message));

@@ -1,4 +1,4 @@
-//! A JSON object of a request, read field by field.
+//! Typed access to a JSON object of a request.
 
 use serde_json::Value;
 use vestry_domain::signing::Fields;
@@ -6,11 +6,12 @@ use vestry_domain::{Invalid, number};
 
 use crate::refuse;
 
-/// Longest name of an unknown member that a refusal repeats, in characters.
+/// The length limit, in characters, of an unknown member's name in an error message.
 const NAME_MAX: usize = 64;
 
-/// The fields of an object and the path that stands before their names in a refusal. A field that is `null` is absent.
-/// Unknown fields are ignored unless the reader calls [`Object::only`].
+/// An object's fields, and the path that precedes their names in errors.
+///
+/// A field that is `null` counts as absent. Unknown fields are ignored unless the reader calls [`Object::only`].
 pub(crate) struct Object<'a> {
     fields: &'a Fields,
     path: &'a str,
@@ -25,7 +26,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// What stands in the field that `path` names.
+    /// The object in the field named by `path`.
     pub(crate) fn in_field(value: &'a Value, path: &'a str) -> Result<Self, Invalid> {
         match value {
             Value::Object(fields) => Ok(Self { fields, path }),
@@ -42,14 +43,14 @@ impl<'a> Object<'a> {
         format!("{}.{name}", self.path)
     }
 
-    /// A refusal of a field: `rule` follows its path and says what would be right.
+    /// An error for a field: `rule` follows its path and describes a correct value.
     pub(crate) fn refusal(&self, name: &str, rule: &str) -> Invalid {
         let path = self.path(name);
         let message = format!("{path} {rule}");
         Invalid::value(path, message)
     }
 
-    /// Refuses members that are not in `known`. A misspelt member would otherwise be left out of what is signed.
+    /// Rejects unknown members. A misspelt member would otherwise be missing from what is signed.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Invalid> {
         let unknown = self
             .fields
@@ -62,17 +63,17 @@ impl<'a> Object<'a> {
         Err(refuse::unknown(self.path(&shown), known))
     }
 
-    /// A refusal of a field that is absent.
+    /// An error for a missing field.
     pub(crate) fn missing(&self, name: &str) -> Invalid {
         Invalid::missing(self.path(name))
     }
 
-    /// A text that must be there.
+    /// A required string.
     pub(crate) fn text(&self, name: &str) -> Result<&'a str, Invalid> {
         self.optional_text(name)?.ok_or_else(|| self.missing(name))
     }
 
-    /// A text that may be absent.
+    /// An optional string.
     pub(crate) fn optional_text(&self, name: &str) -> Result<Option<&'a str>, Invalid> {
         self.present(name)
             .map(|value| {
@@ -83,13 +84,13 @@ impl<'a> Object<'a> {
             .transpose()
     }
 
-    /// A whole number from 0 on that must be there.
+    /// A required non-negative integer.
     pub(crate) fn number(&self, name: &str) -> Result<u64, Invalid> {
         let value = self.present(name).ok_or_else(|| self.missing(name))?;
         number::natural(value).ok_or_else(|| self.refusal(name, "must be a whole number"))
     }
 
-    /// A truth value; absent is false.
+    /// A boolean; absent means false.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Invalid> {
         self.present(name).map_or(Ok(false), |value| {
             value
@@ -98,7 +99,7 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// Any value, if it is there.
+    /// The value of a field, if present.
     pub(crate) fn present(&self, name: &str) -> Option<&'a Value> {
         self.fields.get(name).filter(|value| !value.is_null())
     }
@@ -110,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// However it is written, and never rounded.
+    /// A whole number is accepted in any notation, and never rounded.
     #[test]
     fn m_19_a_number_of_a_request_is_whole() {
         let read = |value: Value| {

@@ -1,6 +1,6 @@
-//! Signatures that people make with wallets of their own: whose address is this, and did its key sign that?
+//! Sign-in signatures by external wallets: checks addresses and signatures.
 //!
-//! Nothing here has to do with keys that we hold. What comes in is text from outside, in the forms that wallets hand out.
+//! No keys held by this service are involved. The input is text in the formats that wallets produce.
 
 mod solana;
 
@@ -11,15 +11,16 @@ use vestry_domain::wallet::WalletType;
 use crate::hex_digits::after_prefix;
 use crate::{Chain, ChainError, Chains};
 
-/// The chains whose wallets sign people in have the same addresses in test and live.
+/// Chains with wallet sign-in have the same addresses in test and live.
 const EVERYWHERE: Environment = Environment::Live;
 
 impl Chains {
-    /// The canonical form of an address from outside. Ethereum: EIP-55; mixed case must be right, all of one case is taken
-    /// (EIP-55 tells no more from it). Solana: base58 of a point that can be a public key.
+    /// The canonical form of an external address.
+    ///
+    /// Ethereum: EIP-55; mixed case must match the checksum, a single case is accepted. Solana: base58 of a point that can be a public key.
     ///
     /// # Errors
-    /// [`ChainError::Address`], also for chains whose wallets sign nobody in.
+    /// [`ChainError::Address`], also for chains without wallet sign-in.
     pub fn own_address(&self, wallet_type: WalletType, text: &str) -> Result<String, ChainError> {
         match wallet_type {
             WalletType::Ethereum => self.ethereum.canonical_address(text, EVERYWHERE),
@@ -30,9 +31,10 @@ impl Chains {
         }
     }
 
-    /// Checks a signature over a message by the key of a canonical address. Ethereum: EIP-191 version 0x45
-    /// ("personal message"), `r‖s‖v` in hex, low `s`, `v` 27, 28, 0 or 1. Solana: ed25519 over the bytes of the message,
-    /// strict (RFC 8032 section 5.1.7 and no key of small order), in base58 or in base64 with padding.
+    /// Verifies a message signature by the key of a canonical address.
+    ///
+    /// Ethereum: EIP-191 version 0x45 ("personal message"), `r‖s‖v` in hex, low `s`, `v` 27, 28, 0 or 1. Solana: strict ed25519 over the
+    /// bytes of the message (RFC 8032 section 5.1.7, no keys of small order), in base58 or in base64 with padding.
     ///
     /// # Errors
     /// [`ChainError::Signature`].
@@ -59,7 +61,7 @@ impl Chains {
     }
 }
 
-/// `r‖s‖v` with `v` 27 or 28: some wallets, of metal mostly, say 0 and 1.
+/// `r‖s‖v` with `v` 27 or 28. Some wallets, mostly hardware wallets, use 0 and 1.
 fn ethereum_signature(text: &str) -> Result<[u8; 65], ChainError> {
     let digits = after_prefix(text).ok_or(ChainError::Signature)?;
     let mut bytes = [0; 65];

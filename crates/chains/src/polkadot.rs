@@ -70,7 +70,7 @@ impl Chain for Polkadot {
         environment: Environment,
     ) -> Result<PrivateKey, ChainError> {
         let readings = import::readings(plaintext, |_no_form_of_its_own| None);
-        // 64 bytes look the same in both forms.
+        // 64 bytes look the same in both formats.
         let keys = readings.iter().flat_map(|bytes| {
             let of_polkadot_js = sr25519::from_polkadot_js(bytes).ok();
             self.private_key(bytes)
@@ -117,7 +117,7 @@ impl Chain for Polkadot {
     }
 }
 
-/// Either form of polkadot.js: the raw one has `data` and `type`, which the other one does not know.
+/// Reads either form of polkadot.js. The raw form has `data` and `type`, which the other form does not have.
 fn transaction(
     value: &Value,
     path: &str,
@@ -128,20 +128,21 @@ fn transaction(
     let Some(of_raw) = ["data", "type"].into_iter().find(is_there) else {
         return Ok(payload::read(&object, signer)?);
     };
-    // Two calls, perhaps, of which one would be signed and the other one shown.
+    // There may be two different calls, one of which would be signed and the other displayed.
     if is_there(&"method") {
-        let fault = "stands beside method: give the fields of a payload or its bytes, not both";
+        let fault =
+            "cannot be combined with method: send either the fields of a payload or its bytes";
         return Err(object.refusal(of_raw, fault).into());
     }
     Ok(raw::read(&object, signer)?)
 }
 
-/// The `address` of a request has to be that of the wallet, on whichever chain of the family.
+/// Checks that the `address` of a request is the wallet's, on any chain of the family.
 fn names_the_wallet(object: &Object<'_>, signer: Signer<'_>) -> Result<(), Invalid> {
     match address::decode(object.text("address")?) {
         Some(key) if key == signer.public_key => Ok(()),
         Some(_) => Err(object.refusal("address", "is not the address of this wallet")),
-        None => Err(object.refusal("address", "is not an SS58 address of 32 bytes")),
+        None => Err(object.refusal("address", "is not an SS58 address of a 32-byte key")),
     }
 }
 

@@ -1,9 +1,9 @@
-//! Refusals that several chains share.
+//! Errors shared by several chains.
 
 use vestry_domain::Invalid;
 use vestry_domain::signing::MessageRequest;
 
-/// The refusal of a member that a transaction object does not have.
+/// The error for an unknown member of a transaction object.
 pub(crate) fn unknown(path: String, known: &[&str]) -> Invalid {
     let message = format!(
         "{path} is not a known member; known members: {}",
@@ -12,13 +12,13 @@ pub(crate) fn unknown(path: String, known: &[&str]) -> Invalid {
     Invalid::unknown(path, message)
 }
 
-/// For chains with one standard for messages.
+/// Rejects `format`, for chains with a single message standard.
 pub(crate) fn formats(request: &MessageRequest) -> Result<(), Invalid> {
     match request.format {
         None => Ok(()),
         Some(_) => Err(Invalid::value(
             "format",
-            "format goes with wallets of type bitcoin only",
+            "format is only supported for bitcoin wallets",
         )),
     }
 }

@@ -1,26 +1,30 @@
-//! A secret number for the length of one curve operation.
+//! A secret number for the duration of one curve operation.
 
 use bitcoin::secp256k1::{Scalar as Summand, SecretKey};
 
 use crate::{ChainError, PrivateKey};
 
-/// The curve library's own key type is `Copy` and does not wipe itself. It stays in this box: it is never moved out
-/// of it, is only lent, and is overwritten when the box goes.
+/// A secret key in a box.
+///
+/// The curve library's own key type is `Copy` and does not wipe itself. It is never moved out of this box, only borrowed, and is
+/// overwritten on drop.
 pub(crate) struct Scalar(Box<SecretKey>);
 
 impl Scalar {
+    /// Parses a scalar.
+    ///
     /// # Errors
-    /// [`ChainError::PrivateKey`] for 0 and for numbers from the group order on (SEC 1 section 3.2.1).
+    /// [`ChainError::PrivateKey`] for 0 and for numbers not below the group order (SEC 1 section 3.2.1).
     pub(crate) fn new(bytes: &[u8; PrivateKey::LENGTH]) -> Result<Self, ChainError> {
         SecretKey::from_slice(bytes)
             .map(|key| Self(Box::new(key)))
             .map_err(|_invalid| ChainError::PrivateKey)
     }
 
-    /// The sum with another number, modulo the order of the group.
+    /// The sum with another number, modulo the group order.
     ///
     /// # Errors
-    /// [`ChainError::PrivateKey`] when the other number is not below the order, and when the sum is 0.
+    /// [`ChainError::PrivateKey`] if the other number is not below the order, or the sum is 0.
     pub(crate) fn plus(&self, bytes: &[u8; PrivateKey::LENGTH]) -> Result<Self, ChainError> {
         let mut summand =
             Summand::from_be_bytes(*bytes).map_err(|_too_large| ChainError::PrivateKey)?;

@@ -1,4 +1,4 @@
-//! Keys on secp256k1, which Ethereum and Bitcoin share.
+//! Keys on secp256k1, shared by Ethereum and Bitcoin.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use vestry_domain::Secret;
 use crate::scalar::Scalar;
 use crate::{ChainError, PrivateKey};
 
-/// The curve. `blinding` masks the multiplications with secret numbers against side channels.
+/// The curve. `blinding` masks secret-dependent multiplications against side channels.
 pub(crate) fn curve(blinding: &Secret<[u8; 32]>) -> Secp256k1<All> {
     let mut curve = Secp256k1::new();
     curve.seeded_randomize(blinding.expose());
@@ -32,7 +32,7 @@ pub(crate) fn public_key(curve: &Secp256k1<All>, key: &PrivateKey) -> Result<Vec
     Ok(public_key.serialize().to_vec())
 }
 
-/// A public key of 33 bytes. The library also takes uncompressed keys; we have one form, so that a key has one name.
+/// Parses a public key of 33 bytes. The library also accepts uncompressed keys; only one form is allowed here, so that a key has one name.
 pub(crate) fn parse_public_key(bytes: &[u8]) -> Result<PublicKey, ChainError> {
     bytes
         .first_chunk::<33>()
@@ -41,19 +41,21 @@ pub(crate) fn parse_public_key(bytes: &[u8]) -> Result<PublicKey, ChainError> {
         .ok_or(ChainError::PublicKey)
 }
 
-/// Public keys as points, to verify with: finding the point of 33 bytes takes a root, a tenth of a verification. Each key has one
-/// place, which another one may take from it. Nothing here is secret.
+/// A cache of decompressed public keys for verification.
+///
+/// Decompressing a point costs a square root, a tenth of a verification. Each key maps to one slot, which another key can take over.
+/// Nothing in it is secret.
 pub(crate) struct Points(Box<[Mutex<Option<PublicKey>>]>);
 
 impl Points {
-    /// Seventy kilobytes.
+    /// The number of slots, about 70 KB.
     const PLACES: usize = 1024;
 
     pub(crate) fn new() -> Self {
         Self((0..Self::PLACES).map(|_| Mutex::new(None)).collect())
     }
 
-    /// [`parse_public_key`], remembered.
+    /// Like [`parse_public_key`], with caching.
     pub(crate) fn parse(&self, bytes: &[u8]) -> Result<PublicKey, ChainError> {
         let place = bytes.last_chunk().and_then(|last| {
             let place = usize::from(u16::from_be_bytes(*last)) % Self::PLACES;
@@ -78,7 +80,7 @@ impl Points {
 mod tests {
     use super::*;
 
-    /// More keys than there are places, each asked for twice in a row and again when another one has had its place.
+    /// More keys than slots, each parsed twice in a row and again after another key has taken its slot.
     #[test]
     fn every_key_is_its_own_point_whichever_was_there_before() {
         let curve = Secp256k1::new();
@@ -94,7 +96,7 @@ mod tests {
         let points = Points::new();
         for key in keys.iter().chain(keys.iter().rev()) {
             let bytes = key.serialize();
-            // The mirror image has the same place, and what is no key takes nobody's.
+            // The mirror image maps to the same slot, and an invalid key takes no slot.
             let mut mirrored = bytes;
             mirrored[0] ^= 1;
             let mut nothing = bytes;

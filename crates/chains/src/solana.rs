@@ -1,4 +1,4 @@
-//! Solana: ed25519 keys, base58 addresses, messages as they are, off-chain messages, transactions.
+//! Solana: ed25519 keys, base58 addresses, raw messages, off-chain messages, transactions.
 
 mod address;
 mod encoding;
@@ -20,7 +20,7 @@ use crate::import::Reading;
 use crate::object::Object;
 use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, ed25519};
 
-/// The methods of `rpc`; the names of the Wallet Standard without its prefix stand for ours.
+/// The methods of `rpc`. The Wallet Standard's names without their prefix are aliases.
 const METHODS: &[&str] = &[
     "sol_signMessage",
     "signMessage",
@@ -70,7 +70,7 @@ impl Chain for Solana {
         text: &str,
         _everywhere: Environment,
     ) -> Result<String, ChainError> {
-        // Of 32 bytes there is one text only, so what can be read is canonical.
+        // 32 bytes have only one base58 text, so whatever parses is canonical.
         address::public_key(text)
             .map(|_key| text.to_owned())
             .ok_or(ChainError::Address)
@@ -88,7 +88,7 @@ impl Chain for Solana {
         environment: Environment,
     ) -> Result<PrivateKey, ChainError> {
         derivation::from_phrase(self, phrase, address, environment, |phrase| {
-            // Where Phantom and most others put accounts (BIP-44 without its last levels, SLIP-44).
+            // The account path of Phantom and most others (BIP-44 without its last levels, SLIP-44).
             let path = [44, 501, account(account_index)?, 0];
             derivation::ed25519_leaf(&phrase.seed(), &path)
         })

@@ -19,7 +19,7 @@ use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, ed25519
 use auth_entry::SignsAuthEntry;
 use transaction::SignsEnvelope;
 
-/// The methods of `rpc`. The names of SEP-43 stand for ours, and so does WalletConnect's `stellar_signXDR`.
+/// The methods of `rpc`. SEP-43's names and WalletConnect's `stellar_signXDR` are aliases.
 const METHODS: &[&str] = &[
     "xlm_signMessage",
     "signMessage",
@@ -103,7 +103,7 @@ impl Chain for Stellar {
     }
 }
 
-/// The seed in `S…`, which is a strkey too (SEP-23). The library wipes what it reads.
+/// The seed in `S…`, a strkey (SEP-23). The library wipes what it reads.
 fn secret_seed(text: &str) -> Option<Reading> {
     let seed = SecretSeed::from_string(text).ok()?;
     Some(Zeroizing::new(seed.0.to_vec()))

@@ -1,4 +1,4 @@
-//! What holds for every chain of the build.
+//! Properties of every chain in the build.
 
 use super::*;
 

@@ -18,7 +18,7 @@ pub(super) fn p2wpkh(public_key: PublicKey, environment: Environment) -> Address
     Address::p2wpkh(&CompressedPublicKey(public_key), hrp(environment))
 }
 
-/// The address of an output key: the tweak is in it already.
+/// The address of an output key, which is already tweaked.
 pub(super) fn p2tr(output_key: XOnlyPublicKey, environment: Environment) -> Address {
     Address::p2tr_tweaked(output_key.dangerous_assume_tweaked(), hrp(environment))
 }
@@ -28,7 +28,7 @@ pub(super) fn is_taproot(address: &str) -> bool {
     address.starts_with("bc1p") || address.starts_with("tb1p")
 }
 
-/// An address of one of the two kinds, in capitals (BIP-173 has them for QR codes) or not.
+/// An address of one of the two kinds, in lower case or in capitals (which BIP-173 allows for QR codes).
 pub(super) fn parse(text: &str, environment: Environment) -> Option<Address> {
     let network = match environment {
         Environment::Test => Network::Testnet,

@@ -1,4 +1,4 @@
-//! BIP-322: a message is signed as if a transaction spent a coin that the message made.
+//! BIP-322: a message is signed as if a transaction spent a coin derived from the message.
 
 use ::bitcoin::absolute::LockTime;
 use ::bitcoin::hashes::{Hash, HashEngine, sha256};
@@ -10,7 +10,7 @@ use ::bitcoin::{
     Amount, OutPoint, Script, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness,
 };
 
-/// Section "Full": the message's hash is tagged with this (BIP-340).
+/// The BIP-340 tag of the message hash (section "Full").
 const TAG: &[u8] = b"BIP0322-signed-message";
 
 /// The tagged hash of a message.
@@ -23,8 +23,9 @@ pub(super) fn message_hash(message: &[u8]) -> [u8; 32] {
     sha256::Hash::from_engine(engine).to_byte_array()
 }
 
-/// `to_spend`: the transaction whose only output pays nothing to the address. No such transaction can be mined: the
-/// output that it spends does not exist.
+/// `to_spend`: the transaction whose only output pays nothing to the address.
+///
+/// It can never be mined, because the output that it spends does not exist.
 pub(super) fn to_spend(script_pubkey: &Script, message: &[u8]) -> Transaction {
     let script_sig = Builder::new()
         .push_opcode(OP_0)
@@ -46,7 +47,7 @@ pub(super) fn to_spend(script_pubkey: &Script, message: &[u8]) -> Transaction {
     }
 }
 
-/// `to_sign`: the transaction that spends it, without its witness. That witness is the "simple" signature.
+/// `to_sign`: the transaction that spends `to_spend`, without its witness. The witness is the "simple" signature.
 pub(super) fn to_sign(to_spend: &Transaction) -> Transaction {
     Transaction {
         version: Version(0),

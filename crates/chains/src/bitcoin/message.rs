@@ -29,7 +29,7 @@ use crate::message::bytes;
 use crate::object::Object;
 use crate::{ChainError, Prepared, PrivateKey};
 
-/// What BIP-322 2.0.0 puts in front of "simple" signatures.
+/// The prefix of "simple" signatures since BIP-322 2.0.0.
 const SIMPLE: &str = "smp";
 
 enum Format {
@@ -37,7 +37,7 @@ enum Format {
     Bip137(Header),
 }
 
-/// A message whose digest is known.
+/// A message with its digest, ready to sign.
 struct SignsMessage<'a> {
     chain: &'a Bitcoin,
     owner: Owner,
@@ -56,7 +56,7 @@ pub(super) fn request(params: &Fields) -> Result<MessageRequest, Invalid> {
     })
 }
 
-/// Reads a message. `parent` is the path of its fields, with a dot at its end unless it is empty.
+/// Reads a message. `parent` is the path of its fields, ending in a dot unless it is empty.
 pub(super) fn prepare<'a>(
     chain: &'a Bitcoin,
     owner: Owner,
@@ -71,8 +71,9 @@ pub(super) fn prepare<'a>(
     };
     let message = bytes(request, field)?;
     let digest = match format {
-        Format::Bip322 { .. } => bip322_digest(&owner, &message)
-            .ok_or_else(|| Invalid::value(field, format!("{field} cannot be signed")))?,
+        Format::Bip322 { .. } => bip322_digest(&owner, &message).ok_or_else(|| {
+            Invalid::value(field, format!("{field} cannot be signed by this wallet"))
+        })?,
         Format::Bip137(_) => signed_message::digest(&message),
     };
     Ok(Box::new(SignsMessage {
@@ -89,7 +90,9 @@ fn format(name: Option<&str>, owner: &Owner, parent: &str) -> Result<Format, Inv
         Some("bip322-unprefixed") => Ok(Format::Bip322 { prefixed: false }),
         Some(name @ ("bip137" | "electrum")) if owner.output_key.is_some() => Err(Invalid::value(
             format!("{parent}format"),
-            format!("format {name} is not for taproot addresses; use bip322 or bip322-unprefixed"),
+            format!(
+                "format {name} is not supported for taproot addresses; use bip322 or bip322-unprefixed"
+            ),
         )),
         Some("bip137") => Ok(Format::Bip137(Header::P2wpkh)),
         Some("electrum") => Ok(Format::Bip137(Header::Electrum)),
@@ -100,8 +103,8 @@ fn format(name: Option<&str>, owner: &Owner, parent: &str) -> Result<Format, Inv
     }
 }
 
-/// The digest of the only input of `to_sign`: by BIP-143 with SIGHASH_ALL, for taproot by BIP-341 with SIGHASH_DEFAULT, which
-/// are the ones that BIP-322 allows.
+/// The digest of the only input of `to_sign`, with the hash types that BIP-322 allows: BIP-143 with SIGHASH_ALL, or BIP-341 with
+/// SIGHASH_DEFAULT for taproot.
 fn bip322_digest(owner: &Owner, message: &[u8]) -> Option<[u8; 32]> {
     let script_pubkey = owner.script();
     let to_sign = bip322::to_sign(&bip322::to_spend(&script_pubkey, message));
@@ -153,7 +156,7 @@ impl Prepared for SignsMessage<'_> {
 }
 
 impl SignsMessage<'_> {
-    /// The witness of `to_sign`, as a transaction writes it.
+    /// The serialized witness of `to_sign`.
     fn witness(
         &self,
         key: &PrivateKey,
@@ -174,7 +177,7 @@ impl SignsMessage<'_> {
         Ok(Witness::p2wpkh(&signature, public_key))
     }
 
-    /// The signature alone, 64 bytes: a byte behind them would name another type of hash than the default.
+    /// The 64-byte signature alone. A further byte would select a hash type other than the default.
     fn taproot_witness(
         &self,
         key: &PrivateKey,

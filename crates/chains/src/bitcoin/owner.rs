@@ -1,4 +1,4 @@
-//! The public side of the wallet that signs: its key in the forms that scripts name it by.
+//! The signing wallet's public key, in the forms used in scripts.
 
 use std::borrow::Cow;
 
@@ -14,35 +14,38 @@ use crate::secp256k1::parse_public_key;
 /// The signer's key and the outputs that pay to it alone.
 pub(super) struct Owner {
     pub(super) public_key: CompressedPublicKey,
-    /// Its x coordinate, the form that taproot uses (BIP-340).
+    /// The x coordinate of the key, as used by taproot (BIP-340).
     pub(super) x_only: XOnlyPublicKey,
-    /// The script of the usual address.
+    /// The P2WPKH script.
     pub(super) p2wpkh: ScriptBuf,
-    /// The same, wrapped for wallets from before segregated witness (BIP-49).
+    /// P2WPKH inside P2SH, for wallets without segregated witness support (BIP-49).
     pub(super) p2sh_p2wpkh: ScriptBuf,
-    /// The oldest form.
+    /// The P2PKH script.
     pub(super) p2pkh: ScriptBuf,
-    /// The key of the output, where the address of the wallet is P2TR (BIP-86).
+    /// The output key, if the wallet's address is P2TR (BIP-86).
     pub(super) output_key: Option<XOnlyPublicKey>,
 }
 
 impl Owner {
+    /// Derives the scripts of a signer.
+    ///
     /// # Errors
-    /// [`SigningRefused::Denied`] when the stored public key is none, or the stored address not one of it, which no request
-    /// can bring about.
+    /// [`SigningRefused::Denied`] if the stored public key is invalid or does not match the stored address. No request can cause this.
     pub(super) fn new(chain: &Bitcoin, signer: Signer<'_>) -> Result<Self, SigningRefused> {
         let denied = |reason| SigningRefused::Denied(Cow::Borrowed(reason));
         let public_key = parse_public_key(signer.public_key)
-            .map_err(|_unreadable| denied("the public key of the wallet is unreadable"))?;
+            .map_err(|_unreadable| denied("the wallet's stored public key is invalid"))?;
         let public_key = CompressedPublicKey(public_key);
         let p2wpkh = ScriptBuf::new_p2wpkh(&public_key.wpubkey_hash());
         let x_only = XOnlyPublicKey::from(public_key.0);
-        // Asked first, since the key of the output costs a multiplication.
+        // Checked first, because computing the output key costs a multiplication.
         let output_key = if address::is_taproot(signer.address) {
             let output_key = chain
                 .output_key(x_only, None)
                 .filter(|key| address::p2tr(*key, signer.environment).to_string() == signer.address)
-                .ok_or_else(|| denied("the address of the wallet is not that of its public key"))?;
+                .ok_or_else(|| {
+                    denied("the wallet's stored address does not match its public key")
+                })?;
             Some(output_key)
         } else {
             None
@@ -65,14 +68,14 @@ impl Owner {
         }
     }
 
-    /// Whether a script has the key in it, or its hash: otherwise no signature of the key can satisfy it.
+    /// Whether the script contains the key or its hash. Otherwise no signature by the key can satisfy it.
     pub(super) fn is_in(&self, script: &Script) -> bool {
         let hash: PubkeyHash = self.public_key.pubkey_hash();
         contains(script.as_bytes(), &self.public_key.to_bytes())
             || contains(script.as_bytes(), hash.as_ref())
     }
 
-    /// The same for scripts of taproot, which have keys of 32 bytes (BIP-342).
+    /// Like [`Self::is_in`], for taproot scripts, whose keys have 32 bytes (BIP-342).
     pub(super) fn is_in_leaf(&self, script: &Script) -> bool {
         contains(script.as_bytes(), &self.x_only.serialize())
     }

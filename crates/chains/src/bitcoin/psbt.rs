@@ -1,15 +1,13 @@
 //! Partially signed transactions: version 0 (BIP-174, BIP-371) and version 2 (BIP-370).
 //!
-//! What is signed: every input whose output pays to the wallet's key alone (P2WPKH, the same inside P2SH, P2TR without
-//! scripts, P2PKH), and every input whose derivation fields name the key, when its script has the key in it (P2WSH, P2SH,
-//! taproot with scripts). `sign_inputs` narrows that down, and is where a caller agrees to a signature hash type other
-//! than ALL.
+//! Two kinds of inputs are signed. The first are those whose output pays to the wallet's key alone (P2WPKH, also inside P2SH, P2TR without
+//! scripts, P2PKH). The second are those whose derivation fields name the key and whose script contains it (P2WSH, P2SH, taproot with
+//! scripts). `sign_inputs` narrows the selection, and is where a caller agrees to a signature hash type other than ALL.
 //!
-//! Every input comes with the output that it spends, whoever signs it, or the fee could not be known; see [`fee::check`] for the
+//! Every input must include the output that it spends, whoever signs it, because otherwise the fee is unknown; see [`fee::check`] for the
 //! one exception.
 //!
-//! What comes back is the PSBT as it came, byte by byte, with our signatures put in: fields that this service does not
-//! know stay as they are.
+//! The result is the original PSBT, byte for byte, with our signatures added. Unknown fields are kept.
 
 mod container;
 mod fee;
@@ -35,7 +33,7 @@ use signed::SignsPsbt;
 use unsigned::{Malformed, Unsigned};
 use work::{LEGACY_MAX, Work};
 
-/// Reads a PSBT out of the object that a request has for it.
+/// Reads the PSBT in a request object.
 pub(super) fn prepare<'a>(
     chain: &'a Bitcoin,
     owner: Owner,
@@ -49,7 +47,7 @@ pub(super) fn prepare<'a>(
     let spent = work::spent(view).map_err(refuse)?;
     let is_legacy = |output: &&TxOut| output.script_pubkey.is_p2pkh();
     if request.finalize && spent.iter().flatten().filter(is_legacy).count() > LEGACY_MAX {
-        let rule = "is not possible with more than 200 inputs of P2PKH";
+        let rule = "is not supported with more than 200 P2PKH inputs";
         return Err(object.refusal("finalize", rule).into());
     }
     let work = Work {
@@ -74,14 +72,12 @@ pub(super) fn prepare<'a>(
     }))
 }
 
-/// What no node would take, whoever signs it.
+/// Rejects transactions that no node would accept, whoever signs them.
 fn check(transaction: &Transaction) -> Result<(), Malformed> {
-    // Four units for every byte that is no witness (BIP-141); the bound also limits what hashing may cost.
+    // Four weight units for every non-witness byte (BIP-141). The bound also limits the cost of hashing.
     let weight = u64::try_from(transaction.base_size().saturating_mul(4)).unwrap_or(u64::MAX);
     if weight > u64::from(policy::MAX_STANDARD_TX_WEIGHT) {
-        return Err(
-            "is of a transaction that is heavier than the 400,000 units that nodes pass on",
-        );
+        return Err("exceeds the 400,000 weight units that nodes relay");
     }
     let mut seen = BTreeSet::new();
     let twice = |outpoint| !seen.insert(outpoint);

@@ -1,4 +1,4 @@
-//! BIP-340 signatures, with the key as it is or tweaked to that of a taproot output (BIP-341).
+//! BIP-340 signatures by the plain key, or by the key tweaked for a taproot output (BIP-341).
 
 use ::bitcoin::TapNodeHash;
 use ::bitcoin::hashes::Hash;
@@ -12,8 +12,9 @@ use super::Bitcoin;
 use crate::scalar::Scalar;
 use crate::{ChainError, PrivateKey};
 
-/// A key pair for the length of one signature. The library's own type is `Copy` and does not wipe itself; it stays in
-/// this box and is overwritten when the box goes.
+/// A key pair for the duration of one signature.
+///
+/// The library's own type is `Copy` and does not wipe itself. It stays in this box and is overwritten when the box is dropped.
 struct Pair(Box<Keypair>);
 
 impl Drop for Pair {
@@ -22,12 +23,12 @@ impl Drop for Pair {
     }
 }
 
-/// Which key a taproot signature is made with.
+/// The key that makes a taproot signature.
 #[derive(Clone, Copy)]
 pub(super) enum Tweaked {
-    /// That of the output: the internal key tweaked by itself and the root of its scripts, if there are any.
+    /// The output key: the internal key tweaked with itself and the root of its scripts, if any.
     ToOutput(Option<TapNodeHash>),
-    /// The key itself, for a script that names it.
+    /// The plain key, for a script that names it.
     Not,
 }
 
@@ -77,8 +78,8 @@ impl Bitcoin {
             .map_err(|_wrong| ChainError::Signature)
     }
 
-    /// The key of the output that an internal key and the root of its scripts make; none for a hash beyond the order
-    /// of the group, which nobody will ever meet.
+    /// The output key for an internal key and the root of its scripts; `None` for a hash at or above the group order, which does not happen
+    /// in practice.
     pub(super) fn output_key(
         &self,
         internal: XOnlyPublicKey,

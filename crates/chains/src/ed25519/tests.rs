@@ -1,4 +1,4 @@
-//! RFC 8032 through our own functions, and what must not verify.
+//! RFC 8032 vectors through our own functions, and inputs that must not verify.
 
 use super::*;
 
@@ -69,8 +69,7 @@ fn every_flipped_bit_and_every_other_length_is_refused() {
     assert!(verify(&public, &message, &[&signature[..], &[0]].concat()).is_err());
 }
 
-/// Keys of small order ("Taming the many EdDSAs", Chalkias and others, table 6): with them, signatures exist that verify
-/// over any message.
+/// Keys of small order ("Taming the many EdDSAs", Chalkias and others, table 6), for which some signatures verify over any message.
 #[test]
 fn keys_of_small_order_are_no_public_keys() {
     for key in [
@@ -103,7 +102,7 @@ fn only_32_bytes_are_a_seed() {
     }
 }
 
-/// C2SP/wycheproof, `testvectors_v1/ed25519_test.json`: each with its labelled outcome.
+/// C2SP/wycheproof, `testvectors_v1/ed25519_test.json`, with the labelled result of each vector.
 #[test]
 fn wycheproof_is_decided_as_labelled() {
     let file: serde_json::Value =

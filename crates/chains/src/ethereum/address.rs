@@ -1,10 +1,10 @@
-//! Addresses from outside.
+//! Parsing of addresses from requests.
 
 use alloy_primitives::{Address, hex};
 
 use crate::hex_digits::only_digits;
 
-/// Reads `0x` and 40 hex digits. Mixed case is the checksum of EIP-55 and must be right; digits of one case carry none.
+/// Parses `0x` and 40 hex digits. Mixed case must match the EIP-55 checksum; a single case has none.
 pub(crate) fn parse(text: &str) -> Option<Address> {
     let digits = only_digits(text.strip_prefix("0x")?)?;
     let bytes: [u8; 20] = hex::decode_to_array(digits).ok()?;

@@ -1,4 +1,4 @@
-//! Authorizations of EIP-7702: an account lets a contract act as its code.
+//! EIP-7702 authorizations: an account lets a contract act as its code.
 
 use alloy_eips::eip7702::Authorization;
 use alloy_eips::eip7702::constants::MAGIC;
@@ -13,16 +13,17 @@ use super::fields::{Field, Object};
 use super::{Ethereum, transaction};
 use crate::{ChainError, Prepared, PrivateKey, Signer};
 
-/// Signs an authorization, and answers it in the form that `authorizationList` of a transaction takes.
+/// Signs an authorization and returns it in the form used in `authorizationList` of a transaction.
 pub(super) struct SignsAuthorization<'a> {
     digest: SignsDigest<'a>,
     authorization: Authorization,
 }
 
 impl<'a> SignsAuthorization<'a> {
+    /// Reads an authorization.
+    ///
     /// # Errors
-    /// [`SigningRefused::Invalid`] with the path of the field; [`SigningRefused::Denied`] for chain 0, which stands for all
-    /// chains.
+    /// [`SigningRefused::Invalid`] with the path of the field; [`SigningRefused::Denied`] for chain 0, which means every chain.
     pub(super) fn read(
         chain: &'a Ethereum,
         params: &Object<'_>,
@@ -32,7 +33,8 @@ impl<'a> SignsAuthorization<'a> {
         let field = params.need("chainId")?;
         if field.quantity()?.is_zero() {
             return Err(SigningRefused::Denied(
-                "an authorization for chainId 0 is good on every chain, and is not allowed".into(),
+                "an authorization for chainId 0 is valid on every chain and therefore not allowed"
+                    .into(),
             ));
         }
         let authorization = Authorization {

@@ -1,4 +1,4 @@
-//! A payload that is signed by its hash.
+//! Payloads that are signed by their hash.
 
 use alloy_primitives::{hex, keccak256};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use vestry_domain::signing::{Fields, PayloadHash, Signed};
 use super::Ethereum;
 use crate::{ChainError, Prepared, PrivateKey, Signer};
 
-/// Signs the Keccak-256 hash of a payload and answers `r‖s‖v` as `0x` hex.
+/// Signs the Keccak-256 hash of a payload and returns `r‖s‖v` as `0x` hex.
 pub(super) struct SignsDigest<'a> {
     chain: &'a Ethereum,
     digest: [u8; 32],
@@ -28,7 +28,7 @@ impl<'a> SignsDigest<'a> {
         }
     }
 
-    /// Another field of the answer.
+    /// Adds a field to the response.
     pub(super) fn beside(mut self, name: &str, text: impl Into<String>) -> Self {
         let value = Value::String(text.into());
         self.beside.insert(name.to_owned(), value);

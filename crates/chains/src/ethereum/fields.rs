@@ -1,6 +1,6 @@
-//! The fields of a JSON object, each read under the path that the caller knows it by.
+//! Typed access to the fields of a JSON object, with the path that the caller knows each by.
 //!
-//! A field that is `null` is absent. Nothing is guessed: a number is `0x` and hex digits, bytes are `0x` and pairs of them.
+//! A field that is `null` counts as absent. Nothing is guessed: a number is `0x` and hex digits, bytes are `0x` and pairs of hex digits.
 
 use std::fmt::Arguments;
 
@@ -14,18 +14,18 @@ use super::address;
 use crate::hex_digits::only_digits;
 use crate::refuse;
 
-/// Digits of the largest number of the EVM.
+/// The number of hex digits of the largest EVM integer.
 const QUANTITY_DIGITS: usize = 64;
-/// A path repeats names that the caller chose, for each element of a list anew; beyond this it does not grow.
+/// The length limit of a path in error messages. A path repeats names chosen by the caller, for each element of a list.
 const PATH_MAX: usize = 200;
 
-/// An object and where it stands.
+/// An object and its path.
 pub(super) struct Object<'a> {
     fields: &'a Fields,
     path: String,
 }
 
-/// A field that is there.
+/// A field that is present.
 pub(super) struct Field<'a> {
     value: &'a Value,
     path: String,
@@ -53,7 +53,7 @@ impl<'a> Object<'a> {
             .ok_or_else(|| Invalid::missing(self.path(name)))
     }
 
-    /// Reads a field that has several names. Given under more than one, it must say the same under all of them.
+    /// Reads a field that has several names. If it is given under more than one, the values must agree.
     pub(super) fn aliased<T: PartialEq>(
         &self,
         names: &[&str],
@@ -66,7 +66,7 @@ impl<'a> Object<'a> {
                 None => first = Some((value, field.path)),
                 Some((known, _)) if *known == value => {}
                 Some((_, known)) => {
-                    let message = format!("{} says something else than {known}", field.path);
+                    let message = format!("{} contradicts {known}", field.path);
                     return Err(Invalid::value(field.path, message));
                 }
             }
@@ -74,7 +74,7 @@ impl<'a> Object<'a> {
         Ok(first.map(|(value, _)| value))
     }
 
-    /// As [`Self::aliased`], and the field must be there; the first name is the one that is missed.
+    /// Like [`Self::aliased`], for a required field; the error names the first name.
     pub(super) fn need_aliased<T: PartialEq>(
         &self,
         names: &[&str],
@@ -85,7 +85,7 @@ impl<'a> Object<'a> {
             .ok_or_else(|| Invalid::missing(self.path(name)))
     }
 
-    /// Refuses members that are not in `known`. A misspelt member would otherwise be left out of what is signed.
+    /// Rejects unknown members. A misspelt member would otherwise be missing from what is signed.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), Invalid> {
         match self.names().find(|name| !known.contains(name)) {
             None => Ok(()),
@@ -93,7 +93,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The names of all fields, those that are `null` left out.
+    /// The names of all fields that are not `null`.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
         self.fields
             .iter()
@@ -116,12 +116,12 @@ impl<'a> Field<'a> {
         &self.path
     }
 
-    /// Refuses the value; `form` says what would be right.
+    /// Rejects the value; `form` describes a correct one.
     pub(super) fn refuse(&self, form: &str) -> Invalid {
         Invalid::value(self.path.clone(), format!("{} {form}", self.path))
     }
 
-    /// A quantity of JSON-RPC of at most 256 bits. Zeros in front are fine.
+    /// A JSON-RPC quantity of at most 256 bits. Leading zeros are allowed.
     pub(super) fn quantity(&self) -> Result<U256, Invalid> {
         self.hex_digits()
             .filter(|digits| (1..=QUANTITY_DIGITS).contains(&digits.len()))
@@ -139,7 +139,7 @@ impl<'a> Field<'a> {
             .map_err(|_too_large| self.refuse("must be a quantity of at most 64 bits"))
     }
 
-    /// `0x` and pairs of hex digits, at most `most` of them.
+    /// `0x` and pairs of hex digits, at most `most` bytes.
     pub(super) fn bytes(&self, most: usize) -> Result<Bytes, Invalid> {
         let digits = self
             .hex_digits()
@@ -155,14 +155,14 @@ impl<'a> Field<'a> {
             .map_err(|_malformed| self.refuse("must be 0x and an even number of hex digits"))
     }
 
-    /// `0x` and exactly so many bytes.
+    /// `0x` and exactly `N` bytes.
     pub(super) fn fixed<const N: usize>(&self) -> Result<FixedBytes<N>, Invalid> {
         let mut bytes = FixedBytes::ZERO;
         self.fill(bytes.as_mut_slice())?;
         Ok(bytes)
     }
 
-    /// As [`Self::fixed`], into a place that is there already.
+    /// Like [`Self::fixed`], but fills a given buffer.
     pub(super) fn fill(&self, place: &mut [u8]) -> Result<(), Invalid> {
         self.hex_digits()
             .and_then(|digits| hex::decode_to_slice(digits, place).ok())
@@ -196,7 +196,7 @@ impl<'a> Field<'a> {
             .ok_or_else(|| self.refuse("must be an object"))
     }
 
-    /// The elements of a list that has at most `most`.
+    /// The elements of a list of at most `most`.
     pub(super) fn list(&self, most: usize) -> Result<Vec<Field<'a>>, Invalid> {
         let list = self
             .value
@@ -211,7 +211,7 @@ impl<'a> Field<'a> {
             .collect())
     }
 
-    /// What stands behind `0x`, if those are hex digits.
+    /// The text after `0x`, if it consists of hex digits.
     fn hex_digits(&self) -> Option<&'a str> {
         only_digits(self.value.as_str()?.strip_prefix("0x")?)
     }

@@ -11,7 +11,7 @@ use super::transaction::{Answer, SignsTransaction};
 use super::{Ethereum, typed_data, user_operation};
 use crate::{Prepared, Signer, message};
 
-/// Those that can be had, each with its aliases.
+/// The supported methods, each followed by its aliases.
 const METHODS: &[&str] = &[
     "personal_sign",
     "eth_personalSign",
@@ -25,7 +25,7 @@ const METHODS: &[&str] = &[
 /// Reads the parameters of a method.
 ///
 /// # Errors
-/// [`SigningRefused`]; its paths begin with `params`.
+/// [`SigningRefused`], whose paths begin with `params`.
 pub(super) fn prepare<'a>(
     chain: &'a Ethereum,
     name: &str,
@@ -74,18 +74,18 @@ fn message_bytes(params: &Object<'_>) -> Result<Vec<u8>, Invalid> {
 fn refusal(name: &str) -> SigningRefused {
     match name {
         "secp256k1_sign" => SigningRefused::Denied(
-            "secp256k1_sign signs a bare hash, of which nobody sees whether it is that of a sign-in or of a transfer, and is not \
-             allowed; call personal_sign, eth_signTypedData_v4 or eth_signTransaction with what the hash is of"
+            "secp256k1_sign is not allowed: a bare hash does not show whether it belongs to a sign-in or a transfer; \
+             call personal_sign, eth_signTypedData_v4 or eth_signTransaction with the hashed content"
                 .into(),
         ),
         "eth_sendTransaction" => Invalid::value(
             "method",
-            "eth_sendTransaction is not offered: nothing is broadcast; call eth_signTransaction and send signed_transaction",
+            "eth_sendTransaction is not supported: this service does not broadcast; call eth_signTransaction and send signed_transaction",
         )
         .into(),
         "eth_sign" => Invalid::value(
             "method",
-            "eth_sign is not offered, because its messages cannot be told from transactions; call personal_sign instead",
+            "eth_sign is not supported: its messages cannot be told from transactions; call personal_sign instead",
         )
         .into(),
         _ => SigningRefused::UnsupportedMethod { supported: METHODS },

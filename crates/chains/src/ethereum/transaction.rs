@@ -1,6 +1,6 @@
 //! Transactions of types 0 to 4: EIP-155 legacy, EIP-2930, EIP-1559, EIP-4844, EIP-7702.
 //!
-//! What is signed is what was written: no field that could send money elsewhere has a default.
+//! The request is signed exactly as written: no field that could send money elsewhere has a default.
 
 mod blobs;
 mod kind;
@@ -28,12 +28,12 @@ use lists::Carrier;
 /// A transaction without its signature.
 type Unsigned = EthereumTypedTransaction<TxEip4844Variant<BlobTransactionSidecarEip7594>>;
 
-/// Most bytes of `data`. Nodes take no transaction beyond 128 KiB, its blobs aside (go-ethereum, `txMaxSize`).
+/// The maximum length of `data` in bytes. Nodes accept no transaction over 128 KiB, blobs excluded (go-ethereum, `txMaxSize`).
 const DATA_MAX: usize = 128 * 1024;
-/// Largest chain id: the greatest whose EIP-155 `v` fits 64 bits (EIP-2294).
+/// The largest chain id: the greatest whose EIP-155 `v` fits into 64 bits (EIP-2294).
 const CHAIN_ID_MAX: u64 = u64::MAX / 2 - 36;
 
-/// Which call asked; their answers differ.
+/// The calling endpoint, which determines the form of the response.
 #[derive(Clone, Copy)]
 pub(super) enum Answer {
     /// `sign_transaction`: `signature` and `signed_transaction`.
@@ -50,6 +50,8 @@ pub(super) struct SignsTransaction<'a> {
 }
 
 impl<'a> SignsTransaction<'a> {
+    /// Reads a transaction.
+    ///
     /// # Errors
     /// [`Invalid`] with the path of the field.
     pub(super) fn read(
@@ -126,7 +128,7 @@ fn check_sender(object: &Object<'_>, signer: Signer<'_>) -> Result<(), Invalid> 
     }
 }
 
-/// What transactions of all types have.
+/// The fields that all transaction types have.
 struct Common {
     chain_id: u64,
     nonce: u64,
@@ -153,8 +155,9 @@ impl Common {
         })
     }
 
-    /// Without a recipient a contract is created, whose code is the data. Without data too, the recipient was forgotten: `value`
-    /// would be lost in a contract without code.
+    /// The recipient, or contract creation with `data` as the code if there is none.
+    ///
+    /// If `data` is missing too, the recipient was forgotten: `value` would be lost in a contract without code.
     fn target(&self, object: &Object<'_>) -> Result<TxKind, Invalid> {
         match self.to {
             Some(to) => Ok(TxKind::Call(to)),
@@ -163,22 +166,22 @@ impl Common {
         }
     }
 
-    /// Blob and set-code transactions cannot create (EIP-4844 and EIP-7702, "to must not be nil").
+    /// The required recipient: blob and set-code transactions cannot create contracts (EIP-4844 and EIP-7702, "to must not be nil").
     fn recipient(&self, object: &Object<'_>) -> Result<Address, Invalid> {
         self.to.ok_or_else(|| Invalid::missing(object.path("to")))
     }
 }
 
-/// 0 is no chain: in EIP-155 it stood for "none", and a signature for no chain would be good on every one.
+/// A chain id other than 0. In EIP-155, 0 meant "none", and a signature for no chain would be valid on every chain.
 pub(super) fn chain_id(field: &Field<'_>) -> Result<u64, Invalid> {
     let number = field.u64()?;
     if (1..=CHAIN_ID_MAX).contains(&number) {
         return Ok(number);
     }
-    Err(field.refuse(&format!("must be a chain from 0x1 to {CHAIN_ID_MAX:#x}")))
+    Err(field.refuse(&format!("must be a chain id from 0x1 to {CHAIN_ID_MAX:#x}")))
 }
 
-/// 2^64 − 1 is never reached (EIP-2681).
+/// A nonce below 2^64 − 1, which is never reached (EIP-2681).
 pub(super) fn nonce(field: &Field<'_>) -> Result<u64, Invalid> {
     match field.u64()? {
         u64::MAX => Err(field.refuse("must be less than 2^64 - 1")),
@@ -192,7 +195,7 @@ struct Fees {
 }
 
 impl Fees {
-    /// A priority fee above the whole fee makes a transaction that no node takes (EIP-1559).
+    /// Rejects a priority fee above the maximum fee, because no node accepts such a transaction (EIP-1559).
     fn read(object: &Object<'_>) -> Result<Self, Invalid> {
         let most = object.need("maxFeePerGas")?.u128()?;
         let field = object.need("maxPriorityFeePerGas")?;

@@ -1,7 +1,7 @@
-//! EIP-712 typed data, as `eth_signTypedData_v4` takes it.
+//! EIP-712 typed data, in the form of `eth_signTypedData_v4`.
 //!
-//! Libraries differ where the standard is silent: what a missing member counts as, whether `"false"` is true, what a domain
-//! means whose type is another one. Here all of that is refused, so that what is signed is what everybody else computes.
+//! Where the standard is silent, libraries differ: in the value of a missing member, in whether `"false"` is true, and in a domain whose
+//! type does not match. All of that is rejected here, so that every library computes the same hash for what is signed.
 
 mod atom;
 mod domain;
@@ -16,12 +16,12 @@ use super::fields::{Field, Object};
 use types::Types;
 use values::Hasher;
 
-/// Most bytes of typed data that comes as a string.
+/// The maximum length in bytes of typed data given as a string.
 const TEXT_MAX: usize = 256 * 1024;
 /// The type of the domain.
 const DOMAIN: &str = "EIP712Domain";
 
-/// What is hashed and signed: `0x1901` ‖ domain separator ‖ hash of the message (EIP-712, "Definition of domainSeparator").
+/// The payload that is hashed and signed: `0x1901` ‖ domain separator ‖ hash of the message (EIP-712, "Definition of domainSeparator").
 ///
 /// # Errors
 /// [`Invalid`] with the path of the field or of the value inside.
@@ -35,7 +35,8 @@ pub(super) fn payload(field: &Field<'_>) -> Result<Vec<u8>, Invalid> {
     }
 }
 
-/// As strictly as bodies are read, and with all digits of numbers: of two members of one name, somebody else may see the other one.
+/// Parses as strictly as request bodies, and keeps all digits of numbers. Duplicate members are rejected, because another parser may pick
+/// the other one.
 fn parsed(text: &str) -> Result<Value, String> {
     let read = if text.len() > TEXT_MAX {
         Err(Malformed::Syntax)
@@ -46,7 +47,7 @@ fn parsed(text: &str) -> Result<Value, String> {
         Malformed::Value {
             fault: Fault::Repeated,
             ..
-        } => "names a member of an object twice".to_owned(),
+        } => "has a duplicate member in an object".to_owned(),
         Malformed::Syntax | Malformed::Value { .. } => format!(
             "must be JSON of at most {TEXT_MAX} bytes, without NUL and not too deep, if a string"
         ),

@@ -1,9 +1,9 @@
-//! ERC-4337 user operations: what a smart account is asked to do, signed by its owner.
+//! ERC-4337 user operations: requests to a smart account, signed by its owner.
 //!
-//! What is signed depends on the entry point, the contract that executes the operation:
+//! The signed hash depends on the entry point, the contract that executes the operation:
 //!
-//! - v0.6 and v0.7: keccak256(abi.encode(hash of the packed operation, entry point, chain)), which accounts check as an EIP-191
-//!   message (`SimpleAccount`: `toEthSignedMessageHash(userOpHash)`).
+//! - v0.6 and v0.7: keccak256(abi.encode(hash of the packed operation, entry point, chain)), which accounts check as an EIP-191 message
+//!   (`SimpleAccount`: `toEthSignedMessageHash(userOpHash)`).
 //! - v0.8: an EIP-712 digest under the domain `ERC4337`, version `1`, signed as it is.
 
 mod packed;
@@ -16,15 +16,15 @@ use vestry_domain::Invalid;
 use super::fields::{Field, Object};
 use super::transaction;
 
-/// The addresses are the same on every chain (eth-infinitism/account-abstraction, release notes).
+/// Entry points have the same address on every chain (eth-infinitism/account-abstraction, release notes).
 const V06: Address = address!("0x5FF137D4b0FDCD49DcA30c7CF57E578a026d2789");
 const V07: Address = address!("0x0000000071727De22E5E9d8BAf0edAc6f37da032");
 const V08: Address = address!("0x4337084D9E255Ff0702461CF8895CE9E3b5Ff108");
 
-/// Most bytes of one field of an operation. The operation travels inside a transaction of at most 128 KiB.
+/// The maximum length in bytes of one field of an operation. The operation is sent inside a transaction of at most 128 KiB.
 const DATA_MAX: usize = 128 * 1024;
 
-/// What is hashed and signed by the owner of the account.
+/// The payload that is hashed and signed by the account's owner.
 ///
 /// # Errors
 /// [`Invalid`] with the path of the field.
@@ -53,7 +53,7 @@ pub(super) fn payload(params: &Object<'_>) -> Result<Vec<u8>, Invalid> {
     }
 }
 
-/// The hash of an operation on one chain, as the message that accounts of v0.6 and v0.7 check.
+/// The hash of an operation on one chain, as the message checked by accounts of v0.6 and v0.7.
 fn wrapped(hash: B256, entry_point: Address, chain_id: u64) -> Vec<u8> {
     let on_chain = hash_words(&[
         hash,
@@ -68,7 +68,7 @@ fn hash_words(words: &[B256]) -> B256 {
     keccak256(words.concat())
 }
 
-/// The contract that the sender delegates to by EIP-7702, which v0.8 hashes in place of the marker in `factory`.
+/// The contract that the sender delegates to with EIP-7702, which v0.8 hashes instead of the marker in `factory`.
 fn delegate(operation: &Object<'_>) -> Result<Option<Address>, Invalid> {
     let Some(field) = operation.find("eip7702Auth") else {
         return Ok(None);
@@ -76,7 +76,7 @@ fn delegate(operation: &Object<'_>) -> Result<Option<Address>, Invalid> {
     field.object()?.need("address")?.address().map(Some)
 }
 
-/// The fields that an operation has in all versions, each with its alias.
+/// The fields that operations of all versions have, each with its alias.
 struct Common {
     sender: Address,
     nonce: U256,
@@ -102,11 +102,11 @@ fn data(field: &Field<'_>) -> Result<Bytes, Invalid> {
     field.bytes(DATA_MAX)
 }
 
-/// Refuses fields of other versions: they would be left out of what is signed.
+/// Rejects fields of other versions, which would be missing from what is signed.
 fn refuse_strangers(operation: &Object<'_>, names: &[&str], version: &str) -> Result<(), Invalid> {
     match names.iter().filter_map(|name| operation.find(name)).next() {
         Some(stranger) => Err(stranger.refuse(&format!(
-            "is no field of an operation of entry point {version}"
+            "is not a field of an operation of entry point {version}"
         ))),
         None => Ok(()),
     }

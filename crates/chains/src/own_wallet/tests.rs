@@ -1,4 +1,4 @@
-//! Signatures made by other people's code: eth-account 0.14 and solders 0.29 (PyPI), and RFC 8032.
+//! Signatures by other implementations: eth-account 0.14 and solders 0.29 (PyPI), and RFC 8032.
 
 use vestry_domain::Secret;
 
@@ -43,11 +43,11 @@ fn ethereum_signatures_of_eth_account_verify() {
         "0x859137d54b01ef51ce7e5768f9eacadb03efc73f887521f27ebe420b68461dab\
          16ace32a18647eb94ce85f7e0e1675c54b2eb5811e3fb8609a826eca12a1c5581c"
     ));
-    // Found by `cargo xtask fuzz`: one `0x` may stand in front, and nothing like it.
+    // Found by `cargo xtask fuzz`: exactly one `0x` is allowed in front.
     for prefix in ["0X", "0x0x", "0x0X", "00", " "] {
         assert!(!signed(TEXT, &format!("{prefix}{ETHEREUM_SIGNATURE}")));
     }
-    // A `v` of 0 for 27, as wallets of metal say it.
+    // A `v` of 0 instead of 27, as hardware wallets send it.
     let metal = ETHEREUM_SIGNATURE.strip_suffix("1b").unwrap();
     assert!(signed(TEXT, &format!("{metal}00")));
     for wrong in ["01", "1c", "1d", "1a", "02", "ff"] {
@@ -81,7 +81,7 @@ fn solana_signatures_of_solders_verify() {
     assert!(!is_signed(WalletType::Solana, &address, "s", &signature));
 }
 
-/// Another text, another address, and every changed character of a signature.
+/// A different text, a different address, and every changed character of a signature.
 #[test]
 fn whatever_differs_is_refused() {
     for (wallet_type, address, other, signature) in [
@@ -139,7 +139,7 @@ fn whatever_differs_is_refused() {
     }
 }
 
-/// The same signature with the other `s` is one that anybody can make of it (EIP-2).
+/// Anyone can derive the signature with the other `s` from a valid one (EIP-2).
 #[test]
 fn a_high_s_is_refused() {
     let order = bitcoin::secp256k1::constants::CURVE_ORDER;

@@ -1,4 +1,4 @@
-//! Wycheproof's signatures of ed25519 (`ed25519_test.json`), as a wallet of Solana would send them.
+//! Wycheproof ed25519 signatures (`ed25519_test.json`), in the form sent by Solana wallets.
 
 use ::wycheproof::eddsa::{TestName, TestSet};
 use base64::Engine;
@@ -7,8 +7,7 @@ use vestry_domain::Secret;
 
 use super::*;
 
-/// The file has no signature that it calls acceptable, and none that the rules of the strict verification refuse beyond it:
-/// no key in it is of small order.
+/// The file has no signatures labelled acceptable, and none that only strict verification rejects: it contains no key of small order.
 #[test]
 fn every_signature_of_ed25519_is_taken_or_refused_as_wycheproof_says() {
     let chains = Chains::new(&Secret::new([7; 32]));

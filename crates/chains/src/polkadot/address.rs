@@ -1,12 +1,12 @@
-//! SS58: a public key and the chain it is meant for, in base58 with a checksum (docs.polkadot.com, "Address format").
+//! SS58: a public key and its chain in base58 with a checksum (docs.polkadot.com, "Address format").
 
 use blake2::{Blake2b512, Digest};
 
-/// Polkadot's relay chain in the registry of SS58 prefixes.
+/// The SS58 registry prefix of Polkadot's relay chain.
 const POLKADOT: u8 = 0;
-/// Hashed in front of everything that is checked.
+/// The prefix of the checksummed bytes when hashing.
 const CHECKSUM_CONTEXT: &[u8] = b"SS58PRE";
-/// A prefix of up to 2 bytes, 32 of the key, 2 of the checksum.
+/// The maximum length: a prefix of up to 2 bytes, 32 of the key, 2 of the checksum.
 const LONGEST: usize = 36;
 
 /// The address of a public key on Polkadot.
@@ -19,11 +19,10 @@ pub(super) fn encode(public_key: &[u8; 32]) -> String {
     bs58::encode(bytes).into_string()
 }
 
-/// The 32 bytes that an address of any chain names; none for anything else, such as the index of an account or an address
-/// with a wrong checksum.
+/// The 32-byte key in an address of any chain; `None` for anything else, such as an account index or an address with a wrong checksum.
 pub(super) fn decode(text: &str) -> Option<[u8; 32]> {
     let mut buffer = [0; LONGEST];
-    // Reads no more than the buffer holds.
+    // Decodes no more than fits into the buffer.
     let length = bs58::decode(text).onto(&mut buffer).ok()?;
     let (named, sum) = buffer.get(..length)?.split_last_chunk::<2>()?;
     let key = match named {
@@ -33,7 +32,7 @@ pub(super) fn decode(text: &str) -> Option<[u8; 32]> {
         [first @ 64..128, second, key @ ..] => {
             let low = (first << 2) | (second >> 6);
             let high = second & 0b11_1111;
-            // Numbers that fit one byte have one byte, so that a prefix has one form.
+            // Numbers that fit into one byte must be encoded in one byte, so that each prefix has one form.
             (high > 0 || low >= 64).then_some(key)
         }
         _ => None,

@@ -1,7 +1,7 @@
-//! What each signed extension adds to a transaction: a part that is sent along, one that is signed only, both or none.
+//! The data that each signed extension adds to a transaction: a part that is sent, one that is only signed, both or none.
 //!
-//! The names and what stands behind them are those of @polkadot/types 16.5.6 (`extrinsic/signedExtensions`), whose
-//! payloads the tests compare with, and of polkadot-sdk for what it has got since.
+//! The names and their data are those of @polkadot/types 16.5.6 (`extrinsic/signedExtensions`), whose payloads the tests compare with, and
+//! of polkadot-sdk for newer ones.
 
 /// One value that an extension adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +48,8 @@ impl Part {
         }
     }
 
-    /// Whether it is part of the transaction (the "extra" of its extension). The others are signed and not sent (the
-    /// "additional signed"): the chain knows them itself.
+    /// Whether the value is part of the transaction (the extension's "extra"). Other values are signed but not sent (its "additional
+    /// signed"), because the chain knows them.
     pub(super) const fn is_sent(self) -> bool {
         match self {
             Self::Era | Self::Nonce | Self::Tip | Self::AssetId | Self::Mode => true,
@@ -62,21 +62,21 @@ impl Part {
     }
 }
 
-/// What an extension adds, in its order; none when its name is unknown, and with it what it adds.
+/// The values that an extension adds, in order; `None` for an unknown extension.
 pub(super) fn parts(extension: &str) -> Option<&'static [Part]> {
     let parts: &'static [Part] = match extension {
         "CheckMortality" | "CheckEra" => &[Part::Era, Part::BlockHash],
         "CheckNonce" => &[Part::Nonce],
-        // The latter wraps the former and skips it for calls that cost nothing.
+        // The latter wraps the former and skips it for free calls.
         "ChargeTransactionPayment" | "SkipCheckIfFeeless" => &[Part::Tip],
         "ChargeAssetTxPayment" => &[Part::Tip, Part::AssetId],
         "CheckMetadataHash" => &[Part::Mode, Part::MetadataHash],
-        // The latter is what the former was called once.
+        // The latter is the former's old name.
         "CheckSpecVersion" | "CheckVersion" => &[Part::SpecVersion],
         "CheckTxVersion" => &[Part::TransactionVersion],
         "CheckGenesis" => &[Part::GenesisHash],
-        // Checks that need nothing but what the others add. polkadot.js does not know AuthorizeCall, EthSetOrigin and
-        // StorageWeightReclaim, of which a chain's metadata says that they are empty.
+        // Checks that add no data of their own. polkadot.js does not know AuthorizeCall, EthSetOrigin and StorageWeightReclaim; chain
+        // metadata shows that they are empty.
         "AuthorizeCall"
         | "CheckBlockGasLimit"
         | "CheckNonZeroSender"

@@ -1,4 +1,4 @@
-//! Numbers, bytes and hashes in the forms that polkadot.js writes them in.
+//! Numbers, bytes and hashes in the formats of polkadot.js.
 
 use alloy_primitives::hex;
 use vestry_domain::Invalid;
@@ -6,19 +6,19 @@ use vestry_domain::Invalid;
 use crate::hex_digits::only_digits;
 use crate::object::Object;
 
-/// Most digits of a number: 256 bits, twice of what the largest field holds. Leading zeros are usual, but not without end.
+/// The maximum number of hex digits: 256 bits, twice the size of the largest field. Leading zeros are usual, but must be bounded.
 const DIGITS_MAX: usize = 64;
 
 impl Object<'_> {
-    /// A number: `0x` and its hex digits, the most significant first, up to `largest`.
+    /// A number: `0x` and big-endian hex digits, up to `largest`.
     pub(super) fn hex_number<N: TryFrom<u128>>(&self, name: &str) -> Result<Option<N>, Invalid> {
         let Some(text) = self.optional_text(name)? else {
             return Ok(None);
         };
         let digits = digits(text)
             .filter(|digits| (1..=DIGITS_MAX).contains(&digits.len()))
-            .ok_or_else(|| self.refusal(name, "is not a number as 0x and 1 to 64 hex digits"))?;
-        // With zeros cut off, and no sign as they are digits all of them, what is left fits or is too large.
+            .ok_or_else(|| self.refusal(name, "must be a number: 0x and 1 to 64 hex digits"))?;
+        // All characters are digits, so there is no sign. Without leading zeros the number either fits or is too large.
         let digits = match digits.trim_start_matches('0') {
             "" => "0",
             digits => digits,
@@ -30,15 +30,15 @@ impl Object<'_> {
             .ok_or_else(|| self.refusal(name, "is too large"))
     }
 
-    /// Bytes: `0x` and two hex digits for each, up to `most` bytes.
+    /// Bytes: `0x` and two hex digits per byte, up to `most` bytes.
     pub(super) fn hex_bytes(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, Invalid> {
         let Some(text) = self.optional_text(name)? else {
             return Ok(None);
         };
         let digits = digits(text)
-            .ok_or_else(|| self.refusal(name, "is not bytes as 0x and hex digits, two for each"))?;
+            .ok_or_else(|| self.refusal(name, "must be bytes: 0x and two hex digits per byte"))?;
         if digits.len().div_ceil(2) > most {
-            return Err(self.refusal(name, &format!("is more than {most} bytes")));
+            return Err(self.refusal(name, &format!("must be at most {most} bytes")));
         }
         hex::decode(digits)
             .map(Some)
@@ -46,7 +46,7 @@ impl Object<'_> {
     }
 
     pub(super) fn hex_hash(&self, name: &str) -> Result<Option<[u8; 32]>, Invalid> {
-        let fault = |_length| self.refusal(name, "is not 32 bytes as 0x and 64 hex digits");
+        let fault = |_length| self.refusal(name, "must be 32 bytes: 0x and 64 hex digits");
         self.hex_bytes(name, 32)?
             .map(|bytes| bytes.try_into().map_err(fault))
             .transpose()

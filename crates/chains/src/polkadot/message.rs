@@ -1,4 +1,4 @@
-//! Messages: wrapped, so that none of them can be taken for a transaction.
+//! Messages, wrapped so that none can be mistaken for a transaction.
 
 use alloy_primitives::hex;
 use serde_json::Value;
@@ -8,15 +8,15 @@ use vestry_domain::signing::{Fields, PayloadHash, Signed};
 use super::sr25519;
 use crate::{ChainError, Prepared, PrivateKey, Signer};
 
-/// What stands around a message (`u8aWrapBytes` of polkadot.js).
+/// The tag before a message (`u8aWrapBytes` of polkadot.js).
 const OPENING: &[u8] = b"<Bytes>";
 const CLOSING: &[u8] = b"</Bytes>";
-/// What messages of Ethereum begin with (EIP-191 version 0x45). polkadot.js leaves them as they are.
+/// The prefix of Ethereum messages (EIP-191 version 0x45), which polkadot.js does not wrap.
 const ETHEREUM: &[u8] = b"\x19Ethereum Signed Message:\n";
 
-/// The bytes that are signed for a message.
+/// The bytes to sign for a message.
 pub(super) fn wrap(message: &[u8]) -> Vec<u8> {
-    // The two are not the two ends of one `<Bytes>` that overlap: together they have to fit.
+    // An overlapping opening and closing tag does not count as wrapped: both must fit one after the other.
     let wrapped = message
         .strip_prefix(OPENING)
         .is_some_and(|rest| rest.ends_with(CLOSING));
@@ -26,7 +26,7 @@ pub(super) fn wrap(message: &[u8]) -> Vec<u8> {
     [OPENING, message, CLOSING].concat()
 }
 
-/// Signs a message and answers the 64 bytes as `0x` hex.
+/// Signs a message and returns the 64 bytes as `0x` hex.
 pub(super) struct SignsMessage {
     bytes: Vec<u8>,
     public_key: Vec<u8>,

@@ -1,4 +1,4 @@
-//! `SignerPayloadJSON` of polkadot.js: the fields of a transaction, out of which its bytes are put together offline.
+//! `SignerPayloadJSON` of polkadot.js: the fields of a transaction, which is assembled offline.
 
 use parity_scale_codec::{Compact, Encode};
 use serde_json::Value;
@@ -10,21 +10,21 @@ use super::transaction::{Parts, SignsTransaction};
 use crate::Signer;
 use crate::object::Object;
 
-/// Longest encoded call, in bytes: as much as the body of a request can hold in hex.
+/// The maximum length of an encoded call in bytes: as much as fits into a request body in hex.
 pub(super) const METHOD_MAX: usize = 128 * 1024;
-/// A call names its pallet and its function.
+/// The minimum length of a call, which names its pallet and its function.
 const METHOD_MIN: usize = 2;
-/// Most extensions. Chains have about twelve; there are 27 names in all, of which none may come twice.
+/// The maximum number of extensions. Chains have about twelve; there are 27 names in all, none of which may repeat.
 const EXTENSIONS_MAX: usize = 32;
-/// Longest name of an extension that is repeated in a refusal, in bytes.
+/// The length limit, in bytes, of an extension's name in an error message.
 const NAME_MAX: usize = 64;
-/// Longest encoded asset, in bytes: a location of another chain with its eight junctions of up to 40 bytes each.
+/// The maximum length of an encoded asset in bytes: a location on another chain with eight junctions of up to 40 bytes each.
 const ASSET_MAX: usize = 512;
-/// The version of extrinsics that wallets ask for.
+/// The extrinsic version that wallets request.
 const VERSION: u64 = 4;
-/// Asks for the transaction beside its signature.
+/// The option that requests the transaction along with its signature.
 pub(super) const WITH_SIGNED_TRANSACTION: &str = "withSignedTransaction";
-/// The members besides those that extensions add.
+/// The members that no extension adds.
 const OTHERS: &[&str] = &[
     "address",
     "method",
@@ -33,7 +33,7 @@ const OTHERS: &[&str] = &[
     "blockNumber",
     WITH_SIGNED_TRANSACTION,
 ];
-/// An era of one byte: the transaction never expires.
+/// The one-byte era of a transaction that never expires.
 const IMMORTAL: u8 = 0;
 
 /// Reads a payload.
@@ -45,7 +45,7 @@ pub(super) fn read(object: &Object<'_>, signer: Signer<'_>) -> Result<SignsTrans
     object.only(&[OTHERS, parts.as_slice()].concat())?;
     names_the_wallet(object, signer)?;
     version(object)?;
-    // Not signed, and still not nonsense.
+    // Not signed, but validated all the same.
     object.hex_number::<u64>("blockNumber")?;
     object.flag(WITH_SIGNED_TRANSACTION)?;
     let method = method(object)?;
@@ -57,7 +57,7 @@ fn version(object: &Object<'_>) -> Result<(), Invalid> {
     match object.present("version") {
         None => Err(object.missing("version")),
         Some(version) if number::natural(version) == Some(VERSION) => Ok(()),
-        Some(_) => Err(object.refusal("version", "is not 4, the one version that is signed here")),
+        Some(_) => Err(object.refusal("version", "must be 4, the only supported version")),
     }
 }
 
@@ -71,7 +71,7 @@ fn method(object: &Object<'_>) -> Result<Vec<u8>, Invalid> {
     Ok(method)
 }
 
-/// Puts the parts of all extensions in the order in which the extensions are named.
+/// Assembles the parts of all extensions in the order of the extensions.
 fn assemble(object: &Object<'_>, method: Vec<u8>) -> Result<Parts, Invalid> {
     let wanted = wanted(object)?;
     let mut values = Vec::with_capacity(Part::ALL.len());
@@ -81,8 +81,8 @@ fn assemble(object: &Object<'_>, method: Vec<u8>) -> Result<Parts, Invalid> {
             let value = value.ok_or_else(|| object.missing(part.field()))?;
             values.push((part, value.bytes));
         } else if value.is_some_and(|value| value.matters) {
-            // Leaving it out would sign something else than what was asked for.
-            let fault = "is signed by none of the signedExtensions";
+            // Omitting it would sign something else than was requested.
+            let fault = "is not covered by any of the signedExtensions";
             return Err(object.refusal(part.field(), fault));
         }
     }
@@ -107,64 +107,65 @@ fn assemble(object: &Object<'_>, method: Vec<u8>) -> Result<Parts, Invalid> {
     Ok(parts)
 }
 
-/// What the named extensions add, in their order.
+/// The values that the named extensions add, in order.
 ///
-/// What comes twice is refused: polkadot.js would write it once, a chain would read it twice.
+/// Duplicates are rejected: polkadot.js would write such a value once, a chain would read it twice.
 fn wanted(object: &Object<'_>) -> Result<Vec<Part>, Invalid> {
     const FIELD: &str = "signedExtensions";
     let names = match object.present(FIELD) {
         None => return Err(object.missing(FIELD)),
         Some(Value::Array(names)) if names.len() <= EXTENSIONS_MAX => names,
         Some(Value::Array(_)) => {
-            let fault = format!("has more than {EXTENSIONS_MAX} entries");
+            let fault = format!("must have at most {EXTENSIONS_MAX} entries");
             return Err(object.refusal(FIELD, &fault));
         }
-        Some(_) => return Err(object.refusal(FIELD, "is not an array of strings")),
+        Some(_) => return Err(object.refusal(FIELD, "must be an array of strings")),
     };
     let mut wanted = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     for (index, name) in names.iter().enumerate() {
         let name = name
             .as_str()
-            .ok_or_else(|| object.refusal(FIELD, "is not an array of strings"))?;
+            .ok_or_else(|| object.refusal(FIELD, "must be an array of strings"))?;
         let added = parts(name).ok_or_else(|| object.refusal(FIELD, &unknown(index, name)))?;
         if seen.contains(&name) || added.iter().any(|part| wanted.contains(part)) {
             let fault =
-                format!("has at index {index} an extension that adds what another one adds");
+                format!("has an extension at index {index} that adds the same data as another one");
             return Err(object.refusal(FIELD, &fault));
         }
         seen.push(name);
         wanted.extend_from_slice(added);
     }
-    // Without it the genesisHash beside it would be a claim: the same signature would hold on any chain.
+    // Without it the genesisHash would be an unsigned claim: the same signature would be valid on any chain.
     if !wanted.contains(&Part::GenesisHash) {
         return Err(object.refusal(
             FIELD,
-            "lacks CheckGenesis, which says for which chain it is",
+            "lacks CheckGenesis, which binds the signature to a chain",
         ));
     }
     Ok(wanted)
 }
 
-/// Why an extension is refused: what it adds cannot be guessed, and a wrong guess is a signature over something else. Its name
-/// is repeated if it can be one.
+/// The error for an unknown extension.
+///
+/// Its data cannot be guessed, and a wrong guess would sign something else. The name is repeated if it can be a name.
 fn unknown(index: usize, name: &str) -> String {
     let is_name = (1..=NAME_MAX).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let what = match is_name {
-        true => format!("{name}, and what that extension adds to a transaction is not known here"),
-        false => "what is not the name of an extension".to_owned(),
+        true => format!("{name}, which is not a supported extension"),
+        false => "an invalid extension name".to_owned(),
     };
     format!(
-        "has at index {index} {what}; the raw form {{address, data, type}} takes the bytes of any payload"
+        "has at index {index} {what}; to sign any payload, send its bytes in the raw form {{address, data, type}}"
     )
 }
 
-/// A value as it is encoded.
+/// An encoded value.
 struct Encoded {
     bytes: Vec<u8>,
-    /// Whether a transaction without it is another one. The fields that polkadot.js fills in for every chain are not asked
-    /// for this.
+    /// Whether a transaction without the value would be a different one. This is not asked for fields that polkadot.js fills in for every
+    /// chain.
     matters: bool,
 }
 
@@ -202,7 +203,7 @@ fn value(object: &Object<'_>, part: Part) -> Result<Option<Encoded>, Invalid> {
     Ok(value)
 }
 
-/// `0x00`, or the two bytes of a mortal era: the low 4 bits say the period, the others where in it the transaction was made
+/// `0x00`, or the two bytes of a mortal era: the low 4 bits encode the period, the others the phase in which the transaction was created
 /// (`sp_runtime::generic::Era`).
 fn era(object: &Object<'_>, field: &'static str) -> Result<Option<Encoded>, Invalid> {
     let Some(bytes) = object.hex_bytes(field, 2)? else {
@@ -211,21 +212,21 @@ fn era(object: &Object<'_>, field: &'static str) -> Result<Option<Encoded>, Inva
     let matters = match bytes.as_slice() {
         [IMMORTAL] => false,
         [low, high] if *low != IMMORTAL && is_mortal(u16::from_le_bytes([*low, *high])) => true,
-        _ => return Err(object.refusal(field, "is neither 0x00 nor the two bytes of a mortal era")),
+        _ => return Err(object.refusal(field, "must be 0x00 or the two bytes of a mortal era")),
     };
     Ok(Some(Encoded { bytes, matters }))
 }
 
 fn is_mortal(encoded: u16) -> bool {
     let period = 2_u32 << (encoded & 0b1111);
-    // Phases of long periods are counted in steps.
+    // The phases of long periods are counted in steps.
     let step = (period >> 12).max(1);
     let phase = u32::from(encoded >> 4).saturating_mul(step);
     period >= 4 && phase < period
 }
 
-/// An immortal transaction is signed over the genesis hash in the place of the hash of a block (`CheckMortality` of Substrate).
-/// With another one the chain sees a bad signature.
+/// An immortal transaction is signed over the genesis hash instead of a block hash (`CheckMortality` of Substrate). With any other hash the
+/// chain reports a bad signature.
 fn immortal(object: &Object<'_>) -> Result<(), Invalid> {
     let [era, block, genesis] = [Part::Era, Part::BlockHash, Part::GenesisHash].map(Part::field);
     let is_immortal = object.hex_bytes(era, 2)?.as_deref() == Some(&[IMMORTAL]);
@@ -236,8 +237,8 @@ fn immortal(object: &Object<'_>) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// The asset that pays the fee, as polkadot.js writes it: encoded as an option, `0x00` for none and `0x01` in front of one.
-/// What an asset looks like is up to the chain, so it is taken as it is.
+/// The asset that pays the fee, in the form of polkadot.js: an encoded option, `0x00` for none or `0x01` before the asset. The format of an
+/// asset depends on the chain, so it is not interpreted.
 fn asset(object: &Object<'_>, field: &'static str) -> Result<Encoded, Invalid> {
     let bytes = object
         .hex_bytes(field, ASSET_MAX)?
@@ -246,7 +247,7 @@ fn asset(object: &Object<'_>, field: &'static str) -> Result<Encoded, Invalid> {
         [0] => false,
         [1, _, ..] => true,
         _ => {
-            let fault = "is not an encoded option: 0x00, or 0x01 and the encoded asset";
+            let fault = "must be an encoded option: 0x00, or 0x01 and the encoded asset";
             return Err(object.refusal(field, fault));
         }
     };
@@ -259,7 +260,7 @@ fn mode(object: &Object<'_>, field: &'static str) -> Result<Encoded, Invalid> {
         Some(mode) => number::natural(mode)
             .and_then(|mode| u8::try_from(mode).ok())
             .filter(|mode| *mode <= 1)
-            .ok_or_else(|| object.refusal(field, "is neither the number 0 nor 1"))?,
+            .ok_or_else(|| object.refusal(field, "must be the number 0 or 1"))?,
     };
     Ok(Encoded {
         bytes: vec![mode],
@@ -267,13 +268,13 @@ fn mode(object: &Object<'_>, field: &'static str) -> Result<Encoded, Invalid> {
     })
 }
 
-/// The chain expects the hash of its metadata in mode 1 and none in mode 0 (RFC 78 of the Fellowship).
+/// In mode 1 the chain expects the metadata hash, in mode 0 none (RFC 78 of the Fellowship).
 fn metadata(object: &Object<'_>) -> Result<(), Invalid> {
     let field = Part::MetadataHash.field();
     let checked = mode(object, Part::Mode.field())?.matters;
     match (checked, object.present(field).is_some()) {
         (true, false) => Err(object.missing(field)),
-        (false, true) => Err(object.refusal(field, "goes with mode 1")),
+        (false, true) => Err(object.refusal(field, "is only allowed with mode 1")),
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! `SignerPayloadRaw` of polkadot.js: the bytes of a payload that the caller has put together.
+//! `SignerPayloadRaw` of polkadot.js: the bytes of a payload assembled by the caller.
 
 use vestry_domain::Invalid;
 
@@ -8,11 +8,12 @@ use super::transaction::SignsTransaction;
 use crate::Signer;
 use crate::object::Object;
 
-/// A call, and at most a KiB of what extensions add.
+/// The maximum length: a call, and a KiB of extension data.
 const DATA_MAX: usize = METHOD_MAX + 1024;
 
-/// Reads the raw form. Where the call ends and the rest begins cannot be told from the bytes alone, so that no transaction is
-/// made of them.
+/// Reads the raw form.
+///
+/// The bytes alone do not show where the call ends, so no signed transaction is assembled.
 ///
 /// # Errors
 /// [`Invalid`] with the path of the field.
@@ -20,7 +21,7 @@ pub(super) fn read(object: &Object<'_>, signer: Signer<'_>) -> Result<SignsTrans
     object.only(&["address", "data", "type"])?;
     names_the_wallet(object, signer)?;
     if object.text("type")? != "payload" {
-        let fault = "is not payload; messages are signed by sign_message";
+        let fault = "must be payload; to sign a message, call sign_message";
         return Err(object.refusal("type", fault));
     }
     let data = object

@@ -1,4 +1,4 @@
-//! The methods of Polkadot, by the names of WalletConnect.
+//! The methods of Polkadot, with WalletConnect's names.
 
 use serde_json::Value;
 use vestry_domain::signing::{Fields, MessageRequest, SigningRefused};
@@ -9,7 +9,7 @@ use super::{names_the_wallet, transaction};
 use crate::object::Object;
 use crate::{Prepared, Signer, message};
 
-/// All names, those of one method next to each other.
+/// All names, with aliases of one method next to each other.
 pub(super) const METHODS: &[&str] = &[
     "polkadot_signMessage",
     "dot_signRaw",
@@ -17,6 +17,8 @@ pub(super) const METHODS: &[&str] = &[
     "polkadot_signTransaction",
 ];
 
+/// Reads the parameters of a method.
+///
 /// # Errors
 /// [`SigningRefused`], with the path of the field inside `params`.
 pub(super) fn prepare(

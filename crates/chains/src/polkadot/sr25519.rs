@@ -1,4 +1,4 @@
-//! sr25519: Schnorr signatures over Ristretto, in the context of Substrate.
+//! sr25519: Schnorr signatures over Ristretto, in Substrate's context.
 
 use rand_core::{CryptoRng, RngCore};
 use schnorrkel::context::attach_rng;
@@ -12,24 +12,26 @@ use zeroize::Zeroizing;
 
 use crate::{ChainError, PrivateKey};
 
-/// What every chain built with Substrate signs in.
+/// The signing context of every Substrate chain.
 const CONTEXT: &[u8] = b"substrate";
 
-/// The neutral element, which is the public key of no secret but zero.
+/// The identity element, the public key of the secret zero.
 pub(super) const OF_NOBODY: [u8; 32] = [0; 32];
 
 /// `R‖s`.
 pub(super) type SignatureBytes = [u8; SIGNATURE_LENGTH];
 
-/// The key pair for the length of one operation.
+/// The key pair for the duration of one operation.
 ///
-/// The library wipes it when it is dropped; the box keeps it from being copied around before that. It is never printed:
-/// the library's `Debug` would show the secret half.
+/// The library wipes it on drop; the box prevents copies before that. It must never be printed: the library's `Debug` would show the secret
+/// half.
 pub(super) struct Pair(Box<Keypair>);
 
 impl Pair {
+    /// Expands a key.
+    ///
     /// # Errors
-    /// [`ChainError::PrivateKey`] for what [`private_key`] takes for none.
+    /// [`ChainError::PrivateKey`] for bytes that [`private_key`] rejects.
     pub(super) fn new(key: &PrivateKey) -> Result<Self, ChainError> {
         let pair = match MiniSecretKey::from_bytes(key.expose()) {
             Ok(seed) => seed.expand_to_keypair(ExpansionMode::Ed25519),
@@ -50,7 +52,7 @@ impl Pair {
     }
 }
 
-/// Takes 32 bytes as they are, and 64 that are an expanded secret.
+/// Accepts any 32 bytes, and 64 bytes that are an expanded secret.
 ///
 /// # Errors
 /// [`ChainError::PrivateKey`].
@@ -61,7 +63,7 @@ pub(super) fn private_key(bytes: &[u8]) -> Result<PrivateKey, ChainError> {
     Ok(PrivateKey::copied_from(bytes))
 }
 
-/// Takes an expanded secret as polkadot.js keeps it: the number is multiplied by 8, as Ed25519 has it.
+/// Reads an expanded secret of polkadot.js, whose number is multiplied by 8, as in Ed25519.
 ///
 /// # Errors
 /// [`ChainError::PrivateKey`].
@@ -75,7 +77,7 @@ pub(super) fn from_polkadot_js(bytes: &[u8]) -> Result<PrivateKey, ChainError> {
     private_key(Zeroizing::new(secret.to_bytes()).as_slice())
 }
 
-/// The bytes that polkadot.js takes: a seed as it is, an expanded secret multiplied by 8.
+/// The bytes that polkadot.js accepts: a seed unchanged, an expanded secret multiplied by 8.
 ///
 /// # Errors
 /// [`ChainError::PrivateKey`].
@@ -88,11 +90,11 @@ pub(super) fn exported(key: &PrivateKey) -> Result<Zeroizing<Vec<u8>>, ChainErro
     Ok(Zeroizing::new(exported.to_vec()))
 }
 
-/// The account of an index under the seed of a phrase: the seed itself for 0, as polkadot.js has it without a path, and
-/// `//index` for the others.
+/// The account at an index below the seed of a phrase: for 0 the seed itself, which is polkadot.js' account without a path, otherwise
+/// `//index`.
 ///
 /// # Errors
-/// [`ChainError::PrivateKey`] when the seed has less than 32 bytes.
+/// [`ChainError::PrivateKey`] if the seed has less than 32 bytes.
 pub(super) fn of_account(seed: &[u8], index: u32) -> Result<PrivateKey, ChainError> {
     let seed = seed
         .first_chunk::<{ PrivateKey::LENGTH }>()
@@ -108,7 +110,7 @@ pub(super) fn of_account(seed: &[u8], index: u32) -> Result<PrivateKey, ChainErr
     Ok(PrivateKey::copied_from(child.as_bytes()))
 }
 
-/// A number in a path of Substrate: 64 bits, little-endian, and zeros up to 32 bytes.
+/// A number in a Substrate path: 64 bits, little-endian, zero-padded to 32 bytes.
 fn junction(number: u32) -> ChainCode {
     let mut code = [0; CHAIN_CODE_LENGTH];
     for (place, byte) in code.iter_mut().zip(number.to_le_bytes()) {
@@ -117,7 +119,7 @@ fn junction(number: u32) -> ChainCode {
     ChainCode(code)
 }
 
-/// The 64 bytes of schnorrkel. Zero is a number below the order too, but the key of everybody.
+/// The 64 bytes of schnorrkel. Zero is below the order too, but is no secret.
 fn expanded(bytes: &[u8]) -> Result<SecretKey, ChainError> {
     let is_zero = bytes.iter().take(PrivateKey::LENGTH).all(|byte| *byte == 0);
     SecretKey::from_bytes(bytes)
@@ -126,10 +128,10 @@ fn expanded(bytes: &[u8]) -> Result<SecretKey, ChainError> {
         .ok_or(ChainError::PrivateKey)
 }
 
-/// Signs, and verifies what is handed out.
+/// Signs, and verifies the signature before returning it.
 ///
 /// # Errors
-/// [`ChainError::PrivateKey`], and [`ChainError::Signature`] when `public_key` is not that of the key.
+/// [`ChainError::PrivateKey`], and [`ChainError::Signature`] if `public_key` is not the key's.
 pub(super) fn sign(
     key: &PrivateKey,
     public_key: &[u8],
@@ -141,8 +143,10 @@ pub(super) fn sign(
     Ok(signature)
 }
 
+/// Verifies a signature.
+///
 /// # Errors
-/// [`ChainError::Signature`], also when `public_key` is none.
+/// [`ChainError::Signature`], also if `public_key` is invalid.
 pub(super) fn verify(
     public_key: &[u8],
     bytes: &[u8],
@@ -154,18 +158,17 @@ pub(super) fn verify(
     key.verify_simple(CONTEXT, bytes, &signature).map_err(fits)
 }
 
-/// The bytes of a public key, if they are one.
+/// The bytes of a valid public key.
 ///
 /// # Errors
-/// [`ChainError::PublicKey`] when they are not 32, or are no point in its only encoding.
+/// [`ChainError::PublicKey`] if there are not 32 bytes, or they are not a point in its only encoding.
 pub(super) fn public_key(bytes: &[u8]) -> Result<[u8; 32], ChainError> {
     PublicKey::from_bytes(bytes)
         .map(|key| key.to_bytes())
         .map_err(|_invalid| ChainError::PublicKey)
 }
 
-/// Hands the source to the library, which mixes what it draws with the key and the message: a source that repeats itself
-/// does not give the key away.
+/// Passes the source to the library, which mixes its output with the key and the message, so that a repeating source does not leak the key.
 struct Randomness<'a>(&'a mut dyn ByteSource);
 
 impl RngCore for Randomness<'_> {
@@ -191,5 +194,5 @@ impl RngCore for Randomness<'_> {
     }
 }
 
-/// A [`ByteSource`] is one for keys.
+/// A [`ByteSource`] is suitable for keys.
 impl CryptoRng for Randomness<'_> {}

@@ -1,8 +1,8 @@
-//! Addresses from outside.
+//! Parsing of addresses from requests.
 
 use crate::ed25519;
 
-/// The public key that an address is: base58 of 32 bytes that can be somebody's key.
+/// The public key in an address: base58 of 32 bytes that can be a real key.
 pub(crate) fn public_key(address: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     let length = bs58::decode(address).onto(&mut bytes).ok()?;

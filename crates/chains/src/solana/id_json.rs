@@ -1,13 +1,13 @@
-//! The file in which Solana's tools keep a key pair, `id.json`: a JSON array of 64 bytes, the seed and the public key.
+//! `id.json`, the key pair file of Solana's tools: a JSON array of 64 bytes, the seed and the public key.
 
 use zeroize::Zeroizing;
 
 use crate::import::Reading;
 
-/// Numbers in the array.
+/// The number of elements in the array.
 const LENGTH: usize = 64;
 
-/// The bytes of the array. Read by hand, because a JSON reader would leave the numbers behind in memory.
+/// The bytes of the array. Parsed by hand, because a JSON parser would leave the numbers in memory.
 pub(super) fn read(text: &str) -> Option<Reading> {
     let numbers = text.strip_prefix('[')?.strip_suffix(']')?;
     let mut bytes = Zeroizing::new(Vec::with_capacity(LENGTH));

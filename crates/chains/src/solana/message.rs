@@ -1,4 +1,4 @@
-//! Messages that are signed as they are.
+//! Messages that are signed without a prefix.
 
 use serde_json::Value;
 use vestry_domain::random::ByteSource;
@@ -9,7 +9,7 @@ use super::wire;
 use crate::object::Object;
 use crate::{ChainError, Prepared, PrivateKey, Signer, ed25519, message, refuse};
 
-/// Signs bytes, and answers the signature and the name of its encoding, after fields that were known before.
+/// Signs bytes, and returns the signature and its encoding after any fixed fields.
 pub(super) struct SignsBytes {
     pub(super) bytes: Vec<u8>,
     pub(super) encoding: Encoding,
@@ -17,8 +17,7 @@ pub(super) struct SignsBytes {
     pub(super) known: Fields,
 }
 
-/// `sign_message`: the message as one of the four forms of text; the signature in base64 when the message is, else in
-/// base58.
+/// `sign_message`: the message in any of four encodings; the signature is in base64 if the message is, otherwise in base58.
 pub(super) fn of_request(
     request: &MessageRequest,
     signer: Signer<'_>,
@@ -29,8 +28,8 @@ pub(super) fn of_request(
     guarded(request, "message", encoding, signer)
 }
 
-/// `sol_signMessage`: without `encoding` (or with `utf-8`) text, answered in base58; else bytes in `base58` or `base64`,
-/// answered in the same.
+/// `sol_signMessage`: text with a base58 signature by default or with `utf-8`; otherwise bytes in `base58` or `base64`, with the signature
+/// in the same encoding.
 pub(super) fn of_params(
     params: &Object<'_>,
     signer: Signer<'_>,
@@ -50,7 +49,7 @@ pub(super) fn of_params(
     guarded(&request, "params.message", encoding, signer)
 }
 
-/// Nothing marks a signed message as one: a signature over bytes that are a transaction is a signature of the transaction.
+/// Rejects transactions. A signed message has no marker, so a signature over bytes that are a transaction would be a transaction signature.
 fn guarded(
     request: &MessageRequest,
     param: &'static str,

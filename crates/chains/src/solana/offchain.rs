@@ -1,7 +1,7 @@
-//! Off-chain messages (OCMS): text that no transaction can be taken for, with those who sign it named in it.
+//! Off-chain messages (OCMS): text that cannot be mistaken for a transaction and that names its signers.
 //!
-//! Version 0 is Anza's proposal "Off-Chain Message Signing"; version 1 is that of sRFC discussion 3, which
-//! `@solana/offchain-messages` implements.
+//! Version 0 is Anza's proposal "Off-Chain Message Signing"; version 1 is that of sRFC discussion 3, which `@solana/offchain-messages`
+//! implements.
 
 use serde_json::Value;
 use vestry_domain::Invalid;
@@ -12,17 +12,18 @@ use super::message::SignsBytes;
 use crate::Signer;
 use crate::object::Object;
 
-/// The first byte is the prefix of a message version that Solana never gives out.
+/// The first byte is the prefix of a message version that Solana never assigns.
 const SIGNING_DOMAIN: &[u8; 16] = b"\xffsolana offchain";
-/// Most bytes of text.
+/// The maximum length of the text in bytes.
 const TEXT_MAX: usize = 65_515;
-/// Most bytes of a whole message of format 0 or 1, which devices with little memory can sign.
+/// The maximum length in bytes of a whole message of format 0 or 1, which devices with little memory can sign.
 const SHORT_MAX: usize = 1232;
-/// Bytes of a version 0 message with one signer that are not its text.
+/// The length in bytes of a version 0 message with one signer, without its text.
 const V0_HEAD: usize = 16 + 1 + 32 + 1 + 1 + 32 + 2;
 
-/// `sol_signOffchainMessage`: `message`, text; `version`, 0 or 1; for version 0 `application_domain`, base58 of 32 bytes,
-/// zeros when it is absent. The wallet is the only signer.
+/// `sol_signOffchainMessage`: `message`, text; `version`, 0 or 1; for version 0 `application_domain`, base58 of 32 bytes, zeros by default.
+///
+/// The wallet is the only signer.
 pub(super) fn of_params(params: &Object<'_>, signer: Signer<'_>) -> Result<SignsBytes, Invalid> {
     let text = params.text("message")?;
     if text.is_empty() || text.len() > TEXT_MAX {
@@ -40,7 +41,7 @@ pub(super) fn of_params(params: &Object<'_>, signer: Signer<'_>) -> Result<Signs
         }
         (1, None) => version_1(signer.public_key, text),
         (1, Some(_)) => {
-            return Err(params.refusal("application_domain", "goes with version 0 only"));
+            return Err(params.refusal("application_domain", "is only supported for version 0"));
         }
         _ => return Err(params.refusal("version", "must be 0 or 1")),
     };
@@ -59,7 +60,7 @@ fn read_domain(text: &str) -> Option<[u8; 32]> {
     (length == domain.len()).then_some(domain)
 }
 
-/// None when the length of the text does not fit into its two bytes.
+/// Returns `None` if the length of the text does not fit into two bytes.
 fn version_0(domain: &[u8; 32], signer: &[u8], text: &str) -> Option<Vec<u8>> {
     let length = u16::try_from(text.len()).ok()?;
     Some(
@@ -76,8 +77,10 @@ fn version_0(domain: &[u8; 32], signer: &[u8], text: &str) -> Option<Vec<u8>> {
     )
 }
 
-/// 0: short and printable ASCII. 1: short and any UTF-8. 2: longer. Readers differ on whether it is the text that is limited
-/// (1,212 or 1,232 bytes) or the whole; what is short as a whole is short to all of them, and format 2 has room for the rest.
+/// The message format. 0: short and printable ASCII. 1: short and any UTF-8. 2: longer.
+///
+/// Implementations differ on whether the limit applies to the text (1,212 or 1,232 bytes) or the whole message. A short whole is short for
+/// all of them, and format 2 has room for the rest.
 fn format(text: &str) -> u8 {
     let is_short = text.len() <= SHORT_MAX.saturating_sub(V0_HEAD);
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
@@ -88,7 +91,7 @@ fn format(text: &str) -> u8 {
     }
 }
 
-/// One signer needs no sorting.
+/// A single signer needs no sorting.
 fn version_1(signer: &[u8], text: &str) -> Vec<u8> {
     [SIGNING_DOMAIN.as_slice(), &[1, 1], signer, text.as_bytes()].concat()
 }

@@ -10,7 +10,7 @@ use super::wire::{TRANSACTION_MAX, Transaction};
 use crate::object::Object;
 use crate::{ChainError, Prepared, PrivateKey, Signer, ed25519};
 
-/// Puts the wallet's signature into its slot of a transaction. Its blockhash stays as it is, and so do the other slots.
+/// Puts the wallet's signature into its slot of a transaction. The blockhash and other slots are unchanged.
 pub(super) struct SignsTransaction {
     transaction: Transaction,
     slot: usize,
@@ -24,7 +24,7 @@ impl SignsTransaction {
     /// Reads `transaction` and `encoding`, both required.
     ///
     /// # Errors
-    /// Also when the wallet is not among those that must sign, and for unknown members.
+    /// Also if the wallet is not a required signer, and for unknown members.
     pub(super) fn read(fields: &Object<'_>, signer: Signer<'_>) -> Result<Self, Invalid> {
         fields.only(&["transaction", "encoding"])?;
         let text = fields.text("transaction")?;
@@ -36,7 +36,7 @@ impl SignsTransaction {
         let transaction =
             Transaction::parse(&bytes).map_err(|rule| fields.refusal("transaction", rule))?;
         let slot = transaction.slot_of(signer.public_key).ok_or_else(|| {
-            fields.refusal("transaction", "does not ask for a signature of this wallet")
+            fields.refusal("transaction", "does not require a signature by this wallet")
         })?;
         Ok(Self {
             others_signed: transaction.others_signed(slot),
@@ -49,8 +49,8 @@ impl SignsTransaction {
 }
 
 impl Prepared for SignsTransaction {
-    /// `signature` in base58 always, `signed_transaction` in the encoding of the request, which `encoding` names;
-    /// `fully_signed` says whether every signature is there and right.
+    /// Returns `signature`, always in base58, `signed_transaction` in the `encoding` of the request, and `fully_signed`, which is true if
+    /// every signature is present and valid.
     fn sign(&self, key: &PrivateKey, _source: &mut dyn ByteSource) -> Result<Signed, ChainError> {
         let signature = ed25519::sign(key, &self.public_key, self.transaction.message())?;
         let signed = self

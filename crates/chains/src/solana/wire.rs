@@ -1,4 +1,4 @@
-//! Transactions as bytes: legacy, v0 and v1 (SIMD-0385), with the section of signatures or without.
+//! The wire format of transactions: legacy, v0 and v1 (SIMD-0385), with or without signatures.
 
 use std::ops::Range;
 
@@ -7,34 +7,34 @@ use solana_transaction::versioned::VersionedTransaction;
 
 use crate::ed25519::{self, SIGNATURE_LENGTH};
 
-/// Most bytes of a legacy or v0 transaction: what is left of the smallest packet that IPv6 delivers whole.
+/// The maximum size in bytes of a legacy or v0 transaction: the payload of the smallest packet that IPv6 delivers unfragmented.
 const LEGACY_MAX: usize = 1232;
-/// Most bytes of a v1 transaction (SIMD-0385), and so of any.
+/// The maximum size in bytes of a v1 transaction (SIMD-0385), and so of any.
 pub(super) const TRANSACTION_MAX: usize = 4096;
 
-/// A transaction that the network could take once all have signed it.
+/// A transaction that the network can accept once all have signed it.
 pub(super) struct Transaction {
-    /// As it goes over the wire, with a slot for every signature; an empty one is all zeros.
+    /// The wire format, with a slot for every signature; an empty slot is all zeros.
     bytes: Vec<u8>,
-    /// Where the message stands, which is what the signatures are over.
+    /// The range of the message, which is what is signed.
     message: Range<usize>,
-    /// Where the first slot begins; the others follow it.
+    /// The offset of the first slot; the others follow it.
     slots: usize,
-    /// Whose signatures are required, in the order of the slots.
+    /// The required signers, in slot order.
     signers: Vec<[u8; 32]>,
 }
 
 impl Transaction {
-    /// Reads a whole transaction, or a message alone, which gets empty slots.
+    /// Reads a whole transaction, or a bare message, to which empty slots are added.
     ///
-    /// The bytes must be those that would be written for what was read. So nothing follows them, nothing is encoded in a
-    /// second way, and what is signed is what was sent.
+    /// The bytes must equal the canonical encoding of what was read. There is therefore no trailing data and no second encoding, and what
+    /// is signed is what was sent.
     ///
     /// # Errors
     /// What is wrong, to be put after the name of the field.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
-        // Some messages can also be read as a whole transaction, one that makes no sense: of two signatures and accounts that are
-        // not there. What makes sense is what was meant.
+        // Some messages also parse as a whole transaction that makes no sense, for example with two signatures and missing accounts. The
+        // reading that makes sense is used.
         let readings = [
             whole(bytes),
             message(bytes).map(VersionedTransaction::new_unsigned),
@@ -42,16 +42,17 @@ impl Transaction {
         let mut readings = readings.into_iter().flatten().peekable();
         if readings.peek().is_none() {
             return Err(
-                "is no Solana transaction or message: legacy, v0 or v1, with nothing after it",
+                "is not a Solana transaction or message (legacy, v0 or v1, without trailing data)",
             );
         }
         let parsed = readings
             .find(|parsed| parsed.sanitize().is_ok())
-            .ok_or("contradicts itself: a count or an index does not fit its accounts")?;
-        Self::laid_out(&parsed).ok_or("is too large: 1232 bytes with all signatures, v1 4096")
+            .ok_or("is inconsistent: a count or an index does not match its accounts")?;
+        Self::laid_out(&parsed)
+            .ok_or("is too large: at most 1232 bytes with all signatures, 4096 for v1")
     }
 
-    /// None when it is larger than the network takes.
+    /// Returns `None` if it is larger than the network accepts.
     fn laid_out(parsed: &VersionedTransaction) -> Option<Self> {
         let bytes = wincode::serialize(parsed).ok()?;
         let message = wincode::serialize(&parsed.message).ok()?.len();
@@ -77,18 +78,17 @@ impl Transaction {
         })
     }
 
-    /// What signatures are over.
+    /// The bytes that are signed.
     pub(super) fn message(&self) -> &[u8] {
         self.bytes.get(self.message.clone()).unwrap_or_default()
     }
 
-    /// The slot for the signature of a key, when it is among those that must sign.
+    /// The signature slot of a key, if it is a required signer.
     pub(super) fn slot_of(&self, public_key: &[u8]) -> Option<usize> {
         self.signers.iter().position(|signer| signer == public_key)
     }
 
-    /// As it goes over the wire, with a signature in a slot; the other slots stay as they came. None when there is no
-    /// such slot.
+    /// The wire format with a signature in a slot and the other slots unchanged; `None` if there is no such slot.
     pub(super) fn signed(
         &self,
         slot: usize,
@@ -99,7 +99,7 @@ impl Transaction {
         Some(bytes)
     }
 
-    /// Whether every signature but that of one slot is there, and is one of its signer over this message.
+    /// Whether every signature outside this slot is present and valid.
     pub(super) fn others_signed(&self, slot: usize) -> bool {
         let mut others = (0..).zip(&self.signers).filter(|(other, _)| *other != slot);
         others.all(|(other, signer)| {
@@ -117,11 +117,11 @@ impl Transaction {
     }
 }
 
-/// Whether bytes are, from the first to the last, a message or a whole transaction in whose list of accounts a key
-/// stands. This is more than [`Transaction::parse`] takes: what is too large or makes no sense today is refused a
-/// signature all the same.
+/// Whether the bytes are exactly a message or a whole transaction that lists this key among its accounts.
+///
+/// This accepts more than [`Transaction::parse`]: what is too large or makes no sense today must not be signed as a message either.
 pub(super) fn concerns(bytes: &[u8], public_key: &[u8]) -> bool {
-    // Text does not hold the bytes of the key, and most of what is signed is text.
+    // Text does not contain the bytes of the key, and most of what is signed is text.
     let length = public_key.len().max(1);
     let holds = bytes.windows(length).any(|part| part == public_key);
     holds

@@ -1,4 +1,4 @@
-//! `xlm_signAuthEntry`: leave for a contract to act in the name of an account (Soroban; `signAuthEntry` of SEP-43).
+//! `xlm_signAuthEntry`: authorizes a contract to act for an account (Soroban; `signAuthEntry` of SEP-43).
 
 use alloy_primitives::hex;
 use base64::Engine;
@@ -12,20 +12,20 @@ use super::{network, xdr};
 use crate::object::Object;
 use crate::{ChainError, Prepared, PrivateKey, Signer, ed25519};
 
-/// Signs the hash of what a contract host hashes for an authorization (CAP-46-11), or for one that is bound to an address
-/// (CAP-71).
+/// Signs the hash that a contract host computes for an authorization (CAP-46-11), or for one that is bound to an address (CAP-71).
 pub(super) struct SignsAuthEntry {
     hash: [u8; 32],
     public_key: Vec<u8>,
 }
 
 impl SignsAuthEntry {
-    /// Reads `auth_entry`, base64 of a `HashIdPreimage`, and `network_passphrase` if it is there. The account may be
-    /// another one than the wallet's: the wallet may be one of its signers.
+    /// Reads `auth_entry`, base64 of a `HashIdPreimage`, and the optional `network_passphrase`.
+    ///
+    /// The account need not be the wallet's own, because the wallet may be one of its signers.
     ///
     /// # Errors
-    /// [`SigningRefused::Denied`] for another network than that of the environment; a refusal of `auth_entry` for other
-    /// preimages also, whose hashes are ids and no authorizations.
+    /// [`SigningRefused::Denied`] for a network other than the environment's. `auth_entry` is also rejected for other preimages, whose
+    /// hashes are ids and not authorizations.
     pub(super) fn read(fields: &Object<'_>, signer: Signer<'_>) -> Result<Self, SigningRefused> {
         let text = fields.text("auth_entry")?;
         network::check(fields, signer.environment)?;
@@ -52,7 +52,7 @@ impl SignsAuthEntry {
 }
 
 impl Prepared for SignsAuthEntry {
-    /// `signature` in base64, which `encoding` says, and the `hash` that was signed in hex.
+    /// Returns `signature` in base64, as named by `encoding`, and the signed `hash` in hex.
     fn sign(&self, key: &PrivateKey, _source: &mut dyn ByteSource) -> Result<Signed, ChainError> {
         let signature = ed25519::sign(key, &self.public_key, &self.hash)?;
         let fields = [

@@ -1,4 +1,4 @@
-//! Messages by SEP-53.
+//! SEP-53 messages.
 
 use alloy_primitives::hex;
 use base64::Engine;
@@ -12,10 +12,10 @@ use vestry_domain::signing::{Fields, MessageRequest, PayloadHash, Signed};
 use crate::object::Object;
 use crate::{ChainError, Prepared, PrivateKey, Signer, ed25519, message, refuse};
 
-/// What stands before the message in the hash (SEP-53, "Message Format").
+/// The prefix of a message when hashing (SEP-53, "Message Format").
 const PREFIX: &[u8] = b"Stellar Signed Message:\n";
 
-/// Signs the hash of a message; answers in base64, as wallets of SEP-43 do, or in hex when the message came in hex.
+/// Signs the hash of a message. The signature is in base64, as in SEP-43 wallets, or in hex if the message was in hex.
 pub(super) struct SignsMessage {
     hash: [u8; 32],
     in_hex: bool,

@@ -1,4 +1,4 @@
-//! The networks. A signature holds on one only: the hash that is signed begins with that of the network's passphrase.
+//! Stellar networks. A signature is valid on one only, because the signed hash covers the hash of the network's passphrase.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use vestry_domain::signing::SigningRefused;
 
 use crate::object::Object;
 
-/// Passphrase of the public network, which live wallets sign for.
+/// The passphrase of the public network, used by live wallets.
 const PUBLIC: &str = "Public Global Stellar Network ; September 2015";
-/// Passphrase of SDF's test network, which test wallets sign for.
+/// The passphrase of SDF's test network, used by test wallets.
 const TEST: &str = "Test SDF Network ; September 2015";
 
 const fn passphrase(environment: Environment) -> &'static str {
@@ -20,12 +20,12 @@ const fn passphrase(environment: Environment) -> &'static str {
     }
 }
 
-/// SHA-256 of the passphrase of an environment's network, which is that network's id.
+/// The id of an environment's network: SHA-256 of its passphrase.
 pub(super) fn id(environment: Environment) -> [u8; 32] {
     Sha256::digest(passphrase(environment)).into()
 }
 
-/// Checks that `network_passphrase`, when the caller names one, is that of the environment.
+/// Checks that `network_passphrase`, if given, is the environment's.
 pub(super) fn check(fields: &Object<'_>, environment: Environment) -> Result<(), SigningRefused> {
     let own = passphrase(environment);
     match fields.optional_text("network_passphrase")? {
@@ -35,10 +35,10 @@ pub(super) fn check(fields: &Object<'_>, environment: Environment) -> Result<(),
     }
 }
 
-/// The refusal of another network.
+/// The error for a wrong network.
 pub(super) fn denied(environment: Environment) -> SigningRefused {
     let own = passphrase(environment);
     SigningRefused::Denied(Cow::Owned(format!(
-        "wallets of this environment sign for the network \"{own}\" only"
+        "wallets of this environment sign only for the network \"{own}\""
     )))
 }

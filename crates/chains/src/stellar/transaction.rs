@@ -12,40 +12,41 @@ use super::{network, xdr};
 use crate::object::Object;
 use crate::{ChainError, Prepared, PrivateKey, Signer, ed25519};
 
-/// Most signatures of an envelope (`signatures<20>` in Stellar's XDR).
+/// The signatures of an envelope, at most 20 (`signatures<20>` in Stellar's XDR).
 type Signatures = VecM<DecoratedSignature, 20>;
 
-/// Signs the hash of a transaction, and appends the signature to the envelope unless it is there already.
+/// Signs the hash of a transaction, and appends the signature to the envelope unless it is already there.
 pub(super) struct SignsEnvelope {
     envelope: TransactionEnvelope,
     hash: [u8; 32],
     public_key: Vec<u8>,
-    /// Whether one of the signatures in the envelope is by the wallet and over this transaction.
+    /// Whether the envelope already has a valid signature by the wallet.
     is_signed: bool,
     both_names: bool,
 }
 
 impl SignsEnvelope {
-    /// Reads `xdr` and, if it is there, `network_passphrase`. The wallet need not be the source of the transaction: it
-    /// may be one of several signers of an account.
+    /// Reads `xdr` and the optional `network_passphrase`.
+    ///
+    /// The wallet need not be the source of the transaction, because it may be one of several signers of an account.
     ///
     /// # Errors
-    /// [`SigningRefused::Denied`] for another network than that of the environment; a refusal of `xdr` also when it has
-    /// no room for another signature.
+    /// [`SigningRefused::Denied`] for a network other than the environment's. `xdr` is also rejected if it has no room for another
+    /// signature.
     pub(super) fn read(fields: &Object<'_>, signer: Signer<'_>) -> Result<Self, SigningRefused> {
         fields.only(&["xdr", "network_passphrase"])?;
         let text = fields.text("xdr")?;
         network::check(fields, signer.environment)?;
         let envelope: TransactionEnvelope = xdr::read(text, "a TransactionEnvelope")
             .map_err(|rule| fields.refusal("xdr", &rule))?;
-        // The library hashes a v0 transaction as the v1 that it stands for (CAP-15).
+        // The library hashes a v0 transaction as the equivalent v1 (CAP-15).
         let hash = envelope
             .hash(network::id(signer.environment))
             .map_err(|_unwritable| fields.refusal("xdr", "cannot be hashed"))?;
         let held = signatures(&envelope);
         let is_signed = held.iter().any(|one| is_by(one, signer.public_key, &hash));
         if !is_signed && held.len() >= held.max_len() {
-            let rule = "has 20 signatures already, which is the most";
+            let rule = "already has 20 signatures, the maximum";
             return Err(fields.refusal("xdr", rule).into());
         }
         Ok(Self {
@@ -57,7 +58,7 @@ impl SignsEnvelope {
         })
     }
 
-    /// Answers the envelope as `signedXDR`, WalletConnect's name for it, too.
+    /// Also returns the envelope as `signedXDR`, WalletConnect's name for it.
     pub(super) const fn under_both_names(mut self) -> Self {
         self.both_names = true;
         self
@@ -79,13 +80,13 @@ impl SignsEnvelope {
     }
 }
 
-/// Verified and not only compared: a key may make more than one good signature over the same hash, with other software.
+/// Verified, not just compared: with other software a key can make several valid signatures over one hash.
 fn is_by(signature: &DecoratedSignature, public_key: &[u8], hash: &[u8; 32]) -> bool {
     public_key.ends_with(&signature.hint.0)
         && ed25519::verify(public_key, hash, signature.signature.as_ref()).is_ok()
 }
 
-/// Those of the envelope itself: a fee-bump's own, not those of the transaction in it.
+/// The signatures of the envelope itself: a fee-bump's own, not those of its inner transaction.
 const fn signatures(envelope: &TransactionEnvelope) -> &Signatures {
     match envelope {
         TransactionEnvelope::TxV0(v0) => &v0.signatures,
@@ -103,7 +104,7 @@ const fn signatures_mut(envelope: &mut TransactionEnvelope) -> &mut Signatures {
 }
 
 impl Prepared for SignsEnvelope {
-    /// `signature` and `signed_transaction` in base64, `hash` of the transaction in hex, as explorers show it.
+    /// Returns `signature` and `signed_transaction` in base64, and the transaction's `hash` in hex, as shown by explorers.
     fn sign(&self, key: &PrivateKey, _source: &mut dyn ByteSource) -> Result<Signed, ChainError> {
         let signature = ed25519::sign(key, &self.public_key, &self.hash)?;
         let text = self

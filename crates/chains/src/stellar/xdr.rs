@@ -1,18 +1,17 @@
-//! XDR (RFC 4506) from outside.
+//! XDR (RFC 4506) in requests.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use stellar_xdr::{Limits, ReadXdr, WriteXdr};
 
-/// Most bytes. The public network takes transactions of 129 KiB (`tx_max_size_bytes`, which its validators vote on); as
-/// base64 this fills a request of 256 KiB.
+/// The maximum size in bytes. The public network accepts transactions of 129 KiB (`tx_max_size_bytes`, set by validator vote); as base64
+/// this fills a request of 256 KiB.
 const XDR_MAX: usize = 192 * 1024;
-/// Most levels of values in values, as the network's own reader of contract values has it. They are what recursion costs
-/// stack for.
+/// The maximum nesting depth, as in the network's own reader of contract values. Recursion uses stack for each level.
 const DEPTH_MAX: u32 = 500;
 
-/// Reads base64 of XDR, all of it and nothing after it. What was read must be written in the same bytes: padding is zeros.
+/// Reads base64 of XDR without trailing data. The value must re-encode to the same bytes, so padding must be zeros.
 ///
 /// # Errors
 /// What is wrong, to be put after the name of the field.
@@ -31,19 +30,19 @@ pub(super) fn read<T: ReadXdr + WriteXdr>(text: &str, what: &str) -> Result<T, S
     }
 }
 
-/// The XDR of what was read here, as base64. None when it grew beyond the limits.
+/// The XDR of a value read here, in base64; `None` if it exceeds the limits.
 pub(super) fn write<T: WriteXdr>(value: &T) -> Option<String> {
     let bytes = value.to_xdr(limits()).ok()?;
     Some(STANDARD.encode(bytes))
 }
 
-/// SHA-256 of the XDR of what was read here.
+/// SHA-256 of the XDR of a value read here.
 pub(super) fn hash<T: WriteXdr>(value: &T) -> Option<[u8; 32]> {
     let bytes = value.to_xdr(limits()).ok()?;
     Some(Sha256::digest(bytes).into())
 }
 
-/// Room for the signature that comes to what was read.
+/// Limits with room for the added signature.
 const fn limits() -> Limits {
     Limits {
         depth: DEPTH_MAX,

@@ -1,7 +1,7 @@
-//! The form of a PSBT: maps of records, whatever the records mean (BIP-174, section "Specification").
+//! The PSBT container: maps of records, regardless of their meaning (BIP-174, section "Specification").
 //!
-//! The maps are kept as they came, so that what goes back differs from it by our records only. Libraries that know the
-//! fields lose or rewrite some on the way.
+//! The maps are kept as received, so that the result differs only by our records. Libraries that interpret the fields drop or rewrite some
+//! of them.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +10,20 @@ use ::bitcoin::consensus::encode;
 
 const MAGIC: &[u8] = b"psbt\xff";
 
-/// Most maps and records together: a record can be three bytes long and takes fifty times as much memory once it is read.
-/// The largest transaction that nodes pass on has some 11,000 outputs or 2,400 inputs.
+/// The maximum number of maps and records together.
+///
+/// A record can be three bytes long and takes fifty times as much memory once read. The largest transaction that nodes relay has some
+/// 11,000 outputs or 2,400 inputs.
 const PARTS_MAX: usize = 50_000;
 
-/// One record: the key's first byte is its type.
+/// One record. The first byte of the key is its type.
 #[derive(Clone)]
 pub(super) struct Record {
     pub(super) key: Vec<u8>,
     pub(super) value: Vec<u8>,
 }
 
-/// The records of the transaction, of an input or of an output, in the order in which they came.
+/// The records of the transaction, an input or an output, in the order received.
 #[derive(Clone)]
 pub(super) struct Map(Vec<Record>);
 
@@ -33,14 +35,14 @@ pub(super) struct Container {
     pub(super) outputs: Vec<Map>,
 }
 
-/// The maps before anybody knows which are inputs.
+/// The maps before they are divided into inputs and outputs.
 pub(super) struct Maps {
     pub(super) global: Map,
     pub(super) rest: Vec<Map>,
 }
 
 impl Record {
-    /// The type; a key has one byte at least.
+    /// The type. A key has at least one byte.
     pub(super) fn kind(&self) -> u8 {
         self.key.first().copied().unwrap_or_default()
     }
@@ -54,7 +56,7 @@ impl Record {
 }
 
 impl Map {
-    /// The value under a key that is a type and nothing else.
+    /// The value of the key that consists of this type alone.
     pub(super) fn get(&self, kind: u8) -> Option<&[u8]> {
         self.0
             .iter()
@@ -66,8 +68,8 @@ impl Map {
         &self.0
     }
 
-    /// Puts a record in: in the place of the one with the same key, or else in front of the first with a later key, which
-    /// keeps maps in order that are, as those of most programs.
+    /// Sets a record: replaces the one with the same key, or inserts it before the first with a greater key. This keeps sorted maps sorted,
+    /// as those of most programs are.
     pub(super) fn set(&mut self, key: Vec<u8>, value: Vec<u8>) {
         let same = self.0.iter().position(|record| record.key == key);
         if let Some(record) = same.and_then(|place| self.0.get_mut(place)) {
@@ -82,13 +84,13 @@ impl Map {
         }
     }
 
-    /// The same without records of some types.
+    /// A copy without records of these types.
     pub(super) fn without(&self, kinds: &[u8]) -> Self {
         let kept = |record: &&Record| !kinds.contains(&record.kind());
         Self(self.0.iter().filter(kept).cloned().collect())
     }
 
-    /// The same with one more record, in front.
+    /// A copy with one more record at the front.
     pub(super) fn after(mut self, key: Vec<u8>, value: Vec<u8>) -> Self {
         self.0.insert(0, Record { key, value });
         self
@@ -103,8 +105,10 @@ impl Map {
 }
 
 impl Maps {
-    /// Reads all maps. None unless they fill the bytes exactly, lengths are in their shortest form, no map has a key twice
-    /// and there are at most [`PARTS_MAX`] of them and their records.
+    /// Reads all maps.
+    ///
+    /// Returns `None` unless they fill the bytes exactly, lengths are in their shortest form, keys are unique within each map, and there
+    /// are at most [`PARTS_MAX`] maps and records.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader {
             rest: bytes.strip_prefix(MAGIC)?,
@@ -118,7 +122,7 @@ impl Maps {
         Some(Self { global, rest })
     }
 
-    /// Tells inputs from outputs. None unless there is a map for each and no more.
+    /// Divides the maps into inputs and outputs; `None` unless there is exactly one map for each.
     pub(super) fn split(self, inputs: usize, outputs: usize) -> Option<Container> {
         let Self { global, mut rest } = self;
         if inputs.checked_add(outputs)? != rest.len() {
@@ -144,7 +148,7 @@ impl Container {
     }
 }
 
-/// The bytes that are left, and how many maps and records may be in them.
+/// The remaining bytes, and the number of maps and records still allowed.
 struct Reader<'a> {
     rest: &'a [u8],
     parts_left: usize,

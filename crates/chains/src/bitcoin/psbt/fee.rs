@@ -1,4 +1,4 @@
-//! What a transaction costs, and what is too much.
+//! The fee of a transaction, and its cap.
 
 use std::borrow::Cow;
 
@@ -8,23 +8,26 @@ use vestry_domain::signing::SigningRefused;
 use super::unsigned::Malformed;
 use crate::object::Object;
 
-/// A fee up to this many satoshi (0.01 bitcoin) is never refused: a large transaction costs as much when blocks are full,
-/// and whoever moves small amounts may have to pay a great part of them.
+/// A fee up to this many satoshi (0.01 bitcoin) is always allowed.
+///
+/// A large transaction costs that much when blocks are full, and small amounts may need a fee that is a large part of them.
 const FEE_FREE_OF_CAP: u64 = 1_000_000;
-/// Above that, a fee of more than one part in this many of the inputs is a mistake, such as a forgotten output for the
-/// change, and nobody gives it back.
+/// Above that, a fee of more than one part in this many of the inputs is treated as a mistake, such as a forgotten change output. It could
+/// not be recovered.
 const FEE_PART: u64 = 10;
 
-/// Checks amounts and fee. All amounts must be known: an input without one would hide from the cap what it holds, and two
-/// requests that each hide the other's input would together sign a transaction that burns one of them.
+/// Checks the amounts and the fee.
 ///
-/// The amount of an input without its whole transaction is what the PSBT says: a signature for P2WPKH holds for this
-/// amount only, and says nothing of those of the other inputs (BIP-143). So the cap is against mistakes, not against who
-/// asks for signatures with false amounts.
+/// All amounts must be known: an input without one would hide its value from the cap. Two requests that each hide the other's input would
+/// together sign a transaction that burns one of them.
 ///
-/// `others_may_pay`: every signature lets others add inputs (ANYONECANPAY). It fits whatever the other inputs hold, so no
-/// cap can bind them, and who names this type in `sign_inputs` has agreed to that. The outputs may then be more than the
-/// inputs, and inputs without an amount count as nothing: what the known ones alone pay above the cap is refused.
+/// The amount of an input without its full transaction is taken from the PSBT. A P2WPKH signature is valid for this amount only, but says
+/// nothing about the amounts of other inputs (BIP-143). The cap therefore protects against mistakes, not against a caller who lies about
+/// amounts.
+///
+/// `others_may_pay` is set if every signature lets others add inputs (ANYONECANPAY). Such a signature is valid whatever the other inputs
+/// hold, so no cap can bind them, and naming this type in `sign_inputs` is consent to that. The outputs may then exceed the inputs, and
+/// inputs of unknown amount count as zero. If the known inputs alone pay more than the cap, the request is still rejected.
 pub(super) fn check(
     transaction: &Transaction,
     spent: &[Option<TxOut>],
@@ -37,28 +40,28 @@ pub(super) fn check(
     let outputs = total(&transaction.output)?;
     match inputs.checked_sub(outputs) {
         Some(fee) if fee > FEE_FREE_OF_CAP && fee > inputs / FEE_PART => Err(FeeRefused::AboveCap),
-        None if !others_may_pay => Err(FeeRefused::Malformed("pays out more than its inputs hold")),
+        None if !others_may_pay => Err(FeeRefused::Malformed("has outputs that exceed its inputs")),
         _ => Ok(()),
     }
 }
 
-/// Why a fee is refused.
+/// The reason why a fee is rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FeeRefused {
     Malformed(Malformed),
-    /// The number of the first input whose output is not in the PSBT.
+    /// The index of the first input whose output is not in the PSBT.
     UnknownAmount(usize),
     AboveCap,
 }
 
 impl FeeRefused {
-    /// The answer to a request whose PSBT it was.
+    /// The error for the request that contained the PSBT.
     pub(super) fn answer(&self, object: &Object<'_>) -> SigningRefused {
         match self {
             Self::Malformed(what) => object.refusal("psbt", what).into(),
             Self::UnknownAmount(index) => object.refusal("psbt", &unknown(*index)).into(),
             Self::AboveCap => SigningRefused::Denied(Cow::Borrowed(
-                "the fee is above 0.01 bitcoin and above a tenth of the inputs",
+                "the fee exceeds 0.01 bitcoin and a tenth of the inputs",
             )),
         }
     }
@@ -66,7 +69,7 @@ impl FeeRefused {
 
 fn unknown(index: usize) -> String {
     format!(
-        "has neither witness_utxo nor non_witness_utxo in input {index}; the fee is known only with the amounts of all inputs, also of those that others sign"
+        "has neither witness_utxo nor non_witness_utxo in input {index}; to check the fee, the amounts of all inputs are required, including those signed by others"
     )
 }
 
@@ -75,5 +78,7 @@ fn total<'a>(outputs: impl IntoIterator<Item = &'a TxOut>) -> Result<u64, FeeRef
         .into_iter()
         .try_fold(0_u64, |sum, output| sum.checked_add(output.value.to_sat()))
         .filter(|sum| *sum <= Amount::MAX_MONEY.to_sat())
-        .ok_or(FeeRefused::Malformed("has more bitcoin than there are"))
+        .ok_or(FeeRefused::Malformed(
+            "has amounts that exceed the bitcoin supply",
+        ))
 }

@@ -1,7 +1,7 @@
-//! From signatures to a transaction that can be sent (BIP-174, "Input Finalizer" and "Transaction Extractor").
+//! From signatures to a transaction that can be broadcast (BIP-174, "Input Finalizer" and "Transaction Extractor").
 //!
-//! Inputs with one key are completed: P2WPKH, the same inside P2SH, P2PKH, and taproot by its key. Inputs with scripts
-//! have to be final already; whoever made the script knows what satisfies it.
+//! Inputs with one key are finalized: P2WPKH, also inside P2SH, P2PKH, and taproot key spends. Inputs with scripts must be final already,
+//! because only the script's author knows what satisfies it.
 
 use ::bitcoin::key::PublicKey;
 use ::bitcoin::psbt::{Input, PsbtSighashType};
@@ -14,7 +14,7 @@ use super::super::Bitcoin;
 use super::sighash::Sighash;
 use super::spend::Spend;
 
-/// The signed transaction; none while an input is incomplete or a signature of somebody else's does not fit.
+/// The signed transaction; `None` while an input is incomplete or another party's signature is invalid.
 pub(super) fn transaction(
     chain: &Bitcoin,
     view: &Psbt,
@@ -74,7 +74,7 @@ impl Complete<'_> {
         }
     }
 
-    /// The signature of the one key that the script pays to, if it is there and fits.
+    /// The signature of the script's only key, if it is present and valid.
     fn only_signature(
         &self,
         cache: &mut SighashCache<&Transaction>,
@@ -119,7 +119,7 @@ impl Complete<'_> {
     }
 }
 
-/// How a script is spent that pays to this key and to nothing else.
+/// The kind of spend of a script that pays to this key alone.
 fn single_key(script: &ScriptBuf, key: &PublicKey) -> Option<Spend> {
     let program = || {
         key.wpubkey_hash()

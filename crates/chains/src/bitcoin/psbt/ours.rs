@@ -1,4 +1,4 @@
-//! Which inputs are the wallet's: those whose output pays to its key, and those whose derivation fields name it.
+//! Selects the wallet's inputs: those whose output pays to its key, and those whose derivation fields name it.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +10,20 @@ use super::super::{Bitcoin, Owner};
 use super::spend::Spend;
 use super::unsigned::Malformed;
 
-/// Most scripts of one taproot output that are signed for: each costs a signature, and one of them is enough to spend it.
+/// The maximum number of scripts signed per taproot output. Each costs a signature, and one is enough to spend the output.
 const LEAVES_MAX: usize = 32;
 
-/// Whether the derivation fields of an input have the key (BIP-174, BIP-371).
+/// Whether the derivation fields of an input contain the key (BIP-174, BIP-371).
 pub(super) fn names(owner: &Owner, input: &Input) -> bool {
     input.bip32_derivation.contains_key(&owner.public_key.0)
         || input.tap_key_origins.contains_key(&owner.x_only)
         || input.tap_internal_key == Some(owner.x_only)
 }
 
-/// What the key can sign of an input that spends this script; nothing when the input is somebody else's.
+/// What the key can sign in an input that spends this script; nothing if the input is not the wallet's.
 ///
 /// # Errors
-/// When the fields name the key and contradict the script.
+/// If the fields name the key but contradict the script.
 pub(super) fn spends(
     chain: &Bitcoin,
     owner: &Owner,
@@ -51,22 +51,22 @@ pub(super) fn spends(
     Ok(spend.into_iter().collect())
 }
 
-/// The scripts beside an output must be its own (BIP-174, "Signer"), also where the output is known without them: whoever sent
-/// others means another output.
+/// The scripts given with an output must be its own (BIP-174, "Signer"), even if the output is spendable without them: other scripts mean
+/// that the caller has another output in mind.
 fn agree(input: &Input, script: &Script) -> Result<(), Malformed> {
     let redeem = input.redeem_script.as_deref();
     if redeem.is_some_and(|redeem| redeem.to_p2sh() != *script) {
-        return Err("has a redeem script that is not that of its output");
+        return Err("has a redeem script that does not match its output");
     }
     let program = redeem.unwrap_or(script);
     let witness = input.witness_script.as_deref();
     if witness.is_some_and(|witness| witness.to_p2wsh() != *program) {
-        return Err("has a witness script that is not that of its output");
+        return Err("has a witness script that does not match its output");
     }
     Ok(())
 }
 
-/// Scripts of several keys, of which one is ours.
+/// Scripts of several keys that include ours.
 fn by_script(owner: &Owner, input: &Input, script: &Script) -> Result<Option<Spend>, Malformed> {
     let redeem;
     let script = if script.is_p2sh() {
@@ -75,7 +75,7 @@ fn by_script(owner: &Owner, input: &Input, script: &Script) -> Result<Option<Spe
             .as_ref()
             .ok_or("names the wallet's key in an input whose redeem script is missing")?;
         if redeem.to_p2sh() != *script {
-            return Err("has a redeem script that is not that of its output");
+            return Err("has a redeem script that does not match its output");
         }
         redeem.as_script()
     } else {
@@ -87,7 +87,7 @@ fn by_script(owner: &Owner, input: &Input, script: &Script) -> Result<Option<Spe
             .as_ref()
             .ok_or("names the wallet's key in an input whose witness script is missing")?;
         if inner.to_p2wsh() != *script {
-            return Err("has a witness script that is not that of its output");
+            return Err("has a witness script that does not match its output");
         }
         return Ok(in_script(owner, inner).map(Spend::WitnessScript));
     }
@@ -101,7 +101,7 @@ fn in_script(owner: &Owner, script: &Script) -> Option<ScriptBuf> {
     owner.is_in(script).then(|| script.to_owned())
 }
 
-/// By the key if the output is made of it, otherwise by the scripts that name it.
+/// Spends by the key if the output is derived from it, otherwise by the scripts that name it.
 fn taproot(
     chain: &Bitcoin,
     owner: &Owner,
@@ -122,7 +122,7 @@ fn taproot(
     }
     if input.tap_internal_key == Some(owner.x_only) {
         return Err(
-            "names the wallet's key as the internal key of an output that is not made of it",
+            "names the wallet's key as the internal key of an output that is not derived from it",
         );
     }
     match input.tap_key_origins.get(&owner.x_only) {
@@ -131,7 +131,7 @@ fn taproot(
     }
 }
 
-/// The leaves that are named, that the PSBT has a script of, that the output commits to and that have the key in them.
+/// The named leaves whose script is in the PSBT, is committed to by the output and contains the key.
 fn by_leaves(
     chain: &Bitcoin,
     owner: &Owner,
@@ -143,7 +143,7 @@ fn by_leaves(
         .as_bytes()
         .get(2..)
         .and_then(|bytes| XOnlyPublicKey::from_slice(bytes).ok())
-        .ok_or("spends a taproot output whose key is none")?;
+        .ok_or("spends a taproot output with an invalid key")?;
     let named: BTreeSet<TapLeafHash> = named.iter().copied().collect();
     let mut leaves = BTreeSet::new();
     for (control, (leaf, version)) in &input.tap_scripts {
@@ -153,7 +153,7 @@ fn by_leaves(
             && owner.is_in_leaf(leaf)
             && control.verify_taproot_commitment(&chain.curve, output_key, leaf);
         if is_ours && leaves.insert(hash) && leaves.len() > LEAVES_MAX {
-            return Err("names the wallet's key in more than 32 scripts of an output");
+            return Err("names the wallet's key in more than 32 scripts of one output");
         }
     }
     Ok(leaves.into_iter().map(Spend::TaprootLeaf).collect())

@@ -1,4 +1,4 @@
-//! `{psbt, encoding, sign_inputs, finalize}`: the fields of a request for signatures.
+//! `{psbt, encoding, sign_inputs, finalize}`: the fields of a PSBT request.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,22 @@ use super::sighash::Sighash;
 use crate::hex_digits::after_prefix;
 use crate::object::Object;
 
-/// Most bytes of a PSBT: ten times the largest transaction that nodes pass on (100,000 bytes without witnesses), for it
+/// The maximum size of a PSBT in bytes: ten times the largest transaction that nodes relay (100,000 bytes without witnesses), because it
 /// also holds the transactions whose outputs are spent.
 const PSBT_MAX: usize = 1024 * 1024;
-/// Most entries of `sign_inputs`: an input has 41 bytes at least, so no transaction of 100,000 bytes has more.
+/// The maximum number of entries in `sign_inputs`. An input has at least 41 bytes, so no transaction of 100,000 bytes has more.
 const LISTED_MAX: usize = 2500;
 
-/// How a PSBT is written as text.
+/// The text encoding of a PSBT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Base64,
     Hex,
 }
 
-/// An input that the caller wants signed.
+/// An input that the caller wants to be signed.
 pub(super) struct Listed {
-    /// Its place in `sign_inputs`, for refusals.
+    /// Its index in `sign_inputs`, for error messages.
     pub(super) place: usize,
     /// The signature hash type that the caller agrees to.
     pub(super) sighash: Option<Sighash>,
@@ -36,7 +36,7 @@ pub(super) struct Listed {
 pub(super) struct Request {
     pub(super) psbt: Vec<u8>,
     pub(super) encoding: Encoding,
-    /// By the number of the input; absent: every input that is ours.
+    /// Requested inputs by index; if absent, every input of the wallet is signed.
     pub(super) sign_inputs: Option<BTreeMap<usize, Listed>>,
     pub(super) finalize: bool,
 }
@@ -79,7 +79,7 @@ impl Request {
 fn decode(text: &str, encoding: Encoding, path: &str) -> Result<Vec<u8>, Invalid> {
     let refuse = |what: &str| Invalid::value(path.to_owned(), format!("{path} {what}"));
     let too_long = || refuse("is longer than 1 MiB");
-    // Looked at before the text is decoded; base64 has four characters for three bytes.
+    // Checked before the text is decoded. Base64 has four characters for three bytes.
     let characters_max = match encoding {
         Encoding::Base64 => PSBT_MAX.div_ceil(3).saturating_mul(4),
         Encoding::Hex => "0x".len() + PSBT_MAX.saturating_mul(2),
@@ -108,9 +108,9 @@ fn sign_inputs(object: &Object<'_>) -> Result<Option<BTreeMap<usize, Listed>>, I
     };
     let entries = value
         .as_array()
-        .ok_or_else(|| object.refusal(FIELD, "must be a list of objects with an index"))?;
+        .ok_or_else(|| object.refusal(FIELD, "must be a list of objects with an `index`"))?;
     if entries.is_empty() || entries.len() > LISTED_MAX {
-        let rule = format!("has from 1 to {LISTED_MAX} entries");
+        let rule = format!("must have 1 to {LISTED_MAX} entries");
         return Err(object.refusal(FIELD, &rule));
     }
     let path = object.path(FIELD);
@@ -120,7 +120,7 @@ fn sign_inputs(object: &Object<'_>) -> Result<Option<BTreeMap<usize, Listed>>, I
         let (index, sighash) = listed_input(entry, &path)?;
         if listed.insert(index, Listed { place, sighash }).is_some() {
             let path = format!("{path}.index");
-            let message = format!("{path} is in the list twice");
+            let message = format!("{path} is listed twice");
             return Err(Invalid::value(path, message));
         }
     }
@@ -135,14 +135,14 @@ fn listed_input(entry: &Value, path: &str) -> Result<(usize, Option<Sighash>), I
         .ok_or_else(|| object.missing("index"))?;
     let index = number::natural(index)
         .and_then(|index| usize::try_from(index).ok())
-        .ok_or_else(|| object.refusal("index", "must be the number of an input, from 0"))?;
+        .ok_or_else(|| object.refusal("index", "must be an input index, from 0"))?;
     let sighash = object
         .present("sighash")
         .map(|value| {
             Sighash::of_json(value).ok_or_else(|| {
                 object.refusal(
                     "sighash",
-                    "must be DEFAULT, ALL, NONE or SINGLE, with |ANYONECANPAY behind the last three or not, or its number",
+                    "must be DEFAULT, ALL, NONE or SINGLE (the last three optionally with |ANYONECANPAY), or the type's number",
                 )
             })
         })

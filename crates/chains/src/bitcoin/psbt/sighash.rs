@@ -1,14 +1,14 @@
-//! Signature hash types: which parts of a transaction a signature covers (BIP-143, BIP-341).
+//! Signature hash types: the parts of a transaction that a signature covers (BIP-143, BIP-341).
 
 use ::bitcoin::sighash::{EcdsaSighashType, TapSighashType};
 use serde_json::Value;
 use vestry_domain::number;
 
-/// One of the types that consensus knows.
+/// A type defined by consensus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sighash(u8);
 
-/// The names that nodes use.
+/// The names used by nodes.
 const NAMES: [(&str, Sighash); 7] = [
     ("DEFAULT", Sighash::DEFAULT),
     ("ALL", Sighash::ALL),
@@ -25,7 +25,7 @@ impl Sighash {
     /// Everything.
     pub(super) const ALL: Self = Self(0x01);
 
-    /// From a request: the name, or the number as PSBTs have it.
+    /// Parses a request value: the name, or the number used in PSBTs.
     pub(super) fn of_json(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => NAMES
@@ -36,7 +36,7 @@ impl Sighash {
         }
     }
 
-    /// From the field of an input.
+    /// Parses the field of an input.
     pub(super) fn of_number(number: u32) -> Option<Self> {
         let byte = u8::try_from(number).ok()?;
         NAMES
@@ -52,12 +52,12 @@ impl Sighash {
             .map_or("unknown", |(name, _)| name)
     }
 
-    /// Whether the signature holds for this transaction and no other.
+    /// Whether the signature is valid for this transaction only.
     pub(super) fn covers_everything(self) -> bool {
         self == Self::DEFAULT || self == Self::ALL
     }
 
-    /// Whether others may add inputs afterwards.
+    /// Whether others can add inputs afterwards.
     pub(super) const fn lets_others_pay(self) -> bool {
         self.0 & 0x80 != 0
     }
@@ -67,12 +67,12 @@ impl Sighash {
         self.0 & 0x7f == 0x02
     }
 
-    /// Whether the signature covers the output of the input's own number only.
+    /// Whether the signature covers only the output with the input's index.
     pub(super) const fn is_single(self) -> bool {
         self.0 & 0x7f == 0x03
     }
 
-    /// For signatures from before taproot, which have no DEFAULT.
+    /// The type for pre-taproot signatures, which have no DEFAULT.
     pub(super) fn ecdsa(self) -> Option<EcdsaSighashType> {
         EcdsaSighashType::from_standard(self.0.into()).ok()
     }

@@ -1,4 +1,4 @@
-//! Signs the inputs, puts the signatures into the PSBT, and answers.
+//! Signs the inputs, adds the signatures to the PSBT, and builds the response.
 
 use ::bitcoin::consensus::encode;
 use ::bitcoin::key::PublicKey;
@@ -27,19 +27,19 @@ const INPUTS_MODIFIABLE: u8 = 0b001;
 const OUTPUTS_MODIFIABLE: u8 = 0b010;
 const HAS_SINGLE: u8 = 0b100;
 
-/// A PSBT that was read and found good.
+/// A PSBT that has been read and checked.
 pub(super) struct SignsPsbt<'a> {
     pub(super) chain: &'a Bitcoin,
     pub(super) owner: Owner,
     pub(super) unsigned: Unsigned,
-    /// The outputs that the inputs spend, as far as the PSBT has them.
+    /// The outputs spent by the inputs, as far as the PSBT contains them.
     pub(super) spent: Vec<Option<TxOut>>,
     pub(super) tasks: Vec<Task>,
     pub(super) encoding: Encoding,
     pub(super) finalize: bool,
 }
 
-/// A signature in the form that transactions have it in, with its hash type.
+/// A signature with its hash type, in the form used in transactions.
 enum Made {
     Ecdsa(ecdsa::Signature),
     Taproot(taproot::Signature),
@@ -104,7 +104,7 @@ impl SignsPsbt<'_> {
         }))
     }
 
-    /// Puts a signature into the PSBT and its view. None only if there were no such input.
+    /// Adds a signature to the PSBT and its parsed view; `None` only if the input does not exist.
     fn put(&self, unsigned: &mut Unsigned, task: &Task, made: &Made, bytes: Vec<u8>) -> Option<()> {
         let input = unsigned.view.inputs.get_mut(task.index)?;
         let key = match (made, &task.spend) {
@@ -166,7 +166,7 @@ impl SignsPsbt<'_> {
     }
 }
 
-/// Says what a signature leaves to be changed (BIP-370, "Signer").
+/// Clears the flags for what the signature makes unmodifiable (BIP-370, "Signer").
 fn mark(unsigned: &mut Unsigned, sighash: Sighash) {
     let global = &mut unsigned.container.global;
     let before = global

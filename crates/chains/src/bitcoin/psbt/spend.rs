@@ -1,4 +1,4 @@
-//! How an input is spent with the wallet's key, if it is.
+//! The ways in which the wallet's key spends an input.
 
 use ::bitcoin::hashes::Hash;
 use ::bitcoin::secp256k1::XOnlyPublicKey;
@@ -8,21 +8,21 @@ use ::bitcoin::{ScriptBuf, TapNodeHash, Transaction, TxOut};
 
 use super::sighash::Sighash;
 
-/// What a signature of the wallet's key signs.
+/// What a signature by the wallet's key covers.
 #[derive(Clone)]
 pub(super) enum Spend {
-    /// An output from before segregated witness: the script that stands in for the input's.
+    /// A pre-segwit output: the script code for the input.
     Legacy(ScriptBuf),
     /// P2WPKH, also inside P2SH: the witness program.
     KeyHash(ScriptBuf),
     /// P2WSH, also inside P2SH: the witness script.
     WitnessScript(ScriptBuf),
-    /// Taproot by its key: the root of its scripts, if it has any, and the key of the output.
+    /// Taproot key spend: the root of its scripts, if any, and the output key.
     TaprootKey {
         merkle_root: Option<TapNodeHash>,
         output_key: XOnlyPublicKey,
     },
-    /// Taproot by one of its scripts.
+    /// Taproot script spend.
     TaprootLeaf(TapLeafHash),
 }
 
@@ -31,8 +31,7 @@ impl Spend {
         matches!(self, Self::TaprootKey { .. } | Self::TaprootLeaf(_))
     }
 
-    /// The digest that a signature of this kind is made over. None when the type of hash does not fit, or an output that
-    /// it covers is not known.
+    /// The digest for a signature of this kind; `None` if the hash type does not apply or an output that it covers is unknown.
     pub(super) fn digest(
         &self,
         cache: &mut SighashCache<&Transaction>,

@@ -1,7 +1,7 @@
-//! What a PSBT says: the transaction that is to be signed, and the fields of its inputs.
+//! The content of a PSBT: the unsigned transaction and the fields of its inputs.
 //!
-//! Both versions are read by the same library code for version 0: a PSBT of version 2 is rewritten for it, which BIP-370
-//! ("Backwards Compatibility") says is possible. What goes back to the caller is not this.
+//! The library reads only version 0, so a PSBT of version 2 is converted first, which BIP-370 ("Backwards Compatibility") allows. The
+//! converted PSBT is not returned to the caller.
 
 use ::bitcoin::absolute::{LOCK_TIME_THRESHOLD, LockTime};
 use ::bitcoin::consensus::encode;
@@ -28,7 +28,7 @@ const IN_REQUIRED_HEIGHT: u8 = 0x12;
 const OUT_AMOUNT: u8 = 0x03;
 const OUT_SCRIPT: u8 = 0x04;
 
-/// The fields that version 2 has and version 0 must not have; their keys are their type and nothing else.
+/// Fields that version 2 has and version 0 must not have; their keys consist of the type alone.
 const V2_GLOBAL: &[u8] = &[
     GLOBAL_TX_VERSION,
     GLOBAL_FALLBACK_LOCKTIME,
@@ -45,12 +45,12 @@ const V2_INPUT: &[u8] = &[
 ];
 const V2_OUTPUT: &[u8] = &[OUT_AMOUNT, OUT_SCRIPT];
 
-/// What is wrong with a PSBT, as the end of a sentence that starts with its field.
+/// What is wrong with a PSBT, as the end of a sentence that starts with the field name.
 pub(super) type Malformed = &'static str;
 
 const SHAPE: Malformed = "is not a PSBT: the bytes are not the maps that BIP-174 describes";
 
-/// A PSBT with its meaning. The transaction and the fields of the inputs are in `view` for both versions.
+/// A parsed PSBT. For both versions, `view` holds the transaction and the fields of the inputs.
 #[derive(Clone)]
 pub(super) struct Unsigned {
     pub(super) container: Container,
@@ -65,7 +65,7 @@ impl Unsigned {
         match version(&maps.global)? {
             0 => read_v0(bytes, maps),
             2 => read_v2(maps),
-            _ => Err("is of a version that is neither 0 nor 2"),
+            _ => Err("has an unsupported version; supported: 0 and 2"),
         }
     }
 }
@@ -80,14 +80,14 @@ fn read_v0(bytes: &[u8], maps: Maps) -> Result<Unsigned, Malformed> {
     let view = parse(bytes)?;
     let container = maps
         .split(view.inputs.len(), view.outputs.len())
-        .ok_or("has more maps than its transaction has inputs and outputs")?;
+        .ok_or("has a different number of maps than its transaction has inputs and outputs")?;
     let foreign =
         |map: &Map, kinds: &[u8]| map.without(kinds).records().len() != map.records().len();
     if foreign(&container.global, V2_GLOBAL)
         || container.inputs.iter().any(|map| foreign(map, V2_INPUT))
         || container.outputs.iter().any(|map| foreign(map, V2_OUTPUT))
     {
-        return Err("is of version 0 and has fields of version 2 (BIP-370)");
+        return Err("has version 0 but contains fields of version 2 (BIP-370)");
     }
     Ok(Unsigned {
         container,
@@ -103,14 +103,14 @@ fn read_v2(maps: Maps) -> Result<Unsigned, Malformed> {
         .iter()
         .any(|record| record.kind() == GLOBAL_UNSIGNED_TX)
     {
-        return Err("is of version 2 and has the unsigned transaction of version 0 (BIP-370)");
+        return Err("has version 2 but contains the unsigned transaction of version 0 (BIP-370)");
     }
     let count = |kind| maps.global.get(kind).and_then(size);
     let counts = count(GLOBAL_INPUT_COUNT).zip(count(GLOBAL_OUTPUT_COUNT));
     let (inputs, outputs) = counts.ok_or("lacks the counts of inputs and outputs (BIP-370)")?;
     let container = maps
         .split(inputs, outputs)
-        .ok_or("has not as many maps as its counts of inputs and outputs say")?;
+        .ok_or("has a number of maps that does not match its input and output counts")?;
     keys_are_bare(&container)?;
     let view = parse(&as_v0(&container, &transaction(&container)?))?;
     Ok(Unsigned {
@@ -120,8 +120,7 @@ fn read_v2(maps: Maps) -> Result<Unsigned, Malformed> {
     })
 }
 
-/// Reading is left to the library, which has the types of every field. It ignores what comes after the last map, so
-/// [`Maps`] looked at that before.
+/// The library parses the fields, whose types it knows. It ignores trailing bytes after the last map, so [`Maps`] has checked that before.
 fn parse(bytes: &[u8]) -> Result<Psbt, Malformed> {
     Psbt::deserialize(bytes).map_err(
         |_malformed| "is not a PSBT: a field is missing, malformed or out of place (BIP-174)",
@@ -138,21 +137,21 @@ fn keys_are_bare(container: &Container) -> Result<(), Malformed> {
         && container.inputs.iter().all(|map| bare(map, V2_INPUT))
         && container.outputs.iter().all(|map| bare(map, V2_OUTPUT));
     all.then_some(())
-        .ok_or("has a field of version 2 whose key is more than its type (BIP-370)")
+        .ok_or("has a version 2 field with extra key data (BIP-370)")
 }
 
-/// The transaction that the fields of version 2 make up.
+/// The transaction described by the version 2 fields.
 fn transaction(container: &Container) -> Result<Transaction, Malformed> {
     let version = container
         .global
         .get(GLOBAL_TX_VERSION)
         .and_then(|value| value.try_into().ok())
         .map(i32::from_le_bytes)
-        .ok_or("lacks the version of its transaction (BIP-370)")?;
+        .ok_or("lacks the transaction version (BIP-370)")?;
     if let Some(flags) = container.global.get(GLOBAL_TX_MODIFIABLE)
         && flags.len() != 1
     {
-        return Err("has flags for modification that are not one byte long (BIP-370)");
+        return Err("has modifiable flags that are not one byte long (BIP-370)");
     }
     Ok(Transaction {
         version: Version(version),
@@ -178,7 +177,7 @@ fn input(map: &Map) -> Result<TxIn, Malformed> {
     let index = map.get(IN_OUTPUT_INDEX).and_then(number);
     let (txid, index) = txid
         .zip(index)
-        .ok_or("has an input that does not say which output it spends (BIP-370)")?;
+        .ok_or("has an input that does not name the output it spends (BIP-370)")?;
     let sequence = optional(map, IN_SEQUENCE)?.map_or(Sequence::MAX, Sequence);
     Ok(TxIn {
         previous_output: OutPoint::new(txid, index),
@@ -202,8 +201,8 @@ fn output(map: &Map) -> Result<TxOut, Malformed> {
     })
 }
 
-/// BIP-370, section "Determining Lock Time": the kind that every input takes which asks for one, heights before times,
-/// and of that the latest.
+/// The lock time (BIP-370, section "Determining Lock Time"): of a kind that all inputs with a requirement accept, heights before times, and
+/// the latest value of that kind.
 fn lock_time(container: &Container) -> Result<LockTime, Malformed> {
     let mut asking = 0_usize;
     let mut times = Vec::new();
@@ -214,7 +213,7 @@ fn lock_time(container: &Container) -> Result<LockTime, Malformed> {
         if time.is_some_and(|time| time < LOCK_TIME_THRESHOLD)
             || height.is_some_and(|height| height == 0 || height >= LOCK_TIME_THRESHOLD)
         {
-            return Err("has an input with a lock time out of its range (BIP-370)");
+            return Err("has an input with a lock time out of range (BIP-370)");
         }
         asking = asking.saturating_add(usize::from(time.is_some() || height.is_some()));
         times.extend(time);
@@ -227,14 +226,14 @@ fn lock_time(container: &Container) -> Result<LockTime, Malformed> {
     } else if times.len() == asking {
         times.into_iter().max().unwrap_or_default()
     } else {
-        return Err("has inputs whose lock times exclude each other (BIP-370)");
+        return Err("has inputs with incompatible lock times (BIP-370)");
     };
     Ok(LockTime::from_consensus(chosen))
 }
 
-/// The same as a PSBT of version 0, for the library.
+/// Converts the PSBT to version 0, for the library.
 fn as_v0(container: &Container, transaction: &Transaction) -> Vec<u8> {
-    // Written by hand: the library gives a transaction without inputs the form with witnesses.
+    // Serialized by hand, because the library writes a transaction without inputs in the witness form.
     let unsigned = [
         encode::serialize(&transaction.version),
         encode::serialize(&transaction.input),
@@ -265,7 +264,7 @@ fn number(value: &[u8]) -> Option<u32> {
     value.try_into().ok().map(u32::from_le_bytes)
 }
 
-/// A count; the library refuses numbers that are not in their shortest form and bytes behind them.
+/// A count. The library rejects numbers that are not in their shortest form, and trailing bytes.
 fn size(value: &[u8]) -> Option<usize> {
     let VarInt(count) = encode::deserialize(value).ok()?;
     usize::try_from(count).ok()

@@ -1,4 +1,4 @@
-//! From a PSBT and the wishes of the caller to the digests that are to be signed.
+//! From a PSBT and the caller's choices to the digests to sign.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,12 @@ use super::spend::Spend;
 use super::unsigned::Malformed;
 use crate::object::Object;
 
-/// Most inputs from before segregated witness that are signed at once: each costs a hash over the whole transaction
-/// (BIP-143, "Motivation"), so their cost grows with the square of the size.
+/// The maximum number of pre-segwit inputs signed at once.
+///
+/// Each costs a hash over the whole transaction (BIP-143, "Motivation"), so the cost grows with the square of the size.
 pub(super) const LEGACY_MAX: usize = 200;
 
-/// One signature that is to be made.
+/// One signature to make.
 pub(super) struct Task {
     pub(super) index: usize,
     pub(super) spend: Spend,
@@ -27,18 +28,18 @@ pub(super) struct Task {
     pub(super) digest: [u8; 32],
 }
 
-/// What is known of a PSBT when its inputs are looked at.
+/// The state in which the inputs of a PSBT are examined.
 pub(super) struct Work<'a> {
     pub(super) chain: &'a Bitcoin,
     pub(super) owner: &'a Owner,
     pub(super) view: &'a Psbt,
     pub(super) spent: &'a [Option<TxOut>],
-    /// What the request says, for refusals.
+    /// The request object, for error messages.
     pub(super) object: &'a Object<'a>,
 }
 
 impl Work<'_> {
-    /// All signatures, in the order of the inputs.
+    /// All signatures to make, in input order.
     pub(super) fn tasks(
         &self,
         listed: Option<&BTreeMap<usize, Listed>>,
@@ -46,7 +47,7 @@ impl Work<'_> {
         if let Some((index, entry)) = listed.and_then(|listed| listed.last_key_value())
             && *index >= self.view.inputs.len()
         {
-            return Err(self.refuse_listed(entry, "index", "is not the number of an input"));
+            return Err(self.refuse_listed(entry, "index", "is not an input index"));
         }
         let mut cache = SighashCache::new(&self.view.unsigned_tx);
         let mut tasks = Vec::new();
@@ -60,7 +61,7 @@ impl Work<'_> {
             if let Some(entry) = entry
                 && spends.is_empty()
             {
-                let what = "is the number of an input that this wallet has nothing to sign of";
+                let what = "is an input that this wallet cannot sign";
                 return Err(self.refuse_listed(entry, "index", what));
             }
             for spend in spends {
@@ -81,20 +82,20 @@ impl Work<'_> {
             }
         }
         if tasks.is_empty() {
-            return Err(self.refuse("has no input that this wallet has anything to sign of"));
+            return Err(self.refuse("has no input that this wallet can sign"));
         }
         Ok(tasks)
     }
 
-    /// What is ours of an input. Nothing of one that is final already.
+    /// What the wallet can sign in an input; nothing if it is final already.
     fn spends(&self, index: usize, input: &Input) -> Result<Vec<Spend>, Invalid> {
         if input.final_script_sig.is_some() || input.final_script_witness.is_some() {
             return Ok(Vec::new());
         }
         let Some(output) = self.spent.get(index).and_then(Option::as_ref) else {
-            // Whose it is cannot be told without the output, unless the fields say so.
+            // Without the output, only the fields can tell whose input it is.
             return if ours::names(self.owner, input) {
-                Err(self.refuse("has an input of this wallet without the output that it spends"))
+                Err(self.refuse("has an input of this wallet without the output it spends"))
             } else {
                 Ok(Vec::new())
             };
@@ -103,13 +104,15 @@ impl Work<'_> {
             .map_err(|malformed| self.refuse(malformed))?;
         let is_legacy = |spend: &Spend| matches!(spend, Spend::Legacy(_));
         if input.non_witness_utxo.is_none() && spends.iter().any(is_legacy) {
-            // The signature does not cover the amount; only the whole transaction proves it (BIP-174, "Signer").
-            return Err(self.refuse("has an input of this wallet from before segregated witness without non_witness_utxo"));
+            // The signature does not cover the amount; only the full transaction proves it (BIP-174, "Signer").
+            return Err(
+                self.refuse("has a pre-segwit input of this wallet without non_witness_utxo")
+            );
         }
         Ok(spends)
     }
 
-    /// The type that the caller, the PSBT or the kind of output asks for, in this order; all that are given agree.
+    /// The type chosen by the caller, the PSBT or the kind of output, in this order. All that are given must agree.
     fn sighash(
         &self,
         index: usize,
@@ -128,7 +131,7 @@ impl Work<'_> {
         if let (Some(field), Some((entry, agreed))) = (field, agreed)
             && field != agreed
         {
-            let what = format!("is not {}, which the input asks for", field.name());
+            let what = format!("is not {}, the type that the input requires", field.name());
             return Err(self.refuse_listed(entry, "sighash", &what));
         }
         let usual = if spend.is_taproot() {
@@ -139,7 +142,7 @@ impl Work<'_> {
         let sighash = agreed.map(|(_, agreed)| agreed).or(field).unwrap_or(usual);
         if agreed.is_none() && !sighash.covers_everything() {
             let what = format!(
-                "asks for the signature hash type {} in input {index}; agree to it in sign_inputs",
+                "requires the signature hash type {} in input {index}; to allow it, name it in sign_inputs",
                 sighash.name()
             );
             return Err(self.refuse(&what));
@@ -150,13 +153,13 @@ impl Work<'_> {
         };
         if sighash == Sighash::DEFAULT && !spend.is_taproot() {
             return Err(refuse(
-                "asks for the signature hash type DEFAULT outside of taproot",
+                "requires the signature hash type DEFAULT for a non-taproot input",
             ));
         }
         if sighash.is_single() && index >= self.view.unsigned_tx.output.len() {
-            // Before taproot such a signature covers nothing and can be used for any transaction.
+            // Before taproot, such a signature covers nothing and can be reused in any transaction.
             return Err(refuse(
-                "asks for SINGLE in an input that has no output beside it",
+                "requires SINGLE for an input without a matching output",
             ));
         }
         Ok(sighash)
@@ -172,12 +175,12 @@ impl Work<'_> {
     }
 }
 
-const TOO_MANY_LEGACY: Malformed = "has more than 200 inputs of this wallet from before segregated witness; name fewer in sign_inputs";
+const TOO_MANY_LEGACY: Malformed =
+    "has more than 200 pre-segwit inputs of this wallet; name fewer in sign_inputs";
 
-const OUTPUTS_MISSING: Malformed =
-    "lacks an output that the signature would cover: taproot covers those of all inputs";
+const OUTPUTS_MISSING: Malformed = "lacks an output that the signature would cover; taproot signatures cover the outputs of all inputs";
 
-/// The outputs that the inputs spend, as far as the PSBT has them.
+/// The outputs spent by the inputs, as far as the PSBT contains them.
 pub(super) fn spent(view: &Psbt) -> Result<Vec<Option<TxOut>>, Malformed> {
     view.unsigned_tx
         .input
@@ -188,17 +191,15 @@ pub(super) fn spent(view: &Psbt) -> Result<Vec<Option<TxOut>>, Malformed> {
                 return Ok(input.witness_utxo.clone());
             };
             if whole.compute_txid() != spends.previous_output.txid {
-                return Err(
-                    "has a non_witness_utxo that is not the transaction that its input spends",
-                );
+                return Err("has a non_witness_utxo that is not the transaction its input spends");
             }
             let output = usize::try_from(spends.previous_output.vout)
                 .ok()
                 .and_then(|place| whole.output.get(place))
-                .ok_or("has an input that spends an output that its non_witness_utxo lacks")?;
+                .ok_or("has an input whose output is missing from its non_witness_utxo")?;
             match &input.witness_utxo {
                 Some(other) if other != output => {
-                    Err("has a witness_utxo and a non_witness_utxo that differ")
+                    Err("has a witness_utxo that differs from its non_witness_utxo")
                 }
                 _ => Ok(Some(output.clone())),
             }

@@ -1,10 +1,10 @@
 //! The blobs of a blob transaction.
 //!
-//! The signature covers the versioned hashes only. Blobs that are sent along are wrapped with the transaction as nodes take it
-//! from a sender since EIP-7594: `0x03 ‖ rlp([transaction, 0x01, blobs, commitments, cell proofs])`.
+//! The signature covers only the versioned hashes. If blobs are included, they are wrapped with the transaction in the form that nodes
+//! accept since EIP-7594: `0x03 ‖ rlp([transaction, 0x01, blobs, commitments, cell proofs])`.
 //!
-//! Lengths and the hashes of the commitments are checked here. That a blob and its proofs belong to their commitment is a
-//! question of KZG, whose trusted setup this crate does not carry: every node asks it before it takes the transaction.
+//! Lengths and the hashes of the commitments are checked here. Checking that a blob and its proofs match their commitment needs the KZG
+//! trusted setup, which this crate does not contain; every node checks it before accepting the transaction.
 
 use alloy_consensus::{Blob, BlobTransactionSidecarEip7594, Bytes48};
 use alloy_eips::eip4844::kzg_to_versioned_hash;
@@ -14,20 +14,20 @@ use vestry_domain::Invalid;
 
 use crate::ethereum::fields::{Field, Object};
 
-/// First byte of a versioned hash (EIP-4844, `VERSIONED_HASH_VERSION_KZG`).
+/// The first byte of a versioned hash (EIP-4844, `VERSIONED_HASH_VERSION_KZG`).
 const VERSION_KZG: u8 = 1;
-/// Most blobs of a transaction (EIP-7594).
+/// The maximum number of blobs in a transaction (EIP-7594).
 const BLOBS_MAX: usize = 6;
 
 /// The members of a sidecar.
 const PARTS: &[&str] = &["blobs", "commitments", "proofs"];
 
-/// At least one (EIP-4844).
+/// The versioned hashes, of which there must be at least one (EIP-4844).
 pub(super) fn versioned_hashes(object: &Object<'_>) -> Result<Vec<B256>, Invalid> {
     let field = object.need("blobVersionedHashes")?;
     let hashes = field.list(BLOBS_MAX)?;
     if hashes.is_empty() {
-        return Err(field.refuse("has at least one hash"));
+        return Err(field.refuse("must have at least one hash"));
     }
     hashes.iter().map(versioned_hash).collect()
 }
@@ -36,11 +36,11 @@ fn versioned_hash(field: &Field<'_>) -> Result<B256, Invalid> {
     let hash: B256 = field.fixed()?;
     match hash.first() {
         Some(&VERSION_KZG) => Ok(hash),
-        _ => Err(field.refuse("begins with 0x01, the version of hashes of KZG commitments")),
+        _ => Err(field.refuse("must begin with 0x01, the version of KZG commitment hashes")),
     }
 }
 
-/// `blobs`, `commitments` and `proofs`, beside the other fields or in an object `sidecar`.
+/// `blobs`, `commitments` and `proofs`, either as fields of the transaction or in an object `sidecar`.
 pub(super) fn sidecar(
     object: &Object<'_>,
     hashes: &[B256],
@@ -54,7 +54,7 @@ pub(super) fn sidecar(
             sidecar.only(PARTS)?;
             read(&sidecar, hashes).map(Some)
         }
-        (Some(_), Some(loose)) => Err(loose.refuse("does not go with sidecar")),
+        (Some(_), Some(loose)) => Err(loose.refuse("cannot be combined with sidecar")),
     }
 }
 
@@ -62,7 +62,7 @@ fn read(object: &Object<'_>, hashes: &[B256]) -> Result<BlobTransactionSidecarEi
     let commitments = commitments(object, hashes)?;
     let proofs = each(object, "proofs", hashes.len() * CELLS_PER_EXT_BLOB)?;
     let fields = each(object, "blobs", hashes.len())?;
-    // In place: 128 KiB each are too much for the stack of a worker.
+    // Allocated on the heap: at 128 KiB each, blobs are too large for a worker's stack.
     let mut blobs = vec![Blob::ZERO; fields.len()];
     for (blob, field) in blobs.iter_mut().zip(&fields) {
         field.fill(blob.as_mut_slice())?;
@@ -87,7 +87,7 @@ fn commitments(object: &Object<'_>, hashes: &[B256]) -> Result<Vec<Bytes48>, Inv
     read.collect()
 }
 
-/// A list of exactly so many.
+/// A list of exactly `count` elements.
 fn each<'a>(object: &Object<'a>, name: &str, count: usize) -> Result<Vec<Field<'a>>, Invalid> {
     let field = object.need(name)?;
     let list = field.list(count)?;
@@ -95,6 +95,6 @@ fn each<'a>(object: &Object<'a>, name: &str, count: usize) -> Result<Vec<Field<'
         return Ok(list);
     }
     Err(field.refuse(&format!(
-        "has {count} elements: one commitment, one blob and {CELLS_PER_EXT_BLOB} cell proofs for each versioned hash"
+        "must have {count} elements: one commitment, one blob and {CELLS_PER_EXT_BLOB} cell proofs for each versioned hash"
     )))
 }

@@ -1,4 +1,4 @@
-//! Which type a transaction has.
+//! Determines the type of a transaction.
 
 use vestry_domain::Invalid;
 
@@ -19,12 +19,12 @@ pub(super) enum Kind {
     SetCode,
 }
 
-/// The fields that every type has. `gasLimit` and `input` are other names of `gas` and `data`.
+/// The fields of every type. `gasLimit` and `input` are aliases of `gas` and `data`.
 const COMMON: &[&str] = &[
     "type", "from", "to", "value", "nonce", "gas", "gasLimit", "data", "input", "chainId",
 ];
 
-/// The fields that not every type has, and which types have them.
+/// The fields that only some types have, with those types.
 const FIELDS: &[(&str, &[Kind])] = {
     use Kind::{AccessList, Blob, DynamicFee, Legacy, SetCode};
     &[
@@ -43,8 +43,9 @@ const FIELDS: &[(&str, &[Kind])] = {
 };
 
 impl Kind {
-    /// The type that is given, else the one that follows from the fields. Fields of other types are refused: whoever wrote
-    /// them expects something else than what would be signed.
+    /// The given type, or else the one implied by the fields.
+    ///
+    /// Fields of other types are rejected, because the caller expects something else than what would be signed.
     pub(super) fn of(object: &Object<'_>) -> Result<Self, Invalid> {
         let special = FIELDS.iter().map(|(name, _)| *name);
         let known: Vec<_> = COMMON.iter().copied().chain(special).collect();
@@ -54,7 +55,7 @@ impl Kind {
             None => Self::following(object).ok_or_else(|| {
                 let path = object.path("type");
                 let message = format!(
-                    "{path} is required where it does not follow from the fee: give maxFeePerGas and maxPriorityFeePerGas, or gasPrice"
+                    "{path} is required unless the fee fields imply it: set maxFeePerGas and maxPriorityFeePerGas, or gasPrice"
                 );
                 Invalid {
                     message: message.into(),
@@ -65,7 +66,7 @@ impl Kind {
         let strangers = FIELDS.iter().filter(|(_, kinds)| !kinds.contains(&kind));
         match strangers.filter_map(|(name, _)| object.find(name)).next() {
             Some(stranger) => Err(stranger.refuse(&format!(
-                "is no field of a transaction of type {}",
+                "is not a field of a transaction of type {}",
                 kind.number()
             ))),
             None => Ok(kind),
@@ -83,7 +84,7 @@ impl Kind {
         }
     }
 
-    /// The order matters: a blob transaction has the fee fields of EIP-1559 as well.
+    /// The type implied by the fields. The order matters: a blob transaction also has the fee fields of EIP-1559.
     fn following(object: &Object<'_>) -> Option<Self> {
         let has = |name| object.find(name).is_some();
         if has("authorizationList") {

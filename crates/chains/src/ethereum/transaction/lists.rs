@@ -11,14 +11,14 @@ use super::nonce;
 use crate::ethereum::Ethereum;
 use crate::ethereum::fields::{Field, Object};
 
-/// Most elements of a list. A block has no gas for so many (1,900 for a storage key, EIP-2930).
+/// The maximum number of elements in a list. No block has enough gas for that many (1,900 for a storage key, EIP-2930).
 const ELEMENTS_MAX: usize = 20_000;
 
-/// Half the order of secp256k1, rounded down: the greatest `s` that EIP-7702 allows.
+/// Half the order of secp256k1, rounded down: the largest `s` allowed by EIP-7702.
 const HALF_ORDER: U256 =
     uint!(0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0_U256);
 
-/// Absent is empty.
+/// The access list; empty if absent.
 pub(super) fn access(object: &Object<'_>) -> Result<AccessList, Invalid> {
     let Some(field) = object.find("accessList") else {
         return Ok(AccessList::default());
@@ -47,11 +47,11 @@ pub(super) struct Carrier<'a> {
     pub(super) sender: &'a str,
 }
 
-/// Signed ones, of whichever account; at least one (EIP-7702, "the transaction is also considered invalid when the length of
+/// Signed authorizations of any account, at least one (EIP-7702, "the transaction is also considered invalid when the length of
 /// `authorization_list` is zero").
 ///
-/// A chain skips an authorization that is not valid and executes the transaction without it (EIP-7702, "Behavior"). What is
-/// certain to be skipped is therefore refused here.
+/// A chain skips an invalid authorization and executes the transaction without it (EIP-7702, "Behavior"). An authorization that is certain
+/// to be skipped is therefore rejected here.
 pub(super) fn authorizations(
     object: &Object<'_>,
     carrier: &Carrier<'_>,
@@ -59,10 +59,10 @@ pub(super) fn authorizations(
     let field = object.need("authorizationList")?;
     let items = field.list(ELEMENTS_MAX)?;
     if items.is_empty() {
-        return Err(field.refuse("has at least one authorization"));
+        return Err(field.refuse("must have at least one authorization"));
     }
-    // The nonce that the next authorization of an account needs: each that is valid increments it, and so does the transaction
-    // itself before any of them.
+    // The nonce that the next authorization of an account needs. Each valid one increments it, and the transaction itself does so before
+    // any of them.
     let mut next = BTreeMap::from([(carrier.sender.to_owned(), carrier.nonce.saturating_add(1))]);
     let mut read = Vec::with_capacity(items.len());
     for item in &items {
@@ -73,7 +73,7 @@ pub(super) fn authorizations(
         {
             let item = item.object()?;
             let rule = format!(
-                "must be {expected:#x}, the nonce of this account when the chain gets here"
+                "must be {expected:#x}, the nonce of this account at this point of the transaction"
             );
             return Err(item.need("nonce")?.refuse(&rule));
         }
@@ -82,7 +82,7 @@ pub(super) fn authorizations(
     Ok(read)
 }
 
-/// An authorization and the address that signed it.
+/// Reads an authorization and recovers its signer's address.
 fn authorization(
     field: &Field<'_>,
     carrier: &Carrier<'_>,

@@ -1,4 +1,4 @@
-//! The types of EIP-712 that are not made of others.
+//! The atomic and dynamic EIP-712 types that have no members.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use vestry_domain::{Invalid, strict_json};
 use crate::ethereum::fields::Field;
 use crate::hex_digits::only_digits;
 
-/// Most bytes of one value of type `bytes`.
+/// The maximum length in bytes of one value of type `bytes`.
 const BYTES_MAX: usize = 256 * 1024;
 /// Decimal digits of 2^256.
 const DECIMAL_MAX: usize = 78;
@@ -19,9 +19,9 @@ const DECIMAL_MAX: usize = 78;
 pub(super) struct Atom(DynSolType);
 
 impl Atom {
-    /// Reads a name; the aliases `uint` and `int` are none (EIP-712, "Definition of typed structured data").
+    /// Parses a type name. The aliases `uint` and `int` are rejected (EIP-712, "Definition of typed structured data").
     pub(super) fn parse(name: &str) -> Option<Self> {
-        // What is no short plain name is no atom; the parser would also take tuples.
+        // Only short alphanumeric names are atoms; the parser would also accept tuples.
         if name.len() > 8 || !name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return None;
         }
@@ -30,7 +30,7 @@ impl Atom {
         known.then_some(Self(parsed))
     }
 
-    /// The word that stands for a value (EIP-712, "Definition of encodeData").
+    /// The encoded word of a value (EIP-712, "Definition of encodeData").
     pub(super) fn word(&self, field: &Field<'_>) -> Result<B256, Invalid> {
         let value = match self.0 {
             DynSolType::Bool => field.value().as_bool().map(DynSolValue::Bool),
@@ -57,10 +57,10 @@ impl Atom {
     }
 }
 
-/// The text of an integer: what a string holds, or the digits of a JSON number. None for a value of another type.
+/// The text of an integer: the string, or the digits of a JSON number. Returns `None` for a value of another type.
 ///
-/// A number with a fraction or an exponent is refused, even if it is whole. Libraries read such numbers as floating point, so that
-/// two of them may sign for two values.
+/// A number with a fraction or an exponent is rejected, even if it is whole. Libraries parse such numbers as floating point, so two of them
+/// could sign different values.
 fn integer<'a>(field: &Field<'a>) -> Result<Option<Cow<'a, str>>, Invalid> {
     let is_plain = |text: &str| {
         let digits = text.strip_prefix('-').unwrap_or(text);
@@ -88,7 +88,7 @@ fn unsigned(text: &str, bits: usize) -> Option<U256> {
     (number.bit_len() <= bits).then_some(number)
 }
 
-/// As [`unsigned`], and `-` may stand before decimal digits.
+/// Like [`unsigned`], but decimal digits may be preceded by `-`.
 fn signed(text: &str, bits: usize) -> Option<I256> {
     let number = match text.strip_prefix('-') {
         Some(digits) => negative(decimal(digits)?)?,

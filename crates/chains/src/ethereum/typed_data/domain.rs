@@ -1,4 +1,4 @@
-//! The domain of typed data: for which application, contract and chain a signature is good.
+//! The domain of typed data: the application, contract and chain that a signature is valid for.
 
 use alloy_primitives::B256;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::types::Types;
 use super::values::Hasher;
 use crate::ethereum::fields::{Field, Object};
 
-/// The members that a domain can have, in their order (EIP-712, "Definition of domainSeparator").
+/// The members that a domain can have, in order (EIP-712, "Definition of domainSeparator").
 const MEMBERS: &[(&str, &str)] = &[
     ("name", "string"),
     ("version", "string"),
@@ -18,9 +18,9 @@ const MEMBERS: &[(&str, &str)] = &[
     ("salt", "bytes32"),
 ];
 
-/// The hash of the domain under the type that `types` gives it; without one, under that of the members that are there.
+/// The hash of the domain under its type in `types` or, if that is missing, under the type of the members that are present.
 ///
-/// Members beyond the type are refused: the signature would be good in more places than the domain says.
+/// Members outside the type are rejected: the signature would be valid in more places than the domain says.
 pub(super) fn separator(domain: &Object<'_>, types: &Types<'_>) -> Result<B256, Invalid> {
     if types.has(DOMAIN) {
         return hash(domain, types);
@@ -37,7 +37,7 @@ fn hash(domain: &Object<'_>, types: &Types<'_>) -> Result<B256, Invalid> {
         .find(|name| members.iter().all(|member| member.name != *name));
     match stranger {
         None => Hasher::new(types).structure(domain, DOMAIN),
-        Some(name) => Err(domain.need(name)?.refuse("is no member of EIP712Domain")),
+        Some(name) => Err(domain.need(name)?.refuse("is not a member of EIP712Domain")),
     }
 }
 

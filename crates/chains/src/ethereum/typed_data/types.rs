@@ -7,10 +7,10 @@ use vestry_domain::Invalid;
 use super::atom::Atom;
 use crate::ethereum::fields::{Field, Object};
 
-/// Most types, and most members of one. The largest in use have a dozen.
+/// The maximum number of types, and of members of one. The largest in use have a dozen.
 const TYPES_MAX: usize = 100;
 const MEMBERS_MAX: usize = 200;
-/// Most dimensions of an array; trees of orders have 24.
+/// The maximum number of array dimensions. Order trees have 24.
 const DIMENSIONS_MAX: usize = 32;
 
 /// The structures that `types` defines.
@@ -19,14 +19,14 @@ pub(super) struct Types<'a>(BTreeMap<&'a str, Vec<Member<'a>>>);
 /// A member of a structure.
 pub(super) struct Member<'a> {
     pub(super) name: &'a str,
-    /// As written, which is what is hashed.
+    /// The type as written, which is what is hashed.
     pub(super) written: &'a str,
     pub(super) kind: Kind<'a>,
 }
 
-/// What the value of a member is.
+/// The kind of a member's value.
 pub(super) enum Kind<'a> {
-    /// Not made of others.
+    /// An atomic type.
     Atom(Atom),
     /// Another structure.
     Structure(&'a str),
@@ -40,10 +40,10 @@ impl<'a> Types<'a> {
         for name in object.names() {
             let field = object.need(name)?;
             if !is_identifier(name) || Atom::parse(name).is_some() {
-                return Err(field.refuse("defines a type whose name is not free"));
+                return Err(field.refuse("defines a type with a reserved name"));
             }
             if types.0.len() == TYPES_MAX {
-                return Err(field.refuse(&format!("is more than {TYPES_MAX} types")));
+                return Err(field.refuse(&format!("must have at most {TYPES_MAX} types")));
             }
             types.0.insert(name, members(&field)?);
         }
@@ -55,13 +55,14 @@ impl<'a> Types<'a> {
         self.0.contains_key(name)
     }
 
-    /// None for a name that is not defined.
+    /// The members of a structure; `None` if it is not defined.
     pub(super) fn members(&self, name: &str) -> Option<&[Member<'a>]> {
         self.0.get(name).map(Vec::as_slice)
     }
 
-    /// EIP-712, "Definition of encodeType": the structure, then those that it refers to, by name. They may refer to themselves
-    /// and to each other.
+    /// The type as in EIP-712, "Definition of encodeType": the structure, then the structures that it refers to, by name.
+    ///
+    /// Structures may refer to themselves and to each other.
     pub(super) fn encoded(&self, name: &str) -> String {
         let mut found = BTreeSet::from([name]);
         let mut open = vec![name];
@@ -95,7 +96,7 @@ impl<'a> Types<'a> {
                 if member.kind.structure().is_some_and(|name| !self.has(name)) {
                     let path = object.path(&format!("{name}[{place}].type"));
                     let message = format!(
-                        "{path} is a type of EIP-712, without the aliases uint and int, or one that types defines"
+                        "{path} must be an EIP-712 type (not the aliases uint and int) or a type defined in types"
                     );
                     return Err(Invalid::value(path, message));
                 }
@@ -106,7 +107,7 @@ impl<'a> Types<'a> {
 }
 
 impl<'a> Kind<'a> {
-    /// None when the brackets are wrong.
+    /// Returns `None` if the brackets are malformed.
     fn parse(written: &'a str) -> Option<Self> {
         let mut stem = written;
         let mut lengths = Vec::new();
@@ -123,12 +124,12 @@ impl<'a> Kind<'a> {
             None if is_identifier(stem) => Self::Structure(stem),
             None => return None,
         };
-        // The innermost array stands first.
+        // The innermost array comes first.
         let outwards = lengths.into_iter().rev();
         Some(outwards.fold(kind, |inner, length| Self::Array(Box::new(inner), length)))
     }
 
-    /// The structure at the bottom, if there is one.
+    /// The element structure at the bottom, if there is one.
     fn structure(&self) -> Option<&'a str> {
         match self {
             Self::Atom(_) => None,
@@ -138,7 +139,7 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// Nothing for any length. One that is written otherwise than it is printed would have a hash of its own.
+/// The length in the brackets; empty means any. A length that is not in canonical form would change the hash, so it is rejected.
 fn parse_length(text: &str) -> Option<Option<usize>> {
     if text.is_empty() {
         return Some(None);
@@ -157,21 +158,21 @@ fn members<'a>(field: &Field<'a>) -> Result<Vec<Member<'a>>, Invalid> {
             name: name.text()?,
             written: written.text()?,
             kind: Kind::parse(written.text()?)
-                .ok_or_else(|| written.refuse("must be a type of EIP-712"))?,
+                .ok_or_else(|| written.refuse("must be an EIP-712 type"))?,
         };
         if !is_identifier(member.name) {
             return Err(name.refuse("must be a name of letters, digits and _"));
         }
         if !names.insert(member.name) {
-            return Err(name.refuse("names another member too"));
+            return Err(name.refuse("is the name of another member too"));
         }
         members.push(member);
     }
     Ok(members)
 }
 
-/// Brackets, commas and spaces in a name could make two types look the same once encoded. Colons stand in names that are in
-/// use (`HyperliquidTransaction:UsdSend`).
+/// Brackets, commas and spaces in a name could make two types look the same once encoded. Colons occur in names in use
+/// (`HyperliquidTransaction:UsdSend`).
 fn is_identifier(name: &str) -> bool {
     let permitted = |byte: u8| byte.is_ascii_alphanumeric() || b"_$:".contains(&byte);
     name.bytes().all(permitted)

@@ -8,12 +8,12 @@ use vestry_domain::Invalid;
 use super::types::{Kind, Types};
 use crate::ethereum::fields::{Field, Object};
 
-/// How deep structures and arrays may stand in each other.
+/// The maximum nesting depth of structures and arrays.
 const DEPTH_MAX: usize = 64;
-/// Most elements of one array.
+/// The maximum number of elements in one array.
 const ELEMENTS_MAX: usize = 20_000;
 
-/// Hashes values of given types. The hash of each type is computed once: values can be many.
+/// Hashes values of given types. The hash of each type is computed once, because there can be many values.
 pub(super) struct Hasher<'a> {
     types: &'a Types<'a>,
     type_hashes: BTreeMap<String, B256>,
@@ -27,7 +27,7 @@ impl<'a> Hasher<'a> {
         }
     }
 
-    /// EIP-712, "Definition of hashStruct". Members that the type does not have are not looked at.
+    /// The hash from EIP-712, "Definition of hashStruct". Members that the type does not have are ignored.
     pub(super) fn structure(&mut self, object: &Object<'_>, name: &str) -> Result<B256, Invalid> {
         self.structure_at(object, name, 0)
     }
@@ -46,10 +46,10 @@ impl<'a> Hasher<'a> {
         Ok(keccak256(data))
     }
 
-    /// EIP-712, "Definition of encodeData": one word for each value.
+    /// The word from EIP-712, "Definition of encodeData": one for each value.
     fn word(&mut self, field: &Field<'_>, kind: &Kind<'_>, depth: usize) -> Result<B256, Invalid> {
         if depth > DEPTH_MAX {
-            return Err(field.refuse(&format!("stands deeper than {DEPTH_MAX} levels")));
+            return Err(field.refuse(&format!("is nested deeper than {DEPTH_MAX} levels")));
         }
         match kind {
             Kind::Atom(atom) => atom.word(field),
@@ -67,7 +67,7 @@ impl<'a> Hasher<'a> {
     ) -> Result<B256, Invalid> {
         let elements = field.list(ELEMENTS_MAX)?;
         if let Some(length) = length.filter(|length| *length != elements.len()) {
-            return Err(field.refuse(&format!("has {length} elements")));
+            return Err(field.refuse(&format!("must have {length} elements")));
         }
         let mut words = Vec::with_capacity(elements.len() * 32);
         for element in &elements {

@@ -1,4 +1,4 @@
-//! Operations of entry points v0.7 and v0.8, which pack pairs of numbers of 128 bits.
+//! Operations of entry points v0.7 and v0.8, which pack pairs of 128-bit numbers.
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use vestry_domain::Invalid;
@@ -6,7 +6,7 @@ use vestry_domain::Invalid;
 use super::{Common, data, hash_words, refuse_strangers};
 use crate::ethereum::fields::{Field, Object};
 
-/// What went with v0.6 or came with v0.9, and the packed form: here the fields come one by one, as in the JSON of ERC-7769.
+/// Fields of v0.6 and v0.9 only, and the packed fields. The fields are expected unpacked, as in the JSON of ERC-7769.
 const STRANGERS: &[&str] = &[
     "initCode",
     "init_code",
@@ -24,7 +24,7 @@ const OPERATION_TYPE: &str = "PackedUserOperation(address sender,uint256 nonce,b
 const DOMAIN_TYPE: &str =
     "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
 
-/// In `factory`: the account is an ordinary one that delegates by EIP-7702. As JSON `0x7702`, or filled up to an address.
+/// The marker in `factory` of an ordinary account that delegates with EIP-7702: `0x7702` in JSON, or padded to an address.
 const DELEGATES: [u8; 2] = [0x77, 0x02];
 
 /// An operation as the entry point hashes it.
@@ -39,7 +39,7 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// `delegate` is what the sender delegates to, for entry points that know of it.
+    /// Reads an operation. `delegate` is the contract that the sender delegates to, for entry points that support it.
     pub(super) fn read(operation: &Object<'_>, delegate: Option<Address>) -> Result<Self, Invalid> {
         refuse_strangers(operation, STRANGERS, "v0.7 or v0.8")?;
         Ok(Self {
@@ -81,7 +81,7 @@ impl Operation {
         hash_words(&self.words())
     }
 
-    /// What the EIP-712 digest of v0.8 is of.
+    /// The EIP-712 payload of v0.8.
     pub(super) fn typed_payload(&self, entry_point: Address, chain_id: u64) -> Vec<u8> {
         let domain = hash_words(&[
             keccak256(DOMAIN_TYPE),
@@ -107,7 +107,7 @@ fn pair(high: u128, low: u128) -> B256 {
     word
 }
 
-/// factory ‖ factoryData; for accounts that delegate, what v0.8 puts in its place: delegate ‖ factoryData.
+/// factory ‖ factoryData; for delegating accounts delegate ‖ factoryData, as in v0.8.
 fn init_code(operation: &Object<'_>, delegate: Option<Address>) -> Result<Vec<u8>, Invalid> {
     let payload: Option<Bytes> = operation.aliased(&["factoryData", "factory_data"], data)?;
     let Some(field) = operation.find("factory") else {
@@ -119,7 +119,7 @@ fn init_code(operation: &Object<'_>, delegate: Option<Address>) -> Result<Vec<u8
     let factory = if delegates(&field) {
         delegate.ok_or_else(|| {
             field.refuse(
-                "stands for a delegation of EIP-7702, which needs entry point v0.8 and eip7702Auth",
+                "marks an EIP-7702 delegation, which needs entry point v0.8 and eip7702Auth",
             )
         })?
     } else {

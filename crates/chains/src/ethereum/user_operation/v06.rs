@@ -6,7 +6,7 @@ use vestry_domain::Invalid;
 use super::{Common, data, hash_words, refuse_strangers};
 use crate::ethereum::fields::{Field, Object};
 
-/// What came with v0.7.
+/// Fields introduced by v0.7.
 const STRANGERS: &[&str] = &[
     "factory",
     "factoryData",
