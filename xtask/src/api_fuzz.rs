@@ -12,14 +12,14 @@ use crate::server::{self, Built, Server};
 use crate::{process, project};
 
 pub(crate) const ABOUT: &str = "\
-Send the API what its description allows, and what it forbids.
+Send the API requests that its description allows, and requests that it forbids.
 
-schemathesis makes about 2,000 requests out of /openapi.json (examples, edge values, random, and chains of calls) and
-sends them with the test key to a `vestry dev` that has no request limit. A finding is an answer of 5xx, or a
-status, content type or body that the description does not have; one finding fails.
+schemathesis generates about 2,000 requests from /openapi.json (examples, edge values, random values and call sequences) and
+sends them with the test key to a `vestry dev` without a request limit. A finding is a 5xx response, or a status, content
+type or body that the description does not allow; any finding fails the command.
 
---seed N       other requests than those of the fixed seed
---no-install   do not install Python with apt-get where it is missing";
+--seed N       generate other requests than those of the fixed seed
+--no-install   do not install Python with apt-get if missing";
 
 /// The seed of a run that does not choose one: every change meets the same requests.
 pub(crate) const SEED: u64 = 20_261_121;

@@ -4,18 +4,20 @@ use crate::failure::Failure;
 use crate::test;
 
 pub(crate) const ABOUT: &str = "\
-Measure at full size what every change measures in small. For the night.
+Run the statistical attack tests at full size (nightly).
 
---timing       whether answers tell by their time who a user is (attack 10): an optimized build, alone on the machine, about
-               30 minutes
---samples N    samples of each kind (2000; a change takes 200)
---claims       whether random histories end with each account in the right hands (attack 1): on the fakes, and a fiftieth of
-               them over HTTP on each store
---histories N  how many (100000; a change takes 400)
---races        whether a hundred parallel calls, to two processes, ever make two of one thing (R1 to R11, attack 4)
---rounds N     how often each race is run (1000; a change runs 20)
---events       whether events, webhooks and the audit log lose something across kills, failovers and races (EV-K1 to EV-A2)
---no-install   install nothing with apt-get";
+Every change runs the same tests at a smaller size.
+
+--timing       check that response times do not reveal whether a user exists (attack 10): an optimized build, on an otherwise
+               idle machine, about 30 minutes
+--samples N    samples of each kind (default 2000; a change uses 200)
+--claims       check that random histories give each account to its rightful owner (attack 1): on the fakes, and a fiftieth
+               of them over HTTP on each store
+--histories N  the number of histories (default 100000; a change uses 400)
+--races        check that a hundred parallel calls to two processes never create duplicates (R1 to R11, attack 4)
+--rounds N     the number of rounds of each race (default 1000; a change uses 20)
+--events       check that events, webhooks and the audit log lose nothing in kills, failovers and races (EV-K1 to EV-A2)
+--no-install   do not install anything with apt-get";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let (mut timing, mut claims, mut races, mut events) = (false, false, false, false);

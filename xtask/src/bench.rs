@@ -35,60 +35,58 @@ use signing::Comparison;
 use table::{Row, Table};
 
 pub(crate) const ABOUT: &str = "\
-measure the service and its baselines, in one run
+Measure the service and its baselines in one run.
 
-Starts the service on SQLite and on a throwaway Postgres (fsync on), with a line in its log for each request as in production,
-and puts load on it from a second process (wrk) over loopback. The database has 100,000 users with an address, a wallet and a
-session each; it is made once for the tables as they are (two or three minutes for each store), kept in target/bench, and copied for
-each run. \"Cold\" is drawn from all of them, \"hot\" from 64.
+Starts the service on SQLite and on a throwaway Postgres (fsync on), with one log line per request as in production, and
+puts load on it from a second process (wrk) over loopback. The database has 100,000 users, each with an address, a wallet and a
+session. It is created once per schema version (two or three minutes for each store), kept in target/bench, and copied for
+each run. \"Cold\" requests draw from all users, \"hot\" ones from 64.
 
-Right after each measurement comes its baseline: a raw SELECT by primary key in an actix handler over the same kind of pool and the
-same tables, or a raw loop of signing with the same libraries and an empty handler. Machines differ, are shared, and change
-their speed: read the ratios, which are medians of such pairs, and not the rates. Beside them stands what a request takes of the
-processor and how often threads change.
+Each measurement is followed by its baseline: a raw SELECT by primary key in an actix handler with the same kind of pool and the
+same tables, or a raw signing loop with the same libraries plus an empty handler. Machines differ, are shared, and change
+speed, so read the ratios, which are medians of such pairs, rather than the rates. The tables also show the CPU time of a
+request and the number of context switches.
 
-  (nothing)          session verify and user get, signatures, creating users, codes, a flood of passwords, with 1, 8, 64 and
-                     256 connections: about ten minutes for each store. Keeps the record in bench/, where --report finds it
-  --quick            the same with 64 connections only and in short: about two minutes for each store. Keeps nothing
-  --report           measures nothing: writes the tables of docs/performance.md from the newest record of each store in bench/
-  --operations       instead: signatures of every chain, and each call that needs something prepared (a link, a passkey, a
-                     signature), made by a client of ours: about five minutes for each store
-  --search           instead: how long searching users takes with 10,000 of them and with many, and the ratio: about ten minutes
-                     for each store
-  --peers            instead: better-auth from npm and django-allauth from PyPI, on the same Postgres and in turn with ours, in
-                     sessions, codes, passwords and users: about five minutes
-  --cluster          instead: the same database distributed over a Citus of three servers, in turn with one Postgres, all on this
-                     machine: about four minutes, and two to build Citus from ../shared/servers once
-  --builds           instead: another build (--against DIR) in turn with this one, each on its copy of the same database: about
+  (none)             session verify and user get, signatures, user creation, codes, and a flood of passwords, with 1, 8, 64 and
+                     256 connections: about ten minutes for each store. Saves the record in bench/ for --report
+  --quick            the same, shorter and with 64 connections only: about two minutes for each store. Saves nothing
+  --report           measure nothing; write the tables of docs/performance.md from the newest record of each store in bench/
+  --operations       signatures of every chain, and calls that need preparation (a link, a passkey, a signature), made by our
+                     own client: about five minutes for each store
+  --search           how long user searches take with 10,000 users and with many, and the ratio: about ten minutes for each store
+  --peers            better-auth from npm and django-allauth from PyPI, on the same Postgres and in turn with this service:
+                     sessions, codes, passwords and users, about five minutes
+  --cluster          the same database distributed over a Citus of three servers, in turn with one Postgres, all on this
+                     machine: about four minutes, plus two to build Citus once from ../shared/servers
+  --builds           another build (--against DIR) in turn with this one, each on its copy of the same database: about
                      three minutes for each store
-  --plans            instead: how Postgres carries out each statement where there are many users, and many of everything else, with
-                     statistics and after they were lost; fails where a table is read as a whole, or far more rows than are given:
-                     about two minutes
-  --sweep            instead: session verify while a million dead sessions are swept, and at rest: about two minutes for each store
-  --soak             instead: hours of mixed load on each store; fails where the service holds a tenth more memory in the last
-                     quarter than in the second
-  --events           instead: the figures of events and webhooks: what they cost whom they tell of, how fast they get their places, are
-                     read and sent, and who waits for whom: about eight minutes for each store
-  --signing          instead: how many messages wallets sign that are drawn from 64 and from many: as long as it takes to
-                     make the wallets, and a minute
+  --plans            the query plan of each statement with many rows in every table, with statistics and without them. Fails
+                     if a table is scanned in full, or far more rows are read than returned: about two minutes
+  --sweep            session verify while a million dead sessions are swept, and at rest: about two minutes for each store
+  --soak             hours of mixed load on each store. Fails if the service uses a tenth more memory in the last quarter than
+                     in the second
+  --events           events and webhooks: their cost for the changes that emit them, the speed of sequencing, reads and
+                     deliveries, and isolation from slow endpoints: about eight minutes for each store
+  --signing          signature rates of wallets drawn from 64 and from many: the time to create the wallets, and a minute
 
-  --store NAME       sqlite or postgres; both when absent
-  --profile NAME     what is built and measured: dist, as it is shipped, when absent; release, which builds in half the time and
-                     is a little slower; with --search and --plans also dev, which is good for all but the times
-  --no-install       do not install wrk or Postgres; psql and sqlite3 have to be there
-  --seconds N        length of each measurement (2; 1 with --quick; 5 with --peers, --cluster, --builds and --soak, 2 with --sweep, 10 with --operations and --signing)
-  --note TEXT        what has to be known to read the figures, such as other work on the machine; stands in the record
-  --users N          how many users there are (100000; with --search how many \"many\" is: 1000000). A run with other than 100000
-                     keeps nothing
-  --connections N    with --operations, --signing, --peers, --cluster, --builds, --sweep and --soak: open connections (64)
-  --calls N          with --operations: calls of each that needs preparation (500), over 16 connections
-  --wallets N        with --signing: how many \"many\" is (100000)
-  --minutes N        with --soak: how long on each store (240)
+  --store NAME       sqlite or postgres (default: both)
+  --profile NAME     the build profile: dist, as shipped (default); release, which builds in half the time and is a little
+                     slower; with --search and --plans also dev, whose times are not meaningful
+  --no-install       do not install wrk or Postgres; psql and sqlite3 must be present
+  --seconds N        length of each measurement (default 2; 1 with --quick; 5 with --peers, --cluster, --builds and --soak; 10 with
+                     --operations and --signing)
+  --note TEXT        context needed to read the figures, such as other load on the machine; saved in the record
+  --users N          the number of users (default 100000; with --search, the number for \"many\", default 1000000). A run with
+                     other than 100000 users saves nothing
+  --connections N    with --operations, --signing, --peers, --cluster, --builds, --sweep and --soak: open connections (default 64)
+  --calls N          with --operations: calls of each operation that needs preparation (default 500), over 16 connections
+  --wallets N        with --signing: the number for \"many\" (default 100000)
+  --minutes N        with --soak: duration on each store (default 240)
   --against DIR      with --builds and --signing: the directory of another build's `vestry`, measured in turn with this one;
-                     with --events: of a build that tells of nothing: `Unit::commit` gives `tell_and_commit` no rows
-  --rounds N         with --signing, --peers, --events, --cluster and --builds: how often each is measured; the table has the means, of the others
-                     the medians (3)
-  --log N            with --events: events of the log that is read (200000)";
+                     with --events: of a build that emits no events, where `Unit::commit` passes `tell_and_commit` no rows
+  --rounds N         with --signing, --peers, --events, --cluster and --builds: rounds of each measurement (default 3). The table
+                     of --signing has the means, the others the medians
+  --log N            with --events: events in the log that is read (default 200000)";
 
 /// What the command line asks for.
 struct Options {

@@ -9,12 +9,12 @@ use crate::server::{self, Built, Server};
 use crate::{debian, process};
 
 pub(crate) const ABOUT: &str = "\
-Let Chromium register and use passkeys, and sign in through the built-in identity provider.
+Register and use passkeys in Chromium, and sign in through the built-in identity provider.
 
-Starts `vestry dev` on a free port and a small page beside it, whose server passes the calls on with the test key as an
-integrator's backend would. selenium drives Chromium, headless, with its virtual authenticator: one in the device and one
-on a cable; registration, sign-in with and without a named user, and what must be refused.
---no-install   do not install Python or Chromium with apt-get where they are missing";
+Starts `vestry dev` on a free port and a small web page whose server forwards the calls with the test key, like an
+integrator's backend. selenium drives headless Chromium with two virtual authenticators, one internal and one external.
+It tests registration, sign-in with and without a named user, and requests that must be rejected.
+--no-install   do not install Python or Chromium with apt-get if missing";
 
 /// What to say where there is no Chromium and none may be installed.
 const MISSING: Missing = Missing {

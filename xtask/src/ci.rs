@@ -13,14 +13,14 @@ use crate::{openapi, process, project, test, tidy};
 use build_times::Seconds;
 
 pub(crate) const ABOUT: &str = "\
-Run everything a change must pass, cheap steps first.
+Run everything that a change must pass, cheapest steps first.
 
-fmt, tidy, clippy, the build of the tests, test with every lane and beside it the docs, the API description. It stops at the first step that
-fails and prints the time of each, and after each build its slowest crates beside those of build-times.toml.
-`.ci/run` is this command and nothing else; set CI=true to make a missing lane a failure. What takes too long for every
-change is listed in CONTRIBUTING.md under the commands of the night.
+Runs fmt, tidy, clippy, the test build, the tests with every lane while the docs build, and the API description. It stops at the
+first step that fails, prints the time of each and, after each build, its slowest crates next to those in build-times.toml.
+`.ci/run` runs just this command; set CI=true to make a missing lane a failure. Checks that take too long for every
+change are listed as nightly commands in CONTRIBUTING.md.
 
---record   write build-times.toml anew, after a run from an empty target on a machine with nothing else to do";
+--record   rewrite build-times.toml, after a build from an empty target directory on an idle machine";
 
 /// A step: its name and what it does. Builds leave what each crate took.
 type Step = (&'static str, fn(&mut Builds) -> Result<(), Failure>);

@@ -6,10 +6,10 @@ use crate::failure::{Context, Failure};
 use crate::project;
 
 pub(crate) const ABOUT: &str = "\
-Build the service and start it on the embedded default.
+Build the service and start it with development defaults.
 
-Nothing has to be installed: SQLite file, local key, captured mail. The arguments go to `vestry dev`:
---data-dir DIR, --listen ADDRESS, --fresh; `cargo xtask dev --help` shows them.";
+Nothing needs to be installed: it uses a SQLite file, a local key and captured mail. Arguments are passed to `vestry dev`:
+--data-dir DIR, --listen ADDRESS, --fresh; `cargo xtask dev --help` lists them.";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let mut command = project::cargo();

@@ -13,16 +13,16 @@ use crate::{process, project};
 use report::Report;
 
 pub(crate) const ABOUT: &str = "\
-Feed made-up input to every parser of outside bytes.
+Fuzz every parser of untrusted bytes.
 
-Builds the targets of xtask/fuzz with cargo-fuzz (which is installed into target/tools where it is missing) and lets libFuzzer
-run each, from its seeds and from what earlier runs found worth keeping in target/fuzz/corpus. For each target one line:
+Builds the targets of xtask/fuzz with cargo-fuzz (installed into target/tools if missing) and runs each with libFuzzer, starting
+from its seeds and the inputs that earlier runs kept in target/fuzz/corpus. Prints one line for each target:
 `fuzz TARGET: runs=… seconds=… slowest=…s findings=…`. A finding is a panic, an input that takes half a minute, or more than
-512 MiB of memory; it fails the command, and its input is kept under target/fuzz/findings. The target alone, which is
-target/fuzz/<platform>/release/TARGET, does it again with that input as its argument.
+512 MiB of memory. It fails the command, and its input is kept under target/fuzz/findings. To reproduce it, run
+target/fuzz/<platform>/release/TARGET with that input as its argument.
 
-TARGET…        these only; all when absent
---seconds N    how long each target runs (180); 0 only replays the seeds and what was kept
+TARGET…        run only these targets
+--seconds N    how long each target runs (default 180); 0 only replays the seeds and the kept inputs
 --list         print the names of the targets";
 
 /// Where the targets are, relative to the root.

@@ -12,26 +12,26 @@ use crate::python::{self, Python};
 use crate::server::{self, Built, Server};
 
 pub(crate) const ABOUT: &str = "\
-Let reference implementations from PyPI and npm check what the service signs, takes and hands out.
+Check the service against reference implementations from PyPI and npm.
 
 Starts `vestry dev` on a free port with an empty data directory and runs the scripts of xtask/interop against it:
-  ethereum      eth-account and ethers recover who signed messages, transactions of types 0 to 4, typed data and authorizations
-  ethers_suite  the keys, transactions and typed data of ethers' own test suite give what they give there
-  solana        solders and @solana/kit verify messages and legacy, v0 and v1 transactions, and read them back
-  bitcoin       embit and bitcoinjs-lib verify messages by BIP-322 and BIP-137 and PSBTs of both versions, and finalize the same
-  polkadot      py-sr25519-bindings, scalecodec and polkadot.js verify messages and payloads, and read the extrinsics
-  stellar       stellar-sdk in Python and in JavaScript verifies messages, envelopes of all kinds and authorizations
-  key_transfer  pyhpke and @hpke/core seal keys and phrases of five chains, and open what is exported
-  identity_providers  people sign in at oidc-provider, with its pages and cookies, and at Apple's endpoints in JavaScript
-  streambird    the client `streambird` drives users, passcodes, magic links, sessions and authenticator apps; begins sign-ins as the Node client does
-  session_jwt   PyJWT verifies the session of a sign-in by passcode against the App's JWK Set
-  totp          PyOTP is the authenticator app
-  wallet_sign_in  eth-account and cryptography are the wallets that sign in
-  webhooks      standardwebhooks of PyPI and of npm verifies what we send, and the lines of docs/webhooks.md what it signs
-  checkpoints   the lines of docs/audit.md, over cryptography, and PyNaCl verify checkpoints of the audit log
-Each prints cases, mismatches, its seed and the versions of the libraries; one mismatch fails. `cargo xtask ci` runs the same, with
+  ethereum      eth-account and ethers recover the signers of messages, transactions of types 0 to 4, typed data and authorizations
+  ethers_suite  the keys, transactions and typed data of ethers' own test suite give the same results
+  solana        solders and @solana/kit verify and decode messages and legacy, v0 and v1 transactions
+  bitcoin       embit and bitcoinjs-lib verify BIP-322 and BIP-137 messages and PSBTs of both versions, and finalize them identically
+  polkadot      py-sr25519-bindings, scalecodec and polkadot.js verify messages and payloads, and decode the extrinsics
+  stellar       stellar-sdk for Python and for JavaScript verifies messages, all kinds of envelopes and authorizations
+  key_transfer  pyhpke and @hpke/core seal keys and phrases of five chains, and open exported keys
+  identity_providers  users sign in at oidc-provider, with its pages and cookies, and at Apple's endpoints in JavaScript
+  streambird    the `streambird` client manages users, passcodes, magic links, sessions and authenticator apps; starts sign-ins like the Node client
+  session_jwt   PyJWT verifies the session of a passcode sign-in against the App's JWK Set
+  totp          PyOTP acts as the authenticator app
+  wallet_sign_in  eth-account and cryptography act as the wallets that sign in
+  webhooks      standardwebhooks from PyPI and npm verifies our requests, and the code in docs/webhooks.md those it signs
+  checkpoints   the code in docs/audit.md, using cryptography, and PyNaCl verify checkpoints of the audit log
+Each prints its cases, mismatches, seed and library versions; any mismatch fails. `cargo xtask ci` runs the same scripts with
 a third of the random cases of each chain.
---no-install   do not install Python or Node with apt-get where they are missing";
+--no-install   do not install Python or Node with apt-get if missing";
 
 /// The scripts, in the order in which they begin: those that take longest first.
 const SCRIPTS: &[&str] = &[

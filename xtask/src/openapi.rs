@@ -9,10 +9,10 @@ use crate::server::{self, Built};
 use crate::{process, project};
 
 pub(crate) const ABOUT: &str = "\
-Write docs/openapi.json as the code describes it.
+Generate docs/openapi.json from the code.
 
-The document is what `vestry openapi` prints; it is kept in the repository so that a change of the API shows in review.
---check   write nothing, and fail when it differs";
+The document is the output of `vestry openapi`. It is kept in the repository so that API changes show up in review.
+--check   write nothing, and fail if the file is out of date";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     match arguments {

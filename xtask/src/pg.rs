@@ -8,10 +8,10 @@ use crate::postgres::{self, Durability, Place, Postgres};
 use crate::project;
 
 pub(crate) const ABOUT: &str = "\
-Start a throwaway Postgres that stays (up), or remove it (down).
+Start a throwaway Postgres that keeps running (up), or remove it (down).
 
-`up` prints the superuser's URL; started already, it only prints it. The cluster lies in the system's temporary
-directory, target/pg/cluster.json remembers where. It does not survive a crash of the machine (fsync is off).
+`up` prints the superuser's URL, also if the server is already running. The cluster is in the system's temporary
+directory, recorded in target/pg/cluster.json. It does not survive a machine crash, because fsync is off.
 
   export VESTRY_TEST_POSTGRES_URL=$(cargo xtask pg up)
   cargo test -p vestry-store-sql

@@ -9,13 +9,13 @@ use crate::failure::{Context, Failure};
 use crate::{environment, process, project, temporary};
 
 pub(crate) const ABOUT: &str = "\
-Build the binary that is shipped, from the commit that is checked out.
+Build the release binary from the checked-out commit.
 
-The commit is cloned into an empty folder and built there in the profile `dist`: what is not committed is not in it. No path of
-this machine is in it either, so that whoever builds the same commit with the same toolchain and C compiler, in whatever folder,
-gets the same bytes. It is put into target/release-artifacts, with its SHA-256. Some 12 minutes on two cores.
+The commit is cloned into an empty directory and built there in the `dist` profile, so uncommitted changes are not included. The
+binary contains no path of this machine: the same commit, toolchain and C compiler give the same bytes in any directory. It is
+written to target/release-artifacts with its SHA-256. Takes about 12 minutes on two cores.
 
---twice   build it again, in another folder, and fail unless both are the same byte for byte (P6)";
+--twice   build again in another directory, and fail unless both are byte-for-byte identical (P6)";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let is_twice = match arguments {

@@ -17,20 +17,20 @@ use crate::{process, project, wait};
 use signing::{Answered, Signing};
 
 pub(crate) const ABOUT: &str = "\
-rotate the keys under many wallets while they sign
+Rotate the keys of many wallets while they sign.
 
-Makes wallets of every type through the API, starts the service (twice on Postgres), and has wallets sign at a pace that the
-service does not set. Every signature is verified. Meanwhile the root key is rotated three times, and the App keys three
-times: the first of those is killed on its way and run again, the last retires the old keys. Then every key is opened and the
-audit log verified. A signature that failed, or a wallet that does not open, is the failure of this command (R17).
+Creates wallets of every type through the API, starts the service (twice on Postgres), and has wallets sign at a fixed rate.
+Every signature is verified. While they sign, the root key and the App keys are rotated three times each: the first rotation of
+App keys is killed halfway and restarted, the last one retires the old keys. Finally every key is opened and the audit log is
+verified. The command fails if a signature fails or a wallet does not open (R17).
 
-  --wallets N        wallets on each store (100000)
-  --per-second N     signatures a second (200)
-  --store NAME       sqlite or postgres; both when absent
-  --start-time       instead: how long the service takes to be ready, with 1,000 wallets in Postgres and with many; needs psql
-  --many N           how many \"many\" is (1000000)
-  --dev-profile      build in the dev profile: good for what is right, not for the times
-  --programs DIR     take `vestry` and `vestry-bench-load` from here and build nothing
+  --wallets N        wallets on each store (default 100000)
+  --per-second N     signatures a second (default 200)
+  --store NAME       sqlite or postgres (default: both)
+  --start-time       instead, measure the start-up time with 1,000 wallets in Postgres and with many; needs psql
+  --many N           the number for \"many\" (default 1000000)
+  --dev-profile      build in the dev profile: checks correctness, but the times are not meaningful
+  --programs DIR     use `vestry` and `vestry-bench-load` from this directory and build nothing
   --no-install       do not install Postgres";
 
 /// Rotations of each kind: the number for each change (R17).

@@ -13,16 +13,15 @@ use hole::Hole;
 use tree::Tree;
 
 pub(crate) const ABOUT: &str = "\
-See that the tests find holes made on purpose.
+Check that the tests detect deliberately removed defences (mutation testing).
 
-Each file of xtask/sabotage is a patch that takes one defence out: a code that is read and then written instead of used up by
-one guarded statement, no hash for users who do not exist, a code in the log. Above the patch stand the tests that must find it
-and the words that they must say. Each is applied alone to a copy of this checkout, those tests are built and run there, and
-have to fail in those words; a hole that nobody finds is the failure of this command. The copy is built once, which takes some
-minutes; each hole after it takes about one.
+Each file of xtask/sabotage is a patch that removes one defence. Examples: a code that is read and then written instead of
+consumed by one guarded statement, no hashing for unknown users, a code in the log. The header names the tests that must
+fail and the words they must print. Each patch is applied alone to a copy of this checkout, and those tests are built and run
+there. The command fails if a removed defence goes undetected. Building the copy takes some minutes, each patch then about one.
 
-NAME…          only these: the names of files in xtask/sabotage, without `.patch`
---no-install   install nothing with apt-get";
+NAME…          run only these patches: file names in xtask/sabotage without `.patch`
+--no-install   do not install anything with apt-get";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let is_flag = |word: &&String| word.starts_with("--");

@@ -11,14 +11,14 @@ use crate::test::Servers;
 use crate::{process, project};
 
 pub(crate) const ABOUT: &str = "\
-Run the tests on Postgres behind PgBouncer, and on Citus. For the night.
+Run the tests on Postgres behind PgBouncer, and on Citus (nightly).
 
 --pgbouncer    through PgBouncer in transaction mode (PR-51)
---citus        with every table distributed (PR-57), on a Citus of one server: what no statement may do on several, it may not do there
---cluster      on a Citus of three servers and more: one dies, one is added, Apps are moved, a living database is distributed
---servers DIR  the folder with `build` and the sources of both (../shared/servers)
---no-install   install nothing with apt-get
-FILTER         only tests whose name contains it; otherwise all that have `postgres` in theirs
+--citus        with every table distributed (PR-57) on a single-server Citus, which rejects what no statement may do on several
+--cluster      on a Citus of three or more servers: one dies, one is added, Apps are moved, a live database is distributed
+--servers DIR  the directory with `build` and the sources of both (default ../shared/servers)
+--no-install   do not install anything with apt-get
+FILTER         run only tests whose name contains it (default: postgres)
 
 Both programs are built once, into target/servers.";
 

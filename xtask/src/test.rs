@@ -17,19 +17,19 @@ use crate::server::{self, Built};
 use crate::{api_fuzz, environment, interop, process, project, temporary};
 
 pub(crate) const ABOUT: &str = "\
-Run the whole suite, with throwaway servers.
+Run the whole test suite with throwaway servers.
 
-Postgres and Redis are started on free ports and removed at the end, however it ends; a Python environment with a
-mail server and the reference implementations is made once. What is missing is installed with apt-get (root on
-Debian); elsewhere the lane is named and left out, or, with CI=true, fails.
-Then `interop`, `browser` and `api-fuzz` run, unless the call asks for a part of the tests.
+Postgres and Redis are started on free ports and always removed at the end. A Python environment with a mail server and
+the reference implementations is created once. Missing tools are installed with apt-get (as root on Debian). Elsewhere
+the lane that needs them is reported and skipped or, with CI=true, fails.
+Afterwards `interop`, `browser` and `api-fuzz` run, unless only some tests were selected.
 
---no-install   install nothing with apt-get
--p PACKAGE     only the tests of this package
-FILTER         only tests whose name contains it
+--no-install   do not install anything with apt-get
+-p PACKAGE     run only the tests of this package
+FILTER         run only tests whose name contains it
 
-Tests read VESTRY_TEST_POSTGRES_URL, VESTRY_TEST_REDIS_URL and VESTRY_TEST_PYTHON. A lane that was left out stands
-in VESTRY_TEST_LANES_MISSING (\"postgres,redis\"); without that variable a test that lacks its server fails.";
+Tests read VESTRY_TEST_POSTGRES_URL, VESTRY_TEST_REDIS_URL and VESTRY_TEST_PYTHON. Skipped lanes are listed in
+VESTRY_TEST_LANES_MISSING (\"postgres,redis\"); without that variable, a test fails if its server is missing.";
 
 /// What the command line asks for.
 struct Request {

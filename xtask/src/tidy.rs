@@ -29,21 +29,21 @@ use tree::Tree;
 use workspace::Workspace;
 
 pub(crate) const ABOUT: &str = "\
-Check the rules of this repository that no compiler checks.
+Check the repository rules that no compiler checks.
 
-  arrows        which crate may use which, ours and others' (the table is xtask/src/tidy/arrows.rs)
-  circles       modules of one crate that know each other in a circle
-  manifests     one place for versions, lints and reasons
-  sources       module docs, white space, unfinished code, tests that sleep or are switched off
+  arrows        which crate may depend on which, ours and third-party (table in xtask/src/tidy/arrows.rs)
+  circles       dependency cycles between modules of a crate
+  manifests     versions, lints and reasons are declared in one place
+  sources       module docs, white space, unfinished code, tests that sleep or are disabled
   layout        migrations in pairs, one integration test binary per crate, README and .ci/run
-  leaks         paths of one machine, hosts of a private registry
-  licences      what every dependency is licensed under
-  bans          no crate and no version that deny.toml refuses, for a known fault among others
-  duplicates    one version of each crate, but for those that deny.toml accepts
+  leaks         machine paths and private registry hosts
+  licences      the licence of every dependency
+  bans          crates and versions banned in deny.toml, for example for known vulnerabilities
+  duplicates    one version of each crate, except those accepted in deny.toml
   crypto        one version of each cryptographic crate in the product
-  requirements  every id that a comment, page or test names is a line of docs/requirements
+  requirements  every id named in a comment, page or test exists in docs/requirements
 
-With --untested: list the lines of docs/requirements that no test names, and check nothing.";
+--untested   list the lines of docs/requirements that no test names, and check nothing";
 
 /// Something that is not as it must be.
 pub(crate) struct Finding {
