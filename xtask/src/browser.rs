@@ -1,4 +1,4 @@
-//! `cargo xtask browser`: a real browser registers and uses a passkey, and signs in through an identity provider.
+//! `cargo xtask browser`: passkeys and identity provider sign-in in a real browser.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,13 @@ integrator's backend. selenium drives headless Chromium with two virtual authent
 It tests registration, sign-in with and without a named user, and requests that must be rejected.
 --no-install   do not install Python or Chromium with apt-get if missing";
 
-/// What to say where there is no Chromium and none may be installed.
+/// Reported if Chromium is missing and must not be installed.
 const MISSING: Missing = Missing {
     lanes: &["browser"],
     remedy: "apt-get install chromium chromium-driver",
 };
 
-/// Chromium and what drives it.
+/// Chromium and its driver.
 pub(crate) struct Chromium {
     browser: PathBuf,
     driver: PathBuf,
@@ -36,7 +36,7 @@ impl Chromium {
         })
     }
 
-    /// Finds it, or installs it where that is allowed and wanted; otherwise says that the lane is left out.
+    /// Finds Chromium, or installs it if allowed; otherwise reports that the lane is skipped.
     pub(crate) fn prepare(install: bool) -> Result<Option<Self>, Failure> {
         if Self::find().is_none() && install && debian::can_install() {
             debian::install(&["chromium", "chromium-driver"])?;
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// Runs the scripts against a server of their own, all of them even when one finds something.
+/// Runs all scripts against a fresh server, even after one of them failed.
 pub(crate) fn check(python: &Python, chromium: &Chromium, binary: &Path) -> Result<(), Failure> {
     let server = Server::start(binary, "browser")?;
     let run = |script: &str| {

@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: what must hold before a change goes in.
+//! `cargo xtask ci`: the checks that every change must pass.
 
 mod build_times;
 
@@ -22,13 +22,13 @@ change are listed as nightly commands in CONTRIBUTING.md.
 
 --record   rewrite build-times.toml, after a build from an empty target directory on an idle machine";
 
-/// A step: its name and what it does. Builds leave what each crate took.
+/// A step: its name and function. Builds record the compile time of each crate.
 type Step = (&'static str, fn(&mut Builds) -> Result<(), Failure>);
 
-/// What the crates of each build took.
+/// The compile times of each build.
 type Builds = BTreeMap<&'static str, Seconds>;
 
-/// In this order, so that what is quick to find is found first.
+/// The steps in order, quick checks first.
 const STEPS: &[Step] = &[
     ("fmt", |_| {
         cargo(&["fmt", "--all", "--check"])?;
@@ -92,7 +92,7 @@ fn summarize(done: &[(&str, Duration, bool)], whole: Duration) {
     println!("{:<10} {:>8.1} s", "all", whole.as_secs_f64());
 }
 
-/// A call of cargo that compiles, and what each crate took.
+/// Runs a compiling cargo command, and records the time of each crate.
 fn timed(
     build: &'static str,
     builds: &mut Builds,
@@ -107,14 +107,16 @@ fn timed(
     Ok(())
 }
 
-/// Tests wait for one another a quarter of the time, in which the docs are written. Cargo builds one thing at a time, so these begin
-/// once the tests do.
+/// Runs the tests, and builds the docs once they start.
+///
+/// Tests wait for each other a quarter of the time, which the docs build uses. Cargo builds one thing at a time, so the docs build starts
+/// only after the tests do.
 fn test_beside_doc() -> Result<(), Failure> {
     let (built, tests_run) = mpsc::channel();
     thread::scope(|scope| {
         let docs = scope.spawn(move || match tests_run.recv() {
             Ok(()) => doc(),
-            // The tests did not get so far, and say why.
+            // The tests did not start running, and report why.
             Err(_) => Ok(()),
         });
         let tests = test::run_noticing(&[], move || {
@@ -122,7 +124,7 @@ fn test_beside_doc() -> Result<(), Failure> {
         });
         let docs = docs
             .join()
-            .unwrap_or_else(|_| Err(Failure::new("writing the docs panicked")));
+            .unwrap_or_else(|_| Err(Failure::new("the docs build panicked")));
         tests.and(docs)
     })
 }

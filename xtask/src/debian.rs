@@ -1,4 +1,4 @@
-//! Installing servers with the system's package manager.
+//! Installation of servers with the system's package manager.
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use crate::failure::{Context, Failure};
 use crate::process;
 
-/// Whether this process may install packages here: root, on Debian or a child of it.
+/// Whether this process can install packages: as root, on Debian or a derivative.
 pub(crate) fn can_install() -> bool {
     Path::new("/etc/debian_version").exists() && process::find("apt-get").is_some() && is_root()
 }
@@ -22,7 +22,7 @@ pub(crate) fn is_root() -> bool {
     })
 }
 
-/// Installs packages, without letting them start a service.
+/// Installs packages without starting their services.
 pub(crate) fn install(packages: &[&str]) -> Result<(), Failure> {
     eprintln!("xtask: installing {} with apt-get", packages.join(", "));
     refresh_lists()?;
@@ -53,7 +53,7 @@ fn refresh_lists() -> Result<(), Failure> {
 
 fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
-    // RUNLEVEL=1 keeps the scripts of System V packages from starting anything, policy-rc.d those of systemd ones.
+    // RUNLEVEL=1 keeps the scripts of System V packages from starting services, policy-rc.d those of systemd packages.
     command
         .arg("--quiet")
         .env("DEBIAN_FRONTEND", "noninteractive")
@@ -62,13 +62,13 @@ fn apt_get() -> Command {
     command
 }
 
-/// While it exists, packages that are installed may not start their services.
+/// A guard that keeps newly installed packages from starting their services.
 struct NoServices {
-    /// Whether the policy is ours to take away.
+    /// Whether we created the policy and must remove it.
     ours: bool,
 }
 
-/// Asked by `invoke-rc.d` before a package starts its service; exit code 101 forbids it.
+/// Called by `invoke-rc.d` before a package starts its service; exit code 101 forbids it.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
 impl NoServices {
@@ -84,7 +84,7 @@ impl NoServices {
                     .context("cannot write policy-rc.d")?;
                 Ok(Self { ours: true })
             }
-            // The machine has a policy of its own; images of containers usually do.
+            // The machine has its own policy, as container images usually do.
             Err(cause) if cause.kind() == std::io::ErrorKind::AlreadyExists => {
                 Ok(Self { ours: false })
             }

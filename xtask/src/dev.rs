@@ -1,4 +1,4 @@
-//! `cargo xtask dev`: the service on this machine.
+//! `cargo xtask dev`: runs the service on this machine.
 
 use std::os::unix::process::CommandExt;
 
@@ -25,9 +25,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             "dev",
         ])
         .args(arguments);
-    // The service is started where the person is, so that a relative --data-dir means what it says.
+    // The service runs in the user's current directory, so that a relative --data-dir works as expected.
     let here = std::env::current_dir().context("cannot read the current directory")?;
-    // In our place, so that Ctrl-C and SIGTERM reach it and its exit code is ours.
+    // Replaces this process, so that Ctrl-C and SIGTERM reach the service and its exit code is ours.
     let cause = command.current_dir(here).exec();
     Err(Failure::new(format!("cannot start cargo: {cause}")))
 }

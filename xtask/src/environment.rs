@@ -1,4 +1,4 @@
-//! What xtask reads from its environment.
+//! Environment variables read by xtask.
 
 /// The value of a variable, when it is set, not empty and UTF-8.
 #[expect(
@@ -9,7 +9,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Whether a machine watches: then a lane that cannot run is a failure.
+/// Whether this is a CI run, in which a lane that cannot run is a failure.
 pub(crate) fn is_ci() -> bool {
     variable("CI").is_some_and(|value| value != "false" && value != "0")
 }

@@ -1,11 +1,11 @@
-//! Why a command did not end well.
+//! The error type of commands.
 
-/// The two ways to fail, which are two exit codes.
+/// A failed command, with its exit code.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line makes no sense: exit code 2, with the overview.
+    /// The command line is invalid: exit code 2, with the overview.
     Usage(String),
-    /// The command ran and something was not as it must be: exit code 1.
+    /// The command ran and failed: exit code 1.
     Failed(String),
 }
 
@@ -15,7 +15,7 @@ impl Failure {
     }
 }
 
-/// Puts what was being done in front of an error of the standard library.
+/// Adds what was being done to an error of the standard library.
 pub(crate) trait Context<T> {
     fn context(self, doing: impl std::fmt::Display) -> Result<T, Failure>;
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: inputs that nobody thought of, for every parser of outside bytes.
+//! `cargo xtask fuzz`: fuzzing of every parser of untrusted bytes.
 
 mod report;
 
@@ -25,18 +25,18 @@ TARGET…        run only these targets
 --seconds N    how long each target runs (default 180); 0 only replays the seeds and the kept inputs
 --list         print the names of the targets";
 
-/// Where the targets are, relative to the root.
+/// The directory of the targets, relative to the root.
 const HOME: &str = "xtask/fuzz";
-/// The one version that is installed.
+/// The version that is installed.
 const CARGO_FUZZ: &str = "0.13.2";
-/// Longest input, in bytes: what is longer is refused for its length, which tests prove.
+/// The maximum input length in bytes. Tests prove that longer input is rejected for its length.
 const LONGEST: usize = 8192;
-/// After so many seconds an input hangs. Far more than one may take, for the machine may be busy: what an input took is printed.
+/// The number of seconds after which an input counts as a hang. It is generous because the machine may be busy; the actual time is printed.
 const HANGS_AFTER: u32 = 30;
-/// Most memory of a target, in MiB (B10).
+/// The memory limit of a target, in MiB (B10).
 const MEMORY: u32 = 512;
 
-/// What the command line asks for.
+/// The parsed command line.
 struct Options {
     targets: Vec<String>,
     seconds: u32,
@@ -62,13 +62,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(format!(
-        "findings in {}; their inputs and what was printed are in {}",
+        "findings in {}; inputs and output are in {}",
         found.join(", "),
         place("findings", "").display()
     )))
 }
 
-/// The binaries of the manifest.
+/// The targets named in the manifest.
 fn targets() -> Result<Vec<String>, Failure> {
     let path = project::root().join(HOME).join("Cargo.toml");
     let text = fs::read_to_string(&path).context(format!("cannot read {}", path.display()))?;
@@ -99,7 +99,7 @@ fn options(arguments: &[String], known: Vec<String>) -> Result<Options, Failure>
             }
             other => {
                 return Err(Failure::Usage(format!(
-                    "There is no target `{other}`; there are {}.",
+                    "Unknown target `{other}`; available: {}.",
                     known.join(", ")
                 )));
             }
@@ -111,12 +111,12 @@ fn options(arguments: &[String], known: Vec<String>) -> Result<Options, Failure>
     Ok(options)
 }
 
-/// A directory of a target below Cargo's own: `corpus` or `findings`.
+/// A target's directory below Cargo's: `corpus` or `findings`.
 fn place(what: &str, target: &str) -> PathBuf {
     project::target().join("fuzz").join(what).join(target)
 }
 
-/// cargo-fuzz, installed if need be.
+/// The path of cargo-fuzz, which is installed if missing.
 fn cargo_fuzz() -> Result<PathBuf, Failure> {
     let home = project::target().join("tools");
     let program = home.join("bin/cargo-fuzz");
@@ -139,9 +139,9 @@ fn cargo_fuzz() -> Result<PathBuf, Failure> {
     Ok(program)
 }
 
-/// Builds the targets; where their binaries are.
+/// Builds the targets and returns the directory of the binaries.
 ///
-/// Without a sanitizer, which the pinned compiler has none of: what they find is `unsafe` code, and there is none of ours. Overflows
+/// Without a sanitizer, which the pinned compiler does not support. Sanitizers find faults of `unsafe` code, and we have none. Overflows
 /// and failed assertions panic.
 fn build(targets: &[String]) -> Result<PathBuf, Failure> {
     let program = cargo_fuzz()?;
@@ -165,15 +165,15 @@ fn build(targets: &[String]) -> Result<PathBuf, Failure> {
     Ok(home.join(triple).join("release"))
 }
 
-/// The platform of this machine, as the compiler calls it.
+/// The host platform in the compiler's notation.
 fn host() -> Result<String, Failure> {
     let version = process::output(project::cargo().args(["version", "--verbose"]))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
-        .ok_or_else(|| Failure::new("cargo does not say which platform it is for"))
+        .ok_or_else(|| Failure::new("cargo did not report its host platform"))
 }
 
-/// Lets libFuzzer run one target to its end.
+/// Runs one target with libFuzzer to the end.
 fn run_one(target: &str, built: &Path, seconds: u32) -> Result<Report, Failure> {
     let (corpus, findings) = (place("corpus", target), place("findings", target));
     for directory in [&corpus, &findings] {
@@ -185,7 +185,7 @@ fn run_one(target: &str, built: &Path, seconds: u32) -> Result<Report, Failure> 
     let mut command = Command::new(built.join(target));
     command
         .current_dir(project::root())
-        // The seeds are read only; the first directory takes what is new.
+        // New inputs go to the first directory; the seeds are only read.
         .args([
             &corpus,
             &project::root().join(HOME).join("corpus").join(target),
@@ -196,9 +196,9 @@ fn run_one(target: &str, built: &Path, seconds: u32) -> Result<Report, Failure> 
         .arg(format!("-timeout={HANGS_AFTER}"))
         .arg(format!("-rss_limit_mb={MEMORY}"))
         .args(["-print_final_stats=1", "-verbosity=1"])
-        // Test data is made of a seed; with a fixed one an input that was found does the same again.
+        // Test data is generated from a seed; a fixed one makes findings reproducible.
         .env("VESTRY_TEST_SEED", "1")
-        // Writing one out takes seconds on a busy machine, which look like an input that hangs.
+        // Printing a backtrace takes seconds on a busy machine, which looks like a hang.
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -1,4 +1,4 @@
-//! `cargo xtask interop`: implementations that are not ours check what we answer.
+//! `cargo xtask interop`: checks by independent implementations.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ Each prints its cases, mismatches, seed and library versions; any mismatch fails
 a third of the random cases of each chain.
 --no-install   do not install Python or Node with apt-get if missing";
 
-/// The scripts, in the order in which they begin: those that take longest first.
+/// The scripts in the order in which they start: slowest first.
 const SCRIPTS: &[&str] = &[
     "ethereum.py",
     "ethers_suite.py",
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         [flag] if flag == "--no-install" => false,
         _ => {
             return Err(Failure::Usage(
-                "`interop` takes --no-install or nothing.".to_owned(),
+                "`interop` only accepts --no-install.".to_owned(),
             ));
         }
     };
@@ -70,14 +70,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     check(&python, &node, &server::build(Built::Alone)?, ALL)
 }
 
-/// How many of the random cases of each chain are run: all, and what each change runs.
+/// The fraction of the random cases of each chain: all of them, or those of each change.
 const ALL: &str = "1";
 pub(crate) const A_THIRD: &str = "0.33";
 
-/// How many scripts run at once: half of the time of one is the service's, and half its own.
+/// The number of scripts that run in parallel: half of a script's time is the service's, half its own.
 const AT_ONCE: usize = 2;
 
-/// Runs every script against one server; all of them, even when one found something.
+/// Runs every script against one server, even after one of them failed.
 pub(crate) fn check(
     python: &Python,
     node: &Node,
@@ -103,7 +103,7 @@ pub(crate) fn check(
                 while let Some(script) = SCRIPTS.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if let Err(Failure::Failed(cause) | Failure::Usage(cause)) = run(script) {
                         eprintln!("xtask: {cause}");
-                        // Nothing panics while it holds the lock.
+                        // Nothing panics while holding the lock.
                         let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
                         failed.push(*script);
                     }
@@ -117,7 +117,7 @@ pub(crate) fn check(
         Ok(())
     } else {
         Err(Failure::new(format!(
-            "interop found something: {}",
+            "interop mismatches in: {}",
             failed.join(", ")
         )))
     }

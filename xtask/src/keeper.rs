@@ -37,7 +37,7 @@ kill "$watcher" 2>/dev/null
 exit "$status"
 "#;
 
-/// Seconds between the request to stop and the end by force; the service promises to need 10 at most.
+/// Seconds between the request to stop and the kill; the service promises to need at most 10.
 const PATIENCE: &str = "20";
 
 /// A running server and the shell that watches it.
@@ -47,8 +47,9 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts a server whose output goes to `log`. It gets `signal` (a name such as `TERM`) to stop, and then
-    /// `remove` is deleted with everything in it.
+    /// Starts a server whose output goes to `log`.
+    ///
+    /// `signal` (a name such as `TERM`) stops it, and then `remove` is deleted with all its contents.
     pub(crate) fn start(
         server: &Command,
         signal: &str,
@@ -69,7 +70,7 @@ impl Keeper {
             command.current_dir(directory);
         }
         let errors = log.try_clone().context("cannot share the log file")?;
-        // A group of its own: Ctrl-C in the terminal reaches us, and then the pipe reaches the shell.
+        // A separate process group: Ctrl-C in the terminal reaches us, and then the pipe reaches the shell.
         command
             .process_group(0)
             .stdin(Stdio::piped())
@@ -80,19 +81,19 @@ impl Keeper {
         Ok(Self { shell, lifeline })
     }
 
-    /// The process that watches; the server and whatever it starts are below it.
+    /// The watching process; the server and its children are below it.
     pub(crate) fn id(&self) -> u32 {
         self.shell.id()
     }
 
-    /// How the server ended, when it did.
+    /// How the server ended, if it did.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, Failure> {
         self.shell
             .try_wait()
             .context("cannot ask for the state of a server")
     }
 
-    /// Stops the server and tells how it ended.
+    /// Stops the server and returns its exit status.
     pub(crate) fn stop(mut self) -> Result<ExitStatus, Failure> {
         self.lifeline = None;
         self.shell.wait().context("cannot wait for a server")
@@ -102,7 +103,7 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.lifeline = None;
-        // A failure here has no better place to go, and the shell ends in any case.
+        // There is nowhere to report a failure, and the shell ends in any case.
         drop(self.shell.wait());
     }
 }

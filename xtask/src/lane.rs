@@ -1,9 +1,9 @@
-//! Lanes: parts of the suite that need a program which is not ours.
+//! Lanes: parts of the suite that need a third-party program.
 
 use crate::environment;
 use crate::failure::Failure;
 
-/// A program that this machine does not have.
+/// A program that is missing on this machine.
 pub(crate) struct Missing {
     /// The lanes that cannot run without it, as in `VESTRY_TEST_LANES_MISSING`.
     pub(crate) lanes: &'static [&'static str],
@@ -12,7 +12,7 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// Says so in one line; under continuous integration that is a failure.
+    /// Reports the missing program in one line; under CI that is a failure.
     pub(crate) fn announce(&self) -> Result<(), Failure> {
         let message = format!(
             "cannot run here: {}; to get it: {}",
@@ -21,7 +21,7 @@ impl Missing {
         );
         if environment::is_ci() {
             return Err(Failure::new(format!(
-                "{message} (CI is set, so nothing may be left out)"
+                "{message} (CI is set, so no lane may be skipped)"
             )));
         }
         eprintln!("xtask: {message}");

@@ -46,16 +46,16 @@ struct Command {
     name: &'static str,
     /// Arguments as the help shows them.
     arguments: &'static str,
-    /// What it does: the first line for the list, the rest for `cargo xtask help <command>`.
+    /// The help text: the first line is for the list, the rest for `cargo xtask help <command>`.
     about: &'static str,
     run: fn(&[String]) -> Result<(), Failure>,
 }
 
-/// Every command, in the order of the help. A new command is one line here and a module.
+/// Every command, in the order of the help. To add a command, add an entry here and a module.
 const COMMANDS: &[Command] = &[
     Command {
         name: "dev",
-        arguments: "[arguments of vestry dev…]",
+        arguments: "[ARGUMENTS OF vestry dev]…",
         about: dev::ABOUT,
         run: dev::run,
     },
@@ -175,7 +175,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         return help(rest);
     }
     let command = find(name)?;
-    // `dev` hands its arguments on, `--help` too: the binary has a help of its own.
+    // `dev` passes its arguments on, including `--help`, because the binary has its own help.
     if command.name != "dev"
         && rest
             .iter()
@@ -191,7 +191,7 @@ fn find(name: &str) -> Result<&'static Command, Failure> {
     COMMANDS
         .iter()
         .find(|command| command.name == name)
-        .ok_or_else(|| Failure::Usage(format!("There is no command `{name}`.")))
+        .ok_or_else(|| Failure::Usage(format!("Unknown command `{name}`.")))
 }
 
 fn help(arguments: &[String]) -> Result<(), Failure> {
@@ -211,14 +211,14 @@ fn usage(command: &Command) -> String {
 
 fn overview() -> String {
     let mut text = String::from(
-        "The project's own commands. The two to know:\n\n  \
-         cargo xtask dev     start the service on this machine\n  \
-         cargo xtask test    run every test\n\nAll of them:\n\n",
+        "Commands for developing Vestry. The two to know:\n\n  \
+         cargo xtask dev     build and start the service\n  \
+         cargo xtask test    run every test\n\nAll commands:\n\n",
     );
     for command in COMMANDS {
         let first = command.about.lines().next().unwrap_or_default();
         text.push_str(&format!("  {:<9} {first}\n", command.name));
     }
-    text.push_str("\n`cargo xtask help <command>` says more about one.");
+    text.push_str("\nRun `cargo xtask help <command>` for details.");
     text
 }

@@ -1,4 +1,4 @@
-//! Node environments with packages from npm: the reference implementations that check ours, and the peers of the bench.
+//! Node environments with npm packages: the reference implementations, and the peers of the benchmark.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,22 +9,22 @@ use crate::failure::{Context, Failure};
 use crate::lane::Missing;
 use crate::{debian, process, project};
 
-/// What to say where there is no Node and none may be installed.
+/// Reported if Node is missing and must not be installed.
 pub(crate) const MISSING: Missing = Missing {
     lanes: &["interop"],
     remedy: "apt-get install nodejs npm (Node 20 or later)",
 };
 
-/// What an environment is made of.
+/// The files that define an environment.
 const PACKAGES: &[&str] = &["package.json", "package-lock.json"];
 
 /// Scripts and the packages that they import.
 pub(crate) struct Scripts {
-    /// Where they and `package-lock.json` lie, from the root.
+    /// The directory of the scripts and `package-lock.json`, relative to the root.
     directory: &'static str,
-    /// Where they run, below `target`.
+    /// The directory in which they run, below `target`.
     home: &'static str,
-    /// What the folder in the cache is called.
+    /// The name of the directory in the cache.
     cached: &'static str,
     names: &'static [&'static str],
 }
@@ -47,7 +47,7 @@ pub(crate) const INTEROP: Scripts = Scripts {
     ],
 };
 
-/// The services of others that are measured beside ours.
+/// The third-party services that are benchmarked in comparison.
 pub(crate) const PEERS: Scripts = Scripts {
     directory: "xtask/peers",
     home: "peers",
@@ -55,13 +55,13 @@ pub(crate) const PEERS: Scripts = Scripts {
     names: &["better_auth.mjs"],
 };
 
-/// Scripts below `target`, and beside them exactly the packages of their `package-lock.json`, which are kept for the next checkout.
+/// Scripts below `target`, with exactly the packages of their `package-lock.json`, which are cached for the next checkout.
 pub(crate) struct Node {
     home: PathBuf,
 }
 
 impl Node {
-    /// Makes the environment, or finds it as it must be; installs Node when there is none, it is allowed and wanted.
+    /// Creates the environment or reuses a complete one. Installs Node if it is missing and installing is allowed.
     pub(crate) fn prepare(scripts: &Scripts, install: bool) -> Result<Option<Self>, Failure> {
         if !is_there() && install && debian::can_install() {
             debian::install(&["nodejs", "npm"])?;
@@ -73,7 +73,7 @@ impl Node {
         let wanted = fs::read_to_string(from.join("package-lock.json"))
             .context("cannot read package-lock.json")?;
         let packages = project::cached(scripts.cached, &wanted);
-        // Written last, so that an environment that was cut short is made again.
+        // Written last, so that an interrupted environment is created again.
         let complete = packages.join("complete");
         if !complete.exists() {
             make(&from, &packages)?;
@@ -82,27 +82,27 @@ impl Node {
         let home = project::target().join(scripts.home);
         fs::create_dir_all(&home).context(format!("cannot create {}", home.display()))?;
         let link = home.join("node_modules");
-        // Node looks for packages beside the script that names them.
+        // Node looks for packages next to the importing script.
         if fs::read_link(&link).is_ok() {
             fs::remove_file(&link).context(format!("cannot remove {}", link.display()))?;
         }
         symlink(packages.join("node_modules"), &link)
             .context(format!("cannot create {}", link.display()))?;
         copy(scripts.names, &from, &home)?;
-        // The scripts say from it which versions they ran.
+        // The scripts read from it the versions they report.
         copy(PACKAGES, &from, &home)?;
         Ok(Some(Self { home }))
     }
 
-    /// Where the scripts lie, beside the packages that they import.
+    /// The directory of the scripts and the packages they import.
     pub(crate) fn home(&self) -> &Path {
         &self.home
     }
 }
 
-/// Makes an environment from nothing; no package runs a script of its own on the way.
+/// Creates an environment from scratch, without running install scripts of packages.
 fn make(from: &Path, home: &Path) -> Result<(), Failure> {
-    eprintln!("xtask: making the Node environment {}", home.display());
+    eprintln!("xtask: creating the Node environment {}", home.display());
     fs::create_dir_all(home).context(format!("cannot create {}", home.display()))?;
     copy(PACKAGES, from, home)?;
     process::run_quietly(

@@ -18,13 +18,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     match arguments {
         [] => write(),
         [flag] if flag == "--check" => check(Built::Alone),
-        _ => Err(Failure::Usage(
-            "`openapi` takes --check or nothing.".to_owned(),
-        )),
+        _ => Err(Failure::Usage("`openapi` only accepts --check.".to_owned())),
     }
 }
 
-/// Fails when the document in the repository is not what the code describes.
+/// Fails if the document in the repository differs from the code.
 pub(crate) fn check(how: Built) -> Result<(), Failure> {
     let file = file();
     let written = fs::read_to_string(&file).context(format!("cannot read {}", file.display()))?;
@@ -51,7 +49,7 @@ fn write() -> Result<(), Failure> {
     fs::write(&file, describe(Built::Alone)?).context(format!("cannot write {}", file.display()))
 }
 
-/// What the binary prints, with one line end at its end.
+/// The output of the binary, with one newline at the end.
 fn describe(how: Built) -> Result<String, Failure> {
     let printed = process::output(Command::new(server::build(how)?).arg("openapi"))?;
     Ok(format!("{}\n", printed.trim_end()))

@@ -1,4 +1,4 @@
-//! `cargo xtask pg`: a Postgres to work with.
+//! `cargo xtask pg`: a Postgres for development.
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         [verb] if verb == "up" => up(),
         [verb] if verb == "down" => down(),
         _ => Err(Failure::Usage(
-            "Say `cargo xtask pg up` or `cargo xtask pg down`.".to_owned(),
+            "Usage: `cargo xtask pg up` or `cargo xtask pg down`.".to_owned(),
         )),
     }
 }
@@ -34,7 +34,7 @@ fn up() -> Result<(), Failure> {
             println!("{}", place.url());
             return Ok(());
         }
-        // Stopped behind our back, by a reboot for example.
+        // Stopped from outside, for example by a reboot.
         postgres.remove(&place)?;
     }
     let place = postgres.start_to_stay()?;
@@ -46,7 +46,7 @@ fn up() -> Result<(), Failure> {
 fn down() -> Result<(), Failure> {
     if let Some(place) = remembered()? {
         find()?.remove(&place)?;
-        fs::remove_file(record()).context("cannot forget the cluster")?;
+        fs::remove_file(record()).context("cannot remove the cluster record")?;
     }
     Ok(())
 }
@@ -54,7 +54,7 @@ fn down() -> Result<(), Failure> {
 fn find() -> Result<Postgres, Failure> {
     Postgres::find_or_install(true)?.ok_or_else(|| {
         Failure::new(format!(
-            "there is no Postgres here; to get it: {}",
+            "Postgres is not installed; to install it: {}",
             postgres::MISSING.remedy
         ))
     })
@@ -71,10 +71,10 @@ fn remember(place: &Place) -> Result<(), Failure> {
     }
     let document =
         serde_json::json!({ "directory": place.directory, "port": place.port, "url": place.url() });
-    fs::write(&record, format!("{document:#}\n")).context("cannot remember the cluster")
+    fs::write(&record, format!("{document:#}\n")).context("cannot write the cluster record")
 }
 
-/// The cluster that `up` started, when there is one.
+/// The cluster that `up` started, if any.
 fn remembered() -> Result<Option<Place>, Failure> {
     let record = record();
     if !record.exists() {
@@ -82,7 +82,7 @@ fn remembered() -> Result<Option<Place>, Failure> {
     }
     let text = fs::read_to_string(&record).context(format!("cannot read {}", record.display()))?;
     let document: serde_json::Value =
-        serde_json::from_str(&text).context(format!("cannot understand {}", record.display()))?;
+        serde_json::from_str(&text).context(format!("cannot parse {}", record.display()))?;
     let place = || {
         let directory = PathBuf::from(document.get("directory")?.as_str()?);
         let port = u16::try_from(document.get("port")?.as_u64()?).ok()?;

@@ -11,15 +11,15 @@ use crate::failure::{Context, Failure};
 use crate::keeper::Keeper;
 use crate::{debian, temporary, wait};
 
-/// For services.
+/// The mode for services.
 pub(crate) const KEEPING_STATEMENTS: &str =
     "pool_mode = transaction\nmax_prepared_statements = 200";
-/// As every PgBouncer was before 1.21.
+/// The behaviour of every PgBouncer before 1.21.
 pub(crate) const LOSING_STATEMENTS: &str = "pool_mode = transaction\nmax_prepared_statements = 0";
-/// A server for each session.
+/// Session mode.
 pub(crate) const OF_SESSIONS: &str = "pool_mode = session\nmax_prepared_statements = 0";
 
-/// Few connections for many clients. What a start-up message asks of the session is refused, as it is by default.
+/// A few server connections for many clients. Startup parameters are rejected, as by default.
 const SETTINGS: &str = "\
 default_pool_size = 4
 max_client_conn = 4000
@@ -28,14 +28,14 @@ listen_addr = 127.0.0.1
 unix_socket_dir =
 ";
 
-/// A running PgBouncer that ends with this value.
+/// A running PgBouncer, stopped on drop.
 pub(crate) struct PgBouncer {
     keeper: Keeper,
     port: u16,
 }
 
 impl PgBouncer {
-    /// Starts one in front of every database of the Postgres at this port, in one of the modes above.
+    /// Starts PgBouncer in front of every database of the Postgres at this port, in one of the modes above.
     pub(crate) fn start(program: &Path, postgres: u16, mode: &str) -> Result<Self, Failure> {
         let directory = temporary::directory("pgbouncer")?;
         let port = wait::free_port()?;
@@ -48,7 +48,7 @@ impl PgBouncer {
         let log = File::create(directory.join("log")).context("cannot create its log")?;
         let mut server = Command::new(program);
         if debian::is_root() {
-            // It refuses to run as root, and then looks into its directory as somebody else.
+            // It refuses to run as root, and then accesses its directory as another user.
             let open = fs::Permissions::from_mode(0o755);
             fs::set_permissions(&directory, open).context("cannot open its directory")?;
             server.args(["-u", "nobody"]);
@@ -57,7 +57,7 @@ impl PgBouncer {
         let mut keeper = Keeper::start(&server, "TERM", log, Some(&directory))?;
         wait::until("the start of PgBouncer", Duration::from_secs(30), || {
             if keeper.ended()?.is_some() {
-                return Err(Failure::new("PgBouncer ended while it started"));
+                return Err(Failure::new("PgBouncer exited during startup"));
             }
             let answers = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
             Ok(answers.then_some(()))
@@ -65,12 +65,12 @@ impl PgBouncer {
         Ok(Self { keeper, port })
     }
 
-    /// As whom it lets everybody in.
+    /// The URL, with the user that everyone connects as.
     pub(crate) fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Stops it.
+    /// Stops PgBouncer.
     pub(crate) fn stop(self) -> Result<(), Failure> {
         self.keeper.stop().map(drop)
     }

@@ -11,13 +11,13 @@ use crate::keeper::Keeper;
 use crate::lane::Missing;
 use crate::{debian, process, temporary, wait};
 
-/// What to say where there is no Postgres and none may be installed.
+/// Reported if Postgres is missing and must not be installed.
 pub(crate) const MISSING: Missing = Missing {
     lanes: &["postgres"],
     remedy: "apt-get install postgresql, or put the directory of initdb on PATH",
 };
 
-/// Every test has a database and pools of its own, hence the connections.
+/// Every test has its own database and pools, hence the number of connections.
 const SETTINGS: &[&str] = &[
     "max_connections=400",
     "shared_buffers=64MB",
@@ -27,19 +27,19 @@ const SETTINGS: &[&str] = &[
 /// Whether a commit waits for the disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// As in production, to measure what a commit costs.
+    /// Commits wait for the disk as in production, for measuring their cost.
     Disk,
-    /// For a cluster that nobody will miss: the tests try our promises, not those of the disk.
+    /// Commits do not wait: the tests check our guarantees, not those of the disk.
     Memory,
 }
 
-/// How long a start or a stop may take.
+/// The time limit of a start or stop.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The programs of a Postgres installation, and the user they may run as.
 pub(crate) struct Postgres {
     programs: PathBuf,
-    /// Postgres refuses to run as root; then it runs as `nobody`.
+    /// The user that Postgres runs as if we are root, which it refuses: `nobody`.
     owner: Option<Owner>,
     more: &'static [&'static str],
 }
@@ -51,7 +51,7 @@ struct Owner {
 }
 
 impl Postgres {
-    /// The newest installation of this machine; installs one when there is none, it is allowed and wanted.
+    /// The newest installation on this machine. Installs Postgres if it is missing and installing is allowed.
     pub(crate) fn find_or_install(install: bool) -> Result<Option<Self>, Failure> {
         if newest_programs().is_none() && install && debian::can_install() {
             debian::install(&["postgresql"])?;
@@ -72,13 +72,13 @@ impl Postgres {
         }))
     }
 
-    /// The same, with settings more than usual for all clusters that it starts.
+    /// Adds settings for all clusters that it starts.
     pub(crate) const fn with(mut self, more: &'static [&'static str]) -> Self {
         self.more = more;
         self
     }
 
-    /// A new temporary directory for a cluster.
+    /// Creates a temporary directory for a cluster.
     fn place(&self, durability: Durability) -> Result<Place, Failure> {
         let directory = match durability {
             Durability::Disk => temporary::directory("postgres")?,
@@ -86,7 +86,7 @@ impl Postgres {
         };
         if let Some(Owner { user, group }) = self.owner {
             chown(&directory, Some(user), Some(group))
-                .context("cannot give the Postgres directory away")?;
+                .context("cannot change the owner of the Postgres directory")?;
         }
         Ok(Place {
             port: wait::free_port()?,
@@ -96,7 +96,7 @@ impl Postgres {
         })
     }
 
-    /// Makes an empty cluster in a new temporary directory. Its superuser is `postgres`, without a password.
+    /// Creates an empty cluster in a new temporary directory. Its superuser is `postgres`, without a password.
     fn create(&self, durability: Durability) -> Result<Place, Failure> {
         let place = self.place(durability)?;
         process::run_quietly(
@@ -117,12 +117,12 @@ impl Postgres {
         Ok(place)
     }
 
-    /// Starts a cluster that ends, and disappears, with this process.
+    /// Starts a cluster that is stopped and deleted with this process.
     pub(crate) fn start(&self, durability: Durability) -> Result<Cluster, Failure> {
         self.run(&self.create(durability)?)
     }
 
-    /// Starts a cluster that ends, and disappears, with this process, on a copy of what [`Postgres::back_up`] wrote.
+    /// Starts a cluster on a copy of a [`Postgres::back_up`]. It is stopped and deleted with this process.
     pub(crate) fn start_copy(
         &self,
         durability: Durability,
@@ -143,7 +143,7 @@ impl Postgres {
         self.run(&place)
     }
 
-    /// Writes the files of a running cluster into a directory that is not there yet.
+    /// Writes the files of a running cluster to a new directory.
     pub(crate) fn back_up(&self, cluster: &Cluster, into: &Path) -> Result<(), Failure> {
         let mut command = Command::new(self.programs.join("pg_basebackup"));
         command.args(["--checkpoint=fast", "--no-sync", "--dbname", cluster.url()]);
@@ -159,7 +159,7 @@ impl Postgres {
         let mut keeper = Keeper::start(&server, "INT", log, Some(&place.directory))?;
         wait::until("the start of Postgres", PATIENCE, || {
             if keeper.ended()?.is_some() {
-                return Err(Failure::new("Postgres ended while it started"));
+                return Err(Failure::new("Postgres exited during startup"));
             }
             Ok(self.answers(place).then_some(()))
         })?;
@@ -171,7 +171,7 @@ impl Postgres {
         })
     }
 
-    /// Starts a cluster that stays until [`Postgres::remove`].
+    /// Starts a cluster that keeps running until [`Postgres::remove`].
     pub(crate) fn start_to_stay(&self) -> Result<Place, Failure> {
         let place = self.create(Durability::Memory)?;
         process::run_quietly(
@@ -185,7 +185,7 @@ impl Postgres {
         Ok(place)
     }
 
-    /// Stops a cluster of [`Postgres::start_to_stay`] and deletes it.
+    /// Stops and deletes a cluster started with [`Postgres::start_to_stay`].
     pub(crate) fn remove(&self, place: &Place) -> Result<(), Failure> {
         if self.answers(place) {
             process::run_quietly(
@@ -201,7 +201,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Whether the server of this cluster takes connections.
+    /// Whether the server of this cluster accepts connections.
     pub(crate) fn answers(&self, place: &Place) -> bool {
         let port = place.port.to_string();
         process::succeeds(self.program("pg_isready", place).args([
@@ -227,7 +227,7 @@ impl Postgres {
                 command
             }
         };
-        // The caller's directory may be closed to the owner.
+        // The owner may not have access to the caller's directory.
         command.current_dir("/").env("HOME", &place.directory);
         command
     }
@@ -248,13 +248,13 @@ impl Owner {
     }
 }
 
-/// Where a cluster is.
+/// The location of a cluster.
 pub(crate) struct Place {
-    /// Holds the data, the socket and the log.
+    /// The directory with the data, the socket and the log.
     pub(crate) directory: PathBuf,
     pub(crate) port: u16,
     pub(crate) durability: Durability,
-    /// Settings more than usual.
+    /// Additional settings.
     pub(crate) more: &'static [&'static str],
 }
 
@@ -287,7 +287,7 @@ impl Place {
     }
 }
 
-/// A running cluster that ends with this value.
+/// A running cluster, stopped on drop.
 pub(crate) struct Cluster {
     keeper: Keeper,
     url: String,
@@ -296,12 +296,12 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Where it listens on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub(crate) const fn port(&self) -> u16 {
         self.port
     }
 
-    /// What the server has said so far.
+    /// The server's log so far.
     pub(crate) fn log(&self) -> Result<String, Failure> {
         fs::read_to_string(&self.log).context("cannot read the log of Postgres")
     }
@@ -311,7 +311,7 @@ impl Cluster {
         &self.url
     }
 
-    /// The process below which all processes of the server are.
+    /// The process that is the parent of all server processes.
     pub(crate) fn keeper(&self) -> u32 {
         self.keeper.id()
     }
@@ -322,7 +322,7 @@ impl Cluster {
     }
 }
 
-/// The directory of `initdb`: of the highest version where Debian puts them, else the one on `PATH`.
+/// The directory of `initdb`: the highest version in Debian's layout, else the one on `PATH`.
 fn newest_programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql")
         .into_iter()

@@ -1,4 +1,4 @@
-//! Running other programs to their end.
+//! Running other programs to completion.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::thread;
 use crate::environment;
 use crate::failure::{Context, Failure};
 
-/// Runs a program with our own standard streams; anything but success is a failure that names it.
+/// Runs a program with our own standard streams. If it does not succeed, the failure names it.
 pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     let line = line(command);
     let status = command.status().context(format!("cannot start `{line}`"))?;
@@ -19,14 +19,14 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
-/// Runs a program without showing what it prints, unless it fails.
+/// Runs a program and shows its output only if it fails.
 pub(crate) fn run_quietly(command: &mut Command) -> Result<(), Failure> {
     output(command.stderr(Stdio::piped())).map(drop)
 }
 
-/// Runs a program and returns what it printed on its standard output.
+/// Runs a program and returns its standard output.
 ///
-/// Its standard error goes to ours, unless the caller redirected it; then it is shown when the program fails.
+/// Its standard error goes to ours, unless the caller redirected it; then it is shown if the program fails.
 pub(crate) fn output(command: &mut Command) -> Result<String, Failure> {
     let line = line(command);
     let child = command
@@ -45,12 +45,12 @@ pub(crate) fn output(command: &mut Command) -> Result<String, Failure> {
             said.trim_end()
         )));
     }
-    String::from_utf8(output.stdout)
-        .context(format!("`{line}` printed something that is not UTF-8"))
+    String::from_utf8(output.stdout).context(format!("`{line}` printed output that is not UTF-8"))
 }
 
-/// Runs a program to its end beside others, and shows what it printed when it is over, so that lines of several do not mix.
-/// Anything but success is a failure that names it.
+/// Runs a program alongside others, and shows its output at the end, so that lines do not mix.
+///
+/// If it does not succeed, the failure names it.
 pub(crate) fn run_beside_others(command: &mut Command) -> Result<(), Failure> {
     let line = line(command);
     let output = command
@@ -69,7 +69,7 @@ pub(crate) fn run_beside_others(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
-/// Runs a program like [`run`], and calls `noticed` once it has written a line with this word on its standard error.
+/// Like [`run`], but calls `noticed` once a line on standard error contains this word.
 pub(crate) fn run_noticing(
     command: &mut Command,
     word: &'static str,
@@ -81,7 +81,7 @@ pub(crate) fn run_noticing(
         .spawn()
         .context(format!("cannot start `{line}`"))?;
     if let Some(said) = child.stderr.take() {
-        // Not waited for: what a test leaves behind may keep the pipe open for ever.
+        // Not joined: a process left behind by a test can keep the pipe open forever.
         thread::spawn(move || {
             let mut noticed = Some(noticed);
             for said in BufReader::new(said).lines().map_while(Result::ok) {
@@ -102,7 +102,7 @@ pub(crate) fn run_noticing(
     }
 }
 
-/// Whether the program ran and was content; what it prints is thrown away.
+/// Whether the program ran successfully; its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -112,7 +112,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The first directory of `PATH` that holds this program.
+/// The first directory of `PATH` that contains this program.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = environment::variable("PATH")?;
     std::env::split_paths(&path)

@@ -1,4 +1,4 @@
-//! Where things are in the repository.
+//! Paths in the repository.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::environment;
 
-/// The directory that holds the workspace manifest.
+/// The directory of the workspace manifest.
 pub(crate) fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_path_buf()
@@ -20,8 +20,9 @@ pub(crate) fn target() -> PathBuf {
     }
 }
 
-/// Where what was downloaded and installed for tests is kept for the next checkout: a folder for each state of the lists it was
-/// made from. It may be deleted at any time.
+/// The cache of downloads and installations for tests, shared between checkouts: one directory for each state of the lists.
+///
+/// It can be deleted at any time.
 fn cache() -> PathBuf {
     let of_user = || Some(Path::new(&environment::variable("HOME")?).join(".cache"));
     let base = environment::variable("XDG_CACHE_HOME").map(PathBuf::from);
@@ -31,7 +32,7 @@ fn cache() -> PathBuf {
     }
 }
 
-/// A folder of the cache for what is made of a list: another list, another folder.
+/// The cache directory for a list; a different list has a different directory.
 pub(crate) fn cached(name: &str, list: &str) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     list.hash(&mut hasher);

@@ -45,11 +45,11 @@ Check the repository rules that no compiler checks.
 
 --untested   list the lines of docs/requirements that no test names, and check nothing";
 
-/// Something that is not as it must be.
+/// A violated rule.
 pub(crate) struct Finding {
-    /// Relative to the root.
+    /// The path relative to the root.
     path: String,
-    /// From 1; absent when the finding is about the whole file.
+    /// The line, from 1; absent if the finding is about the whole file.
     line: Option<usize>,
     message: String,
 }
@@ -89,9 +89,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             return Ok(());
         }
         _ => {
-            return Err(Failure::Usage(
-                "`tidy` takes no arguments but --untested.".to_owned(),
-            ));
+            return Err(Failure::Usage("`tidy` only accepts --untested.".to_owned()));
         }
     };
     let workspace = Workspace::read(&tree)?;
@@ -118,13 +116,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
     let untested = requirements::untested(&tree);
     println!(
-        "{} of {} requirement lines have no test that names them; `cargo xtask tidy --untested` lists them",
+        "{} of {} requirement lines are named by no test; `cargo xtask tidy --untested` lists them",
         untested.lines.len(),
         untested.of
     );
     match findings.len() {
         0 => Ok(()),
-        count => Err(Failure::new(format!("tidy: {count} to put right"))),
+        count => Err(Failure::new(format!("tidy: {count} findings"))),
     }
 }
 

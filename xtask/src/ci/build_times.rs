@@ -14,28 +14,28 @@ use toml::Table;
 use crate::failure::{Context, Failure};
 use crate::project;
 
-/// Seconds by the name of the crate, build scripts and tests of it included.
+/// Compile seconds by crate, including its build scripts and tests.
 pub(super) type Seconds = BTreeMap<String, f64>;
 
-/// How many crates are shown.
+/// The number of crates shown.
 const SHOWN: usize = 10;
-/// Growth that is warned of, as a factor, and in seconds: small figures jump.
+/// The growth that causes a warning, as a factor and in seconds: small figures fluctuate.
 const FACTOR: f64 = 1.2;
 const LEAST: f64 = 2.0;
 
-/// What the last `cargo --timings` measured.
+/// The figures of the last `cargo --timings`.
 pub(super) fn of_last_build() -> Result<Seconds, Failure> {
     let report = project::target().join("cargo-timings/cargo-timing.html");
     let page = fs::read_to_string(&report).context(format!("cannot read {}", report.display()))?;
-    // The page holds its figures as JSON; cargo has no stable way to print them.
+    // The page contains its figures as JSON; cargo has no stable way to print them.
     let figures = page
         .split_once("const UNIT_DATA = ")
         .and_then(|(_, rest)| rest.split_once(";\n"))
         .map(|(figures, _)| figures);
     let units =
-        figures.ok_or_else(|| Failure::new("cargo's report of times has changed its form"))?;
+        figures.ok_or_else(|| Failure::new("the format of cargo's timing report has changed"))?;
     let units: Vec<Value> =
-        serde_json::from_str(units).context("cannot understand cargo's report of times")?;
+        serde_json::from_str(units).context("cannot parse cargo's timing report")?;
     let mut seconds = Seconds::new();
     for unit in &units {
         let name = unit.get("name").and_then(Value::as_str);
@@ -47,11 +47,11 @@ pub(super) fn of_last_build() -> Result<Seconds, Failure> {
     Ok(seconds)
 }
 
-/// Prints the slowest crates of a build beside their figures from before.
+/// Prints the slowest crates of a build next to their previous figures.
 pub(super) fn compare(build: &str, now: &Seconds) -> Result<(), Failure> {
     let before = recorded()?;
     let before = before.get(build).and_then(toml::Value::as_table);
-    println!("\nslowest crates of `{build}`, in seconds (build-times.toml has those of before)");
+    println!("\nslowest crates of `{build}`, in seconds (previous figures from build-times.toml)");
     for (name, seconds) in slowest(now) {
         let old = before.and_then(|table| table.get(name)?.as_float());
         println!("{}", line(name, seconds, old));
@@ -86,7 +86,7 @@ fn slowest(seconds: &Seconds) -> Vec<(&str, f64)> {
     all
 }
 
-/// Writes the figures of these builds into the repository, those of the slowest crates.
+/// Writes the figures of the slowest crates of these builds into the repository.
 pub(super) fn record(builds: &BTreeMap<&str, Seconds>) -> Result<(), Failure> {
     let mut text = String::from(
         "# Seconds that crates took to compile, on two cores, from an empty target: written by `cargo xtask ci --record`, on a\n\
@@ -103,7 +103,7 @@ pub(super) fn record(builds: &BTreeMap<&str, Seconds>) -> Result<(), Failure> {
 
 fn recorded() -> Result<Table, Failure> {
     let text = fs::read_to_string(file()).context("cannot read build-times.toml")?;
-    text.parse().context("cannot understand build-times.toml")
+    text.parse().context("cannot parse build-times.toml")
 }
 
 fn file() -> PathBuf {

@@ -1,4 +1,4 @@
-//! What libFuzzer printed about a run.
+//! Parsing of libFuzzer's output.
 
 use std::fmt;
 use std::fs;
@@ -6,22 +6,23 @@ use std::path::Path;
 
 use crate::failure::{Context, Failure};
 
-/// A run of one target.
+/// The result of one target.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
-    /// Inputs that were tried, the seeds among them.
+    /// The number of inputs tried, seeds included.
     pub(super) runs: u64,
-    /// How long that took.
+    /// The duration of the run.
     pub(super) seconds: u64,
-    /// Whole seconds that the slowest input took.
+    /// The time of the slowest input, in whole seconds.
     pub(super) slowest: u64,
-    /// Inputs that were kept because something was wrong with them.
+    /// The number of inputs kept as findings.
     pub(super) findings: usize,
 }
 
 impl Report {
-    /// Reads `Done 123 runs in 4 second(s)` and the final statistics. After a finding the first is missing; the second tells the
-    /// runs, and nobody the time.
+    /// Parses `Done 123 runs in 4 second(s)` and the final statistics.
+    ///
+    /// After a finding the former is missing; the latter has the number of runs, but not the duration.
     pub(super) fn read(said: &str) -> Self {
         let statistic = |name: &str| {
             let line = said.lines().find_map(|line| {
@@ -54,7 +55,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// How many inputs libFuzzer left there. It names them after what happened, such as `crash-` and a hash.
+/// The number of inputs that libFuzzer wrote to a directory. It names them by what happened, such as `crash-` and a hash.
 pub(super) fn inputs(directory: &Path) -> Result<usize, Failure> {
     let doing = || format!("cannot read {}", directory.display());
     let mut count = 0;

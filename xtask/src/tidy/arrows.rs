@@ -1,13 +1,13 @@
-//! The architecture: which crate may use which.
+//! The architecture: which crate may depend on which.
 //!
-//! These two tables are the architecture; `ARCHITECTURE.md` explains them. A new arrow is a change of a table here,
-//! to be argued in review.
+//! These two tables are the architecture; `ARCHITECTURE.md` explains them. A new dependency is a change to a table, to be justified in
+//! review.
 
 use super::Finding;
 use super::workspace::{Dependency, Workspace};
 
-/// `crate: what it may use | what its tests may use besides`, without the `vestry-` of our names; `*` is every crate.
-/// What begins with `#` is a remark.
+/// `crate: allowed dependencies | further ones of its tests`, without the `vestry-` prefix of our names; `*` means every crate. Lines
+/// starting with `#` are comments.
 const OURS: &str = "
     domain      :                     |
     chains      : domain              |
@@ -53,8 +53,8 @@ const OURS: &str = "
     bench-load  : domain ports chains contract store-sql |
 ";
 
-/// `crates of others: of ours, who may name them | whose tests may besides: why`. A name that ends with `*` stands for
-/// all that begin so. A crate that stands in several lines must be allowed by all of them.
+/// `third-party crates: our crates that may name them | further ones whose tests may: reason`. A name ending in `*` is a prefix. A crate in
+/// several lines must be allowed by all of them.
 const OTHERS: &str = "
     # The tests of the server break rows behind its back, those of the edge make databases.
     diesel* deadpool* tokio-postgres* libsqlite3-sys: store-rows store-sqlite store-postgres testkit bench-baseline | store-sql server web: SQL is spoken by the store alone
@@ -84,7 +84,7 @@ const OTHERS: &str = "
     bcrypt scrypt aes ctr: password-argon2 |: passwords are hashed in one place
     pbkdf2: password-argon2 chains |: passwords are hashed in one place, and phrases are not passwords
     bip39: chains |: phrases are read where keys are
-    # Codes of authenticator apps, the list of breached passwords and old imported hashes are made of it.
+    # Used by codes of authenticator apps, the breached-password list and old imported hashes.
     sha1: domain password-argon2 breached-passwords |: it is broken, and for nothing else
     zxcvbn: app |: a password is judged by one use case
     # Servers of tests need certificates.
@@ -115,7 +115,7 @@ struct Kept {
     reason: &'static str,
 }
 
-/// Names with blanks between them.
+/// Names separated by spaces.
 #[derive(Clone, Copy)]
 struct Names(&'static str);
 
@@ -162,7 +162,7 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
     findings
 }
 
-/// The first line of [`OTHERS`] that keeps this dependency from this crate.
+/// The first line of [`OTHERS`] that forbids this dependency.
 fn refusal(name: &str, dependency: &Dependency) -> Option<Kept> {
     kept().find(|kept| {
         kept.crates.contain(&dependency.name) && !allows(kept.by, kept.by_tests, name, dependency)
@@ -173,7 +173,7 @@ fn allows(always: Names, in_tests: Names, name: &str, dependency: &Dependency) -
     always.contain(name) || dependency.for_tests && in_tests.contain(name)
 }
 
-/// A crate of ours as the tables call it.
+/// The name of our crate in the tables.
 fn short(name: &str) -> &str {
     name.strip_prefix("vestry-").unwrap_or(name)
 }

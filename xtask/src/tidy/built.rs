@@ -1,4 +1,4 @@
-//! What the product is built from on this platform. The lock file has more, for features that are off.
+//! The crates that the product is built from on this platform. The lock file has more, for disabled features.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -34,7 +34,7 @@ fn of_crate(modules: &Modules<'_>) -> Vec<Finding> {
     let mut found = BTreeSet::new();
     for module in arrows.keys() {
         if let Some(mut circle) = shortest_circle(&arrows, *module) {
-            // Who is on the way of several circles is told of the same one once.
+            // A circle is reported once, even if several others lead through it.
             let first = circle.iter().min().copied();
             let place = circle.iter().position(|module| Some(*module) == first);
             circle.rotate_left(place.unwrap_or_default());

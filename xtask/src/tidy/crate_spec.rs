@@ -1,4 +1,4 @@
-//! How `deny.toml` names crates: `tokio`, or `tokio:<1.44.2` for some of its versions.
+//! Crate specifications in `deny.toml`: `tokio`, or `tokio:<1.44.2` for some of its versions.
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ pub(super) const CONFIGURATION: &str = "deny.toml";
 /// An entry of a list under `[bans]`.
 pub(super) struct CrateSpec {
     pub(super) name: String,
-    /// Every version where there is none.
+    /// The versions; every version if absent.
     pub(super) versions: Option<VersionReq>,
     /// Why it is on the list.
     pub(super) reason: String,
-    /// Whether some crates may use it nevertheless.
+    /// Whether some crates may use it all the same.
     pub(super) has_wrappers: bool,
 }
 
@@ -62,8 +62,7 @@ impl fmt::Display for CrateSpec {
     }
 }
 
-/// The list of this name under `[bans]`, and what is wrong with it. One that is not there is wrong too: nothing would be
-/// checked.
+/// The list of this name under `[bans]`, and what is wrong with it. A missing list is an error too, because nothing would be checked.
 pub(super) fn list(tree: &Tree, name: &str) -> (Vec<CrateSpec>, Vec<Finding>) {
     let configuration: Option<Table> = tree
         .find(CONFIGURATION)

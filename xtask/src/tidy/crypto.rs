@@ -1,9 +1,9 @@
-//! One version of each cryptographic crate: two are twice the code to trust and to update.
+//! One version of each cryptographic crate: two mean twice the code to trust and to update.
 
 use super::Finding;
 use super::built::Built;
 
-/// Crates that do cryptography or draw chance; a name that ends with `*` stands for all that begin so.
+/// Crates that do cryptography or generate randomness; a name ending in `*` is a prefix.
 const CRYPTO: &[&str] = &[
     "aead",
     "aes*",
@@ -47,36 +47,33 @@ const CRYPTO: &[&str] = &[
     "zeroize",
 ];
 
-/// Crates of which more than one version is built, and why that stands.
+/// Crates of which more than one version is built, and the reason.
 const SEVERAL: &[(&str, &str)] = &[
     (
         "signature",
-        "traits only: jsonwebtoken is at 2, the curves of the chains and of the tests' authenticator are at 3",
+        "traits only: jsonwebtoken uses 2, the curves of the chains and of the tests' authenticator use 3",
     ),
     (
         "curve25519-dalek",
-        "schnorrkel, the one implementation of sr25519, is at 4; ed25519-dalek is at 5",
+        "schnorrkel, the only implementation of sr25519, uses 4; ed25519-dalek uses 5",
     ),
-    ("keccak", "merlin, the transcripts of schnorrkel, is at 0.1"),
+    ("keccak", "merlin, the transcripts of schnorrkel, uses 0.1"),
     (
         "rand",
-        "oauth2 is at 0.8 and draws nothing from it here: states, nonces and verifiers come from the core",
+        "oauth2 uses 0.8 and draws nothing from it here: states, nonces and verifiers come from the core",
     ),
-    ("getrandom", "what rand of 0.8 is made of"),
-    (
-        "rand_core",
-        "schnorrkel and rand of 0.8 are made of the traits of 0.6",
-    ),
+    ("getrandom", "used by rand 0.8"),
+    ("rand_core", "schnorrkel and rand 0.8 use the traits of 0.6"),
     (
         "sha2",
-        "schnorrkel, alloy-eips, stellar-xdr and oauth2 are at 0.10, everything else is at 0.11",
+        "schnorrkel, alloy-eips, stellar-xdr and oauth2 use 0.10, everything else uses 0.11",
     ),
-    ("digest", "what sha2 of 0.10 is made of"),
-    ("block-buffer", "what sha2 of 0.10 is made of"),
-    ("crypto-common", "what sha2 of 0.10 is made of"),
+    ("digest", "used by sha2 0.10"),
+    ("block-buffer", "used by sha2 0.10"),
+    ("crypto-common", "used by sha2 0.10"),
 ];
 
-/// The name of this file, which its findings send to.
+/// The path of this file, for findings.
 const TABLE: &str = "xtask/src/tidy/crypto.rs";
 
 pub(super) fn check(built: &Built) -> Vec<Finding> {
@@ -85,7 +82,7 @@ pub(super) fn check(built: &Built) -> Vec<Finding> {
     findings
 }
 
-/// Cryptographic crates in more versions than one that are not on the table.
+/// Cryptographic crates in several versions that are not in the table.
 fn several(table: &[(&str, &str)], built: &Built) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (name, versions) in &built.versions {
@@ -106,7 +103,7 @@ fn several(table: &[(&str, &str)], built: &Built) -> Vec<Finding> {
     findings
 }
 
-/// Lines of the table that nothing needs any more.
+/// Table entries that are no longer needed.
 fn stale(table: &[(&str, &str)], built: &Built) -> Vec<Finding> {
     let alone = table.iter().filter(|(name, _)| {
         let versions = built.versions.get(*name);

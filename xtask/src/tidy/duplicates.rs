@@ -1,4 +1,4 @@
-//! Several versions of one crate: each is accepted by hand, in `bans.skip` of `deny.toml`, with the reason.
+//! Duplicate versions of a crate: each is accepted by hand, in `bans.skip` of `deny.toml`, with a reason.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Failure> {
     Ok(findings)
 }
 
-/// Of each crate one version stands on no list.
+/// Duplicates that are not accepted. One version of each crate is in no list.
 fn unknown(accepted: &[CrateSpec], lock: &Lock) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (name, versions) in lock.versions.iter().filter(|(_, all)| all.len() > 1) {
@@ -51,7 +51,7 @@ fn is_accepted(accepted: &[CrateSpec], name: &str, version: &Version) -> bool {
         .any(|spec| spec.name == name && spec.takes_in(version))
 }
 
-/// An entry stands for one version of a crate that has several.
+/// Outdated entries: each must match one version of a crate that has several.
 fn stale(accepted: &[CrateSpec], lock: &Lock) -> Vec<Finding> {
     let none = BTreeSet::new();
     let mut findings = Vec::new();
