@@ -1,4 +1,4 @@
-//! A Python environment with the reference implementations that check ours.
+//! A Python environment with the reference implementations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,23 +8,23 @@ use crate::failure::{Context, Failure};
 use crate::lane::Missing;
 use crate::{debian, process, project};
 
-/// What to say where there is no Python and none may be installed.
+/// Reported if Python is missing and must not be installed.
 pub(crate) const MISSING: Missing = Missing {
     lanes: &["smtp", "identity", "interop", "browser", "api-fuzz"],
     remedy: "apt-get install python3 python3-venv (3.10 or later)",
 };
 
-/// What is installed: the checks of the whole service, and the servers that a crate's own tests talk to.
+/// The requirement lists: the checks of the whole service, and the servers that a crate's tests use.
 const REQUIREMENTS: &[&str] = &[
     "xtask/interop/requirements.txt",
     "crates/adapters/mail-smtp/tests/requirements.txt",
     "crates/domain/tests/it/phone_reference/requirements.txt",
 ];
 
-/// What is measured beside ours.
+/// The third-party services of the benchmark.
 const PEERS: &[&str] = &["xtask/peers/allauth/requirements.txt"];
 
-/// An environment with exactly the packages of a list, kept for the next checkout.
+/// An environment with exactly the packages of a list, cached for the next checkout.
 pub(crate) struct Python {
     programs: PathBuf,
 }
@@ -35,12 +35,12 @@ impl Python {
         Self::with(REQUIREMENTS, install)
     }
 
-    /// The environment of the services of others.
+    /// The environment of the third-party services.
     pub(crate) fn of_peers(install: bool) -> Result<Option<Self>, Failure> {
         Self::with(PEERS, install)
     }
 
-    /// Makes an environment, or finds it as it must be; installs Python when there is none, it is allowed and wanted.
+    /// Creates an environment or reuses a complete one. Installs Python if it is missing and installing is allowed.
     fn with(requirements: &[&str], install: bool) -> Result<Option<Self>, Failure> {
         if !has_venv() && install && debian::can_install() {
             debian::install(&["python3", "python3-venv"])?;
@@ -54,7 +54,7 @@ impl Python {
             .collect();
         let wanted = files.iter().map(read).collect::<Result<String, _>>()?;
         let home = project::cached("python", &wanted);
-        // Written last, so that an environment that was cut short is made again.
+        // Written last, so that an interrupted environment is created again.
         let complete = home.join("complete");
         if fs::read_to_string(&complete).ok().as_ref() != Some(&wanted) {
             make(&home, &files)?;
@@ -71,14 +71,14 @@ impl Python {
         self.programs.join("python")
     }
 
-    /// A script of `xtask/interop`, ready to run in the root of the repository.
+    /// A script of `xtask/interop`, to be run in the root of the repository.
     pub(crate) fn script(&self, name: &str) -> Command {
         let mut command = self.program("python");
         command.arg(scripts().join(name));
         command
     }
 
-    /// A program of the environment, ready to run in the root of the repository.
+    /// A program of the environment, to be run in the root of the repository.
     pub(crate) fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.programs.join(name));
         command
@@ -89,14 +89,14 @@ impl Python {
     }
 }
 
-/// Where the scripts and their settings are.
+/// The directory of the scripts and their settings.
 pub(crate) fn scripts() -> PathBuf {
     project::root().join("xtask/interop")
 }
 
-/// Makes an environment from nothing.
+/// Creates an environment from scratch.
 fn make(home: &Path, requirements: &[PathBuf]) -> Result<(), Failure> {
-    eprintln!("xtask: making the Python environment {}", home.display());
+    eprintln!("xtask: creating the Python environment {}", home.display());
     fs::create_dir_all(home).context(format!("cannot create {}", home.display()))?;
     process::run_quietly(
         Command::new("python3")
@@ -122,7 +122,7 @@ fn read(file: &PathBuf) -> Result<String, Failure> {
     fs::read_to_string(file).context(format!("cannot read {}", file.display()))
 }
 
-/// Debian ships `venv` without `ensurepip`, which it needs, in another package.
+/// Debian ships `venv` without `ensurepip`, which it needs, in a separate package.
 fn has_venv() -> bool {
     process::succeeds(Command::new("python3").args(["-c", "import venv, ensurepip"]))
 }

@@ -12,13 +12,13 @@ use crate::keeper::Keeper;
 use crate::lane::Missing;
 use crate::{debian, process, temporary, wait};
 
-/// What to say where there is none and none may be installed.
+/// Reported if Redis is missing and must not be installed.
 pub(crate) const MISSING: Missing = Missing {
     lanes: &["redis"],
     remedy: "apt-get install redis-server, or put redis-server or valkey-server on PATH",
 };
 
-/// The server program; installs one when there is none, it is allowed and wanted.
+/// The server program. Installs one if it is missing and installing is allowed.
 pub(crate) fn find_or_install(install: bool) -> Result<Option<PathBuf>, Failure> {
     let find = || process::find("redis-server").or_else(|| process::find("valkey-server"));
     if find().is_none() && install && debian::can_install() {
@@ -27,7 +27,7 @@ pub(crate) fn find_or_install(install: bool) -> Result<Option<PathBuf>, Failure>
     Ok(find())
 }
 
-/// A running server that ends with this value.
+/// A running server, stopped on drop.
 pub(crate) struct Redis {
     keeper: Keeper,
     port: u16,
@@ -55,7 +55,7 @@ impl Redis {
         let mut keeper = Keeper::start(&server, "TERM", log, Some(&directory))?;
         wait::until("the start of Redis", Duration::from_secs(30), || {
             if keeper.ended()?.is_some() {
-                return Err(Failure::new("Redis ended while it started"));
+                return Err(Failure::new("Redis exited during startup"));
             }
             Ok(answers(port).then_some(()))
         })?;

@@ -1,4 +1,4 @@
-//! `cargo xtask release`: the binary that is shipped.
+//! `cargo xtask release`: builds the release binary.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if !is_twice {
         return Ok(());
     }
-    // A name of another length: what holds a path is not of the same length then either.
+    // A name of another length, so that an embedded path would change the length too.
     let second = Build::of(commit.trim(), "release-in-another-folder")?;
     let other = sha256(&second.binary())?;
     if other != sum {
@@ -49,11 +49,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         );
         return Err(Failure::new(message));
     }
-    println!("release: two builds of one commit, in two folders, are the same");
+    println!("release: two builds of one commit in two directories are identical");
     Ok(())
 }
 
-/// A clone of the commit with the binary in it; it goes away with this.
+/// A clone of the commit with the built binary, deleted on drop.
 struct Build {
     directory: PathBuf,
 }
@@ -89,7 +89,7 @@ impl Build {
         self.source().join("target/dist/vestry")
     }
 
-    /// Cargo, for this build: Rust and C call its folder and that of the crates by names that are the same everywhere.
+    /// The cargo command of this build, in which Rust and C see fixed names for its directory and the crates'.
     fn cargo(&self) -> Result<Command, Failure> {
         let source = self.source();
         let crates = cargo_home()?;
@@ -113,7 +113,7 @@ impl Build {
         Ok(command)
     }
 
-    /// When the commit was made, in seconds since 1970: the date of whatever writes one into what it makes.
+    /// The commit's Unix time, for programs that embed a date in their output.
     fn date(&self) -> Result<String, Failure> {
         let mut log = Command::new("git");
         log.current_dir(self.source())
@@ -121,7 +121,7 @@ impl Build {
         Ok(process::output(&mut log)?.trim().to_owned())
     }
 
-    /// Puts the binary where it stays, and returns where that is.
+    /// Copies the binary to its final location and returns the path.
     fn keep(&self) -> Result<PathBuf, Failure> {
         let directory = project::target().join("release-artifacts");
         fs::create_dir_all(&directory).context(format!("cannot create {}", directory.display()))?;
@@ -138,12 +138,12 @@ impl Build {
 
 impl Drop for Build {
     fn drop(&mut self) {
-        // Some gigabytes; what cannot be removed is left to whoever cleans up /tmp.
+        // Some gigabytes; what cannot be removed is left to the cleaning of /tmp.
         let _left = fs::remove_dir_all(&self.directory);
     }
 }
 
-/// Where cargo keeps the sources of crates.
+/// Cargo's directory with the sources of crates.
 fn cargo_home() -> Result<PathBuf, Failure> {
     let of_user = || Some(Path::new(&environment::variable("HOME")?).join(".cargo"));
     environment::variable("CARGO_HOME")
@@ -158,5 +158,5 @@ fn sha256(path: &Path) -> Result<String, Failure> {
     said.split_whitespace()
         .next()
         .map(str::to_owned)
-        .ok_or_else(|| Failure::new("sha256sum said nothing"))
+        .ok_or_else(|| Failure::new("sha256sum printed nothing"))
 }

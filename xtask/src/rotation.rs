@@ -1,4 +1,4 @@
-//! `rotation`: new keys under many wallets while they sign, and what starting costs when there are many.
+//! `cargo xtask rotation`: key rotation under many signing wallets, and start-up time with many wallets.
 
 mod signing;
 mod start_time;
@@ -35,7 +35,7 @@ verified. The command fails if a signature fails or a wallet does not open (R17)
 
 /// Rotations of each kind: the number for each change (R17).
 const ROTATIONS: u32 = 3;
-/// How long signatures run at rest, to compare with.
+/// How long signatures run at rest, as the reference.
 const REST: Duration = Duration::from_secs(20);
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(3_600);
@@ -45,16 +45,16 @@ struct Options {
     wallets: u32,
     per_second: u32,
     stores: Vec<Kind>,
-    /// Measure the start with so many wallets instead.
+    /// Measure the start-up with this many wallets instead.
     many: Option<u32>,
     install: bool,
     programs: Programs,
 }
 
-/// Where the service and the client are that puts load on it.
+/// The directory of the service and the load generator.
 struct Programs {
     directory: PathBuf,
-    /// What Cargo is to be told; nothing when they are there.
+    /// Cargo's arguments; `None` if the programs are already built.
     build: Option<&'static [&'static str]>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Everything on one store; the number of signatures that failed.
+/// Runs everything on one store and returns the number of failed signatures.
 fn rotate(kind: Kind, options: &Options, table: &mut String) -> Result<u64, Failure> {
     let cluster = cluster(kind, options.install)?;
     let site = Site::new(
@@ -86,7 +86,7 @@ fn rotate(kind: Kind, options: &Options, table: &mut String) -> Result<u64, Fail
         cluster.as_ref().map(Cluster::url),
     )?;
     let key = site.set_up()?;
-    // SQLite belongs to one process.
+    // SQLite supports one process only.
     let servers = match kind {
         Kind::Sqlite => vec![site.serve(0)?],
         Kind::Postgres => vec![site.serve(1)?, site.serve(2)?],
@@ -143,7 +143,7 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// Puts what happened since the last line into the table.
+    /// Adds a table line for the time since the last one.
     fn line(&mut self, what: &str, begun: Instant) -> Result<(), Failure> {
         let answered = self.signing.so_far()?;
         self.put(what, begun, &answered);
@@ -184,7 +184,7 @@ impl Course<'_> {
         self.line(&format!("root key, {ROTATIONS} rotations"), begun)
     }
 
-    /// New App keys, cut off by `kill -9` when a third of the wallets is under them; says where that was.
+    /// Starts a rotation of App keys, kills it with `kill -9` after a third of the wallets, and returns where that was.
     fn killed(&mut self, wallets: u32) -> Result<String, Failure> {
         let begun = Instant::now();
         let mut rotation = self.site.rotation()?;
@@ -200,7 +200,7 @@ impl Course<'_> {
         ))
     }
 
-    /// New App keys, or those that an earlier run left; how many wallets were brought under them.
+    /// Rotates the App keys, or completes an earlier rotation, and returns the number of rewrapped wallets.
     fn app_keys(&mut self, what: &str, more: &[&str]) -> Result<u64, Failure> {
         let begun = Instant::now();
         let arguments = [&["vault", "rotate-apps"], more].concat();
@@ -209,7 +209,7 @@ impl Course<'_> {
         if failed.is_none_or(|wallets| !wallets.is_empty()) {
             return Err(Failure::new(format!("wallets failed: {rotated}")));
         }
-        // Those of secrets stay for an hour, and say so.
+        // Retired keys of secrets are kept for an hour, and reported.
         let kept = rotated.get("kept").and_then(Value::as_array);
         let mut purposes = kept.into_iter().flatten().map(|key| key.get("purpose"));
         if purposes.any(|purpose| purpose.and_then(Value::as_str) == Some("wallets")) {
@@ -221,7 +221,7 @@ impl Course<'_> {
         whole(&rotated, "rewrapped")
     }
 
-    /// The last answers; the number of signatures that failed in all.
+    /// Collects the last responses and returns the total number of failed signatures.
     fn end(self) -> Result<u64, Failure> {
         let Self {
             signing,
@@ -233,10 +233,10 @@ impl Course<'_> {
     }
 }
 
-/// Makes the wallets; the file that lists them.
+/// Creates the wallets and returns the file that lists them.
 fn fill(site: &Site, options: &Options, key: &str, servers: &[Server]) -> Result<PathBuf, Failure> {
     let [first, ..] = servers else {
-        return Err(Failure::new("no service was started"));
+        return Err(Failure::new("no service is running"));
     };
     let begun = Instant::now();
     let list = site.file("wallets.txt");
@@ -249,7 +249,7 @@ fn fill(site: &Site, options: &Options, key: &str, servers: &[Server]) -> Result
     Ok(list)
 }
 
-/// Opens every key by a process that has opened none yet, and follows the chains of the audit log.
+/// Opens every key in a fresh process, and verifies the chains of the audit log.
 fn verify(kind: Kind, site: &Site, list: &Path) -> Result<(), Failure> {
     let wallets = fs::read_to_string(list).context("cannot read the list of wallets")?;
     let wallets = u64::try_from(wallets.lines().count()).unwrap_or_default();
@@ -271,7 +271,7 @@ fn whole(document: &Value, name: &str) -> Result<u64, Failure> {
     document
         .get(name)
         .and_then(Value::as_u64)
-        .ok_or_else(|| Failure::new(format!("there is no number {name} in {document}")))
+        .ok_or_else(|| Failure::new(format!("no number {name} in {document}")))
 }
 
 impl Programs {

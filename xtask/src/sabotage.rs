@@ -1,4 +1,4 @@
-//! `cargo xtask sabotage`: whether the tests find holes that were made on purpose.
+//! `cargo xtask sabotage`: mutation tests of the defences.
 
 mod hole;
 mod tree;
@@ -37,18 +37,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     servers.stop()?;
     let missed = missed?;
     if missed.is_empty() {
-        println!("sabotage: {} holes, all found", holes.len());
+        println!("sabotage: {} mutations, all detected", holes.len());
         return Ok(());
     }
-    let message = format!("these holes were not found: {}", missed.join(", "));
+    let message = format!("undetected mutations: {}", missed.join(", "));
     Err(Failure::new(message))
 }
 
-/// Those of these names, or all.
+/// The named mutations, or all.
 fn chosen(holes: Vec<Hole>, names: &[&String]) -> Result<Vec<Hole>, Failure> {
     for name in names {
         if !holes.iter().any(|hole| hole.name == **name) {
-            let message = format!("There is no `{name}.patch` in xtask/sabotage.");
+            let message = format!("No `{name}.patch` in xtask/sabotage.");
             return Err(Failure::Usage(message));
         }
     }
@@ -56,7 +56,7 @@ fn chosen(holes: Vec<Hole>, names: &[&String]) -> Result<Vec<Hole>, Failure> {
     Ok(holes.into_iter().filter(is_chosen).collect())
 }
 
-/// Makes each hole in turn, and returns those that were not found.
+/// Applies each mutation in turn, and returns those that were not detected.
 fn missed(holes: &[Hole], tree: &Tree, servers: &Servers) -> Result<Vec<String>, Failure> {
     let mut missed = Vec::new();
     for hole in holes {
@@ -67,16 +67,16 @@ fn missed(holes: &[Hole], tree: &Tree, servers: &Servers) -> Result<Vec<String>,
         let said = said?;
         let seconds = begun.elapsed().as_secs();
         if hole.is_found(&said) {
-            println!("{:<34} found, {seconds} s: {}", hole.name, hole.says);
+            println!("{:<34} detected, {seconds} s: {}", hole.name, hole.says);
         } else {
-            println!("{:<34} NOT FOUND, {seconds} s\n\n{said}", hole.name);
+            println!("{:<34} NOT DETECTED, {seconds} s\n\n{said}", hole.name);
             missed.push(hole.name.clone());
         }
     }
     Ok(missed)
 }
 
-/// What the tests printed that must find the hole.
+/// The output of the tests that must detect the mutation.
 fn attacked(hole: &Hole, tree: &Tree, servers: &Servers) -> Result<String, Failure> {
     let mut command = project::cargo();
     servers.tell(&mut command);
@@ -90,7 +90,7 @@ fn attacked(hole: &Hole, tree: &Tree, servers: &Servers) -> Result<String, Failu
         .args(&hole.tests)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit());
-    // It ends badly whatever it found; the judgement is about what it printed.
+    // The exit status does not matter; only the output is evaluated.
     let output = command.output().context("cannot start cargo test")?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask scale`: what stands on Postgres, on what people put in front of it or in place of it.
+//! `cargo xtask scale`: the tests on Postgres behind PgBouncer, and on Citus.
 
 mod across;
 
@@ -22,17 +22,17 @@ FILTER         run only tests whose name contains it (default: postgres)
 
 Both programs are built once, into target/servers.";
 
-/// What a lane runs where no part of it is asked for.
+/// The default filter of a lane.
 const ALL: &str = "postgres";
 
-/// The same on clusters of the tests' own.
+/// The filter for tests that create their own clusters.
 const CLUSTER: &str = "spread::";
 
-/// What is said to tests whose databases are clusters of one server, and to those that make clusters of their own.
+/// Set for tests whose databases are single-server clusters, and for those that create clusters.
 const SPREAD: &str = "VESTRY_TEST_POSTGRES_SPREAD";
 const OF_CLUSTERS: &str = "VESTRY_TEST_CITUS";
 
-/// Tests that a Citus cannot pass, and why.
+/// Tests that cannot pass on Citus, and why.
 const NOT_ON_CITUS: [(&str, &str); 5] = [
     (
         "s8_an_altered_log_is_found",
@@ -56,7 +56,7 @@ const NOT_ON_CITUS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Of a Postgres that is a cluster. Few shards, since every test has a database of its own.
+/// Settings of a Citus node. Few shards, because every test has its own database.
 const CITUS: &[&str] = &[
     "shared_preload_libraries=citus,pg_stat_statements",
     "pg_stat_statements.max=100000",
@@ -66,12 +66,12 @@ const CITUS: &[&str] = &[
     "citus.log_distributed_deadlock_detection=on",
 ];
 
-/// What the command line asks for.
+/// The parsed command line.
 struct Request {
     pgbouncer: bool,
     citus: bool,
     cluster: bool,
-    /// Where the sources are.
+    /// The directory of the sources.
     servers: PathBuf,
     install: bool,
     filters: Vec<String>,
@@ -110,7 +110,7 @@ fn parse(arguments: &[String]) -> Result<Request, Failure> {
             "--servers" => {
                 let directory = rest.next().map(PathBuf::from);
                 request.servers = directory
-                    .ok_or_else(|| Failure::Usage("`--servers` needs a folder.".to_owned()))?;
+                    .ok_or_else(|| Failure::Usage("`--servers` needs a directory.".to_owned()))?;
             }
             flag if flag.starts_with('-') => {
                 return Err(Failure::Usage(format!("`scale` does not know `{flag}`.")));
@@ -119,27 +119,27 @@ fn parse(arguments: &[String]) -> Result<Request, Failure> {
         }
     }
     if !request.pgbouncer && !request.citus && !request.cluster {
-        let message = "`scale` needs to be told which: --pgbouncer, --citus or --cluster.";
+        let message = "`scale` needs --pgbouncer, --citus or --cluster.";
         return Err(Failure::Usage(message.to_owned()));
     }
     Ok(request)
 }
 
-/// Where the sources are, unless it is said.
+/// The default directory of the sources.
 pub(crate) fn sources() -> PathBuf {
     project::root().join("../shared/servers")
 }
 
-/// Builds a server, or finds it built; where it is.
+/// Builds a server unless it is built already, and returns its path.
 pub(crate) fn build(servers: &Path, which: &str) -> Result<PathBuf, Failure> {
     let script = servers.join("build");
     if !script.is_file() {
         return Err(Failure::new(format!(
-            "{} is not there: say with --servers where the sources of {which} are",
+            "{} does not exist; pass the directory with the sources of {which} as --servers",
             script.display()
         )));
     }
-    eprintln!("xtask: building {which}, or finding it");
+    eprintln!("xtask: building {which} if needed");
     let into = project::target().join("servers");
     let printed = process::output(Command::new(script).arg(which).arg(into))?;
     let last = printed.lines().last().unwrap_or_default();
@@ -176,7 +176,7 @@ fn on_citus(request: &Request) -> Result<(), Failure> {
     across
 }
 
-/// Servers of the tests' own, on which nothing is left out.
+/// Runs the tests that create their own servers, skipping none.
 fn on_cluster(request: &Request) -> Result<(), Failure> {
     build(&request.servers, "citus")?;
     let servers = Servers::start(request.install)?;
@@ -185,7 +185,7 @@ fn on_cluster(request: &Request) -> Result<(), Failure> {
     tested
 }
 
-/// The integration tests that are asked for, with this said to them.
+/// Runs the selected integration tests with these environment variables.
 fn tests(request: &Request, servers: &Servers, said: &[(&str, String)]) -> Result<(), Failure> {
     let is_said = |name| said.iter().any(|(said, _)| *said == name);
     let all = if is_said(OF_CLUSTERS) { CLUSTER } else { ALL };
@@ -202,7 +202,7 @@ fn tests(request: &Request, servers: &Servers, said: &[(&str, String)]) -> Resul
     command.arg("--").args(filters);
     if is_said(SPREAD) {
         for (test, why) in NOT_ON_CITUS {
-            println!("left out on Citus: {test}: {why}");
+            println!("skipped on Citus: {test}: {why}");
             command.args(["--skip", test]);
         }
     }

@@ -1,4 +1,4 @@
-//! The service under test: built, started on a free port with an empty data directory, stopped.
+//! The service under test: built, started on a free port with an empty data directory, and stopped.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,17 +11,19 @@ use crate::failure::{Context, Failure};
 use crate::keeper::Keeper;
 use crate::{process, project, temporary, wait};
 
-/// With what the binary is built. A crate that only tests use can switch on features of crates that the binary uses
-/// too; then the two are different builds of half the tree, and each first one takes minutes.
+/// The packages that the binary is built with.
+///
+/// A test-only crate can enable features of crates that the binary uses too. The two are then different builds of half the tree, and the
+/// first of each takes minutes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Built {
-    /// As `cargo xtask dev` builds it.
+    /// As built by `cargo xtask dev`.
     Alone,
-    /// As `cargo test --workspace` builds it: nothing to do after that.
+    /// As built by `cargo test --workspace`, after which nothing is left to build.
     WithTests,
 }
 
-/// Builds the binary in the dev profile and returns where it is.
+/// Builds the binary in the dev profile and returns its path.
 pub(crate) fn build(how: Built) -> Result<PathBuf, Failure> {
     let mut command = project::cargo();
     command.args([
@@ -41,16 +43,16 @@ pub(crate) fn build(how: Built) -> Result<PathBuf, Failure> {
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .find_map(|message| {
-            // The binary's unit tests are an executable of the same name.
+            // The executable of the binary's unit tests has the same name.
             let is_test = message.pointer("/profile/test")?.as_bool()?;
             let is_ours = message.pointer("/target/name")?.as_str()? == "vestry" && !is_test;
             let executable = message.get("executable")?.as_str()?;
             is_ours.then(|| PathBuf::from(executable))
         })
-        .ok_or_else(|| Failure::new("cargo did not say where it put the binary `vestry`"))
+        .ok_or_else(|| Failure::new("cargo did not report the path of the binary `vestry`"))
 }
 
-/// A running `vestry dev` that ends with this value.
+/// A running `vestry dev`, stopped on drop.
 pub(crate) struct Server {
     keeper: Keeper,
     directory: PathBuf,
@@ -73,7 +75,7 @@ impl Server {
             .arg(&directory);
         command
             .env("VESTRY_LIMITS__TEST_PER_MINUTE", "0")
-            // Where the identity providers of checks are.
+            // The identity providers of the checks are there.
             .env("VESTRY_OUTBOUND__ALLOWED_NETWORKS", "127.0.0.0/8")
             .current_dir(&directory);
         let output = File::create(&log).context(format!("cannot create {}", log.display()))?;
@@ -103,7 +105,7 @@ impl Server {
         })
     }
 
-    /// What `vestry dev` wrote for programs: addresses and keys.
+    /// The file in which `vestry dev` writes addresses and keys for programs.
     pub(crate) fn ready_file(&self) -> PathBuf {
         self.directory.join("dev.json")
     }
@@ -112,12 +114,12 @@ impl Server {
         &self.base_url
     }
 
-    /// The secret key of the test environment; to be handed on by environment or file, not as an argument.
+    /// The secret key of the test environment. Pass it on in the environment or a file, not as an argument.
     pub(crate) fn test_key(&self) -> &str {
         &self.test_key
     }
 
-    /// Stops the service; it must end by itself and with exit code 0.
+    /// Stops the service, which must exit with code 0.
     pub(crate) fn stop(self) -> Result<(), Failure> {
         let status = self.keeper.stop()?;
         if status.success() {
@@ -130,10 +132,10 @@ impl Server {
     }
 }
 
-/// The ready file, once it is there and complete.
+/// The ready file, once it exists and is complete.
 fn read_ready(file: &Path) -> Result<Option<Value>, Failure> {
     match fs::read_to_string(file) {
-        // Not yet written to its end, when it does not parse; the limit of the wait covers a broken one.
+        // If it does not parse, it is not fully written yet; the time limit covers a broken one.
         Ok(text) => Ok(serde_json::from_str(&text).ok()),
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(cause) => Err(cause).context("cannot read dev.json"),

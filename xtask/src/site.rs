@@ -1,4 +1,4 @@
-//! An installation as an operator makes one: a directory, a database, `vestry serve` and the admin commands.
+//! An installation like an operator's: a directory, a database, `vestry serve` and the admin commands.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -14,9 +14,9 @@ use crate::keeper::Keeper;
 use crate::postgres::{self, Cluster, Durability, Postgres};
 use crate::{process, project, temporary, wait};
 
-/// How long the service may take to be ready.
+/// The time limit for the service to be ready.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is asked meanwhile: what a start takes is known as exactly as this.
+/// The polling interval, and so the precision of start-up times.
 const EVERY: Duration = Duration::from_millis(1);
 
 /// A store to measure on.
@@ -32,7 +32,7 @@ impl Kind {
             "sqlite" => Ok(Self::Sqlite),
             "postgres" => Ok(Self::Postgres),
             other => Err(Failure::Usage(format!(
-                "there is no store {other}; sqlite and postgres are"
+                "unknown store {other}; expected sqlite or postgres"
             ))),
         }
     }
@@ -45,7 +45,7 @@ impl Kind {
     }
 }
 
-/// A throwaway cluster that waits for its disk, when the store is Postgres.
+/// For Postgres, a throwaway cluster that waits for its disk.
 pub(crate) fn cluster(kind: Kind, install: bool) -> Result<Option<Cluster>, Failure> {
     match kind {
         Kind::Sqlite => Ok(None),
@@ -57,15 +57,15 @@ pub(crate) fn cluster(kind: Kind, install: bool) -> Result<Option<Cluster>, Fail
     }
 }
 
-/// A directory of its own in which the binary is run; removed with this value.
+/// The working directory of the binary, removed on drop.
 pub(crate) struct Site {
     directory: PathBuf,
     binary: PathBuf,
-    /// What the service and the admin commands log.
+    /// The log level of the service and the admin commands.
     level: &'static str,
     /// Whether a commit waits for the disk.
     waits_for_disk: bool,
-    /// Besides, by the names of their variables.
+    /// Additional settings by variable name.
     settings: Vec<(&'static str, String)>,
     pub(crate) database_url: String,
 }
@@ -80,14 +80,14 @@ pub(crate) struct Server {
     pub(crate) ready_after: Duration,
 }
 
-/// A rotation of App keys that is under way; killed with this value.
+/// A running rotation of App keys, killed on drop.
 pub(crate) struct Rotation {
     child: Child,
     log: PathBuf,
 }
 
 impl Site {
-    /// An installation with the programs of a directory, on a database in Postgres or on a file of its own.
+    /// An installation with the programs in a directory, on a Postgres database or its own SQLite file.
     pub(crate) fn new(programs: &Path, postgres: Option<&str>) -> Result<Self, Failure> {
         let directory = temporary::directory("site")?;
         let file = || format!("sqlite:{}/vestry.db", directory.display());
@@ -101,7 +101,7 @@ impl Site {
         })
     }
 
-    /// An installation on a copy of the files that another one had.
+    /// An installation on a copy of another one's files.
     pub(crate) fn copy_of(
         files: &Path,
         programs: &Path,
@@ -117,28 +117,28 @@ impl Site {
         Ok(site)
     }
 
-    /// Copies its files, root keys and a database of SQLite among them, into a directory that is not there yet.
+    /// Copies its files, including root keys and a SQLite database, to a new directory.
     pub(crate) fn copy_to(&self, directory: &Path) -> Result<(), Failure> {
         let mut copy = Command::new("cp");
         process::run_quietly(copy.arg("--archive").arg(&self.directory).arg(directory))
     }
 
-    /// Runs the programs of another directory from now on.
+    /// Uses the programs in another directory from now on.
     pub(crate) fn run_from(&mut self, programs: &Path) {
         self.binary = programs.join("vestry");
     }
 
-    /// Logs what a service in production does, a line for each request.
+    /// Enables production logging, with a line for each request.
     pub(crate) fn log_requests(&mut self) {
         self.level = "info";
     }
 
-    /// Commits without waiting for the disk: for what can be made again.
+    /// Commits without waiting for the disk, for data that can be recreated.
     pub(crate) fn spare_the_disk(&mut self) {
         self.waits_for_disk = false;
     }
 
-    /// Sets something by the name of its variable.
+    /// Sets a setting by variable name.
     pub(crate) fn set(&mut self, variable: &'static str, value: &str) {
         self.settings.push((variable, value.to_owned()));
     }
@@ -167,19 +167,19 @@ impl Site {
         command
     }
 
-    /// The answer of an admin command that must succeed.
+    /// The output of an admin command that must succeed.
     pub(crate) fn admin(&self, arguments: &[&str]) -> Result<Value, Failure> {
         let arguments = [arguments, &["--json"]].concat();
         let printed = process::output(&mut self.command(&arguments))?;
         serde_json::from_str(&printed).context(format!("{arguments:?} answered no JSON"))
     }
 
-    /// Runs an admin command that answers nothing.
+    /// Runs an admin command without output.
     pub(crate) fn run_admin(&self, arguments: &[&str]) -> Result<(), Failure> {
         process::run_quietly(&mut self.command(arguments))
     }
 
-    /// Runs an admin command, whatever comes of it: some end with 1 because of what they have found.
+    /// Runs an admin command whatever its exit code: some exit with 1 because of their findings.
     pub(crate) fn try_admin(&self, arguments: &[&str]) -> Result<(), Failure> {
         let run = self.command(arguments).output();
         let run = run.context("cannot run an admin command")?;
@@ -193,11 +193,11 @@ impl Site {
         }
     }
 
-    /// Tables, a root key, an App; its secret key for the test environment.
+    /// Creates the tables, a root key and an App, and returns its secret key for the test environment.
     pub(crate) fn set_up(&self) -> Result<String, Failure> {
         let text = |answer: Value, name: &str| {
             let text = answer.get(name).and_then(Value::as_str).map(str::to_owned);
-            text.ok_or_else(|| Failure::new(format!("an admin command answered no {name}")))
+            text.ok_or_else(|| Failure::new(format!("an admin command returned no {name}")))
         };
         self.admin(&["migrate"])?;
         self.admin(&["vault", "init"])?;
@@ -205,13 +205,14 @@ impl Site {
         text(self.admin(&["key", "create", &app, "test"])?, "key")
     }
 
-    /// Starts the service and waits until it is ready. Its log is `target/site-<scheme>-<number>.log`, so that two stores can be
-    /// measured at the same time.
+    /// Starts the service and waits until it is ready.
+    ///
+    /// Its log is `target/site-<scheme>-<number>.log`, so that two stores can be measured at the same time.
     pub(crate) fn serve(&self, number: usize) -> Result<Server, Failure> {
         let address = format!("127.0.0.1:{}", wait::free_port()?);
         let scheme = self.database_url.split(':').next().unwrap_or_default();
         let path = project::target().join(format!("site-{scheme}-{number}.log"));
-        // Appended to, so that whoever measures for long can empty it meanwhile.
+        // Opened for appending, so that a long measurement can truncate it.
         drop(fs::remove_file(&path));
         let log = File::options().create(true).append(true).open(&path);
         let log = log.context("cannot create a log")?;
@@ -225,7 +226,7 @@ impl Site {
                 return Err(Failure::new(format!("it ended with {status}; see {path}")));
             }
             if begun.elapsed() > PATIENCE {
-                return Err(Failure::new("the service did not get ready"));
+                return Err(Failure::new("the service did not become ready"));
             }
             pause();
         }
@@ -237,7 +238,7 @@ impl Site {
         })
     }
 
-    /// Starts a rotation of App keys that says how far it is.
+    /// Starts a rotation of App keys that reports its progress.
     pub(crate) fn rotation(&self) -> Result<Rotation, Failure> {
         let log = self.file("rotation.log");
         let file = File::create(&log).context("cannot create a log")?;
@@ -255,13 +256,13 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        // Only data of this run; what cannot be removed is the system's to clean.
+        // Only data of this run; what cannot be removed is left to the system.
         drop(fs::remove_dir_all(&self.directory));
     }
 }
 
 impl Server {
-    /// Has the client `load` make so many wallets, and list them in a file.
+    /// Runs the load generator to create this many wallets and list them in a file.
     pub(crate) fn make_wallets(
         &self,
         load: &Path,
@@ -278,7 +279,7 @@ impl Server {
         process::run(&mut command)
     }
 
-    /// The process below which the service is.
+    /// The process that is the parent of the service.
     pub(crate) fn keeper(&self) -> u32 {
         self.keeper.id()
     }
@@ -293,7 +294,7 @@ impl Server {
 }
 
 impl Rotation {
-    /// A failure when it has ended: it was to be killed before.
+    /// Fails if the rotation has ended before it was killed.
     pub(crate) fn is_running(&mut self) -> Result<(), Failure> {
         match self.child.try_wait().context("cannot watch the rotation")? {
             None => Ok(()),
@@ -303,7 +304,7 @@ impl Rotation {
         }
     }
 
-    /// The last thing that it said about its progress: wallets done, wallets in all, and how often it has spoken.
+    /// The last reported progress: wallets done, wallets in total, and the number of reports.
     pub(crate) fn progress(&self) -> Result<Option<(u64, u64, usize)>, Failure> {
         let log = fs::read_to_string(&self.log).context("cannot read the rotation's log")?;
         let said: Vec<_> = log.lines().filter_map(progress).collect();
@@ -323,13 +324,13 @@ impl Rotation {
 
 impl Drop for Rotation {
     fn drop(&mut self) {
-        // It may have ended.
+        // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Wallets done and wallets in all, when the line is about that.
+/// The wallets done and in total, if the line reports progress.
 fn progress(line: &str) -> Option<(u64, u64)> {
     let event: Value = serde_json::from_str(line).ok()?;
     let number = |name| event.get(name).and_then(Value::as_u64);

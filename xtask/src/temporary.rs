@@ -1,4 +1,4 @@
-//! Directories that live as long as a command.
+//! Temporary directories that live as long as a command.
 
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::failure::{Context, Failure};
 use crate::process;
 
-/// Where Linux has files that no disk knows.
+/// Linux's in-memory file system.
 const MEMORY: &str = "/dev/shm";
-/// What the tests and their servers may need of it at once, in KiB: 4 GiB.
+/// The memory that the tests and their servers may need at once, in KiB: 4 GiB.
 const NEEDED: u64 = 4 << 20;
 
 /// Creates an empty directory that only this user may enter (0700), below the system's temporary directory.
@@ -23,8 +23,9 @@ pub(crate) fn directory(purpose: &str) -> Result<PathBuf, Failure> {
     directory_below(&std::env::temp_dir(), purpose)
 }
 
-/// The same for what nobody will miss: in memory, where there is room for it. Each test on Postgres makes a database of some
-/// three hundred files and deletes it again, and on a disk that takes longer than the test.
+/// Creates a directory for expendable data, in memory if there is room.
+///
+/// Each test on Postgres creates a database of some three hundred files and deletes it again, which takes longer on a disk than the test.
 pub(crate) fn directory_in_memory(purpose: &str) -> Result<PathBuf, Failure> {
     match memory() {
         Some(memory) => directory_below(memory, purpose),
@@ -32,7 +33,7 @@ pub(crate) fn directory_in_memory(purpose: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Where temporary files can be in memory; `None` where there is no such place, or too little of it.
+/// The directory for in-memory temporary files; `None` if there is none, or too little room.
 pub(crate) fn memory() -> Option<&'static Path> {
     let mut ask = Command::new("df");
     ask.args(["-k", "--output=fstype,avail", MEMORY])
@@ -44,7 +45,7 @@ pub(crate) fn memory() -> Option<&'static Path> {
 }
 
 fn directory_below(parent: &Path, purpose: &str) -> Result<PathBuf, Failure> {
-    // No name twice in a process: whoever waits for the end of a directory must not see another one in its place.
+    // Names are never reused in a process, so that a deleted directory is not confused with a new one.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let process = std::process::id();
     for _attempt in 0..1_000 {

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test, with the servers they need.
+//! `cargo xtask test`: all tests, with the servers they need.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -31,7 +31,7 @@ FILTER         run only tests whose name contains it
 Tests read VESTRY_TEST_POSTGRES_URL, VESTRY_TEST_REDIS_URL and VESTRY_TEST_PYTHON. Skipped lanes are listed in
 VESTRY_TEST_LANES_MISSING (\"postgres,redis\"); without that variable, a test fails if its server is missing.";
 
-/// What the command line asks for.
+/// The parsed command line.
 struct Request {
     install: bool,
     packages: Vec<String>,
@@ -39,7 +39,7 @@ struct Request {
 }
 
 impl Request {
-    /// Whether everything is asked for, and not some tests only.
+    /// Whether all tests are requested, not only some.
     fn is_whole(&self) -> bool {
         self.packages.is_empty() && self.filters.is_empty()
     }
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     run_noticing(arguments, || ())
 }
 
-/// The same, and calls `built` when cargo has nothing more to build and the first tests run.
+/// Like `run`, but calls `built` once cargo has finished building and the first tests run.
 pub(crate) fn run_noticing(
     arguments: &[String],
     built: impl FnOnce() + Send + 'static,
@@ -64,7 +64,7 @@ pub(crate) fn run_noticing(
     tests?;
     match python {
         Some(python) if request.is_whole() => outside_checks(&python, request.install),
-        // Left out aloud, or not asked for.
+        // Skipped with a report, or not requested.
         _ => Ok(()),
     }
 }
@@ -96,7 +96,7 @@ fn parse(arguments: &[String]) -> Result<Request, Failure> {
     Ok(request)
 }
 
-/// The tests of cargo.
+/// Runs the cargo tests.
 fn cargo_test(
     request: &Request,
     servers: &Servers,
@@ -121,17 +121,16 @@ fn cargo_test(
     process::run_noticing(&mut command, "Running", built)
 }
 
-/// How many tests run at once, as cargo's harness reads it.
+/// The variable for the number of parallel tests, read by cargo's harness.
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// Two for each core: tests wait for databases, processes and one another half of the time. With four for each, those that kill
-/// processes meet their limits of time.
+/// Two threads per core: tests wait for databases, processes and each other half of the time. With four per core, those that kill processes
+/// hit their time limits.
 fn threads() -> usize {
     2 * thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// The tests that measure time (attack 10). In a run of everything they come at the end, one at a time and with nothing beside
-/// them, and show what they measured.
+/// The filter for timing tests (attack 10). In a full run they come last, one at a time on an idle machine, and print what they measured.
 const MEASUREMENTS: &str = "attacks::timing::";
 
 /// Measures time with so many samples of each kind in an optimized build, or with as many as the tests choose in the one that is there.

@@ -1,4 +1,4 @@
-//! Hashing passwords with nothing around it.
+//! A bare password hashing loop.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use argon2::{Algorithm, Argon2, Block, Params, Version};
 
 use crate::{Failure, on_all_cores};
 
-/// Prints hashes a second over both threads: Argon2id with 19 MiB, two passes and one lane (P-4).
+/// Prints hashes per second over both threads: Argon2id with 19 MiB, two passes and one lane (P-4).
 pub(crate) fn run(length: Duration) -> Result<(), Failure> {
     on_all_cores(hash_for, length)
 }
 
 fn hash_for(length: Duration) -> Result<f64, Failure> {
     let parameters = Params::new(19_456, 2, 1, None).map_err(|error| error.to_string())?;
-    // Allocated once, as each hashing thread of the service does.
+    // Allocated once, like each hashing thread of the service.
     let mut memory = vec![Block::new(); parameters.block_count()];
     let hasher = Argon2::new(Algorithm::Argon2id, Version::V0x13, parameters);
     let start = Instant::now();

@@ -7,9 +7,9 @@ use tokio::runtime::Handle;
 use crate::select::Source;
 use crate::{CORES, Failure, runtime};
 
-/// Serves until it is told to stop; the first line it prints is its URL.
+/// Serves until it is stopped; the first line it prints is its URL.
 pub(crate) fn run(database_url: &str) -> Result<(), Failure> {
-    // As in the service: handlers on actix's workers, queries on a runtime of their own.
+    // As in the service: handlers on actix's workers, queries on a separate runtime.
     let queries = runtime()?;
     let source = queries.block_on(Source::open(database_url))?;
     let shared = Data::new((queries.handle().clone(), source));
@@ -34,7 +34,7 @@ async fn empty() -> HttpResponse {
     HttpResponse::Ok().finish()
 }
 
-/// Whose row is read stands in the path, as with the service's own calls: the load draws it from as many.
+/// The user id is in the path, as in the service's own calls, so the load can draw from as many.
 async fn select(shared: Data<(Handle, Source)>, user_id: Path<String>) -> HttpResponse {
     let (queries, source) = shared.get_ref().clone();
     let row = queries

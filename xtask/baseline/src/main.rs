@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Any failure; it is printed and ends the program.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// The service's, so that what is compared differs in what it does and not in this.
+/// The service's allocator, so that the comparison is not affected by it.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -48,11 +48,11 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         Some("sign") => sign::run(value("--scheme")?, length()?),
         Some("hash") => hash::run(length()?),
         Some("http") => http::run(value("--database")?),
-        _ => Err("say sign, hash or http".into()),
+        _ => Err("expected sign, hash or http".into()),
     }
 }
 
-/// Two threads, as the service has on two cores.
+/// A runtime with two threads, like the service's on two cores.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     Ok(tokio::runtime::Builder::new_multi_thread()
         .worker_threads(CORES)
@@ -60,10 +60,10 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .build()?)
 }
 
-/// Cores that the figures are for.
+/// The number of cores that the figures are for.
 const CORES: usize = 2;
 
-/// Runs a loop on a thread for each core, and prints how often it goes round a second on all of them together.
+/// Runs a loop on a thread for each core, and prints the total iterations per second.
 fn on_all_cores(
     round: fn(Duration) -> Result<f64, Failure>,
     length: Duration,

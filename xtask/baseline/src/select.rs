@@ -8,9 +8,9 @@ use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl};
 
 use crate::Failure;
 
-/// Connections to Postgres, as many as the service opens by default.
+/// The number of Postgres connections, the service's default.
 const CONNECTIONS: usize = 10;
-/// Readers of a SQLite file, likewise.
+/// The number of readers of a SQLite file, the service's default.
 const READERS: usize = 4;
 
 diesel::table! {
@@ -106,7 +106,7 @@ impl Source {
         Ok(Self::Postgres(pool, key))
     }
 
-    /// The row of a user of the same world as the one that was found first.
+    /// The row of a user in the same world as the one found first.
     pub(crate) async fn read(&self, user: &str) -> Result<(String, String, i64), Failure> {
         Ok(match self {
             Self::Postgres(pool, key) => read!(pool, key, user),

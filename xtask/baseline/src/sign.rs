@@ -1,5 +1,5 @@
-//! Signing with nothing around it: two layers of encryption opened, a digest, a signature, and its verification, as every
-//! signature of the service needs them, with the libraries that the service uses.
+//! A bare signing loop: two layers of decryption, a digest, a signature and its verification, as for every signature of the service, with
+//! the service's libraries.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -13,17 +13,17 @@ use schnorrkel::{ExpansionMode, MiniSecretKey};
 
 use crate::{Failure, on_all_cores};
 
-/// Bytes of a private key of any of the chains.
+/// The length in bytes of a private key of any chain.
 const KEY: usize = 32;
 
-/// Prints signatures a second over both threads. `scheme` is `secp256k1` (Ethereum, Bitcoin), `ed25519` (Solana, Stellar) or
-/// `sr25519` (Polkadot).
+/// Prints signatures per second over both threads. `scheme` is `secp256k1` (Ethereum, Bitcoin), `ed25519` (Solana, Stellar) or `sr25519`
+/// (Polkadot).
 pub(crate) fn run(scheme: &str, length: Duration) -> Result<(), Failure> {
     match scheme {
         "secp256k1" => on_all_cores(secp256k1, length),
         "ed25519" => on_all_cores(ed25519, length),
         "sr25519" => on_all_cores(sr25519, length),
-        other => Err(format!("there is no scheme {other}").into()),
+        other => Err(format!("unknown scheme {other}").into()),
     }
 }
 
@@ -65,7 +65,7 @@ fn failed(error: schnorrkel::SignatureError) -> Failure {
     error.to_string().into()
 }
 
-/// Opens the key and calls `sign` with it and another message, again and again; the rate.
+/// Repeatedly decrypts the key and calls `sign` with it and another message, and returns the rate.
 fn repeated(
     length: Duration,
     mut sign: impl FnMut(&[u8; KEY], &[u8]) -> Result<(), Failure>,
@@ -89,7 +89,7 @@ fn cipher(key: &[u8; KEY]) -> Result<LessSafeKey, Failure> {
     Ok(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, key)?))
 }
 
-/// What the layers of a stored key are bound to has about this length.
+/// About the length of a stored key's associated data.
 const PLACE: [u8; 250] = [0; 250];
 
 fn nonce() -> Nonce {
@@ -108,7 +108,7 @@ fn opened(cipher: &LessSafeKey, sealed: &[u8]) -> Result<[u8; KEY], Failure> {
     Ok((&*plaintext).try_into()?)
 }
 
-/// The system's randomness, by the trait that schnorrkel draws with.
+/// The system's randomness, in the trait that schnorrkel uses.
 struct SystemRandom;
 
 impl rand_core::RngCore for SystemRandom {
@@ -122,7 +122,7 @@ impl rand_core::RngCore for SystemRandom {
 
     #[expect(
         clippy::disallowed_methods,
-        reason = "the least that a signature costs has no port in between"
+        reason = "the minimum cost of a signature includes no port"
     )]
     fn fill_bytes(&mut self, bytes: &mut [u8]) {
         // Its failure would only make the loop stop at the next draw that works.

@@ -1,4 +1,4 @@
-//! Custody over a database in memory, with an App and its keys.
+//! Custody over an in-memory database, with an App and its keys.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use vestry_ports::store::Store;
 use vestry_ports::vault::Vaults;
 use vestry_vault_local::LocalVault;
 
-/// When everything here happens.
+/// The fixed time of all targets.
 pub const NOW: Timestamp = Timestamp::from_unix(1_800_000_000);
 
 /// Custody with one App.
@@ -28,15 +28,15 @@ pub struct House {
     runtime: Runtime,
 }
 
-/// An id of the time of everything here.
+/// An id with the fixed time.
 pub fn id<I: Id>(number: u8) -> I {
     I::new(NOW, [number; 16])
 }
 
-/// Vaults under a root key that is always the same.
+/// Vaults with a fixed root key.
 ///
 /// # Panics
-/// When the vault does not take it.
+/// If the vault rejects the key.
 pub fn vaults(entropy: &Arc<dyn Entropy>) -> Vaults {
     let value = Secret::new(STANDARD.encode([0x17; 32]));
     let vault = || LocalVault::from_value(&value, Arc::clone(entropy)).expect("a root key");
@@ -47,10 +47,10 @@ pub fn vaults(entropy: &Arc<dyn Entropy>) -> Vaults {
 }
 
 impl House {
-    /// A fresh one.
+    /// A fresh custody.
     ///
     /// # Panics
-    /// When it cannot be set up.
+    /// If it cannot be set up.
     pub fn new() -> Self {
         let runtime = Builder::new_current_thread()
             .enable_time()
@@ -76,7 +76,7 @@ impl House {
         }
     }
 
-    /// Waits for a call of custody.
+    /// Waits for a custody call.
     pub fn wait<F: Future>(&self, call: F) -> F::Output {
         self.runtime.block_on(call)
     }

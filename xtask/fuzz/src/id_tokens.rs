@@ -1,4 +1,4 @@
-//! Keys of an issuer, and id tokens that are signed with them.
+//! The keys of an issuer, and id tokens signed with them.
 
 use std::sync::LazyLock;
 
@@ -12,24 +12,24 @@ use serde_json::{Map, Value, json};
 use crate::custody::NOW;
 use crate::provider::{CLIENT_ID, NONCE, TENANT};
 
-/// The issuer; nothing is fetched from there.
+/// The issuer; nothing is fetched from it.
 pub const ISSUER: &str = "https://issuer.example.com";
-/// One with a name for each tenant, as it is configured.
+/// An issuer with one name per tenant, as configured.
 pub const TENANTS: &str = "https://issuer.example.com/{tenantid}/v2.0";
-/// Who signs in.
+/// The subject that signs in.
 pub const SUBJECT: &str = "1001";
 
-/// RFC 8037, appendix A.1, behind its ASN.1 (RFC 8410).
+/// The key of RFC 8037, appendix A.1, in its ASN.1 wrapper (RFC 8410).
 const ED25519_KEY: &str = "302e020100300506032b6570042204209d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
 const ED25519_X: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
-/// A key of nobody's, in the form of RFC 8017.
+/// A key that nobody uses, in the format of RFC 8017.
 const RSA_KEY: &[u8] = include_bytes!("rsa_key.der");
 const RSA_N: &str = "sJdsW9q3GW1U5bHN-aNSsX_L76NIl2a3HliKQmMciKDJMTInb2Sy1rML8MByzCrk9hktZeL9zz3mJ_Dl01dyAbl8DdSt7znuBFY2NCewpxnZG349-MfSKibs6Q-rUanzt41pXkTCxYli5ZGEGoO8ez8cZFxQX3-zj1ZicBWP8_l3rdxch-xDGebe3rTucyivO5cTHDqlGnJLubTS3XaBbjV6xx63FiRqbCrKpaKPUSHBm81xBGS5T6M6WLYRWhHC961OXrQDJ3_VqlkNVGg7_XVX-bhIRzxWPhU7R_IXWxvFFvIxQfc_oCNyln56olah_5fZnOUDmMeO-NA8hr88Aw";
 
 static P256: LazyLock<SigningKey> =
     LazyLock::new(|| SigningKey::from_slice(&[0x42; 32]).expect("a key"));
 
-/// By what a token is signed: always the same for the same message, so that an input that was found does the same again.
+/// The signing algorithm of a token. Signatures are deterministic, so that findings are reproducible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignsBy {
     /// ECDSA on P-256, with the nonces of RFC 6979.
@@ -41,7 +41,7 @@ pub enum SignsBy {
 }
 
 impl SignsBy {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 3] = [Self::Es256, Self::EdDsa, Self::Rs256];
 
     /// The name in `alg`.
@@ -53,7 +53,7 @@ impl SignsBy {
         }
     }
 
-    /// The public half, as it is published. Its `kid` is the name of the algorithm.
+    /// The published public key. Its `kid` is the name of the algorithm.
     pub fn published(self) -> Map<String, Value> {
         let material = match self {
             Self::Es256 => {
@@ -77,10 +77,10 @@ impl SignsBy {
         map(json!({"alg": self.name(), "kid": self.name(), "typ": "JWT"}))
     }
 
-    /// A token of these bytes, whatever they are, rightly signed.
+    /// A correctly signed token with arbitrary header and claims bytes.
     ///
     /// # Panics
-    /// When the library does not sign.
+    /// If the library does not sign.
     pub fn token(self, header: &[u8], claims: &[u8]) -> String {
         let message = format!("{}.{}", encoded(header), encoded(claims));
         let signature = match self {
@@ -101,7 +101,7 @@ impl SignsBy {
     }
 }
 
-/// The claims of a token that is as it must be.
+/// The claims of a valid token.
 pub fn claims() -> Map<String, Value> {
     map(json!({
         "iss": ISSUER, "aud": CLIENT_ID, "sub": SUBJECT, "nonce": NONCE,
@@ -111,7 +111,7 @@ pub fn claims() -> Map<String, Value> {
     }))
 }
 
-/// The same of a tenant.
+/// The claims of a valid token of a tenant.
 pub fn claims_of_tenant() -> Map<String, Value> {
     let mut claims = claims();
     claims.insert(
@@ -123,10 +123,10 @@ pub fn claims_of_tenant() -> Map<String, Value> {
     claims
 }
 
-/// As bytes.
+/// The object as JSON bytes.
 ///
 /// # Panics
-/// Never: an object can be written.
+/// Never: an object can be serialized.
 pub fn json_of(map: &Map<String, Value>) -> Vec<u8> {
     serde_json::to_vec(map).expect("JSON")
 }
@@ -136,13 +136,13 @@ pub fn encoded(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// An object.
+/// The value as an object.
 ///
 /// # Panics
-/// When it is none.
+/// If it is not one.
 pub fn map(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
-        other => panic!("{other} is no object"),
+        other => panic!("{other} is not an object"),
     }
 }

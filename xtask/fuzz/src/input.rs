@@ -1,19 +1,19 @@
-//! Taking an input apart.
+//! Helpers that split an input.
 
 use serde_json::{Map, Value};
 
-/// The first byte, which chooses, and what is left.
+/// The first byte, which makes a choice, and the rest.
 pub fn choice(data: &[u8]) -> Option<(usize, &[u8])> {
     let (first, rest) = data.split_first()?;
     Some((usize::from(*first), rest))
 }
 
-/// One of some things, by a number.
+/// The item selected by a number.
 pub fn pick<T>(things: &[T], number: usize) -> &T {
     &things[number % things.len()]
 }
 
-/// The input up to the first byte 0, and what comes after it.
+/// The input before the first zero byte, and after it.
 pub fn part(data: &[u8]) -> (&[u8], &[u8]) {
     match data.iter().position(|byte| *byte == 0) {
         Some(end) => (&data[..end], &data[end + 1..]),
@@ -21,8 +21,8 @@ pub fn part(data: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Changes bytes, by triples: a place (two bytes, modulo the length) and what is added to the byte there by XOR. Where that is 0,
-/// the end is cut off at the place.
+/// Applies changes, given as triples: a position (two bytes, modulo the length) and a byte that is XORed there. If that byte is 0, the rest
+/// is cut off at the position.
 pub fn altered(original: &[u8], changes: &[u8]) -> Vec<u8> {
     let mut bytes = original.to_vec();
     for change in changes.chunks_exact(3) {
@@ -38,8 +38,8 @@ pub fn altered(original: &[u8], changes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Changes the members of an object: names and values, divided by bytes 0. What is not JSON is a text; without a value the member
-/// goes.
+/// Edits the members of an object: names and values, separated by zero bytes. A value that is not JSON becomes a string; a missing value
+/// removes the member.
 pub fn edited(original: &Map<String, Value>, mut edits: &[u8]) -> Map<String, Value> {
     let mut object = original.clone();
     while !edits.is_empty() {

@@ -1,5 +1,6 @@
-//! An identity provider that answers what an input says, and the adapter that speaks to it: over HTTP, as the service does, for
-//! there is nothing of HTTP in its port. Both run on one thread, so that nothing depends on who is faster.
+//! An identity provider that responds as the input says, and the adapter that talks to it.
+//!
+//! They use HTTP, as in the service, because the port does not expose it. Both run on one thread, so that nothing depends on timing.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,49 +23,49 @@ use crate::custody::{NOW, id};
 
 /// The App's id at the provider.
 pub const CLIENT_ID: &str = "client-of-the-app";
-/// What an id token must carry.
+/// The nonce that an id token must contain.
 pub const NONCE: &str = "nonce-of-the-flow";
-/// Where the browser comes back to.
+/// The redirect URI.
 pub const REDIRECT_URI: &str = "https://id.example.com/v1/auth/oauth/callback/oauthcb_1";
 /// The state.
 pub const STATE: &str = "state-of-the-flow";
-/// The challenge of the verifier; nobody here compares the two.
+/// The PKCE challenge; nothing here compares it with a verifier.
 pub const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
-/// The tenant of Microsoft's whose word the App trusts.
+/// The Microsoft tenant whose claims the App trusts.
 pub const TENANT: &str = "9122040d-6c67-4c5b-b112-36a304b66dad";
 
-/// Statuses of answers. Seldom another one than that of success, behind which there is most to read.
+/// Response statuses, mostly success, which has the most to parse.
 const STATUSES: [u16; 16] = [
     200, 200, 200, 200, 200, 200, 200, 201, 302, 400, 401, 403, 404, 429, 500, 503,
 ];
-/// ASN.1 around a private key of P-256 (RFC 5958, RFC 5915).
+/// The ASN.1 wrapper of a P-256 private key (RFC 5958, RFC 5915).
 const P256_PREFIX: &str = "3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420";
 
-/// One of the statuses, by a number.
+/// The status selected by a number.
 pub fn status(number: usize) -> u16 {
     STATUSES[number % STATUSES.len()]
 }
 
-/// What is answered, by path without the slash in front. A path that is not here is answered like its first segment.
+/// Responses by path without the leading slash. An unlisted path gets the response of its first segment.
 type Answers = Arc<Mutex<HashMap<&'static str, (u16, Vec<u8>)>>>;
 
-/// The provider, and who asks it.
+/// The provider and its client.
 pub struct Provider {
     adapter: OauthProviders,
     answers: Answers,
     url: String,
-    /// Behind addresses of which an answer would be kept: each is asked once.
+    /// A suffix for addresses whose responses would be cached: each is requested once.
     number: AtomicU64,
-    /// For Apple, a key that signs one.
+    /// For Apple, a key that signs the secret.
     client_secrets: [Secret<String>; 2],
     runtime: Runtime,
 }
 
 impl Provider {
-    /// One that answers 404.
+    /// Starts a provider that responds with 404.
     ///
     /// # Panics
-    /// When this machine has no port for it.
+    /// If the machine has no free port.
     pub fn start() -> Self {
         let mut builder = Builder::new_current_thread();
         let runtime = builder.enable_all().build().expect("a runtime");
@@ -90,23 +91,23 @@ impl Provider {
         }
     }
 
-    /// The address of a path.
+    /// The URL of a path.
     pub fn at(&self, path: &str) -> String {
         format!("{}/{path}", self.url)
     }
 
-    /// An address below that path, which is answered like it and was never asked before.
+    /// An unused URL below that path, with the same response.
     pub fn fresh(&self, path: &str) -> String {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         format!("{}/{path}/{number}", self.url)
     }
 
-    /// What it answers at a path from here on.
+    /// Sets the response at a path.
     pub fn answers(&self, path: &'static str, status: u16, body: impl Into<Vec<u8>>) {
         locked(&self.answers).insert(path, (status, body.into()));
     }
 
-    /// Where a browser is sent.
+    /// The URL that a browser is sent to.
     ///
     /// # Errors
     /// Those of the port.
@@ -122,7 +123,7 @@ impl Provider {
         self.runtime.block_on(call)
     }
 
-    /// Whom a code stands for.
+    /// The identity for a code.
     ///
     /// # Errors
     /// Those of the port.
@@ -159,7 +160,7 @@ impl Provider {
 /// A connection of this name.
 ///
 /// # Panics
-/// When it could not be set.
+/// If the settings are rejected.
 pub fn connection(name: &str, settings: ConnectionSettings) -> Connection {
     let apple = (name == "apple").then(|| AppleKey {
         team_id: "TEAM123456".to_owned(),
@@ -205,7 +206,7 @@ async fn accept(listener: TcpListener, answers: Answers) {
     }
 }
 
-/// One request after the other, as long as the client keeps the connection.
+/// Serves requests one after the other while the client keeps the connection.
 async fn serve(mut stream: TcpStream, answers: Answers) {
     drop(stream.set_nodelay(true));
     let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
@@ -224,7 +225,7 @@ async fn serve(mut stream: TcpStream, answers: Answers) {
     }
 }
 
-/// The length of the first request and its path, when all of it is there.
+/// The length and path of the first request, once it is complete.
 fn request(bytes: &[u8]) -> Option<(usize, String)> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();

@@ -1,4 +1,4 @@
-//! The whole service over a database in memory, called without a listener.
+//! The whole service over an in-memory database, called without a listener.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
@@ -19,7 +19,7 @@ use vestry_token_jwt::JwtSigner;
 
 use crate::custody::{NOW, vaults};
 
-/// What commands run on.
+/// The runtime for commands.
 pub static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     let mut builder = Builder::new_multi_thread();
     builder
@@ -29,7 +29,7 @@ pub static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
         .expect("a runtime")
 });
 
-/// Starts threads, so there is one for all services of the process.
+/// One for all services of the process, because it starts threads.
 static PASSWORDS: LazyLock<Arc<Argon2Hasher>> = LazyLock::new(|| {
     let settings = Hashing {
         threads: NonZeroUsize::MIN,
@@ -39,7 +39,7 @@ static PASSWORDS: LazyLock<Arc<Argon2Hasher>> = LazyLock::new(|| {
     Arc::new(hasher.expect("a hasher"))
 });
 
-/// The hasher that every service here has.
+/// The password hasher of every service here.
 pub fn passwords() -> &'static dyn PasswordHasher {
     &**PASSWORDS
 }
@@ -48,7 +48,7 @@ pub fn passwords() -> &'static dyn PasswordHasher {
 pub struct FuzzService {
     /// The use cases.
     pub service: Arc<Service>,
-    /// Its time, which stands still.
+    /// The service's clock, which stands still.
     pub clock: Arc<FakeClock>,
     /// The test world of the App.
     pub world: World,
@@ -59,18 +59,18 @@ pub struct FuzzService {
 }
 
 impl FuzzService {
-    /// A fresh one.
+    /// A fresh service.
     ///
     /// # Panics
-    /// When it cannot be set up.
+    /// If it cannot be set up.
     pub fn new() -> Self {
         RUNTIME.block_on(Self::build())
     }
 
-    /// The same, where a runtime is at work already.
+    /// Like `new`, within a running runtime.
     ///
     /// # Panics
-    /// When it cannot be set up.
+    /// If it cannot be set up.
     pub async fn build() -> Self {
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::from_seed(8));
         let store = Arc::new(FakeStore::default());

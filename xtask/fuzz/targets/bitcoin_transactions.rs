@@ -1,5 +1,6 @@
-//! `btc_transaction`: PSBTs of versions 0 and 2 from raw bytes, for a wallet of P2WPKH and for one of P2TR. A signed PSBT is a
-//! PSBT that is read and signed again.
+//! `btc_transaction`: PSBTs of version 0 and 2 from raw bytes, for a P2WPKH and a P2TR wallet.
+//!
+//! A signed PSBT must parse, and sign again.
 
 #![no_main]
 

@@ -59,7 +59,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let signature = text(&signed, "signature");
     let is_text = matches!(encoding, None | Some("utf-8"));
-    // The check of sign-in with a wallet reads what this signs.
+    // Wallet sign-in verification must accept this signature.
     if wallet.wallet_type == WalletType::Ethereum && is_text {
         let verified = CHAINS.verify_own(
             WalletType::Ethereum,

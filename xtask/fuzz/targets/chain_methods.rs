@@ -14,7 +14,7 @@ use vestry_fuzz::wallets::{self, FuzzWallet};
 static WALLETS: LazyLock<[[FuzzWallet; 5]; 2]> =
     LazyLock::new(|| [Environment::Test, Environment::Live].map(wallets::all));
 
-/// All methods of all chains, and some that nobody has; append only, or the seeds mean something else.
+/// All methods of all chains, and some unknown ones. Append only, so that the seeds keep their meaning.
 const METHODS: [&str; 30] = [
     "personal_sign",
     "eth_personalSign",

@@ -97,7 +97,7 @@ fuzz_target!(|data: &[u8]| {
     let mut bare = url.clone();
     bare.set_query(page.query());
     assert_eq!(bare, page);
-    // Of two with one name, the last one.
+    // Of two parameters with one name, the last one counts.
     let said: HashMap<_, _> = url.query_pairs().collect();
     for (name, right) in [
         ("client_id", CLIENT_ID),

@@ -1,5 +1,4 @@
-//! E-mail addresses: what was read is read again as the same, under the same identity; and the identity is one that its own
-//! spelling has.
+//! E-mail addresses: a parsed address must parse again to the same value and identity, and the identity must be its own.
 
 #![no_main]
 
@@ -14,7 +13,7 @@ fuzz_target!(|text: &str| {
     assert!(again == email, "printed and read again");
     let identity = email.identity().as_str();
     assert_eq!(identity.matches('@').count(), 1, "one @");
-    // Case makes no other user.
+    // Letter case does not make another user.
     let upper = email.address().to_uppercase();
     if upper.is_ascii()
         && email.address().is_ascii()
@@ -22,7 +21,7 @@ fuzz_target!(|text: &str| {
     {
         assert!(upper.identity() == email.identity(), "case");
     }
-    // No line of a mail's head can be made of it.
+    // The address cannot inject a mail header line.
     assert!(
         !email.address().contains(['\r', '\n', '\0', '<', '>']),
         "control characters"

@@ -1,6 +1,6 @@
-//! `eth_transaction`: what is signed is a transaction to another library too, with the same hash and by the same account.
+//! `eth_transaction`: another library must parse what is signed as a transaction with the same hash and sender.
 //!
-//! `ethereum` 0.18 knows types 0, 1, 2 and 4; of type 3 only the hash that was signed is not compared.
+//! `ethereum` 0.18 supports types 0, 1, 2 and 4; of type 3 only the signed hash is not compared.
 
 #![no_main]
 
@@ -45,7 +45,7 @@ fuzz_target!(|data: &[u8]| {
     );
 });
 
-/// The address of whoever signed the hash.
+/// The address that signed the hash.
 fn signer(hash: &[u8], signature: &[u8]) -> String {
     let (compact, v) = signature.split_at(64);
     let compact = Signature::from_slice(compact).expect("two numbers");

@@ -1,5 +1,6 @@
-//! `eth_signTypedData_v4` (EIP-712): types, values and domain as JSON. What is signed does not depend on how the JSON was
-//! written, and the domain is part of it.
+//! `eth_signTypedData_v4` (EIP-712): types, values and domain as JSON.
+//!
+//! The signature must not depend on the JSON formatting, and must cover the domain.
 
 #![no_main]
 

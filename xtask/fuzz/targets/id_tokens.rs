@@ -21,12 +21,12 @@ use vestry_fuzz::id_tokens::{
 use vestry_fuzz::input::{altered, choice, edited, part, pick};
 use vestry_fuzz::provider::{CLIENT_ID, NONCE, Provider, TENANT, connection};
 
-/// A provider as an App has set it.
+/// A provider as configured by an App.
 struct Place {
     connection: Connection,
-    /// As it is configured.
+    /// The configured issuer.
     issuer: &'static str,
-    /// Of a token that is as it must be.
+    /// The claims of a valid token.
     claims: Map<String, Value>,
 }
 
@@ -39,7 +39,7 @@ static DESK: LazyLock<Desk> = LazyLock::new(|| {
     let provider = Provider::start();
     let keys = SignsBy::ALL.map(SignsBy::published);
     provider.answers("keys", 200, json!({ "keys": keys }).to_string());
-    // One key is for all tenants, one for a single one, one does not say.
+    // One key is for all tenants, one for a single tenant, one does not say.
     let mut keys = keys;
     let of_one = TENANTS.replace("{tenantid}", TENANT);
     keys[0].insert("issuer".to_owned(), json!(TENANTS));
@@ -76,12 +76,12 @@ static DESK: LazyLock<Desk> = LazyLock::new(|| {
     Desk { provider, places }
 });
 
-/// The claims of a part of a token, if it is one.
+/// The claims in a part of a token, if it is valid JSON.
 fn object(bytes: &[u8]) -> Option<Map<String, Value>> {
     serde_json::from_slice(bytes).ok()
 }
 
-/// Whether a header is one of a token that this key signed. A member that is null is one that is not there.
+/// Whether the header is valid for a token signed by this key. A member that is null counts as absent.
 fn names(header: &Map<String, Value>, by: SignsBy) -> bool {
     let text = |name: &str| header.get(name).and_then(Value::as_str);
     let has = |name: &str| header.get(name).is_some_and(|value| !value.is_null());
@@ -94,13 +94,13 @@ fn names(header: &Map<String, Value>, by: SignsBy) -> bool {
         && !has("crit")
 }
 
-/// OpenID Connect Core 3.1.3.7, with a minute between the clocks and ten for a token to arrive.
+/// OpenID Connect Core 3.1.3.7, with one minute of clock skew and ten minutes for a token to arrive.
 fn holds(place: &Place, by: SignsBy, claims: &Map<String, Value>, named: Option<&str>) -> bool {
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
     let number = |name: &str| {
         let number = claims.get(name)?.as_number()?;
         let whole = number.as_i64().map(i128::from);
-        // Seconds have a fraction or an exponent, too. The range is far beyond 64 bits on both sides.
+        // Seconds can have a fraction or an exponent, too. The range is far beyond 64 bits on both sides.
         whole.or_else(|| {
             format!("{:.0}", number.as_f64()?.clamp(-1e30, 1e30).floor())
                 .parse()
@@ -140,7 +140,7 @@ fn holds(place: &Place, by: SignsBy, claims: &Map<String, Value>, named: Option<
     is_from && is_for && is_now && is_somebody && text("nonce") == Some(NONCE)
 }
 
-/// What the claims say.
+/// The identity in the claims.
 fn told(place: &Place, claims: &Map<String, Value>) -> ProvenIdentity {
     let text = |name: &str| Some(claims.get(name)?.as_str()?.to_owned());
     let claim = |name: &str| claims.get(name).cloned().unwrap_or_default();
@@ -167,7 +167,7 @@ fn told(place: &Place, claims: &Map<String, Value>) -> ProvenIdentity {
     }
 }
 
-/// Hands out the token.
+/// Exchanges a code for the token.
 fn exchanged(place: &Place, token: &str, named: Option<&str>) -> Option<ProvenIdentity> {
     let answer = json!({"access_token": "access", "token_type": "Bearer", "id_token": token});
     DESK.provider.answers("token", 200, answer.to_string());
@@ -184,22 +184,22 @@ fuzz_target!(|data: &[u8]| {
     let header = json_of(&by.header());
     let right = by.token(&header, &json_of(&place.claims));
     let (message, signature) = right.rsplit_once('.').expect("a signature");
-    // What is signed here is right where these are.
+    // Tokens signed here are valid if these parts are.
     let mut parts = None;
     let token = match options / 15 % 8 {
         0 => String::from_utf8_lossy(rest).into_owned(),
         1 => String::from_utf8_lossy(&altered(right.as_bytes(), rest)).into_owned(),
-        // A header and claims of the input's under the signature of a right one.
+        // A header and claims from the input, with a valid token's signature.
         2 => {
             let (head, body) = part(rest);
             format!("{}.{}.{signature}", encoded(head), encoded(body))
         }
-        // The signature alone, as bytes.
+        // Only the signature from the input, as bytes.
         3 => {
             let signature = URL_SAFE_NO_PAD.decode(signature).expect("base64url");
             format!("{message}.{}", encoded(&altered(&signature, rest)))
         }
-        // Signed over what the input made of the claims, or of the header.
+        // Signed claims or header, edited by the input.
         4 => {
             let claims = edited(&place.claims, rest);
             let token = by.token(&header, &json_of(&claims));
@@ -212,7 +212,7 @@ fuzz_target!(|data: &[u8]| {
             parts = Some((Some(header), Some(place.claims.clone())));
             token
         }
-        // Signed over bytes of the input's.
+        // Signed bytes of the input.
         6 => {
             parts = Some((Some(by.header()), object(rest)));
             by.token(&header, rest)

@@ -1,5 +1,6 @@
-//! Lines of `vestry users import`: JSON of one user. A line that was read prints as a line that is read as the same, and a
-//! rehearsal of it ends in a user or in a reason.
+//! Lines of `vestry users import`: JSON of one user.
+//!
+//! A parsed line must print to a line that parses to the same user, and its dry run must give a user or a reason.
 
 #![no_main]
 
@@ -18,7 +19,7 @@ fuzz_target!(|line: &[u8]| {
     let printed = serde_json::to_vec(&user).expect("a line");
     let again: PortableUser = serde_json::from_slice(&printed).expect("a line of ours");
     assert!(again == user, "printed and read again");
-    // Made before anything is waited for.
+    // Created before anything is awaited.
     let fuzz = &*SERVICE;
     RUNTIME.block_on(async {
         let import = fuzz.service.import_users(fuzz.world, true);

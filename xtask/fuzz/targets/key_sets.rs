@@ -19,7 +19,7 @@ use vestry_fuzz::provider::{Provider, connection};
 
 static PROVIDER: LazyLock<Provider> = LazyLock::new(Provider::start);
 
-/// The bytes of the numbers that a key consists of.
+/// The bytes of the numbers in a key.
 fn material(key: &Map<String, Value>, by: SignsBy) -> Option<Vec<u8>> {
     let text = |name: &str| key.get(name).and_then(Value::as_str);
     let number = |name: &str| URL_SAFE_NO_PAD.decode(text(name)?).ok();
@@ -39,7 +39,7 @@ fn material(key: &Map<String, Value>, by: SignsBy) -> Option<Vec<u8>> {
     Some(numbers)
 }
 
-/// Whether a key is the one that signed, published for signing by this algorithm, by this issuer.
+/// Whether a key is the signing key, published for signing with this algorithm by this issuer.
 fn is_signer(key: &Value, by: SignsBy, kid: Option<&str>) -> bool {
     let Some(key) = key.as_object() else {
         return false;
@@ -51,7 +51,7 @@ fn is_signer(key: &Value, by: SignsBy, kid: Option<&str>) -> bool {
             .is_some_and(|ops| ops.contains(&json!("verify"))),
         None => true,
     };
-    // An issuer of a key that is no text names nobody.
+    // A key issuer that is not a string names no one.
     let is_of_issuer = key
         .get("issuer")
         .is_none_or(|issuer| issuer == ISSUER || !issuer.is_string());
@@ -79,13 +79,13 @@ fuzz_target!(|data: &[u8]| {
         0 => (rest.to_vec(), false),
         // The key with other members.
         1 => (set(&[&edited(&own, rest)]), rest.is_empty()),
-        // The same in front of the key as it is: of two keys that signed, the first one speaks.
+        // The edited key before the original: of two matching keys, the first counts.
         2 => {
             let other = edited(&own, rest);
             let is_other = material(&other, by) != material(&own, by);
             (set(&[&other, &own]), is_other)
         }
-        // A key of the input's own beside all others.
+        // A key from the input along with all others.
         _ => {
             let Ok(key) = serde_json::from_slice::<Map<String, Value>>(rest) else {
                 return;

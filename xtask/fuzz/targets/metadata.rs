@@ -1,4 +1,4 @@
-//! Metadata: two JSON objects, divided by a byte 0; the second is merged into the first (API-13, API-14).
+//! Metadata: two JSON objects separated by a zero byte; the second is merged into the first (API-13, API-14).
 
 #![no_main]
 

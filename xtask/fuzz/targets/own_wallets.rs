@@ -1,5 +1,6 @@
-//! Signatures of people's own wallets: address, signature and message as text, divided by bytes 0. Whoever has no key signs
-//! nothing; an altered signature of ours does not verify either.
+//! Signatures of external wallets: address, signature and message as text, separated by zero bytes.
+//!
+//! No signature verifies without the key, and no altered signature does either.
 
 #![no_main]
 
@@ -49,7 +50,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let message = MESSAGE.as_bytes();
     let verified = CHAINS.verify_own(wallet.wallet_type, &wallet.address, message, &signature);
-    // Hex may be written in other letters, and `0x` left away; `v` 0 and 1 mean 27 and 28.
+    // Hex may use other letter case and omit `0x`; `v` 0 and 1 mean 27 and 28.
     let plain = |text: &str| text.trim_start_matches("0x").to_lowercase();
     let means = |text: &str| match wallet.wallet_type {
         WalletType::Ethereum => {

@@ -1,5 +1,4 @@
-//! Sign-ins with passkeys: `PublicKeyCredential` as JSON, and assertions of four algorithms whose parts were altered. Only what
-//! was signed holds.
+//! Passkey sign-ins: `PublicKeyCredential` as JSON, and assertions of four algorithms with altered parts. Only what was signed must verify.
 
 #![no_main]
 

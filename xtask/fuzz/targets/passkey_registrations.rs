@@ -52,7 +52,7 @@ fn presented(attestation_object: Vec<u8>) -> PresentedRegistration {
     }
 }
 
-/// An attestation object without a statement, whose authenticator data end in these bytes: a key, extensions, or nothing good.
+/// An attestation object without a statement, whose authenticator data end with these bytes: a key, extensions, or garbage.
 fn unattested(tail: &[u8], flags: u8) -> Vec<u8> {
     let id = bytes(CREDENTIAL_ID);
     let data = [
@@ -66,7 +66,7 @@ fn unattested(tail: &[u8], flags: u8) -> Vec<u8> {
     .concat();
     let length = u16::try_from(data.len()).unwrap_or(u16::MAX).to_be_bytes();
     let head = b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData";
-    // Lengths have one shortest form.
+    // Lengths have one shortest encoding.
     let size: &[u8] = match length {
         [0, short] => &[0x58, short],
         _ => &[0x59, length[0], length[1]],
@@ -74,7 +74,7 @@ fn unattested(tail: &[u8], flags: u8) -> Vec<u8> {
     [head, size, &data].concat()
 }
 
-/// No signature from nowhere is one of the key that was registered.
+/// No made-up signature verifies with the registered key.
 fn nobody_signs(credential: &NewCredential, signature: &[u8]) {
     let client_data_json = CLIENT_DATA
         .replace("webauthn.create", "webauthn.get")

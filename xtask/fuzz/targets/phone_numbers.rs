@@ -1,4 +1,4 @@
-//! Phone numbers: what was read prints as itself, is what a row may hold, and lies in a range.
+//! Phone numbers: a parsed number must print as itself, be valid in a row, and lie in a range.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! `dot_transaction`: payloads as JSON, and raw bytes. Beside the encoding of calls and extensions this is the sr25519
-//! signature, which is verified before it leaves.
+//! `dot_transaction`: payloads as JSON, and raw bytes.
+//!
+//! This covers the encoding of calls and extensions, and the sr25519 signature, which is verified before it is returned.
 
 #![no_main]
 
@@ -26,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
     let Some(whole) = signed.text("signed_transaction") else {
         return;
     };
-    // The whole transaction has the signature in it, and the length of what follows it in front.
+    // The whole transaction contains the signature, after the length of what follows.
     let whole = hex::decode(whole.trim_start_matches("0x")).unwrap();
     let (prefix, length) = match whole[0] & 3 {
         0 => (1, usize::from(whole[0]) >> 2),

@@ -25,7 +25,7 @@ static DESK: LazyLock<Desk> = LazyLock::new(|| {
     let keys = SignsBy::ALL.map(SignsBy::published);
     provider.answers("keys", 200, json!({ "keys": keys }).to_string());
     let by = SignsBy::EdDsa;
-    // Nothing of the person but who it is.
+    // Claims with nothing but the subject.
     let mut claims = claims();
     claims.retain(|name, _| !matches!(&**name, "email" | "email_verified" | "name" | "given_name"));
     let token = by.token(&json_of(&by.header()), &json_of(&claims));
@@ -49,7 +49,7 @@ static DESK: LazyLock<Desk> = LazyLock::new(|| {
     }
 });
 
-/// Whom the answers are about, when they are about somebody.
+/// The person that the responses identify, if any.
 fn expected(name: &str, profile: (u16, &[u8]), list: (u16, &[u8])) -> Option<ProvenIdentity> {
     let (200, profile) = profile else {
         return None;
@@ -69,7 +69,7 @@ fn expected(name: &str, profile: (u16, &[u8]), list: (u16, &[u8])) -> Option<Pro
     if !is_number || !(1..=32).contains(&subject.len()) {
         return None;
     }
-    // GitHub's addresses are in the list; one that the App may not read has none.
+    // GitHub's addresses are in the list; if the App may not read it, there are none.
     let address = match (name, list) {
         ("github", (200, list)) => {
             let list: Vec<Map<String, Value>> = serde_json::from_slice(list).ok()?;

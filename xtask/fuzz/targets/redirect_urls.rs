@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use vestry_domain::redirect::{CallerState, RedirectTarget};
 use vestry_fuzz::input::part;
 
-/// Scheme and authority, taken off as text. What has none of the two slashes is of an app, and names nobody.
+/// Splits off scheme and authority as text. A URL without the two slashes belongs to an app and has no host.
 fn origin(url: &str) -> (&str, &str) {
     let (scheme, rest) = url.split_once(':').expect("a scheme");
     let Some(rest) = rest.strip_prefix("//") else {
@@ -19,7 +19,7 @@ fn origin(url: &str) -> (&str, &str) {
     (scheme, &rest[..end])
 }
 
-/// The host without the port that only the URL of a request has.
+/// The host without the port, which only the URL of the request has.
 fn without_port<'a>(host: &'a str, registered: &str) -> &'a str {
     let is_loopback = ["127.0.0.1", "[::1]"].contains(&registered);
     match host.rsplit_once(':') {
@@ -46,7 +46,7 @@ fuzz_target!(|data: &[u8]| {
         "read again"
     );
     assert_eq!(target.admits(registered), !target.is_pattern(), "itself");
-    // Both what was sent, and what was sent with a label in the place of the star.
+    // The text itself, and the text filled in for the star.
     let filled = registered.replacen('*', named, 1);
     for url in [named, &filled] {
         let Some(landing) = target.landing(Some(url)) else {
@@ -70,11 +70,11 @@ fuzz_target!(|data: &[u8]| {
         let with_token = landing.with_token("token0", None);
         assert!(with_token.starts_with(url) && with_token.ends_with("token=token0"));
         assert_eq!(origin(&with_token), (scheme, its_host), "with a token");
-        // Any text will do for the caller's state, which is one parameter behind the token.
+        // The caller's state can be any text, and is one parameter after the token.
         if let Ok(state) = CallerState::parse(url) {
             let with_state = landing.with_token("token0", Some(&state));
             let value = with_state.strip_prefix(&format!("{with_token}&state="));
-            let value = value.expect("the state behind the token");
+            let value = value.expect("the state after the token");
             assert!(!value.contains(['&', '#', '?', ' ', '+']), "state");
         }
     }

@@ -56,7 +56,7 @@ static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
 struct Desk {
     fuzz: FuzzService,
     send: Send,
-    /// What stands in for `{…_id}` in paths, by its name.
+    /// The values for `{…_id}` in paths, by name.
     ids: Vec<(&'static str, String)>,
     calls: usize,
 }
@@ -65,12 +65,12 @@ type Answer = (u16, Bytes);
 /// The application; its own type has no name.
 type Send = Box<dyn Fn(TestRequest) -> Pin<Box<dyn Future<Output = Answer>>>>;
 
-/// After so many requests everything is made anew: the database is in memory.
+/// The number of requests after which everything is recreated, because the database is in memory.
 const CALLS: usize = 500;
 
 thread_local! {
     static SYSTEM: &'static SystemRunner = Box::leak(Box::new(System::new()));
-    /// Never dropped with the thread: what it would tell of its end is gone by then.
+    /// Never dropped with the thread, because the objects it would use in `drop` are gone by then.
     static DESK: RefCell<ManuallyDrop<Option<Desk>>> =
         const { RefCell::new(ManuallyDrop::new(None)) };
 }
@@ -137,7 +137,7 @@ async fn desk() -> Desk {
     }
 }
 
-/// The path with the ids that there are; those of other kinds are of nobody.
+/// The path with existing ids; ids of other kinds are unknown ones.
 fn path(operation: &Operation, desk: &Desk) -> String {
     let mut path = operation.path.clone();
     for (name, id) in &desk.ids {
@@ -149,7 +149,7 @@ fn path(operation: &Operation, desk: &Desk) -> String {
         .replace("{webauthn_id}", "webauthn_000000000000000000000000000")
 }
 
-/// Bytes as a query, where it could be one.
+/// The bytes as a query, if they can be one.
 fn query(bytes: &[u8]) -> String {
     let mut query = String::new();
     for byte in bytes {
@@ -169,12 +169,12 @@ fn header(request: TestRequest, name: &'static str, value: &[u8]) -> TestRequest
     }
 }
 
-/// The request; none for what would only wait.
+/// The request; `None` for one that would only wait.
 fn request(operation: &Operation, head: usize, rest: &[u8], desk: &Desk) -> Option<TestRequest> {
     let mut request = TestRequest::default()
         .method(operation.method.clone())
         .peer_addr(([127, 0, 0, 1], 4711).into());
-    // A line of the input's own for some fields of the head.
+    // A value from the input for some header fields.
     let (line, rest) = if head & 0x70 != 0 {
         let end = rest
             .iter()

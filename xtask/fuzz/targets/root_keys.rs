@@ -1,4 +1,4 @@
-//! Root keys as text: one key, or a document of several. A vault that opens wraps a key and opens it again, in its place only.
+//! Root keys as text: one key, or a document of several. A vault that opens must wrap a key and unwrap it in its own context only.
 
 #![no_main]
 

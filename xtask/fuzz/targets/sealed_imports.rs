@@ -20,7 +20,7 @@ use vestry_fuzz::custody::{House, NOW, id};
 use vestry_fuzz::input::{altered, choice, pick};
 use vestry_ports::custody::{Custodian, ImportError, ImportKeyOrder, ImportOrder, WalletOrder};
 
-/// The address whose key is awaited, for each chain: that of a key of sevens.
+/// The address whose key is expected, for each chain: that of a key of sevens.
 struct Awaited {
     house: House,
     /// By chain, kind of key pair and kind of secret.
@@ -66,7 +66,7 @@ static AWAITED: LazyLock<Awaited> = LazyLock::new(|| {
     Awaited { house, keys }
 });
 
-/// Sender's half, `info`, `aad` and ciphertext, each behind a byte with its length, the last one without.
+/// The encapsulated key, `info`, `aad` and ciphertext, each preceded by a length byte except the last.
 fn from_nowhere(rest: &[u8], length: usize) -> Option<SealedMessage> {
     let (encapsulated_key, rest) = rest.split_at_checked(length)?;
     let (first, rest) = choice(rest)?;
@@ -142,14 +142,14 @@ fuzz_target!(|data: &[u8]| {
     let custody = &AWAITED.house.custody;
     match AWAITED.house.wait(custody.import(order, vec![key.clone()])) {
         Ok(imported) => {
-            assert!(may_open, "what nobody sealed was opened");
+            assert!(may_open, "an unsealed message was opened");
             assert_eq!(
                 imported.as_default.wallet.public_address,
                 key.origin.public_address
             );
         }
-        Err(ImportError::AddressMismatch) => assert!(may_open, "what nobody sealed was opened"),
-        Err(ImportError::Undecipherable) => assert!(!may_open, "what was sealed does not open"),
+        Err(ImportError::AddressMismatch) => assert!(may_open, "an unsealed message was opened"),
+        Err(ImportError::Undecipherable) => assert!(!may_open, "a sealed message does not open"),
         Err(ImportError::Custody(error)) => panic!("{error:?}"),
     }
 });

@@ -1,5 +1,6 @@
-//! Records as they are stored: a wallet row, its key, and a sealed secret, altered (T1 to T6). What is altered anywhere is
-//! refused, as tampered with and in no other way; what is not signs.
+//! Stored records, altered: a wallet row, its key, and a sealed secret (T1 to T6).
+//!
+//! Any alteration must be rejected as tampering and in no other way; unaltered records must sign.
 
 #![no_main]
 
@@ -105,7 +106,7 @@ fuzz_target!(|data: &[u8]| {
         10 => row.wallet.wallet_type = WalletType::ALL[changes.len() % 5],
         11 => key.wallet_id = id(changes.first().copied().unwrap_or(3)),
         12 => row.wallet.user_id = id(changes.first().copied().unwrap_or(5)),
-        // Two records that are right, each for itself.
+        // Two records, each valid on its own.
         13 => key = wallets[changes.len() & 1].1.clone(),
         _ => {
             key.ciphertext = changes.to_vec();

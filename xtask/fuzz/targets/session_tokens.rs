@@ -1,5 +1,4 @@
-//! Session JWTs: text from nowhere, and tokens of ours that were altered. A token that is accepted is one that was signed here,
-//! to the letter.
+//! Session JWTs: made-up text, and altered tokens. An accepted token must be byte for byte one that was signed here.
 
 #![no_main]
 
@@ -47,14 +46,14 @@ fuzz_target!(|data: &[u8]| {
     let token = match options / 3 % 4 {
         0 => String::from_utf8_lossy(rest).into_owned(),
         1 => String::from_utf8_lossy(&altered(right.as_bytes(), rest)).into_owned(),
-        // A head and a body of the input's, in base64, under the signature of a token of ours.
+        // A header and body from the input in base64, with a valid token's signature.
         2 => {
             let (head, body) = part(rest);
             let (_, signature) = right.rsplit_once('.').expect("a signature");
             let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
             format!("{}.{}.{signature}", encode(head), encode(body))
         }
-        // The signature alone, as bytes.
+        // Only the signature from the input, as bytes.
         _ => {
             let (message, signature) = right.rsplit_once('.').expect("a signature");
             let signature = URL_SAFE_NO_PAD.decode(signature).expect("base64url");

@@ -1,5 +1,6 @@
-//! Sign-in messages (EIP-4361 and its Solana form): no message has two meanings. What was read is written here by the
-//! grammar and read again as the same.
+//! Sign-in messages (EIP-4361 and its Solana form): no message has two meanings.
+//!
+//! A parsed message is written according to the grammar, and must parse to the same.
 
 #![no_main]
 
@@ -8,7 +9,7 @@ use vestry_domain::rfc3339;
 use vestry_domain::siwe::SignInMessage;
 use vestry_domain::wallet::WalletType;
 
-/// The message by the grammar; times in UTC.
+/// The message according to the grammar, with times in UTC.
 fn written(message: &SignInMessage, chain: &str) -> String {
     let scheme = message.scheme.as_ref().map(|scheme| format!("{scheme}://"));
     let mut text = format!(

@@ -1,5 +1,6 @@
-//! `sol_transaction`: legacy, v0 and v1 from raw bytes. What is signed verifies over the message as cut out here, and is a
-//! transaction that is read and signed again as the same.
+//! `sol_transaction`: legacy, v0 and v1 from raw bytes.
+//!
+//! The signature must verify over the message as extracted here, and the signed transaction must parse and sign again unchanged.
 
 #![no_main]
 
@@ -22,10 +23,10 @@ fn sign(bytes: &[u8]) -> Option<Signed> {
     WALLET.sign_transaction(transaction)
 }
 
-/// The wallet's slot among the signatures, and the message behind them, of legacy and v0 transactions.
+/// The wallet's signature slot and the message after the signatures, for legacy and v0 transactions.
 fn message(bytes: &[u8]) -> Option<&[u8]> {
     let (count, rest) = bytes.split_first()?;
-    // Beyond 127 the count has two bytes; a transaction of that many signatures does not fit its limit.
+    // Above 127 the count has two bytes, but a transaction with that many signatures exceeds the size limit.
     (*count < 0x80).then(|| rest.get(usize::from(*count) * 64..))?
 }
 
@@ -42,14 +43,14 @@ fuzz_target!(|data: &[u8]| {
         .unwrap();
     assert_eq!(sign(&bytes).as_ref(), Some(&signed), "signed twice");
     drop(as_message);
-    // v1 has its signatures behind the message.
+    // v1 has its signatures after the message.
     if data.first().is_some_and(|first| *first < 0x80)
         && let Some(message) = message(&bytes)
     {
         let signature = text(&signed, "signature");
         let verified = CHAINS.verify_own(WalletType::Solana, &WALLET.address, message, signature);
         assert_eq!(verified, Ok(()));
-        // What this wallet could send may not be had as a message.
+        // A transaction of this wallet must not be signed as a message.
         let guarded = WALLET.sign(&SigningRequest::Message(MessageRequest {
             message: STANDARD.encode(message),
             encoding: Some("base64".to_owned()),

@@ -1,5 +1,7 @@
-//! `xlm_transaction` and authorizations of contracts: XDR from raw bytes. The first byte chooses which of the two, and the
-//! environment. What is signed verifies over the hash in the answer, and a signed envelope is signed once only.
+//! `xlm_transaction` and contract authorizations: XDR from raw bytes.
+//!
+//! The first byte chooses between the two, and the environment. The signature must verify over the returned hash, and a signed envelope
+//! must not be signed twice.
 
 #![no_main]
 
@@ -20,7 +22,7 @@ static WALLETS: LazyLock<[FuzzWallet; 2]> = LazyLock::new(|| {
         .map(|environment| FuzzWallet::new(WalletType::Stellar, environment))
 });
 
-/// Checks a signature as one of Solana's, which are of the same kind.
+/// Verifies with Solana's check, because both use ed25519.
 fn verify(wallet: &FuzzWallet, signed: &Signed) {
     let address = bs58::encode(&wallet.public_key).into_string();
     let hash = hex::decode(text(signed, "hash")).unwrap();

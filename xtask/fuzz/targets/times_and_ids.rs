@@ -1,5 +1,4 @@
-//! The small texts of requests: times (RFC 3339), ids, API keys, keys of idempotency, recovery codes, codes of authenticator
-//! apps, names of things.
+//! Short texts in requests: times (RFC 3339), ids, API keys, idempotency keys, recovery codes, authenticator app codes and names.
 
 #![no_main]
 
@@ -33,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
     if let Some(time) = rfc3339::parse(given) {
         let printed = rfc3339::format(time);
         let again = rfc3339::parse(&printed).expect("a time of ours");
-        // Offsets reach a day beyond the years of four digits; those are printed as the last moment that has one.
+        // Offsets reach a day beyond four-digit years; such times are printed as the last time with one.
         let first = Timestamp::from_unix(-62_167_219_200);
         let last = Timestamp::from_unix(253_402_300_799);
         assert_eq!(again, time.clamp(first, last), "{printed}");
@@ -49,7 +48,7 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(again.expose(), code.expose());
     }
     if let Some(step) = totp::matching_step(SEED, given, Timestamp::from_unix(59)) {
-        // Blanks are for the eye.
+        // Spaces are only for readability.
         let digits: String = given.chars().filter(|c| *c != ' ').collect();
         assert_eq!(*totp::code_at(SEED, step).expose(), digits);
     }

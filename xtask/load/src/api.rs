@@ -1,4 +1,4 @@
-//! A client of the API, as an App's backend is one.
+//! An API client like an App's backend.
 
 use std::time::Duration;
 
@@ -7,15 +7,14 @@ use serde_json::Value;
 
 use crate::Failure;
 
-/// How long an idle connection is used again. The service closes it after five seconds, and a request that is on its way at
-/// that moment gets no answer.
+/// How long an idle connection is reused. The service closes it after five seconds, and a request sent at that moment gets no response.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// How often a call with a key is made before a 503 is a failure, and how long to wait in between.
+/// How often a call with a key is made before a 503 counts as a failure, and the pause between attempts.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The API with one key. Connections are kept.
+/// The API with one key; connections are kept open.
 #[derive(Clone)]
 pub(crate) struct Api {
     http: Client,
@@ -63,7 +62,7 @@ impl Call {
         }
     }
 
-    /// The same call however often it is made: with a key of its own, it can be made again when a busy service refused it.
+    /// Makes the call idempotent: with its own key, it can be repeated if a busy service rejects it.
     pub(crate) fn once(self, key: String) -> Self {
         Self {
             key: Some(key),
@@ -84,13 +83,14 @@ impl Api {
         })
     }
 
-    /// Where the service is, and the key.
+    /// The service's URL and the key.
     pub(crate) fn place(&self) -> (&str, &str) {
         (&self.base_url, &self.key)
     }
 
-    /// The body of the answer, `null` when it is not JSON; any status but 200 is a failure, and so is a 503 unless the call
-    /// has a key and one of its further tries succeeds.
+    /// The body of the response, or `null` if it is not JSON.
+    ///
+    /// Any status but 200 is a failure. A 503 is retried if the call has a key.
     pub(crate) async fn make(&self, call: Call) -> Result<Value, Failure> {
         let path = call.path.clone();
         let mut tries = 1;
@@ -104,16 +104,16 @@ impl Api {
             tokio::time::sleep(PAUSE).await;
         };
         if status != 200 {
-            return Err(format!("{path} answered {status}: {text}").into());
+            return Err(format!("{path} returned {status}: {text}").into());
         }
         Ok(serde_json::from_str(&text).unwrap_or_default())
     }
 
-    /// The status of the answer, whatever it is.
+    /// The status of the response, whatever it is.
     pub(crate) async fn status(&self, call: Call) -> Result<u16, Failure> {
         let answer = self.send(call).await?;
         let status = answer.status().as_u16();
-        // Read to its end, so that the connection can be used again.
+        // Read completely, so that the connection can be reused.
         answer.bytes().await?;
         Ok(status)
     }
@@ -136,5 +136,5 @@ pub(crate) fn text(value: &Value, pointer: &str) -> Result<String, Failure> {
     let found = value.pointer(pointer).and_then(Value::as_str);
     found
         .map(str::to_owned)
-        .ok_or_else(|| format!("an answer has no text at {pointer}").into())
+        .ok_or_else(|| format!("the response has no text at {pointer}").into())
 }

@@ -47,7 +47,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         at.and_then(|at| arguments.get(at + 1))
             .ok_or_else(|| Failure::from(format!("{name} is missing")))
     };
-    // The client wants to know whose cryptography it could use; nothing here is encrypted.
+    // The client needs to know a cryptographic provider; nothing here is encrypted.
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     provider
         .install_default()
@@ -104,6 +104,6 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
             };
             runtime.block_on(workers.run())
         }
-        _ => Err("say operations, flood, seed, signers, wallets, signing or workers".into()),
+        _ => Err("expected operations, flood, seed, signers, wallets, signing or workers".into()),
     }
 }

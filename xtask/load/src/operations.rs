@@ -1,4 +1,4 @@
-//! The operations, method by method. Those that read by key or sign under load of 64 connections are measured with wrk.
+//! The operations by method. Those that read by key or sign under load of 64 connections are measured with wrk.
 
 mod codes;
 pub(crate) mod flood;
@@ -15,7 +15,7 @@ use crate::Failure;
 use crate::api::{Api, Call};
 use crate::stopwatch::Stopwatch;
 
-/// All of them, after the empty handler they are compared with.
+/// Runs all of them, after the empty handler as the reference.
 pub(crate) async fn run(
     baseline: &Api,
     service: &Api,

@@ -1,4 +1,4 @@
-//! Users to make calls for: with a proved address and a session.
+//! Users for the calls, with a verified address and a session.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::stopwatch::Stopwatch;
 /// The code of the reserved addresses.
 pub(crate) const CODE: &str = "000000";
 
-/// Somebody who is signed in.
+/// A signed-in user.
 pub(crate) struct Person {
     pub(crate) address: String,
     pub(crate) user_id: String,
@@ -17,12 +17,12 @@ pub(crate) struct Person {
     pub(crate) session_token: String,
 }
 
-/// A reserved address: nothing limits how often it is sent to. `label` keeps operations apart.
+/// A reserved address, to which sends are not limited. `label` separates operations.
 pub(crate) fn address(label: &str, number: usize) -> String {
     format!("ok+load{label}{number}@vestry.test")
 }
 
-/// Makes as many as there are calls of an operation.
+/// Creates as many users as an operation has calls.
 pub(crate) async fn people(
     api: &Api,
     stopwatch: Stopwatch,

@@ -18,7 +18,7 @@ use crate::api::{Api, Call, text};
 use crate::people::{Person, people};
 use crate::stopwatch::Stopwatch;
 
-/// Users whose answers are in memory at the same time.
+/// The number of users whose responses are in memory at a time.
 const BATCH: usize = 2_000;
 
 /// Makes the users, and writes into a directory: `users.txt`, `wallets.txt` and `sessions.txt`, an id or token a line, in the
@@ -35,7 +35,7 @@ pub(crate) async fn run(
         connections: 1,
     };
     let people = people(api, one, "seed").await?;
-    let template = people.first().ok_or("nobody is there")?;
+    let template = people.first().ok_or("no user was created")?;
     let (session_id, started_at) = session_of(api, template).await?;
     let line = format!(
         "{session_id}\t{}\t{}\n",
@@ -92,7 +92,7 @@ impl Lists {
         } = user;
         writeln!(self.users, "{user_id}")?;
         writeln!(self.wallets, "{wallet_id}")?;
-        // As long as a token of the service, and of its alphabet.
+        // Has the length and alphabet of the service's tokens.
         let token = HEXLOWER.encode(&TokenHash::of(&format!("token {number}")).0);
         writeln!(self.tokens, "{token}")?;
         let random = *TokenHash::of(&format!("id {number}"))
@@ -119,11 +119,11 @@ fn create(number: usize) -> Call {
     Call::post("/v1/auth/users/create", body)
 }
 
-/// The session that somebody has: its id and when it began.
+/// The user's session: its id and start time.
 async fn session_of(api: &Api, person: &Person) -> Result<(SessionId, Timestamp), Failure> {
     let verify = json!({"session_token": person.session_token});
     let answer = api.make(Call::post("/v1/auth/sessions/verify", verify));
     let id = text(&answer.await?, "/session/id")?;
-    let id: SessionId = id.parse().map_err(|_odd| "a session has an odd id")?;
+    let id: SessionId = id.parse().map_err(|_odd| "a session has an invalid id")?;
     Ok((id, id.timestamp()))
 }

@@ -1,4 +1,4 @@
-//! Wallets of every chain, and for each a transaction that it can sign: what wrk asks for, whose script can make neither.
+//! Wallets of every chain, each with a transaction to sign, for wrk, whose script cannot create them.
 
 mod transactions;
 
@@ -11,11 +11,10 @@ use crate::Failure;
 use crate::api::{Api, Call, text};
 use crate::stopwatch::Stopwatch;
 
-/// Wallets of each chain, over which the signatures are spread.
+/// The number of wallets of each chain.
 const EACH: usize = 64;
 
-/// Makes them, and prints the lines that the script of wrk reads: `wallet.TYPE=ID` and `transaction.TYPE=BODY`, in the same
-/// order.
+/// Creates the wallets, and prints the lines for wrk's script: `wallet.TYPE=ID` and `transaction.TYPE=BODY`, in the same order.
 pub(crate) async fn run(api: &Api, connections: usize) -> Result<(), Failure> {
     let stopwatch = Stopwatch {
         calls: EACH,

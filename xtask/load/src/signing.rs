@@ -20,19 +20,19 @@ use crate::Failure;
 use crate::api::{Api, Call, text};
 use crate::stopwatch::percentile;
 
-/// A factor without common divisors with numbers of wallets such as 100,000: one after the other, wallets of all ages sign.
+/// A factor coprime to wallet counts such as 100,000, so that wallets of all ages sign in turn.
 const STRIDE: usize = 7_919;
-/// Failures that are told in full; the others are counted.
+/// The number of failures reported in full; others are only counted.
 const TOLD: u64 = 10;
 
-/// Who signs: the services in turn, for wallets all over the list.
+/// The services, in turn, sign for wallets from all over the list.
 pub(crate) struct Signing {
     services: Vec<Api>,
     wallets: Vec<Wallet>,
     chains: Chains,
 }
 
-/// A wallet whose signatures can be verified by its address alone.
+/// A wallet whose signatures can be verified with its address alone.
 struct Wallet {
     id: String,
     wallet_type: WalletType,
@@ -47,7 +47,7 @@ struct Phase {
 }
 
 impl Signing {
-    /// `wallets` is what [`crate::wallets::run`] wrote. Those of chains whose addresses do not tell the key are left out.
+    /// Reads the output of [`crate::wallets::run`]. Chains whose addresses do not contain the key are skipped.
     pub(crate) fn new(services: Vec<Api>, wallets: &str) -> Result<Self, Failure> {
         let wallets = wallets
             .lines()
@@ -62,7 +62,7 @@ impl Signing {
         Ok(Self {
             services,
             wallets: wallets.into_iter().filter(verifiable).collect(),
-            // Masks work with secrets, of which there are none here.
+            // Blinding protects secrets, and there are none here.
             chains: Chains::new(&Secret::new([7; 32])),
         })
     }
@@ -99,7 +99,7 @@ impl Signing {
         Ok(())
     }
 
-    /// The signature of one message, and how long it took since it was due.
+    /// Signs one message and returns the time since it was due.
     async fn one(&self, number: usize, due: Instant) -> Result<Duration, Failure> {
         let wallet = at(&self.wallets, number.wrapping_mul(STRIDE))?;
         let service = at(&self.services, number)?;
@@ -113,7 +113,7 @@ impl Signing {
         let (wallet_type, address) = (wallet.wallet_type, &wallet.address);
         self.chains
             .verify_own(wallet_type, address, message.as_bytes(), &signature)
-            .map_err(|error| format!("the answer for {}: {error}", wallet.id))?;
+            .map_err(|error| format!("the response for {}: {error}", wallet.id))?;
         Ok(taken)
     }
 }
@@ -157,7 +157,7 @@ impl Phase {
     }
 }
 
-/// What caused a failure, and what caused that.
+/// The chain of causes of a failure.
 fn reasons(failure: &(dyn Error + 'static)) -> String {
     let mut causes = Vec::new();
     let mut next = failure.source();
@@ -168,7 +168,7 @@ fn reasons(failure: &(dyn Error + 'static)) -> String {
     causes.join(": ")
 }
 
-/// One of many, again from the beginning after the last.
+/// An item by number, wrapping around.
 fn at<T>(all: &[T], number: usize) -> Result<&T, Failure> {
     let place = number.checked_rem(all.len());
     place
@@ -176,7 +176,7 @@ fn at<T>(all: &[T], number: usize) -> Result<&T, Failure> {
         .ok_or_else(|| "there is nothing to choose from".into())
 }
 
-/// Lines of standard input as they come, read on a thread of its own: it waits for them.
+/// Lines of standard input as they arrive, read on a separate thread that blocks on them.
 fn lines_of_input() -> UnboundedReceiver<String> {
     let (send, receive) = unbounded_channel();
     std::thread::spawn(move || {

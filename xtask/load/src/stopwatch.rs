@@ -1,4 +1,4 @@
-//! Makes many calls over several connections, and takes the time of each.
+//! Makes many calls over several connections and times each.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -9,29 +9,29 @@ use serde_json::Value;
 use crate::Failure;
 use crate::api::{Api, Call};
 
-/// How much load.
+/// The amount of load.
 #[derive(Clone, Copy)]
 pub(crate) struct Stopwatch {
     /// Calls of one operation.
     pub(crate) calls: usize,
-    /// How many of them at a time.
+    /// The number of concurrent calls.
     pub(crate) connections: usize,
 }
 
-/// The calls that nobody has made yet, with their places.
+/// The calls not made yet, with their indexes.
 type Queue = Arc<Mutex<VecDeque<(usize, Call)>>>;
 
-/// An answer, the place of its call, and how long it took.
+/// A response, the index of its call, and its duration.
 type Timed = (usize, Value, Duration);
 
 impl Stopwatch {
-    /// The answers in the order of the calls, without looking at the clock: for what has to be there beforehand.
+    /// The responses in the order of the calls, untimed, for preparation.
     pub(crate) async fn prepare(self, api: &Api, calls: Vec<Call>) -> Result<Vec<Value>, Failure> {
         let answers = self.all(api, calls).await?;
         Ok(answers.into_iter().map(|(_, answer, _)| answer).collect())
     }
 
-    /// The same, and prints what it took.
+    /// Like [`Self::prepare`], but prints the times.
     pub(crate) async fn measure(
         self,
         api: &Api,
@@ -45,7 +45,7 @@ impl Stopwatch {
         Ok(answers.into_iter().map(|(_, answer, _)| answer).collect())
     }
 
-    /// One call after the other, each `pace` after the end of the one before, and prints what they took.
+    /// Makes one call after the other, each `pace` after the end of the previous one, and prints the times.
     pub(crate) async fn paced(
         self,
         api: &Api,
@@ -78,7 +78,7 @@ impl Stopwatch {
     }
 }
 
-/// A line of how many there were in all that time, and what each took.
+/// Prints the rate over the whole time, and the percentiles of single calls.
 pub(crate) fn print(name: &str, whole: Duration, mut times: Vec<Duration>) -> Result<(), Failure> {
     times.sort_unstable();
     let count = f64::from(u32::try_from(times.len())?);
@@ -105,7 +105,7 @@ fn next(queue: &Queue) -> Option<(usize, Call)> {
     queue.lock().ok()?.pop_front()
 }
 
-/// Of sorted times, in milliseconds.
+/// A percentile of sorted times, in milliseconds.
 pub(crate) fn percentile(times: &[Duration], percent: usize) -> f64 {
     let place = (times.len() * percent / 100).min(times.len().saturating_sub(1));
     let time = times.get(place).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Wallets in numbers: users with one of each type.
+//! Mass creation of wallets: users with one of each type.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,10 +10,11 @@ use crate::Failure;
 use crate::api::{Api, Call, text};
 use crate::stopwatch::Stopwatch;
 
-/// Users whose wallets are made before the next ones are: their answers are in memory at the same time.
+/// The number of users created at a time, whose responses are in memory together.
 const BATCH: usize = 1_000;
 
-/// Makes `count` wallets through the service and writes a line for each into the file: id, type and address, between tabs.
+/// Creates `count` wallets through the service and writes a line for each into the file: id, type and address, separated by tabs.
+///
 /// Every user has one of each type, so the count is rounded up to whole users.
 pub(crate) async fn run(
     api: &Api,
@@ -41,7 +42,7 @@ pub(crate) async fn run(
     Ok(std::fs::write(into, lines)?)
 }
 
-/// The wallets of new users, whose addresses are numbered from `first` on.
+/// Creates users, whose addresses are numbered from `first` on, and returns their wallets.
 async fn of_users(api: &Api, stopwatch: Stopwatch, first: usize) -> Result<Vec<Value>, Failure> {
     let [usual, further @ ..] = &WalletType::ALL;
     let create = |number: usize| {

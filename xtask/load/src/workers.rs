@@ -18,12 +18,12 @@ use vestry_store_sql::{Settings, SqlStore};
 use crate::Failure;
 use crate::stopwatch::print;
 
-/// Deliveries of one claim: the widest window that an endpoint may have.
+/// The size of a claim: the widest window that an endpoint can have.
 const WINDOW: i64 = 32;
-/// How long the service leaves alone what somebody has taken.
+/// How long the service leaves a claimed delivery alone.
 const LEASE: Seconds = Seconds(60);
 
-/// Where, and how often.
+/// The store to measure, and how often.
 pub(crate) struct Workers<'a> {
     /// The URL of the database.
     pub(crate) database: &'a str,
@@ -31,12 +31,12 @@ pub(crate) struct Workers<'a> {
     pub(crate) app: AppId,
     /// The endpoint of its test world for which deliveries wait.
     pub(crate) endpoint: WebhookEndpointId,
-    /// How often each thing is done.
+    /// The number of repetitions.
     pub(crate) calls: usize,
 }
 
 impl Workers<'_> {
-    /// Does it, and prints a line for each.
+    /// Runs the measurements and prints a line for each.
     pub(crate) async fn run(&self) -> Result<(), Failure> {
         let store = SqlStore::connect(&Settings::new(self.database.parse()?)).await?;
         self.claim(&store).await?;
@@ -61,7 +61,7 @@ impl Workers<'_> {
             let taken = tx.deliveries().claim(&queue, now, lease_until, WINDOW);
             let taken = taken.await?;
             if taken.is_empty() {
-                return Err("nothing waits for the endpoint any more".into());
+                return Err("the endpoint has no pending deliveries left".into());
             }
             tx.webhook_endpoints().secrets(world, endpoint, now).await?;
             tx.apps().find(self.app).await?;
@@ -73,7 +73,7 @@ impl Workers<'_> {
         print("claim of webhooks", started.elapsed(), times)
     }
 
-    /// By turns, so that both meet the same disk.
+    /// Alternates between both, so that they meet the same disk conditions.
     async fn change_settings(&self, store: &dyn Store) -> Result<(), Failure> {
         let mut samples = Samples::from_seed(1);
         let mut times = BTreeMap::<_, Vec<Duration>>::new();
@@ -81,11 +81,7 @@ impl Workers<'_> {
             for (name, is_recorded) in [("with its entries", true), ("without", false)] {
                 let begun = Instant::now();
                 let mut tx = store.begin().await?;
-                let mut app = tx
-                    .apps()
-                    .lock(self.app)
-                    .await?
-                    .ok_or("there is no such App")?;
+                let mut app = tx.apps().lock(self.app).await?.ok_or("unknown App")?;
                 app.updated_at = machine_time()?;
                 tx.apps().update(&app).await?;
                 if is_recorded {
@@ -106,7 +102,7 @@ impl Workers<'_> {
     }
 }
 
-/// Writes an entry behind the end of the chain of a world, with hashes under no key.
+/// Appends an entry to the chain of a world, with hashes under no key.
 async fn record(tx: &mut dyn Tx, world: World, samples: &mut Samples) -> Result<(), Failure> {
     let log = tx.control_log();
     let end = log
@@ -147,13 +143,13 @@ async fn record(tx: &mut dyn Tx, world: World, samples: &mut Samples) -> Result<
     };
     match log.append(Some(&end), &[entry], &head).await? {
         true => Ok(()),
-        false => Err("somebody else moved the head of the chain".into()),
+        false => Err("another process moved the head of the chain".into()),
     }
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "whoever claims says what time it is, and here that is nobody else"
+    reason = "the claiming process supplies the time, and here that is this program"
 )]
 fn machine_time() -> Result<Timestamp, Failure> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH)?;

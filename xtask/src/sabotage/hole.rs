@@ -1,4 +1,4 @@
-//! A hole: a patch, and who must find it.
+//! A mutation: a patch and the tests that must detect it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Context, Failure};
 use crate::project;
 
-/// A patch that takes one defence out, with the lines above it.
+/// A patch that removes one defence, with its header.
 #[derive(Debug)]
 pub(crate) struct Hole {
-    /// The name of its file, without the ending.
+    /// The file name without the extension.
     pub(crate) name: String,
     pub(crate) patch: PathBuf,
-    /// `Build:` what cargo builds, such as `--package vestry-web --test it`.
+    /// `Build:` cargo's build arguments, such as `--package vestry-web --test it`.
     pub(crate) target: Vec<String>,
-    /// `Test:` the tests that must fail, each by its whole name on a line of its own.
+    /// `Test:` the tests that must fail, each with its full name on its own line.
     pub(crate) tests: Vec<String>,
-    /// `Says:` what each of them must say: a test that fails for another reason has found nothing.
+    /// `Says:` the words that each of them must print: a test that fails for another reason has detected nothing.
     pub(crate) says: String,
 }
 
-/// All holes, by name.
+/// All mutations, by name.
 pub(crate) fn all() -> Result<Vec<Hole>, Failure> {
     let directory = project::root().join("xtask/sabotage");
     let entries = fs::read_dir(&directory).context(format!("cannot list {}", directory.display()));
@@ -71,7 +71,7 @@ impl Hole {
         })
     }
 
-    /// Whether each of its tests failed and said why.
+    /// Whether each of its tests failed with the expected words.
     pub(crate) fn is_found(&self, said: &str) -> bool {
         self.tests.iter().all(|test| {
             let start = format!("---- {test} stdout ----");

@@ -1,4 +1,4 @@
-//! The copy of the checkout in which holes are made.
+//! The copy of the checkout to which mutations are applied.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,8 +9,9 @@ use super::hole::Hole;
 use crate::failure::{Context, Failure};
 use crate::{process, project};
 
-/// A directory with every file that git knows or would add, as they are now. Files that did not change keep their times, so that
-/// cargo builds the copy once.
+/// A directory with every file that git tracks or would add, in its current state.
+///
+/// Unchanged files keep their times, so that cargo builds the copy only once.
 pub(crate) struct Tree {
     directory: PathBuf,
 }
@@ -36,7 +37,7 @@ impl Tree {
         Ok(Self { directory })
     }
 
-    /// What cargo makes of the copy; apart, or the checkout would be built anew each time.
+    /// Cargo's target directory for the copy. It is separate, because the checkout would otherwise be rebuilt each time.
     pub(crate) fn target() -> PathBuf {
         home().join("target")
     }
@@ -45,8 +46,10 @@ impl Tree {
         &self.directory
     }
 
+    /// Applies a patch.
+    ///
     /// # Errors
-    /// A failure when the patch does not fit any more.
+    /// If the patch no longer applies.
     pub(crate) fn apply(&self, hole: &Hole) -> Result<(), Failure> {
         process::run_quietly(self.git_apply(&[]).arg(&hole.patch))
     }
@@ -55,7 +58,7 @@ impl Tree {
         process::run_quietly(self.git_apply(&["--reverse"]).arg(&hole.patch))
     }
 
-    /// `git apply` that takes the copy for no part of the repository around it: there it would leave out every file, and say nothing.
+    /// `git apply` outside the surrounding repository, in which it would silently skip every file.
     fn git_apply(&self, flags: &[&str]) -> Command {
         let mut command = Command::new("git");
         command
@@ -71,7 +74,7 @@ fn home() -> PathBuf {
     project::target().join("sabotage")
 }
 
-/// Copies a file whose bytes differ. One that git knows and that is gone is gone in the copy too.
+/// Copies a file if its bytes differ. A tracked file that was deleted is deleted in the copy too.
 fn copy_changed(from: &Path, to: &Path) -> Result<(), Failure> {
     let Ok(bytes) = fs::read(from) else {
         return Ok(());
@@ -86,9 +89,9 @@ fn copy_changed(from: &Path, to: &Path) -> Result<(), Failure> {
     fs::copy(from, to).map(drop).context(doing())
 }
 
-/// Removes what an earlier copy had and the checkout has no more.
+/// Removes files from an earlier copy that are no longer in the checkout.
 fn remove_others(root: &Path, directory: &Path, names: &BTreeSet<&str>) -> Result<(), Failure> {
-    let doing = || format!("cannot tidy up {}", directory.display());
+    let doing = || format!("cannot clean up {}", directory.display());
     for entry in fs::read_dir(directory).context(doing())? {
         let path = entry.context(doing())?.path();
         if path.is_dir() {

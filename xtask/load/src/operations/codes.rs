@@ -7,12 +7,12 @@ use crate::api::{Api, Call, text};
 use crate::people::{CODE, address, people};
 use crate::stopwatch::Stopwatch;
 
-/// Area codes over which numbers are spread: the breaker of a prefix must stay closed.
+/// Area codes over which numbers are spread, so that the circuit breaker of a prefix stays closed.
 const AREAS: [u16; 30] = [
     201, 202, 203, 205, 206, 207, 208, 209, 210, 212, 213, 214, 215, 216, 217, 218, 219, 224, 225,
     228, 229, 231, 234, 239, 240, 248, 251, 252, 253, 254,
 ];
-/// Text messages: fewer than what opens the breaker of a country.
+/// The number of text messages, below the limit of a country's circuit breaker.
 const TEXTS: usize = 240;
 
 const SMS: &str = "/v1/auth/otps/sms/login_or_create";
@@ -96,7 +96,7 @@ async fn texts(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The newest message to somebody, as soon as there is one.
+/// The newest message to a recipient, as soon as there is one.
 pub(super) fn captured(to: &str) -> Call {
     let to = to.replace('+', "%2B");
     Call::get(format!("/v1/test/messages?to={to}&wait=30"))

@@ -1,4 +1,4 @@
-//! What a flood of password verifies does to somebody who verifies a session (attack 22).
+//! The effect of a flood of password verifications on session verification (attack 22).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,16 +11,16 @@ use crate::api::{Api, Call};
 use crate::people::people;
 use crate::stopwatch::Stopwatch;
 
-/// Password verifies under way at a time.
+/// The number of concurrent password verifications.
 const FLOOD: usize = 200;
-/// One session verify after the other, this far apart: at rest nobody waits for anybody.
+/// The interval between session verifications, long enough that they do not wait for each other at rest.
 const PACE: Duration = Duration::from_millis(5);
-/// Whoever is answered 503 comes back after this.
+/// The retry delay after a 503.
 const BACK_AFTER: Duration = Duration::from_millis(250);
 
 const PASSWORD: &str = "plum orbit candle wagon";
 
-/// Prints the times of as many session verifies at rest as the stopwatch has calls, and of as many in a flood.
+/// Prints the times of as many session verifications at rest as the stopwatch has calls, and of as many in a flood.
 pub(crate) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> {
     let (service, key) = api.place();
     let one = Stopwatch {
@@ -28,7 +28,7 @@ pub(crate) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> 
         connections: 1,
     };
     let people = people(api, one, "flood").await?;
-    let person = people.first().ok_or("nobody is there")?;
+    let person = people.first().ok_or("no user was created")?;
     let token = &person.session_token;
     let set = json!({"session_token": token, "password": PASSWORD});
     api.make(Call::post("/v1/auth/passwords/session/update", set))
@@ -47,7 +47,7 @@ pub(crate) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> 
     callers.join().map_err(|_panic| "the flood panicked")?
 }
 
-/// The flood, on a thread that gives way to everybody: in earnest it comes from other machines.
+/// The flood, on a low-priority thread, because in reality it comes from other machines.
 fn all(service: &str, key: &str, call: &Call, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     rustix::process::setpriority_process(None, 19)?;
     let api = Api::new(service, key)?;
@@ -69,7 +69,7 @@ async fn call_on(api: Api, call: Call, stop: Arc<AtomicBool>) -> Result<(), Fail
         match api.status(call.clone()).await? {
             200 => {}
             503 => tokio::time::sleep(BACK_AFTER).await,
-            other => return Err(format!("a verify of the flood answered {other}").into()),
+            other => return Err(format!("a verification in the flood returned {other}").into()),
         }
     }
     Ok(())

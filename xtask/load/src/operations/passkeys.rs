@@ -26,7 +26,7 @@ pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> 
             ask("/v1/auth/webauthn/registrations/begin"),
         )
         .await?;
-    // A device for each.
+    // One device for each.
     let mut browsers: Vec<_> = people.iter().map(|_| Browser::at(PAGE)).collect();
     let mut create = Vec::new();
     for ((browser, begun), one) in browsers.iter_mut().zip(&begun).zip(&people) {
@@ -53,7 +53,7 @@ pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> 
         verify.push(Call::post("/v1/auth/webauthn/verify", body));
     }
     stopwatch.measure(api, "webauthn verify", verify).await?;
-    // One stays: a database is to have some of everything.
+    // One is kept, so that the database has some of everything.
     let delete = created
         .iter()
         .skip(1)
@@ -71,5 +71,5 @@ pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> 
 
 fn part<'a>(answer: &'a Value, pointer: &str) -> Result<&'a Value, Failure> {
     let found = answer.pointer(pointer);
-    found.ok_or_else(|| format!("an answer has nothing at {pointer}").into())
+    found.ok_or_else(|| format!("the response has nothing at {pointer}").into())
 }

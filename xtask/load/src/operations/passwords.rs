@@ -43,7 +43,7 @@ pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> 
             vec![check; stopwatch.calls],
         )
         .await?;
-    // Only the links shall be found among the messages.
+    // Leaves only the links among the messages.
     api.make(Call::delete("/v1/test/messages")).await?;
     let begin = people
         .iter()

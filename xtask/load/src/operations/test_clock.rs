@@ -1,4 +1,4 @@
-//! `/v1/test/clock`: the last, because it moves the time of everything else.
+//! `/v1/test/clock`, measured last because it moves the time of everything else.
 
 use serde_json::json;
 

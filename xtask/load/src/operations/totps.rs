@@ -19,10 +19,10 @@ pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> 
         .map(|one| Call::post("/v1/auth/totps/create", json!({"user_id": one.user_id})))
         .collect();
     let made = stopwatch.measure(api, "totps create", create).await?;
-    // The service's own time, which is that of its codes.
+    // The service's own time, which its codes depend on.
     let clock = api.make(Call::get("/v1/test/clock")).await?;
     let now = clock.pointer("/now").and_then(Value::as_i64);
-    let step = now.ok_or("the test clock says no time")? / STEP;
+    let step = now.ok_or("the test clock returned no time")? / STEP;
     let verify = made
         .iter()
         .map(|made| {

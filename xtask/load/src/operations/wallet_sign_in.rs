@@ -42,7 +42,7 @@ pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> 
                 address,
                 environment: Environment::Test,
             };
-            // Ethereum's signatures take no chance.
+            // Ethereum signatures need no randomness.
             let signed = chain
                 .prepare(&request, signer)?
                 .sign(key, &mut |_: &mut [u8]| {})?;

@@ -1,4 +1,4 @@
-//! A transaction of each chain, as the body of `sign_transaction`. Nobody sends it anywhere.
+//! A transaction of each chain, as the body of `sign_transaction`. It is never broadcast.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
@@ -37,7 +37,7 @@ fn ethereum() -> Value {
 
 /// A legacy transaction: the wallet pays the fee and sends itself nothing.
 fn solana(address: &str) -> Result<Value, Failure> {
-    // One signature to come; one signer, one account that is only read: the system program, whose address is zeros.
+    // One signature to come; one signer, one read-only account: the system program, whose address is zeros.
     let mut transaction = [&[1][..], &[0; 64], &[1, 0, 1, 2]].concat();
     transaction.extend(
         bs58::decode(address)
@@ -47,7 +47,7 @@ fn solana(address: &str) -> Result<Value, Failure> {
     transaction.extend([0; 32]);
     // The hash of a recent block.
     transaction.extend([7; 32]);
-    // One instruction of the program at place 1 on the accounts at 0 and 0: Transfer (2), of no lamports.
+    // One instruction of program 1 on accounts 0 and 0: Transfer (2), of no lamports.
     transaction.extend([1, 1, 2, 0, 0, 12, 2, 0, 0, 0]);
     transaction.extend([0; 8]);
     Ok(json!({ "transaction": BASE64.encode(&transaction), "encoding": "base64" }))
@@ -103,13 +103,13 @@ fn polkadot(address: &str) -> Value {
     })
 }
 
-/// An envelope (v1) of an account that the wallet is one of the signers of.
+/// An envelope (v1) of an account that has the wallet among its signers.
 fn stellar() -> Value {
     let mut envelope = vec![0, 0, 0, 2, 0, 0, 0, 0];
     envelope.extend([5; 32]);
     // Fee 100, sequence number 1, no conditions, no memo.
     envelope.extend([0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
-    // One operation, of the same account: its sequence number becomes 2. No extension, no signature.
+    // One operation, of the same account: it sets the sequence number to 2. No extension, no signature.
     envelope.extend([0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 11]);
     envelope.extend([0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0]);
     json!({ "xdr": BASE64.encode(&envelope) })
