@@ -168,7 +168,7 @@ def check_messages(check, javascript, owners):
 
 
 class Spending:
-    """A random PSBT with inputs of the wallet and of somebody else, who may have signed his."""
+    """A random PSBT with inputs of the wallet and of another party, who may have signed theirs."""
 
     def __init__(self, rng, owner, version, ours=OURS):
         self._random, self.owner, self.version = rng, owner, version
@@ -342,7 +342,7 @@ def check_by_bitcoinjs(check, javascript, owner, answer, before, encoding, sigha
 
 
 def check_signed(check, javascript, owner, answer, before, indices, finalize, encoding="base64", sighash=None):
-    """Our signatures are good, and the answer is what was sent with them, or the transaction that libraries make."""
+    """Our signatures are valid, and the response is the request with them added, or the transaction that libraries make."""
     what = f"PSBT {before.version or 0} of {','.join(before.kinds)}"
     made = {one["index"]: bytes.fromhex(one["signature"]) for one in answer["signatures"]}
     owner.wallet.signed_over(answer, b"".join(digest_of(before.psbt, index, sighash) for index in indices))

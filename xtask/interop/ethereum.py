@@ -108,7 +108,7 @@ class Maker:
         return "0x" + self._random.randbytes(length).hex()
 
     def number(self, bits):
-        """Of any length up to so many bits; zeros and ones are frequent."""
+        """A number of random length up to the given bits; zeros and ones are frequent."""
         return self._random.getrandbits(self._random.randint(0, bits))
 
     def address(self):
@@ -245,7 +245,7 @@ def as_json_rpc(fields):
 
 
 def check_by_ethers(check, ethers, wallet, kind, answer, fields):
-    """ethers reads what was asked for, and writes the same bytes again."""
+    """ethers decodes the requested content and re-encodes the same bytes."""
     if fields["nonce"] > MAX_SAFE_INTEGER:
         return
     wire = answer["signed_transaction"]

@@ -97,7 +97,7 @@ def import_keys(service, check, suite):
 
 
 def check_addresses(check, wallet, accounts):
-    """EIP-55 of the addresses whose key nobody has."""
+    """EIP-55 of addresses with unknown keys."""
 
     def examine(case, _):
         params = {"contractAddress": case["address"], "chainId": "0x1", "nonce": "0x0"}

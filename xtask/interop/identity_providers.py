@@ -139,7 +139,7 @@ class Signing:
         return json.loads(answer)["providers"][0]["callback_url"]
 
     def person(self, email=None, verified=True):
-        """Somebody new at the issuer."""
+        """A new user at the issuer."""
         self.people += 1
         login = f"person-{self.check.seed}-{self.people}"
         email = email or f"{login}@example.com"

@@ -45,7 +45,7 @@ class Pyhpke:
         return CipherSuite.new(KEMS[kem], KDFId.HKDF_SHA256, AEADS[aead])
 
     def seal(self, kem, aead, public_key, plaintext, info=b"", aad=b""):
-        """What is sent: the encapsulated key, and the ciphertext with its tag."""
+        """The sealed message: the encapsulated key, and the ciphertext with its tag."""
         suite = self._suite(kem, aead)
         encapsulated, context = suite.create_sender_context(suite.kem.deserialize_public_key(public_key), info)
         return encapsulated, context.seal(plaintext, aad)

@@ -205,7 +205,7 @@ class Payload:
         return b"".join(self.encoded(field) for name in self.extensions for field in EXTENSIONS[name][place])
 
     def extra(self):
-        """What is sent along."""
+        """The extension data that is sent."""
         return self._parts(0)
 
     def whole(self):
@@ -258,7 +258,7 @@ def raw_holds(javascript, request, signature):
 
 
 def check_by_polkadot_js(check, javascript, wallet, answer, payload, kind):
-    """polkadot.js signs the same bytes, makes the same transaction, and reads in it what was asked for."""
+    """polkadot.js signs the same bytes, makes the same transaction, and decodes the requested content."""
     transaction = answer["signed_transaction"]
     found = found_by_polkadot_js(javascript, payload, answer["signature"], transaction)
     check.that(found["signed"] == payload.signed().hex(), f"polkadot.js signs the same bytes for {kind}")

@@ -58,7 +58,7 @@ class Journey:
         return f"+1415555{self.check.random.randrange(2000, 9000)}"
 
     def message(self, to, kind, after=None):
-        """The newest message to somebody, once one has come `after` that message.
+        """The newest message to a recipient, once one has arrived `after` that message.
 
         Delivery is not part of a call's answer, so who sends twice and wants the second has to say which was the first.
         """

@@ -1,4 +1,4 @@
-"""Wallets of the service, as the scripts of the five chains use them, and what is the same for all chains."""
+"""Wallets of the service, as the scripts of the five chains use them, and the parts common to all chains."""
 
 import base64
 import hashlib
@@ -58,7 +58,7 @@ ALPHABETS = [
 
 
 class Answered(dict):
-    """What was answered, and to which request."""
+    """The response and its request."""
 
     def __init__(self, answer, request_id):
         super().__init__(answer)
@@ -219,7 +219,7 @@ def shown(data):
 
 
 def check_common_refusals(wallet, good, method):
-    """What is refused on every chain; `good` is a transaction that the wallet signs, `method` one of its methods."""
+    """Requests that every chain rejects; `good` is a transaction that the wallet signs, `method` one of its methods."""
     for field in FIELDS.values():
         if field != wallet.field:
             for content in (good, {}):

@@ -1,4 +1,4 @@
-"""Measures what callers of one App do to the p50 of another App. By hand:
+"""Measures how callers of one App affect the p50 of another App. Run by hand:
 
     python3 fairness.py BINARY sqlite:|postgres://... largest|searches
 

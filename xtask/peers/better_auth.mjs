@@ -1,6 +1,6 @@
 // better-auth on Postgres, as its documentation sets it up, for `cargo xtask bench --peers`.
 //
-// Arguments: the URL of an empty database, and how many users it shall have, each with an address and a session; 64 more have a
+// Arguments: the URL of an empty database, and how many users to create, each with an address and a session; 64 more have a
 // password. It makes its tables, prints for each session a line `session=COOKIE`, and then `http://…` where it listens. As many
 // processes serve as there are cores.
 //

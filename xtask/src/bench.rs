@@ -96,25 +96,25 @@ struct Options {
     profile: &'static str,
 }
 
-/// What is measured.
+/// The measurement to run.
 enum Mode {
     Course(Course),
     /// Load, and calls of each operation that needs preparation.
     Operations(Load, u32),
-    /// Searches among so many users.
+    /// Searches among this many users.
     Search(usize),
     Signing(Load, Comparison),
     Events(Load, events::Extent),
     /// Ours beside those of others.
     Peers(Load, peers::Comparison),
     Soak(Load, soak::Soak),
-    /// What is swept, beside load.
+    /// Sweeps under load.
     Sweep(Load),
-    /// A cluster in turn with one Postgres, so many rounds.
+    /// A cluster in turn with one Postgres, for this many rounds.
     Cluster(Load, u32),
-    /// Another build in turn with this one, so many rounds.
+    /// Another build in turn with this one, for this many rounds.
     Builds(Load, PathBuf, u32),
-    /// How statements are carried out among so many users.
+    /// Query plans with this many users.
     Plans(u32),
     /// Nothing.
     Report,
@@ -159,7 +159,7 @@ fn operations(options: &Options, load: Load, calls: u32) -> Result<(), Failure> 
 /// Builds the service and the programs beside it, always together: Cargo would build the tree anew for one of them alone,
 /// with the features that it alone asks for.
 fn build(options: &Options) -> Result<(), Failure> {
-    eprintln!("xtask: building what is measured");
+    eprintln!("xtask: building the programs");
     let mut build = project::cargo();
     build.args(["build", "--quiet"]);
     for package in [
@@ -188,7 +188,7 @@ impl Options {
     }
 }
 
-/// The command line as it stands there; what is absent depends on the mode.
+/// The parsed command line; defaults depend on the mode.
 #[derive(Default)]
 struct Line {
     /// The flag of the mode, if one is given.
@@ -205,7 +205,7 @@ struct Line {
     note: String,
 }
 
-/// The flags that say what is measured.
+/// The flags that select a mode.
 const MODES: [&str; 12] = [
     "--builds",
     "--cluster",

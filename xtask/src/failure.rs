@@ -15,7 +15,7 @@ impl Failure {
     }
 }
 
-/// Adds what was being done to an error of the standard library.
+/// Adds the failed action to an error of the standard library.
 pub(crate) trait Context<T> {
     fn context(self, doing: impl std::fmt::Display) -> Result<T, Failure>;
 }

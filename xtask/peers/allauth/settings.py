@@ -1,4 +1,4 @@
-"""What Django is told: as the documentation of django-allauth sets up a backend for apps, on Postgres.
+"""Django settings: an app backend as in django-allauth's documentation, on Postgres.
 
 Its limits of requests are off, as everybody's are in the bench, and it sends no mail.
 """

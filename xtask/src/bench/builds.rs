@@ -34,7 +34,7 @@ pub(super) fn run(
         for (name, operation) in COMPARED {
             // The first of each fills pools and caches, and does not count.
             for round in 0..=rounds {
-                // Whoever comes second may find a disk that is busy with the first.
+                // The second one may find a disk that is still busy with the first.
                 let order = match round % 2 {
                     0 => [&mut other, &mut this],
                     _ => [&mut this, &mut other],

@@ -93,7 +93,7 @@ fn print(name: &str, one: &[Sample], many: &[Sample], workers: &[f64]) {
     );
 }
 
-/// Makes the copy the coordinator of the workers, and distributes what is on it.
+/// Makes the copy the coordinator of the workers, and distributes its data.
 fn distribute(copy: &Copy, workers: &[Cluster]) -> Result<(), Failure> {
     let cluster = copy.cluster.as_ref();
     let coordinator = cluster.ok_or_else(|| Failure::new("there is no Postgres"))?;

@@ -54,11 +54,11 @@ pub(super) struct Extent {
     pub(super) log: u32,
     /// Programs of a build that tells of nothing.
     pub(super) against: Option<PathBuf>,
-    /// How often what is compared is measured.
+    /// The number of rounds of each comparison.
     pub(super) rounds: u32,
 }
 
-/// One figure, and what it shall be.
+/// A figure and its target.
 struct Figure {
     store: &'static str,
     name: String,
@@ -316,7 +316,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Somebody waits at the end of the log while 333 users a second are made, with three events each.
+    /// A reader waits at the end of the log while 333 users a second are created, with three events each.
     fn see_changes(&mut self) -> Result<(), Failure> {
         let per_second = match self.kind {
             Kind::Postgres => 333,
@@ -444,7 +444,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Ten receivers of everything: so many events at once, and then users at a pace.
+    /// Ten receivers of all events: first many events at once, then users at a steady rate.
     fn fan_out(&mut self) -> Result<(), Failure> {
         let hooks: Vec<Hook> = (0..RECEIVERS)
             .map(|_| Hook::sound())
@@ -605,7 +605,7 @@ impl<'a> Stage<'a> {
         self.ask_workers(&doomed)
     }
 
-    /// What the service asks of its store beside requests, with so many deliveries waiting.
+    /// Measures the service's store operations outside requests, with this many pending deliveries.
     fn ask_workers(&mut self, endpoint: &str) -> Result<(), Failure> {
         let mut command = Command::new(self.programs.join("vestry-bench-load"));
         command

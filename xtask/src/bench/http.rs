@@ -101,7 +101,7 @@ impl Connection {
             let is_it = name.eq_ignore_ascii_case("location");
             is_it.then(|| value.trim().to_owned())
         });
-        location.ok_or_else(|| Failure::new(format!("{path} sends nobody anywhere: {body}")))
+        location.ok_or_else(|| Failure::new(format!("{path} did not redirect: {body}")))
     }
 
     fn answered(&mut self, method: &str, path: &str, body: &str) -> Result<Value, Failure> {

@@ -19,7 +19,7 @@ const HASHING: &[&str] = &[
     "passwords reset complete",
 ];
 
-/// What is called.
+/// The services to call.
 pub(super) struct Services<'a> {
     /// The directory of the programs that were built.
     pub(super) programs: &'a Path,

@@ -29,7 +29,7 @@ pub(super) struct Counted {
     pub(super) requests: u64,
 }
 
-/// What is asked for, and of whom.
+/// The requests to send.
 #[derive(Clone, Copy)]
 pub(super) struct Draw<'a> {
     /// As `draw.lua` calls it.

@@ -23,7 +23,7 @@ use crate::{process, project, wait};
 /// How long the peer may take to make its users.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What is compared, and how often.
+/// The extent of the comparison.
 pub(super) struct Comparison {
     /// Users of ours.
     pub(super) users: u32,
@@ -51,7 +51,7 @@ struct Pair {
     name: &'static str,
     ours: Operation,
     theirs: [&'static str; PEERS.len()],
-    /// At most so many at a time: whoever finds the line of the hashing threads full is turned away.
+    /// The maximum concurrency: the service rejects requests when the queue of its hashing threads is full.
     most: u32,
 }
 
@@ -234,7 +234,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Waits until it has made its users; it is told its database and how many.
+    /// Starts the peer with its database and number of users, and waits until it has created them.
     fn start(name: &str, mut command: Command, scene: &Scene, users: u32) -> Result<Self, Failure> {
         let (sessions, ours) = scene.store(&format!("sessions.{name}"));
         let server = ours.rsplit_once('/').map_or(ours, |(server, _)| server);

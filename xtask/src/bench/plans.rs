@@ -23,7 +23,7 @@ use crate::site::Kind;
 use crate::{process, wait};
 use log::Statement;
 
-/// Has the server say how it carries out each statement of whoever connects from now on.
+/// Makes the server explain each statement of new connections.
 const EXPLAIN: &str = "
     ALTER DATABASE postgres SET session_preload_libraries = 'auto_explain';
     ALTER DATABASE postgres SET auto_explain.log_min_duration = 0;

@@ -36,7 +36,7 @@ pub(super) struct Memory {
     pub(super) end: f64,
 }
 
-/// An operation under load of so many connections.
+/// An operation under load with a number of connections.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Measurement {
     pub(super) operation: String,

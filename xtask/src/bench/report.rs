@@ -10,7 +10,7 @@ use super::record::{Measurement, Record};
 use crate::failure::{Context, Failure};
 use crate::project;
 
-/// Between these lines of the page stands what is made.
+/// The generated tables are between these lines of the page.
 const BEGIN: &str = "<!-- made by cargo xtask bench --report -->\n";
 const END: &str = "<!-- end of what is made -->\n";
 

@@ -47,7 +47,7 @@ pub(super) struct Operation {
     pub(super) requests: f64,
 }
 
-/// What is measured where two services stand beside each other.
+/// The operations compared between two services.
 pub(super) const COMPARED: [(&str, Operation); 5] = [
     (
         "session verify, cold",

@@ -86,7 +86,7 @@ fn measure(kind: Kind, options: &Options, users: usize) -> Result<Vec<Measured>,
             let answer = connection.send("POST", "/v1/auth/users/search", &body)?;
             times.push(begun.elapsed());
             if answer.get("total_count").is_none_or(|count| count == 0) {
-                return Err(Failure::new(format!("{name} found nobody: {body}")));
+                return Err(Failure::new(format!("{name} found no user: {body}")));
             }
         }
         // The first ones open connections and prepare statements.
@@ -117,7 +117,7 @@ fn at(times: &[Duration], percent: usize) -> f64 {
 
 type Question = (&'static str, fn(&Seed, usize) -> Value);
 
-/// What is asked; the user is one that must be found.
+/// The searches; the given user must be found.
 const QUESTIONS: [Question; 15] = [
     ("no filter, first page", |_, _| json!({})),
     ("no filter, later page", |seed, number| {
@@ -187,7 +187,7 @@ fn address(number: usize) -> String {
     format!("user{number}@example.com")
 }
 
-/// Of the form of a number; the service checks no numbering plan of what is stored, but one of what is asked for.
+/// A well-formed number; the service checks the numbering plan only for search values, not for stored ones.
 fn phone(number: usize) -> String {
     format!("+4917{:09}", number)
 }

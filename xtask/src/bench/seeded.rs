@@ -25,7 +25,7 @@ const ROWS: usize = 500;
 /// The lists that the client writes: an id or a token a line.
 const LISTS: [&str; 3] = ["users", "wallets", "sessions"];
 
-/// What is kept.
+/// The stored database.
 pub(super) struct Seeded {
     directory: PathBuf,
 }
@@ -55,7 +55,7 @@ impl Seeded {
             return Ok(seeded);
         }
         fs::create_dir_all(&place).context("cannot create target/bench")?;
-        // What other tables needed, and what was not finished.
+        // Databases of other schemas, and unfinished ones.
         for old in fs::read_dir(&place).context("cannot read target/bench")? {
             let old = old.context("cannot read target/bench")?;
             if old.file_name().to_string_lossy().starts_with(&of_so_many) {
@@ -70,7 +70,8 @@ impl Seeded {
         let unfinished = place.join(format!("{of_so_many}unfinished"));
         fs::create_dir(&unfinished).context("cannot create a directory below target/bench")?;
         make(kind, users, programs, install, &unfinished)?;
-        fs::rename(&unfinished, &seeded.directory).context("cannot name what was made")?;
+        fs::rename(&unfinished, &seeded.directory)
+            .context("cannot rename the finished database")?;
         eprintln!("xtask: that took {} s", begun.elapsed().as_secs());
         Ok(seeded)
     }
@@ -102,7 +103,7 @@ impl Seeded {
         for list in LISTS {
             let all = site.file(&format!("{list}.cold"));
             let text = fs::read_to_string(site.file(&format!("{list}.txt")));
-            let text = text.context("cannot read what was seeded")?;
+            let text = text.context("cannot read the seeded list")?;
             fs::write(site.file(&format!("{list}.hot")), from_all_over(&text, HOT))
                 .context("cannot write")?;
             fs::write(all, text).context("cannot write")?;
@@ -124,7 +125,7 @@ pub(super) fn installed(install: bool) -> Result<Postgres, Failure> {
     found.ok_or_else(|| Failure::new(postgres::MISSING.remedy))
 }
 
-/// Of everything that decides what is in the tables.
+/// A fingerprint of everything that determines the content of the tables.
 fn fingerprint(store: &str) -> Result<u64, Failure> {
     let mut hasher = DefaultHasher::new();
     FORM.hash(&mut hasher);

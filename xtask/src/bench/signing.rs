@@ -19,7 +19,7 @@ const FEW: usize = 64;
 /// Seconds of load before each measurement, in which pools and caches fill.
 const WARM_UP: u32 = 2;
 
-/// What is compared, and on how many wallets.
+/// The extent of the comparison.
 pub(super) struct Comparison {
     /// How many the many are.
     pub(super) wallets: u32,
@@ -104,7 +104,7 @@ fn measure(
     Ok(())
 }
 
-/// An App with so many wallets of all types; the file that the script of wrk reads.
+/// Creates an App with this many wallets of all types, and returns the file for wrk's script.
 fn fill(site: &Site, programs: &Path, wallets: u32) -> Result<PathBuf, Failure> {
     let key = site.set_up()?;
     let server = site.serve(0)?;

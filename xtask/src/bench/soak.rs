@@ -10,7 +10,7 @@ use super::usage::float;
 use crate::failure::Failure;
 use crate::site::Kind;
 
-/// What comes in turn.
+/// The operations, in turn.
 const MIX: [(&str, &str, f64); 5] = [
     ("session_verify", "sessions.cold", 1.0),
     ("user_get", "users.cold", 1.0),
@@ -55,7 +55,7 @@ pub(super) fn run(options: &Options, load: Load, soak: &Soak) -> Result<(), Fail
     Ok(())
 }
 
-/// What was seen after a turn.
+/// The state after a turn.
 struct Look {
     /// Requests so far.
     requests: f64,

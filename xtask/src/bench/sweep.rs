@@ -55,7 +55,7 @@ fn measure(kind: Kind, options: &Options, load: Load) -> Result<(), Failure> {
         let now = count(kind, &scene)?;
         eprintln!("xtask: {now} are left");
         if now == left {
-            return Err(Failure::new("nothing is swept any more"));
+            return Err(Failure::new("the sweep has stopped"));
         }
         left = now;
         // The last ones may have gone at its beginning.

@@ -50,7 +50,7 @@ impl Usage {
         }
     }
 
-    /// What was taken since an earlier moment. Switches of threads that ended in between are not known.
+    /// The usage since an earlier snapshot. Context switches of threads that ended in between are not known.
     pub(super) fn since(&self, earlier: &Self) -> Taken {
         let (mut voluntary, mut involuntary) = (0, 0);
         for (thread, (given, taken)) in &self.switches {

@@ -15,7 +15,7 @@ pub(super) struct Signing {
     answers: BufReader<ChildStdout>,
 }
 
-/// What became of the signatures of some time. Times in milliseconds.
+/// The results of signatures over some time, in milliseconds.
 #[derive(Debug, PartialEq)]
 pub(super) struct Answered {
     /// Answered, and verified.

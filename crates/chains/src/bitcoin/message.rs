@@ -1,4 +1,4 @@
-//! Messages: which standard is meant, and what is answered.
+//! Messages: the supported standards and their responses.
 //!
 //! | `format` | signature |
 //! |---|---|

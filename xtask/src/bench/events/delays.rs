@@ -1,4 +1,4 @@
-//! How long it takes from the answer to a change until somebody learns of it.
+//! The delay from the response to a change until a reader sees it.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const CLIENTS: u32 = 4;
 /// Users who were made, and when their answers came.
 pub(super) type Made = Vec<(String, Instant)>;
 
-/// Makes so many users a second for a while; the client and the number make their addresses.
+/// Creates this many users per second for a while; the client and the number make their addresses.
 pub(super) fn make_users(
     base_url: &str,
     key: &str,
@@ -66,7 +66,7 @@ pub(super) fn wait_until(moment: Instant) {
     thread::sleep(moment.saturating_duration_since(Instant::now()));
 }
 
-/// Milliseconds, of which so many of a hundred are less.
+/// The percentile, in milliseconds.
 pub(super) fn percentile(delays: &[f64], percent: usize) -> f64 {
     let mut sorted = delays.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

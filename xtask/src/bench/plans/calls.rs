@@ -42,7 +42,7 @@ const SCOPES: [&str; 10] = [
     "audit:read",
 ];
 
-/// Whoever makes them, on a seeded database.
+/// The caller, on a seeded database.
 pub(super) struct Caller<'a> {
     pub(super) copy: &'a Copy,
     /// Where the baseline listens.
@@ -247,7 +247,7 @@ fn one_of_everything(
     Ok(())
 }
 
-/// Somebody comes back from the provider of the test environment; with which token.
+/// Completes a sign-in at the provider of the test environment, and returns the token.
 fn landed(connection: &mut Connection, server: &Server) -> Result<String, Failure> {
     let begun = connection.get(PROVIDER)?;
     let own = |url: &str| {
@@ -277,7 +277,7 @@ fn read_everything(connection: &mut Connection) -> Result<(), Failure> {
                 .iter()
                 .find(|user| user.pointer("/emails/0").is_some())
         })
-        .ok_or_else(|| Failure::new("nobody has an address"))?
+        .ok_or_else(|| Failure::new("no user has an address"))?
         .clone();
     let id = text(&user, "/user_id")?;
     connection.get(&format!("/v1/auth/users/{id}"))?;

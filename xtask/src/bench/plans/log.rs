@@ -22,7 +22,7 @@ pub(super) struct Statement {
     pub(super) outline: String,
 }
 
-/// A table of at least so many rows is never to be read as a whole.
+/// The number of rows from which a table must not be scanned in full.
 const MANY: u64 = 10_000;
 
 /// The statements about tables of ours. `sizes`: rows of each table.

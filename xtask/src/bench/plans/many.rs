@@ -10,7 +10,7 @@ use crate::postgres::Cluster;
 /// Rows that each table is to have.
 const MANY: u64 = 20_000;
 
-/// Tables that do not grow with users: what is set up for an App, ends of chains and logs, what is about to be worked off.
+/// Tables that do not grow with users: configuration of Apps, heads of chains and logs, and pending work.
 const FEW: &[&str] = &[
     "__diesel_schema_migrations",
     "apps",
@@ -46,7 +46,7 @@ const KEPT: &[&str] = &[
     "endpoint_id",
 ];
 
-/// What each row has for itself without being a key: addresses that nobody parses.
+/// Unique values that are not keys: addresses that are never parsed.
 const OWN: &[&str] = &["public_address", "recipient"];
 
 /// Rows of each table.

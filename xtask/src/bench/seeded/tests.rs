@@ -1,4 +1,4 @@
-//! What is seeded, as text.
+//! The seeding statements.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! BIP-322, BIP-137, and what is refused.
+//! BIP-322, BIP-137, and rejected messages.
 
 use ::bitcoin::consensus::encode;
 use ::bitcoin::hashes::Hash;

@@ -1,4 +1,4 @@
-//! Requests that nobody thought of.
+//! Arbitrary requests.
 
 use alloy_dyn_abi::TypedData;
 use serde_json::{Value, json};

@@ -143,7 +143,7 @@ fn an_authorization_is_signed_as_eth_account_signs_it() {
     assert_eq!(text("nonce"), "0x0");
     assert_eq!(text("address").to_lowercase(), CONTRACT);
 
-    // What is answered is what a transaction takes. The transaction itself uses nonce 0 of the wallet.
+    // The response is in the form that a transaction accepts. The transaction itself uses nonce 0 of the wallet.
     let by_nonce = |nonce: &str| {
         let params = json!({ "contractAddress": CONTRACT, "chainId": "0x1", "nonce": nonce });
         rpc("eth_sign7702Authorization", params).unwrap()["authorization"].clone()

@@ -26,7 +26,7 @@ pub(super) fn sign(
     Ok(fields)
 }
 
-/// Ethereum's nonces are derived: whoever asks for randomness is wrong.
+/// Panics if called: Ethereum's nonces are derived, so no randomness is needed.
 fn nothing(_bytes: &mut [u8]) {
     panic!("signatures of Ethereum need no randomness");
 }

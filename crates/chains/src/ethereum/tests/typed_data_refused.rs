@@ -109,7 +109,7 @@ fn text_that_can_be_read_in_two_ways_is_refused() {
     }
 }
 
-/// A few kilobytes of types can stand for a tree of 2^60 structures; what is worked on is what there are values for.
+/// A few kilobytes of types can describe a tree of 2^60 structures; the work is bounded by the values present.
 #[test]
 fn types_that_multiply_and_values_that_are_deep_end_quickly() {
     let mut types = serde_json::Map::new();
@@ -158,7 +158,7 @@ fn a_string_is_whole_json_and_nothing_more() {
     assert_eq!(param(sign(&spaces(256 * 1024 + 1))), "params.typed_data");
 }
 
-/// The path of a refusal goes into an answer, and would otherwise be made anew for each element of a list.
+/// The path of an error is part of a response, and would otherwise be rebuilt for each element of a list.
 #[test]
 fn long_names_make_no_long_paths() {
     let long = "x".repeat(100_000);

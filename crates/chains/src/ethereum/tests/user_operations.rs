@@ -1,4 +1,4 @@
-//! User operations beside the vectors: what is refused.
+//! User operations beyond the vectors: rejected requests.
 
 use serde_json::{Value, json};
 

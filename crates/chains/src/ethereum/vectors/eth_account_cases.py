@@ -25,7 +25,7 @@ def text(data):
 
 
 def number(bits):
-    """Of any length up to so many bits; zeros and ones are frequent."""
+    """A number of random length up to the given bits; zeros and ones are frequent."""
     return chance.getrandbits(chance.randint(0, bits))
 
 

@@ -145,7 +145,7 @@ fn text_of_the_length_of_a_key_is_read_as_text() {
 }
 
 proptest! {
-    /// Nothing that anybody can send is more than a refusal, on any chain.
+    /// No input causes more than an error, on any chain.
     #[test]
     fn any_bytes_are_refused_for_an_address_of_another_key(
         bytes in proptest::collection::vec(any::<u8>(), 0..160),

@@ -97,7 +97,7 @@ fn zero_and_the_order_are_keys_of_nobody() {
     }
 }
 
-/// A pair whose halves do not fit signs with a key that nobody knows, and gives the private key away (RFC 8032, section 8).
+/// A pair whose halves do not match signs with an unknown key, and leaks the private key (RFC 8032, section 8).
 #[test]
 fn a_solana_pair_must_be_one() {
     let address = address(WalletType::Solana, &[5; 32], LIVE);

@@ -95,7 +95,7 @@ def keys():
         public, secret = sr25519.pair_from_seed(raw)
         address = SubstrateSr25519AddrEncoder.EncodeKey(public, ss58_format=0)
         yield ["polkadot", address, [*texts(raw)[:3], *texts(secret)]]
-        # There is no seed of these any more: a soft junction changes the number alone.
+        # These have no seed: a soft junction changes only the number.
         _code, public, secret = sr25519.derive_keypair((raw, public, secret), b"")
         address = SubstrateSr25519AddrEncoder.EncodeKey(public, ss58_format=0)
         ed25519 = sr25519.convert_secret_key_to_ed25519(secret)

@@ -1,4 +1,4 @@
-//! The names of extensions that today's chains list, and those that nobody here knows.
+//! Extension names: those of today's chains, and unknown ones.
 
 use super::refusals::{refused, with};
 use super::*;

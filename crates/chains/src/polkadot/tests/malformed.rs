@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Refused, or signed by our key: whoever changed something gets a signature of what it says now.
+/// Rejected, or signed by our key, as what the request then says.
 fn answered(wallet: &Wallet, request: &SigningRequest) -> bool {
     match wallet.prepare(request) {
         Ok(prepared) => {

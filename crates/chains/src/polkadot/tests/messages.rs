@@ -1,4 +1,4 @@
-//! What is signed for a message, and how it is asked for.
+//! The bytes signed for a message, and the forms of the request.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is refused, and which field is named.
+//! Rejected requests, and the fields named in the errors.
 
 use vestry_domain::invalid::Reason;
 

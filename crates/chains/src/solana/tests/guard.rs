@@ -47,7 +47,7 @@ fn messages_and_whole_transactions_of_the_wallet_are_refused() {
     }
 }
 
-/// Whoever is named signs or loses something: the list of accounts counts, not only that of signers (SOL-2).
+/// A named wallet signs or loses something, so the list of accounts counts, not only that of signers (SOL-2).
 #[test]
 fn a_wallet_that_is_only_an_account_is_refused_too() {
     let (wallet, payer) = (Wallet::of_seed(ABANDON), Wallet::of_seed(&"07".repeat(32)));
@@ -77,7 +77,7 @@ fn bytes_that_are_nearly_a_transaction_are_a_message() {
             assert!(answer.is_ok(), "{}", hex::encode(&bytes));
         }
     }
-    // A transaction of somebody else cannot be signed by this wallet, so it is a message like any other.
+    // This wallet cannot sign another party's transaction, so it is a message like any other.
     for (answer, _) in every_way(&other, &message) {
         assert!(answer.is_ok());
     }

@@ -27,7 +27,7 @@ fn only_the_network_of_the_environment_is_signed_for() {
     assert!(is_denied(&wallet(&case).rpc("xlm_signAuthEntry", params)));
 }
 
-/// Their hashes are ids of operations, balances and contracts; nobody signs these.
+/// Their hashes are ids of operations, balances and contracts, which are never signed.
 #[test]
 fn preimages_of_ids_are_refused() {
     let wallet = Wallet::abandon();

@@ -73,7 +73,7 @@ fn sizes_are_limited_to_the_byte() {
     assert_eq!(param(sign(&vec![0; 1 << 20])), "xlm_transaction.xdr");
 }
 
-/// A count of four thousand million is believed by nobody.
+/// A count of four thousand million is not trusted.
 #[test]
 fn counts_that_the_bytes_do_not_hold_are_refused() {
     let wallet = Wallet::abandon();

@@ -24,7 +24,7 @@ fn signatures(envelope: &mut TransactionEnvelope) -> &mut VecM<DecoratedSignatur
     }
 }
 
-/// The first envelope with signatures of others on it: so many, with the hint of a wallet or another.
+/// The first envelope with this many signatures of others, with the hint of the wallet or another one.
 fn with_signatures(case: &Value, number: u8, hint: [u8; 4]) -> String {
     let mut envelope = envelope(string(case, "before"));
     let made = (0..number).map(|filler| DecoratedSignature {
@@ -65,7 +65,7 @@ fn there_is_room_for_twenty_signatures() {
     }
 }
 
-/// The hint is four bytes of the key: others may have them too, and anybody can write them.
+/// The hint is four bytes of the key: other keys may share them, and anyone can write them.
 #[test]
 fn a_signature_that_only_has_our_hint_is_not_taken_for_ours() {
     let case = first("transactions", "test");

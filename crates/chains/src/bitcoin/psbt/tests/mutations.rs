@@ -1,4 +1,4 @@
-//! Bytes that nobody meant: refused, or signed as what they then say; never a panic.
+//! Unintended bytes: rejected, or signed as what they then mean, without a panic.
 
 use ::bitcoin::secp256k1::{Message, Secp256k1};
 use ::bitcoin::sighash::{EcdsaSighashType, SighashCache};
@@ -56,7 +56,7 @@ fn every_flipped_bit_is_refused_or_signed_as_what_it_says() {
     }
 }
 
-/// Whether the signature is one of our key over the only input of this PSBT, by a digest made from the PSBT anew.
+/// Whether the signature is by our key over the only input of this PSBT, with a digest recomputed from the PSBT.
 fn fits(psbt: &[u8], answer: &Fields) -> bool {
     let view = Unsigned::read(psbt).unwrap().view;
     let spent = work::spent(&view).unwrap()[0].clone().unwrap();

@@ -178,7 +178,7 @@ fn the_leaves_of_bip_341_are_signed_for() {
             let leaf = ScriptBuf::from_bytes(part(0));
             let hash = TapLeafHash::from_script(&leaf, version);
             assert_eq!(hash.to_byte_array().to_vec(), part(2));
-            // A push of 32 bytes and OP_CHECKSIG; without one, somebody's key that is in no script.
+            // A push of 32 bytes and OP_CHECKSIG; without one, a key that is in no script.
             let own = part(0).get(1..33).map(<[u8]>::to_vec);
             let named = own.clone().unwrap_or_else(|| bytes(GENERATOR));
             let public_key = [vec![2], named.clone()].concat();

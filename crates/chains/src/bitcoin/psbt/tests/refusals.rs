@@ -1,4 +1,4 @@
-//! What is refused, and the field that the refusal names.
+//! Rejected requests, and the fields named in the errors.
 
 use ::bitcoin::{Amount, Psbt, PublicKey, ScriptBuf};
 use alloy_primitives::hex;
@@ -207,7 +207,7 @@ fn psbts_that_must_not_be_signed_are_refused() {
             let whole = psbt.inputs[0].non_witness_utxo.as_mut().unwrap();
             whole.output[1].value = Amount::from_sat(100_001);
         }),
-        ("another transaction in somebody else's input", |psbt| {
+        ("another transaction in another party's input", |psbt| {
             psbt.inputs[1].non_witness_utxo = psbt.inputs[0].non_witness_utxo.clone();
         }),
         ("outputs that differ", |psbt| {
@@ -216,13 +216,13 @@ fn psbts_that_must_not_be_signed_are_refused() {
         ("an output that is not there", |psbt| {
             psbt.unsigned_tx.input[0].previous_output.vout = 2;
         }),
-        ("NONE that nobody agreed to", |psbt| {
+        ("NONE without consent", |psbt| {
             psbt.inputs[0].sighash_type = Some(::bitcoin::EcdsaSighashType::None.into());
         }),
-        ("SINGLE that nobody agreed to", |psbt| {
+        ("SINGLE without consent", |psbt| {
             psbt.inputs[0].sighash_type = Some(::bitcoin::EcdsaSighashType::Single.into());
         }),
-        ("ANYONECANPAY that nobody agreed to", |psbt| {
+        ("ANYONECANPAY without consent", |psbt| {
             let sighash = ::bitcoin::EcdsaSighashType::AllPlusAnyoneCanPay;
             psbt.inputs[0].sighash_type = Some(sighash.into());
         }),
@@ -274,7 +274,7 @@ fn a_type_that_was_agreed_to_is_that_of_the_input() {
     );
 }
 
-/// Before taproot a SINGLE without its output signs the number one, which anybody can use.
+/// Before taproot, a SINGLE without a matching output signs the number one, which anyone can use.
 #[test]
 fn single_needs_an_output_beside_it() {
     let mut psbt = unsigned(&[p2wpkh(&small(1)), p2wpkh(&small(1))]);
@@ -375,13 +375,13 @@ fn two_requests_that_know_one_input_each_burn_nothing() {
     }
 }
 
-/// A signature commits to all inputs, whoever's they are, unless its type is one with ANYONECANPAY: one without is enough.
+/// A signature commits to all inputs, unless its type includes ANYONECANPAY: one signature without it is enough.
 #[test]
 fn the_outputs_of_all_inputs_are_needed_unless_others_may_pay() {
     let mut psbt = unsigned(&[p2wpkh(&small(1)), p2wpkh(&small(1)), p2wpkh(&small(2))]);
     psbt.inputs[2].witness_utxo = None;
     psbt.inputs[2].non_witness_utxo = None;
-    // What is known is enough for the outputs.
+    // The known inputs are enough for the outputs.
     psbt.unsigned_tx.output.pop();
     psbt.outputs.pop();
     for (first, second, signs) in [
@@ -403,7 +403,7 @@ fn the_outputs_of_all_inputs_are_needed_unless_others_may_pay() {
             }
         }
     }
-    // What is known is counted all the same: whatever an unknown input holds can only make the fee larger.
+    // Known inputs are still counted: an unknown input can only increase the fee.
     psbt.unsigned_tx.output.truncate(1);
     psbt.outputs.truncate(1);
     psbt.inputs[1].non_witness_utxo = None;
@@ -456,7 +456,7 @@ fn inputs_from_before_segregated_witness_are_limited_in_number() {
     assert_eq!(refused(&finalize).param(), "btc_transaction.finalize");
 }
 
-/// Three bytes a record: a field that nobody knows, again and again.
+/// Three bytes per record: an unknown field, repeated.
 #[test]
 fn records_are_limited_in_number() {
     let mut psbt = good();

@@ -1,4 +1,4 @@
-//! Which inputs are signed, how, and what is answered.
+//! Which inputs are signed, how, and the responses.
 
 use std::slice;
 
@@ -239,7 +239,7 @@ fn scripts_are_signed_where_the_fields_name_the_key() {
     let ours = public_key(&small(1)).0;
     let mut psbt = unsigned(&[script.to_p2wsh(), p2wpkh(&small(3))]);
     psbt.inputs[0].witness_script = Some(script.clone());
-    // Without a derivation the input is nobody's.
+    // Without a derivation the input belongs to no wallet.
     let refused = sign(&small(1), &request(&psbt)).unwrap_err();
     assert_eq!(refused.param(), "btc_transaction.psbt");
     psbt.inputs[0].bip32_derivation.insert(ours, source());
@@ -250,7 +250,7 @@ fn scripts_are_signed_where_the_fields_name_the_key() {
     .unwrap();
     assert_eq!(indices(&answer), [0]);
     assert_eq!(answer["finalized"], json!(false));
-    // The key of somebody who is in the fields and not in the script signs nothing.
+    // A key that is in the fields but not in the script signs nothing.
     psbt.inputs[0]
         .bip32_derivation
         .insert(public_key(&small(3)).0, source());

@@ -101,7 +101,7 @@ pub(super) fn as_v2(psbt: &Psbt, modifiable: Option<u8>) -> Vec<u8> {
         bytes.extend(record(0x06, &[flags]));
     }
     bytes.extend(record(0xfb, &2_u32.to_le_bytes()));
-    // A field that nobody knows.
+    // An unknown field.
     bytes.extend(record(0xe0, b"anything"));
     bytes.push(0);
     for (spends, input) in tx.input.iter().zip(&psbt.inputs) {
@@ -144,7 +144,7 @@ pub(super) fn with(psbt: &[u8], mut more: Value) -> SigningRequest {
     SigningRequest::Transaction(more)
 }
 
-/// Looks at a request for the wallet of a public key; nobody has to know the private one for that.
+/// Prepares a request for the wallet of a public key; the private key is not needed for that.
 pub(super) fn prepare(public_key: &[u8], request: &SigningRequest) -> Result<(), Failed> {
     let signer = Signer {
         public_key,
@@ -163,7 +163,7 @@ pub(super) fn transaction(psbt: &[u8]) -> Option<Transaction> {
     finalize::transaction(chain(), &view, &work::spent(&view).unwrap())
 }
 
-/// Where a key comes from, which nobody looks at.
+/// The origin of a key, which is ignored.
 pub(super) fn source() -> KeySource {
     (Fingerprint::default(), DerivationPath::default())
 }
