@@ -1,4 +1,4 @@
-//! Bytes as text.
+//! Base64 in requests and responses.
 
 use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
@@ -10,13 +10,13 @@ const LENIENT: GeneralPurposeConfig =
 const ORDINARY: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 const OF_URLS: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 
-/// The bytes of a text in base64, of either alphabet, padded or not.
+/// Decodes base64 in either alphabet (standard or URL-safe), with or without padding.
 pub(crate) fn from_base64(param: &'static str, text: &str) -> Result<Vec<u8>, Invalid> {
     let decoded = ORDINARY.decode(text).or_else(|_other| OF_URLS.decode(text));
     decoded.map_err(|_no_base64| Invalid::value(param, format!("{param} must be base64")))
 }
 
-/// Base64 as most expect it: the ordinary alphabet, padded.
+/// Encodes bytes as base64 in the standard alphabet, padded.
 pub(crate) fn to_base64(bytes: &[u8]) -> String {
     ORDINARY.encode(bytes)
 }

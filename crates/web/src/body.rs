@@ -1,4 +1,4 @@
-//! Request bodies: how large, how long, of what kind, and then the type that a handler asks for.
+//! Request bodies: size limit, deadline, content type, then deserialization into the handler's type.
 
 use std::pin::Pin;
 
@@ -13,16 +13,16 @@ use crate::json;
 use crate::problem::{Code, Problem};
 use crate::state::State;
 
-/// Most bytes of a request body (256 KiB).
+/// Maximum size of a request body, in bytes (256 KiB).
 pub(crate) const MOST: usize = 256 * 1024;
 
-/// A JSON body that must be there.
+/// A required JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
 
-/// A JSON body that must be there, and its text. For fields whose numbers a [`serde_json::Value`] would round.
+/// A required JSON body together with its text, for fields whose numbers a [`serde_json::Value`] would round.
 pub(crate) struct BodyAndText<T>(pub(crate) T, pub(crate) BytesMut);
 
-/// A JSON body, or none.
+/// An optional JSON body.
 pub(crate) struct OptionalBody<T>(pub(crate) Option<T>);
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
@@ -67,10 +67,10 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalBody<T> {
 }
 
 fn missing() -> Problem {
-    Problem::request("this call needs a JSON object as its body")
+    Problem::request("this call requires a JSON object as its body")
 }
 
-/// The text of a body that says that it is JSON. None for an empty body.
+/// The text of a body that is declared as JSON; `None` if the body is empty.
 async fn read_json(request: &HttpRequest, payload: Payload) -> Result<Option<BytesMut>, Problem> {
     let bytes = read(request, payload).await?;
     if bytes.is_empty() {
@@ -82,19 +82,19 @@ async fn read_json(request: &HttpRequest, payload: Payload) -> Result<Option<Byt
     Ok(Some(bytes))
 }
 
-/// Reads all of the body, within its size and its time. The framework limits how long a head may take, not a body.
+/// Reads the whole body within its size limit and deadline. The framework limits the time for a request's head, but not for its body.
 pub(crate) async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, Problem> {
     if announced(request.headers()).is_some_and(|length| length > MOST) {
         return Err(Problem::new(Code::BodyTooLarge).closing());
     }
     let state = request
         .app_data::<Data<State>>()
-        .ok_or_else(|| Problem::internal("the edge has no state"))?;
+        .ok_or_else(|| Problem::internal("no State in the application data"))?;
     let whole = async {
         let mut bytes = BytesMut::new();
         while let Some(chunk) = payload.next().await {
             let chunk = chunk.map_err(|_broken| {
-                Problem::request("the body ended early or cannot be read").closing()
+                Problem::request("the body was truncated or could not be read").closing()
             })?;
             if bytes.len() + chunk.len() > MOST {
                 return Err(Problem::new(Code::BodyTooLarge).closing());
@@ -105,17 +105,17 @@ pub(crate) async fn read(request: &HttpRequest, mut payload: Payload) -> Result<
     };
     match tokio::time::timeout(state.settings.read_deadline, whole).await {
         Ok(body) => body,
-        // The table has no 408: it invites clients to repeat the request as it was.
+        // The error table has no 408, because it invites clients to repeat the request unchanged.
         Err(_elapsed) => Err(Problem::request("the body did not arrive in time").closing()),
     }
 }
 
-/// `Content-Length`, where there is one; the framework has refused malformed and double ones.
+/// The value of `Content-Length`, if present. The framework has already rejected malformed and repeated ones.
 fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// `application/json`, in UTF-8 if it says anything about that, and not compressed.
+/// Whether the content type is `application/json`, in UTF-8 if a charset is given, without compression.
 fn is_json(headers: &HeaderMap) -> bool {
     let plain = headers
         .get(CONTENT_ENCODING)

@@ -1,4 +1,4 @@
-//! From a handler to a use case: the one crossing into the service's runtime.
+//! The bridge from a handler to a use case. It is the only place where a request enters the service's runtime.
 
 use std::future::{Ready, ready};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::problem::Problem;
 use crate::request_id::RequestId;
 use crate::state::State;
 
-/// A request of a caller whose key was checked at the gate.
+/// A request whose API key passed the gate.
 pub(crate) struct Call {
     state: Data<State>,
     caller: Arc<Caller>,
     id: RequestId,
-    /// Of a request with an idempotency key.
+    /// The run of a request with an idempotency key.
     run: Option<Arc<Run>>,
     span: tracing::Span,
 }
@@ -45,7 +45,7 @@ impl FromRequest for Call {
                 span: tracing::info_span!("request", id = id.as_str()),
             }),
             _ => Err(Problem::internal(
-                "a keyed handler behind a gate without keys",
+                "a handler that requires a key is behind a gate that checks none",
             )),
         };
         ready(call)
@@ -53,13 +53,14 @@ impl FromRequest for Call {
 }
 
 impl Call {
-    /// For what needs no crossing: it neither waits nor touches the store.
+    /// The service, for work that neither waits nor touches the store and therefore stays on this worker.
     pub(crate) fn service(&self) -> &Service {
         &self.state.service
     }
 
-    /// For what may be dropped at any moment, since it only reads, or leaves its writing to others: it need not cross. `None` when the
-    /// answer is to be kept for a repeat, which only [`Call::run`] sees to.
+    /// The service and the caller, for work that may be dropped at any moment because it only reads or hands its writes to others.
+    ///
+    /// Returns `None` if the response is to be stored for a replay, which only [`Call::run`] does.
     pub(crate) fn on_the_worker(&self) -> Option<(&Service, &Caller)> {
         match self.run {
             Some(_) => None,
@@ -67,12 +68,12 @@ impl Call {
         }
     }
 
-    /// Which kind of key the request carries.
+    /// The kind of the API key that the request carries.
     pub(crate) fn key_kind(&self) -> ApiKeyKind {
         self.caller.key.kind
     }
 
-    /// Has a wallet sign.
+    /// Runs a signing command of a wallet.
     pub(crate) async fn sign<C>(self, command: C) -> Result<SignedByWallet, Problem>
     where
         C: SigningCommand + 'static,
@@ -81,7 +82,7 @@ impl Call {
             .await
     }
 
-    /// Has a use case wait on this worker that crosses by itself for whatever it does: when the client goes away, it is dropped.
+    /// Waits on this worker for a use case that enters the runtime on its own where needed. It is dropped when the client disconnects.
     pub(crate) async fn wait<T, E, C, F>(self, command: C) -> Result<T, Problem>
     where
         C: FnOnce(Arc<Service>, Arc<Caller>) -> F,
@@ -93,7 +94,7 @@ impl Call {
         waiting.await.map_err(Into::into)
     }
 
-    /// Runs a use case to its end, whatever becomes of the client.
+    /// Runs a use case to completion, even if the client disconnects.
     pub(crate) async fn run<T, E, C, F>(self, command: C) -> Result<T, Problem>
     where
         C: FnOnce(Arc<Service>, Arc<Caller>) -> F,
@@ -113,7 +114,7 @@ impl Call {
             Some(run) => caller.in_run(run),
             None => caller,
         });
-        // Boxed at once: the future of a use case is large, and is moved several times on its way to the runtime.
+        // Boxed early, because a use case's future is large and is moved several times on its way to the runtime.
         let outcome = state
             .service
             .run(|service| Box::pin(command(service, caller)).instrument(span))

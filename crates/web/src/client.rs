@@ -1,6 +1,6 @@
-//! Where a request comes from, when proxies may stand in between (S-16, attack 16).
+//! The client address of a request that may have passed through proxies (S-16, attack 16).
 //!
-//! The callers of the API are backends: their address is never that of the person who signs in.
+//! The callers of the API are backends, so this is never the address of the person who signs in.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -9,23 +9,22 @@ use ipnet::IpNet;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Whether an address is that of a proxy that is believed.
+/// Whether an address belongs to a trusted proxy.
 pub(crate) fn is_trusted(address: IpAddr, proxies: &[IpNet]) -> bool {
     let address = address.to_canonical();
     proxies.iter().any(|net| net.contains(&address))
 }
 
-/// The address of the client: that of the socket; behind proxies that are believed, the right-most one in
-/// `X-Forwarded-For` that is none of theirs, because everything left of it is what the client chose to send.
+/// The address of the client: the socket's address or, behind trusted proxies, the right-most untrusted address in `X-Forwarded-For`.
+/// Everything to the left of that address was chosen by the client.
 ///
-/// A header that cannot be read says nothing: then it is the address of the socket, and whatever hangs on the address still
-/// holds.
+/// An unreadable header is ignored: the socket's address is used, so rules that depend on the address still apply.
 pub(crate) fn address(peer: IpAddr, headers: &HeaderMap, proxies: &[IpNet]) -> IpAddr {
     let peer = peer.to_canonical();
     if !is_trusted(peer, proxies) {
         return peer;
     }
-    // Several lines are one list (RFC 9110, section 5.3).
+    // Several header lines form one list (RFC 9110, section 5.3).
     let mut nearest = peer;
     let lines: Vec<_> = headers.get_all(FORWARDED_FOR).collect();
     for line in lines.into_iter().rev() {
@@ -40,11 +39,11 @@ pub(crate) fn address(peer: IpAddr, headers: &HeaderMap, proxies: &[IpNet]) -> I
             }
         }
     }
-    // Proxies all the way: the request began at the farthest of them.
+    // Every hop is a trusted proxy, so the request started at the farthest one.
     nearest
 }
 
-/// An address, with or without a port, with or without brackets.
+/// Parses an address with or without a port, with or without brackets.
 fn hop(text: &str) -> Option<IpAddr> {
     let address = text
         .parse::<IpAddr>()

@@ -1,7 +1,7 @@
-//! Which answers pages may read (the CORS protocol: Fetch Standard, section 3.3).
+//! Which responses web pages can read (the CORS protocol: Fetch Standard, section 3.3).
 //!
-//! Pages of any origin may make the calls that are marked `for_pages` in the table of endpoints, for everybody may know what
-//! those answer. An answer to a secret key is none of them: such a key has no place in a page.
+//! Pages of any origin may make the calls marked `for_pages` in the table of endpoints, because their responses are public. Responses to a
+//! secret key are never readable, because such a key does not belong in a page.
 
 use actix_web::HttpResponse;
 use actix_web::dev::ServiceRequest;
@@ -12,14 +12,14 @@ use actix_web::http::header::{
     HeaderMap, HeaderValue, ORIGIN,
 };
 
-/// For so many seconds a browser does not ask again; no browser keeps the answer for longer.
+/// Seconds for which a browser caches a preflight response. No browser caches one for longer.
 const MAX_AGE: &str = "7200";
-/// What a page needs to wait for the right time, and to report what went wrong.
+/// The headers that a page needs to retry at the right time and to report an error.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id",
 );
 
-/// Whether a browser asks what a page may send. It asks without the key that the page has.
+/// Whether the request is a CORS preflight. Browsers send preflights without the page's key.
 pub(crate) fn is_preflight(request: &ServiceRequest) -> bool {
     let headers = request.headers();
     request.method() == Method::OPTIONS
@@ -27,18 +27,18 @@ pub(crate) fn is_preflight(request: &ServiceRequest) -> bool {
         && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// A page may send a GET, with the header that a public token goes into.
+/// The preflight response: a page may send a GET with the header that carries a public token.
 pub(crate) fn preflight() -> HttpResponse {
     HttpResponse::NoContent()
         .insert_header((ACCESS_CONTROL_ALLOW_ORIGIN, "*"))
         .insert_header((ACCESS_CONTROL_ALLOW_METHODS, "GET"))
-        // A star would leave this very header out.
+        // A wildcard would not cover `Authorization`.
         .insert_header((ACCESS_CONTROL_ALLOW_HEADERS, "Authorization"))
         .insert_header((ACCESS_CONTROL_MAX_AGE, MAX_AGE))
         .finish()
 }
 
-/// Lets pages of any origin read an answer, which may be a refusal.
+/// Lets pages of any origin read a response, including an error.
 pub(crate) fn open(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);

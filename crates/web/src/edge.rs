@@ -1,4 +1,4 @@
-//! The outermost layer: request id, the HTTPS rule, the body of every refusal, and one log line per request.
+//! The outermost layer: the request id, the HTTPS rule, the bodies of error responses, and one log line per request.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ use crate::state::State;
 
 const NOSNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
 
-/// Runs a request through everything else.
+/// Runs a request through all inner layers.
 pub(crate) async fn edge(
     state: Data<State>,
     mut request: ServiceRequest,
@@ -33,7 +33,7 @@ pub(crate) async fn edge(
     detach(request.headers_mut());
     let id = state.request_ids.of(request.headers());
     request.extensions_mut().insert(id.clone());
-    // Inside, a refusal is an answer with an error attached, never an error in place of an answer.
+    // Inner layers return an error as a response with the error attached, never as `Err`.
     let answer = match https::check(&request, &state.settings) {
         Ok(()) => next.call(request).await?,
         Err(problem) => request.error_response(problem),
@@ -43,7 +43,7 @@ pub(crate) async fn edge(
     let mut answer = present(answer, &id, is_page);
     finish_headers(answer.headers_mut(), &id);
     if state.settings.draining.has_begun() {
-        // Else a client could send its next request at the moment at which the connection is closed.
+        // Otherwise a client could send its next request just as the connection is closed.
         answer.head_mut().set_connection_type(ConnectionType::Close);
     }
     let answer = ServiceResponse::new(request, answer);
@@ -51,8 +51,10 @@ pub(crate) async fn edge(
     Ok(answer)
 }
 
-/// Gives each value of the headers memory of its own. The framework keeps the heads of requests for those that come next, and as parts
-/// of the buffer that a request was read into they would keep all of it, its body with passwords and tokens included (M-11).
+/// Copies each header value into memory of its own (M-11).
+///
+/// The framework keeps request heads for reuse. Their values are slices of the read buffer and would keep all of it alive, including a body
+/// with passwords and tokens.
 fn detach(headers: &mut HeaderMap) {
     headers.retain(|_, value| match HeaderValue::from_bytes(value.as_bytes()) {
         Ok(copy) => {
@@ -63,7 +65,7 @@ fn detach(headers: &mut HeaderMap) {
     });
 }
 
-/// Gives a refusal its body; whatever else failed on the way becomes one of the codes of the table.
+/// Writes the body of an error response. Errors that are not a [`Problem`] are mapped to a code of the table.
 fn present(answer: HttpResponse, id: &RequestId, is_page: bool) -> HttpResponse {
     let Some(error) = answer.error() else {
         return answer;
@@ -96,7 +98,7 @@ fn present(answer: HttpResponse, id: &RequestId, is_page: bool) -> HttpResponse 
     answer
 }
 
-/// An error that no code of ours raised.
+/// Maps an error raised by the framework.
 fn of_the_framework(status: StatusCode, error: &Error) -> Problem {
     match status {
         StatusCode::NOT_FOUND => Problem::no_route(),
@@ -129,13 +131,13 @@ fn finish_headers(headers: &mut HeaderMap, id: &RequestId) {
         headers.insert(request_id::HEADER, value);
     }
     headers.insert(NOSNIFF, HeaderValue::from_static("nosniff"));
-    // Answers hold codes, tokens and people: nothing between us and the caller may keep them.
+    // Responses contain codes, tokens and personal data, so no intermediary may store them.
     if !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
 }
 
-/// A failure of ours, once, with its whole chain of causes; the answer has nothing of it.
+/// Logs an internal failure once, with its whole chain of causes. The response contains none of it.
 fn report(code: Code, cause: &(dyn std::error::Error + Send + Sync), id: &RequestId) {
     let mut causes = cause.to_string();
     let mut next = cause.source();
@@ -152,7 +154,7 @@ fn report(code: Code, cause: &(dyn std::error::Error + Send + Sync), id: &Reques
     );
 }
 
-/// The pattern of the route, never the path: paths hold ids, and queries hold worse.
+/// Logs the route's pattern, never the path: paths contain ids, and queries may contain secrets.
 fn log(answer: &ServiceResponse, id: &RequestId, took: Duration) {
     let extensions = answer.request().extensions();
     let caller = extensions.get::<Arc<Caller>>();
@@ -168,7 +170,7 @@ fn log(answer: &ServiceResponse, id: &RequestId, took: Duration) {
     );
 }
 
-/// To the microsecond.
+/// Milliseconds, rounded to the microsecond.
 fn milliseconds(took: Duration) -> f64 {
     (took.as_secs_f64() * 1_000_000.0).round() / 1_000.0
 }

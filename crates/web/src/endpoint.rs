@@ -1,4 +1,4 @@
-//! What an endpoint is to the router and to the API description.
+//! An endpoint as the router and the API description see it.
 
 use std::rc::Rc;
 
@@ -24,13 +24,13 @@ pub(crate) struct Endpoint {
     pub(crate) path: String,
     pub(crate) method: HttpMethod,
     pub(crate) access: Access,
-    /// What it refuses with beyond what its kind of endpoint refuses with anyway.
+    /// Error codes in addition to those that every endpoint of its kind can return.
     pub(crate) errors: &'static [Code],
-    /// Whether it changes nothing that a second call would change again, though its method may.
+    /// Whether the call changes nothing, even though its method normally does.
     reads: bool,
     /// Whether pages of any origin may call it.
     pub(crate) for_pages: bool,
-    /// Whether browsers are sent there, to which a refusal is shown as a page.
+    /// Whether browsers follow links to it. Errors are then shown as a page.
     pub(crate) is_browsed: bool,
     pub(crate) describe: fn() -> Operation,
     pub(crate) schemas: fn(&mut Schemas),
@@ -38,7 +38,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint whose path, method and description stand at its handler.
+    /// An endpoint whose path, method and description are declared at its handler.
     pub(crate) fn new<D>(
         access: Access,
         errors: &'static [Code],
@@ -61,25 +61,25 @@ impl Endpoint {
         }
     }
 
-    /// The same, as one that only reads, or answers what is true at the moment.
+    /// Marks a call that only reads, or whose response reflects the current state.
     pub(crate) const fn reads(mut self) -> Self {
         self.reads = true;
         self
     }
 
-    /// The same, as one that pages of any origin may call.
+    /// Marks a call that pages of any origin may make.
     pub(crate) const fn for_pages(mut self) -> Self {
         self.for_pages = true;
         self
     }
 
-    /// The same, as one to which pages link.
+    /// Marks a call that pages link to.
     pub(crate) const fn browsed(mut self) -> Self {
         self.is_browsed = true;
         self
     }
 
-    /// Whether its answers are kept for requests with an `Idempotency-Key`.
+    /// Whether responses are stored for requests with an `Idempotency-Key`.
     pub(crate) const fn takes_idempotency_key(&self) -> bool {
         let may_change = matches!(
             self.method,
@@ -95,8 +95,7 @@ fn describe<D: utoipa::Path + for<'t> utoipa::__dev::Tags<'t>>() -> Operation {
     operation
 }
 
-/// One resource for all endpoints of one path: its methods, and an answer for all other methods, behind one gate. It stands in
-/// the scope of `prefix`.
+/// The resource of one path, relative to the scope `prefix`: all of its methods behind one gate, and 405 for any other method.
 pub(crate) fn resource(
     state: &Data<State>,
     prefix: &str,
@@ -119,7 +118,7 @@ pub(crate) fn resource(
     for endpoint in endpoints {
         let method = actix_method(&endpoint.method);
         methods.push(method.to_string());
-        // What can be fetched can be asked for without its body (RFC 9110, section 9.3.2); the framework leaves that out.
+        // A GET endpoint also answers HEAD (RFC 9110, section 9.3.2), which the framework does not add.
         let is_get = method == Method::GET;
         if is_get {
             methods.push(Method::HEAD.to_string());

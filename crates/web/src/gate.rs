@@ -1,4 +1,4 @@
-//! The gate before each endpoint: its key, and its share of the rate limit.
+//! The gate in front of each endpoint: it checks the API key and the rate limit.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,35 +28,35 @@ const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// Who may pass.
+/// Authentication required by a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Anybody.
+    /// None.
     Public,
     /// A secret key.
     SecretKey,
     /// A secret key, in the header or as `?api_key=` for clients that can only fetch a URL.
     SecretKeyOrQuery,
-    /// A secret key, or a public token: in the header as `PublicToken pk_…` or as `?public_token=`. With both it is the token
-    /// that counts.
+    /// A secret key, or a public token in the header as `PublicToken pk_…` or in the query as `?public_token=`. If both are sent, the token
+    /// decides.
     SecretKeyOrPublicToken,
-    /// A secret key of a test environment. For any other key there is no such endpoint (S-17).
+    /// A secret key of a test environment. With any other key the endpoint does not exist (S-17).
     TestKey,
 }
 
-/// An endpoint as its gate knows it.
+/// An endpoint's policy, as its gate sees it.
 pub(crate) struct Door {
     pub(crate) route: Route,
     pub(crate) access: Access,
     /// Whether pages may call it; see [`cors`].
     pub(crate) for_pages: bool,
-    /// Methods whose answers are kept for requests with an `Idempotency-Key`.
+    /// Methods whose responses are stored for requests with an `Idempotency-Key`.
     pub(crate) keyed: Vec<Method>,
-    /// Whether browsers are sent there, to which a refusal is shown as a page.
+    /// Whether browsers follow links to it. Errors are then shown as a page.
     pub(crate) is_browsed: bool,
 }
 
-/// The path of an endpoint as it stands in the API description.
+/// The path of an endpoint as the API description spells it.
 #[derive(Clone)]
 pub(crate) struct Route(pub(crate) Rc<str>);
 
@@ -66,7 +66,7 @@ impl Route {
     }
 }
 
-/// Lets a request through to its handler, or answers in its place; tells browsers which pages may read the answer.
+/// Passes a request on to its handler or rejects it, and sets the CORS headers that let pages read the response.
 pub(crate) async fn gate(
     state: Data<State>,
     door: Rc<Door>,
@@ -101,7 +101,7 @@ async fn pass(
         Access::Public => None,
         _ => Some(admission(&state, door, &request).await),
     };
-    // The framework keeps the heads of requests for those that come next, and would keep the key with them (M-11).
+    // The framework keeps request heads for reuse and would keep the key with them (M-11).
     request.headers_mut().remove(AUTHORIZATION);
     let Some(admission) = admission else {
         return guarded(request, next).await;
@@ -134,7 +134,7 @@ async fn pass(
     Ok(answer)
 }
 
-/// What a key or its user may not do is in the audit log, when the answer says so.
+/// Records a denied request in the audit log if its error code is one of those that are recorded.
 async fn note_refusal(state: &State, caller: Arc<Caller>, door: &Door, answer: &ServiceResponse) {
     let problem = answer.response().error();
     let Some(problem) = problem.and_then(|error| error.as_error::<Problem>()) else {
@@ -156,11 +156,11 @@ async fn note_refusal(state: &State, caller: Arc<Caller>, door: &Door, answer: &
     let noted = state
         .service
         .run(|service| async move { service.note_refusal(&caller, &call, code).await });
-    // A panic in there is in the log already, and changes nothing about the answer.
+    // A panic is already in the log and does not affect the response.
     drop(noted.await);
 }
 
-/// Whether a browser is to be sent on, and no program has put its credentials into a header: a link cannot do that.
+/// Whether a browser follows a link that asks for a redirect. A program would send its credentials in a header, which a link cannot do.
 fn follows_a_link(headers: &HeaderMap, query: &str) -> bool {
     let redirect = query::parameter(query, "redirect");
     redirect.is_some_and(|redirect| redirect.expose() == "true")
@@ -174,7 +174,7 @@ async fn admission(
 ) -> Result<(Arc<Caller>, Verdict), Problem> {
     let presented = presented_key(door, request)?;
     let has_form = presented.has_form();
-    // The form tells the kinds apart: what is remembered of the other kind opens nothing here.
+    // The form distinguishes the kinds, so a cached key of the other kind grants nothing here.
     if has_form
         && let Presented::One(_, key) = &presented
         && let Some(admission) = state.service.admit_at_once(key.expose())
@@ -182,7 +182,7 @@ async fn admission(
         return Ok(admission);
     }
     let (peer, now) = (request.peer_addr(), state.service.machine_time());
-    // Only what has the form of a key is looked up, and only what is looked up costs anything.
+    // Only values that have the form of a key are looked up, and only look-ups cost anything.
     let from = peer.filter(|_| has_form).map(|peer| {
         let proxies = &state.settings.trusted_proxies;
         client::address(peer.ip(), request.headers(), proxies)
@@ -209,10 +209,10 @@ async fn admission(
     Ok(admitted?)
 }
 
-/// What a request shows to be let in.
+/// The credentials that a request presents.
 enum Presented {
     One(ApiKeyKind, Secret<String>),
-    /// A public token, and beside it the secret key of a client that sends its own with every call.
+    /// A public token together with the secret key of a client that sends its own key with every call.
     Both {
         token: Secret<String>,
         key: Secret<String>,
@@ -230,7 +230,7 @@ impl Presented {
         }
     }
 
-    /// Whether this process has seen them to be good.
+    /// Whether this process has already authenticated them.
     fn was_seen(&self, state: &State) -> bool {
         match self {
             Self::One(_, key) => state.service.has_seen(key.expose()),
@@ -257,8 +257,8 @@ fn presented_key(door: &Door, request: &ServiceRequest) -> Result<Presented, Pro
     Ok(Presented::One(ApiKeyKind::Secret, key))
 }
 
-/// The public token that a request carries, with the secret key beside it; nothing when there is no token. Of two tokens it is
-/// not ours to choose one.
+/// The public token of a request, with the secret key if one is also sent; `None` without a token. Two tokens are rejected, because it is
+/// not for the server to choose one.
 fn with_public_token(headers: &HeaderMap, query: &str) -> Result<Option<Presented>, Problem> {
     let has_other_scheme = headers
         .get(AUTHORIZATION)
@@ -279,7 +279,7 @@ fn with_public_token(headers: &HeaderMap, query: &str) -> Result<Option<Presente
     Ok(token.map(|token| Presented::One(ApiKeyKind::Public, token)))
 }
 
-/// Whether a request carries a secret key, or what stands where one does.
+/// Whether a request carries a secret key, or something in its place.
 fn has_secret_key(headers: &HeaderMap) -> bool {
     let mut sent = headers.get_all(AUTHORIZATION).map(HeaderValue::as_bytes);
     sent.any(|value| {
@@ -288,8 +288,8 @@ fn has_secret_key(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The credentials of the one `Authorization` header (RFC 6750, section 2.1). Another scheme, or two headers, are a key
-/// that is not valid.
+/// The credentials of the single `Authorization` header (RFC 6750, section 2.1). Another scheme or a second header counts as an invalid
+/// key.
 fn credentials(headers: &HeaderMap, scheme: &str) -> Result<Option<Secret<String>>, Problem> {
     let mut sent = headers.get_all(AUTHORIZATION);
     let Some(value) = sent.next() else {
@@ -307,7 +307,7 @@ fn credentials_of<'a>(value: &'a HeaderValue, scheme: &str) -> Option<&'a str> {
     named.eq_ignore_ascii_case(scheme).then(|| key.trim_start())
 }
 
-/// None where there is no limit: a limit of 0 would say the opposite.
+/// Adds the rate limit headers, or none if there is no limit: a limit of 0 would mean the opposite.
 fn limit_headers(verdict: &Verdict, headers: &mut HeaderMap) {
     if verdict.limit == 0 {
         return;

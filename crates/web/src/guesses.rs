@@ -1,9 +1,10 @@
-//! API keys that turn out to be none: looking them up must not become work for the database (S-16, attack 16).
+//! Throttle for invalid API keys, so that guessing keys does not load the database (S-16, attack 16).
 //!
-//! Only look-ups that failed are counted, each against the address that it came from. From an address with too many of them in
-//! a minute, keys that this process has not seen yet are refused without a look-up, all but one a second; keys that it has seen
-//! are never refused. So whoever shares an address with a guesser, behind one NAT or one proxy, goes on, and a key that is new
-//! gets in after a few tries. Each process counts for itself: what is spared is its own work.
+//! Only failed look-ups are counted, per source address. Once an address has too many failures in a minute, keys that this process has not
+//! seen yet are looked up only once a second. Keys that it has seen are never refused.
+//!
+//! Clients that share a NAT or proxy with a guesser are therefore unaffected, and a new key gets in after a few tries. Each process counts
+//! on its own, because it is its own work that it limits.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,13 +14,13 @@ use vestry_domain::Timestamp;
 use vestry_domain::timestamp::Seconds;
 
 const WINDOW: Seconds = Seconds(60);
-/// Addresses counted at most; beyond it, all are forgotten, which gives each its failures of a minute anew.
+/// Maximum number of tracked addresses. Beyond it all counts are reset, and every address starts with none.
 const MOST_ADDRESSES: usize = 100_000;
 
-/// The failures of this minute.
+/// The failed look-ups of the current minute.
 #[derive(Debug)]
 pub(crate) struct Guesses {
-    /// Look-ups that may fail in a minute; 0: any number.
+    /// Failed look-ups allowed per minute; 0 for no limit.
     per_minute: u32,
     windows: Mutex<HashMap<IpAddr, Window>>,
 }
@@ -45,7 +46,7 @@ impl Guesses {
         }
     }
 
-    /// Whether a key may be looked up that this process has not seen; else, when the window of its address closes.
+    /// Checks whether a key that this process has not seen may be looked up; otherwise returns the time until the address's window closes.
     pub(crate) fn may_look_up(&self, from: IpAddr, now: Timestamp) -> Result<(), Seconds> {
         if self.per_minute == 0 {
             return Ok(());
@@ -66,7 +67,7 @@ impl Guesses {
         }
     }
 
-    /// Counts a look-up that found no key, or a revoked one.
+    /// Counts a look-up that found no key or a revoked one.
     pub(crate) fn failed(&self, from: IpAddr, now: Timestamp) {
         if self.per_minute == 0 {
             return;
@@ -92,7 +93,7 @@ impl Guesses {
     }
 }
 
-/// What one party is likely to have: an address, or a /64 of IPv6.
+/// The unit that one party usually controls: an IPv4 address or an IPv6 /64.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

@@ -1,4 +1,4 @@
-//! Probes of supervisors and load balancers.
+//! Probes for supervisors and load balancers.
 
 pub(crate) mod live;
 pub(crate) mod ready;

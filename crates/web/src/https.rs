@@ -1,4 +1,4 @@
-//! Plain HTTP is refused, not redirected: a redirect would come after the key was sent in the clear (S-18).
+//! Plain HTTP is rejected, not redirected: by the time of a redirect the key has already been sent in the clear (S-18).
 
 use std::net::IpAddr;
 
@@ -11,22 +11,22 @@ use crate::problem::{Code, Problem};
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Asked by supervisors on the inside of the machine or cluster, without a key and with nothing to hide in the answer.
+/// Paths probed by supervisors inside the machine or cluster, without a key and with nothing secret in the response.
 const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
-/// What a trusted proxy says about the hop before it.
+/// What a trusted proxy reports about the hop before it.
 #[derive(Debug, PartialEq, Eq)]
 enum Forwarded {
     Https,
-    /// Plain HTTP, or something that cannot be read: a header that makes no sense never disables a rule (S-16).
+    /// Plain HTTP, or an unreadable value: a malformed header never disables a rule (S-16).
     NotHttps,
     Silent,
 }
 
-/// Refuses a request that travelled in the clear.
+/// Rejects a request that travelled in the clear.
 ///
-/// In the clear means: over a listener without TLS that is not on a loopback address, unless a trusted proxy says that
-/// its own client came by HTTPS; or over anything, when a trusted proxy says that its client did not.
+/// That is a request over a listener without TLS on a non-loopback address, unless a trusted proxy reports that its client used HTTPS. It
+/// is also any request whose trusted proxy reports that its client did not.
 pub(crate) fn check(request: &ServiceRequest, settings: &WebSettings) -> Result<(), Problem> {
     let listener = request.app_config();
     let private = listener.secure() || is_loopback(listener.local_addr().ip());
@@ -54,7 +54,7 @@ fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// Every hop that is named must have been HTTPS.
+/// Every reported hop must have used HTTPS.
 fn forwarded(headers: &HeaderMap) -> Forwarded {
     let mut said = Forwarded::Silent;
     for value in headers.get_all(FORWARDED_PROTO) {

@@ -1,8 +1,9 @@
-//! `Idempotency-Key`: a request that is sent again is answered again, and done once.
+//! `Idempotency-Key`: a repeated request gets the stored response and is executed only once.
 //!
-//! This stands between the gate and the handlers, so that every endpoint that changes something has it, and none knows of it.
-//! What is stored of an answer is its status and its body; the headers that belong to the request at hand (its id, its share of
-//! the rate limit) are made anew.
+//! This layer sits between the gate and the handlers. Every endpoint that changes something therefore has it, and no handler knows about
+//! it.
+//!
+//! A stored response consists of its status and body. Headers of the current request (its id, its rate limit) are generated each time.
 
 use std::sync::Arc;
 
@@ -25,19 +26,19 @@ use crate::problem::Problem;
 use crate::request_id::RequestId;
 use crate::state::State;
 
-/// What the caller calls its request.
+/// The header with the caller's name for its request.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// `true` on an answer that was given before.
+/// `true` on a replayed response.
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// A request with its key, before anybody knows whether it ran.
+/// A request with its key, before it is known whether it has already run.
 struct Asked {
     caller: Arc<Caller>,
     key: IdempotencyKey,
     keyed: KeyedRequest,
 }
 
-/// Runs a request that has a key, unless it ran before.
+/// Runs a request that has a key, unless it has already run.
 pub(crate) async fn once(
     state: &Data<State>,
     caller: Arc<Caller>,
@@ -49,19 +50,19 @@ pub(crate) async fn once(
         Err(problem) => return Ok(request.error_response(problem)),
     };
     let http = request.request().clone();
-    // A handler is dropped when its client goes away, and clients that go away are those that come back with the key: the
-    // answer must be stored for them.
+    // A handler is dropped when its client disconnects, and those are the clients that retry with the key. The response must be stored for
+    // them.
     let running = actix_web::rt::spawn(answer(state.clone(), asked, request, next));
     match running.await {
         Ok(answer) => answer,
         Err(_panic) => {
-            let problem = Problem::internal("a run with a key panicked").closing();
+            let problem = Problem::internal("an idempotent run panicked").closing();
             Ok(ServiceResponse::from_err(problem, http))
         }
     }
 }
 
-/// Reads the key and the body, and puts the body back for the handler.
+/// Reads the key and the body, and restores the body for the handler.
 async fn asked(caller: Arc<Caller>, request: &mut ServiceRequest) -> Result<Asked, Problem> {
     let key = presented(request.headers())?;
     let (http, payload) = request.parts_mut();
@@ -93,7 +94,7 @@ async fn answer(
     }
 }
 
-/// The one header.
+/// Parses the single `Idempotency-Key` header.
 fn presented(headers: &HeaderMap) -> Result<IdempotencyKey, Problem> {
     let mut sent = headers.get_all(KEY);
     match (sent.next(), sent.next()) {
@@ -117,7 +118,7 @@ fn span(request: &HttpRequest) -> tracing::Span {
     tracing::info_span!("request", id)
 }
 
-/// The request's one run, to its end.
+/// Runs the request to completion and stores its outcome.
 async fn run_and_keep(
     state: Data<State>,
     run: Arc<Run>,
@@ -144,7 +145,7 @@ async fn run_and_keep(
     }
 }
 
-/// How a handler's answer is to be stored. The body is read on the way, and is in the answer afterwards as it was.
+/// How to store a handler's response. Its body is read for this and put back unchanged.
 async fn outcome(answer: ServiceResponse) -> (ServiceResponse, Outcome) {
     if let Some(error) = answer.response().error() {
         let outcome = match error.as_error::<Problem>() {
@@ -154,7 +155,7 @@ async fn outcome(answer: ServiceResponse) -> (ServiceResponse, Outcome) {
                 let stored = problem.to_replay();
                 stored.map_or(Outcome::Undecided, |stored| decided(status, &stored))
             }
-            // The framework's own: no use case has seen the request.
+            // An error of the framework: no use case has seen the request.
             None => Outcome::Undecided,
         };
         return (answer, outcome);
@@ -175,18 +176,22 @@ async fn outcome(answer: ServiceResponse) -> (ServiceResponse, Outcome) {
     }
 }
 
-/// The status, two bytes, and what is stored of the body.
+/// The stored form: the status in two bytes, then the body.
 fn decided(status: StatusCode, body: &[u8]) -> Outcome {
     let status = status.as_u16().to_be_bytes();
     Outcome::Decided(Secret::new([status.as_slice(), body].concat()))
 }
 
-/// The answer that was stored, for another request.
+/// Builds the response to a repeated request from the stored one.
 fn replay(request: ServiceRequest, stored: &[u8]) -> ServiceResponse {
     let mut answer = match stored_answer(stored) {
         Some(Ok(answer)) => request.into_response(answer),
         Some(Err(problem)) => request.error_response(problem),
-        None => return request.error_response(Problem::internal("a stored answer cannot be read")),
+        None => {
+            return request.error_response(Problem::internal(
+                "a stored idempotent response cannot be decoded",
+            ));
+        }
     };
     let headers = answer.headers_mut();
     headers.insert(REPLAYED, HeaderValue::from_static("true"));

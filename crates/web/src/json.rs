@@ -1,4 +1,4 @@
-//! JSON from outside: read strictly, then taken apart field by field, so that every refusal names its field.
+//! JSON from callers, parsed strictly and then field by field, so that every error names its field.
 
 mod fields;
 mod strict;
@@ -12,36 +12,37 @@ use vestry_domain::invalid::Reason;
 
 use fields::{Fields, Form};
 
-/// Longest `param` of an answer: the names of fields are the caller's own and can be as long as a body.
+/// Maximum length of `param` in an error, in characters. Field names come from the caller and can be as long as a body.
 const PARAM_MAX: usize = 200;
 
-/// Why a body was not understood.
+/// Why a body was rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// Not JSON, or not an object. Where exactly is not repeated: it would echo what was sent.
+    /// Not JSON, or not an object. The position is not reported, because it would echo what was sent.
     Syntax(&'static str),
-    /// One name twice in one object: the two readers of such a body may see two different requests.
+    /// A name that appears twice in one object. Two parsers could read two different requests from it.
     Repeated {
         /// Path of the field.
         param: String,
     },
-    /// A field was refused.
+    /// A field was rejected.
     Field(Invalid),
 }
 
-/// Reads a body that must be a JSON object.
+/// Parses a body that must be a JSON object.
 pub(crate) fn from_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
     let object = strict::object(body)?;
     Ok(T::deserialize(Fields::new(Value::Object(object), Form::Json)).map_err(Invalid::from)?)
 }
 
-/// Reads the names and values of a query, where every value is text.
+/// Deserializes query parameters, whose values are all text.
 pub(crate) fn from_query<T: DeserializeOwned>(pairs: Map<String, Value>) -> Result<T, Invalid> {
     T::deserialize(Fields::new(Value::Object(pairs), Form::Query)).map_err(Invalid::from)
 }
 
-/// Reads an optional text in which `""` says the same as nothing: that is what answers have where there is no token, id or
-/// URL, and callers send back what they got.
+/// Deserializes an optional string; `""` counts as absent.
+///
+/// Responses contain `""` where there is no token, id or URL, and callers send back what they received.
 pub(crate) fn text_or_absent<'de, D: Deserializer<'de>>(
     field: D,
 ) -> Result<Option<String>, D::Error> {
@@ -55,7 +56,7 @@ impl From<Invalid> for Refused {
     }
 }
 
-/// A refusal of one field, with its path shortened to what an answer can carry.
+/// Builds the error of one field. The path is shortened to what a response can carry.
 fn refuse(path: &str, reason: Reason, message: String) -> Invalid {
     Invalid {
         param: Cow::Owned(shortened(path)),

@@ -1,4 +1,4 @@
-//! Key sets, for whoever verifies session JWTs on their own.
+//! Key sets, for backends that verify session JWTs on their own.
 
 pub(crate) mod of_app;
 pub(crate) mod of_caller;
@@ -12,40 +12,43 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 #[schema(as = JwkSet)]
 pub(crate) struct KeySet {
-    /// Keys that sign now, signed recently, or will sign soon. Match a token by its `kid`.
+    /// Keys that sign now, signed recently, or will sign soon. Select the key by the `kid` of the token.
     #[schema(value_type = Vec<Jwk>)]
     keys: Vec<Value>,
 }
 
-/// The public half of a signing key (RFC 7517, section 4); which further members it has depends on `kty`.
+/// Public half of a signing key (RFC 7517, section 4). Members other than these depend on `kty`.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes an object that the token adapter makes")]
+#[expect(
+    dead_code,
+    reason = "describes an object that the token adapter builds"
+)]
 struct Jwk {
-    /// `EC`, `RSA` or `OKP`.
+    /// Key type: `EC`, `RSA` or `OKP`.
     #[schema(pattern = "^(EC|RSA|OKP)$")]
     kty: String,
-    /// The `kid` of the tokens it verifies.
+    /// Id of the key, which is the `kid` of the tokens it verifies.
     #[schema(pattern = "^jwk_[0-9A-Za-z]{27}$")]
     kid: String,
-    /// The one algorithm it serves.
+    /// The only algorithm that the key is used with.
     #[schema(pattern = "^(ES256|RS256|EdDSA)$")]
     alg: String,
-    /// Always `sig`.
+    /// Use of the key; always `sig`.
     #[schema(rename = "use", pattern = "^sig$")]
     usage: String,
     /// Curve of an `EC` or `OKP` key.
     #[schema(required = false)]
     crv: String,
-    /// Coordinate of an `EC` or `OKP` key, base64url.
+    /// X coordinate of an `EC` key, or the public key of an `OKP` key, in base64url.
     #[schema(required = false)]
     x: String,
-    /// Coordinate of an `EC` key, base64url.
+    /// Y coordinate of an `EC` key, in base64url.
     #[schema(required = false)]
     y: String,
-    /// Modulus of an `RSA` key, base64url.
+    /// Modulus of an `RSA` key, in base64url.
     #[schema(required = false)]
     n: String,
-    /// Exponent of an `RSA` key, base64url.
+    /// Exponent of an `RSA` key, in base64url.
     #[schema(required = false)]
     e: String,
 }

@@ -1,13 +1,15 @@
-//! The HTTP edge of the API: it parses, calls one use case, and presents. It decides nothing.
+//! The HTTP edge of the API. It parses a request, calls one use case, and renders the result. It makes no decisions of its own.
 //!
-//! A request passes the `edge` (request id, the HTTPS rule, the body of refusals, the log line), the `gate` of its
-//! endpoint (key, rate limit, `cors`, the `net` for panics) and reaches its handler, one file each. `routes` is the table of all
-//! endpoints; the router and the OpenAPI description are both made from it. `problem` is the table of all errors.
+//! A request passes through the `edge` (request id, HTTPS rule, error bodies, log line) and the `gate` of its endpoint (key, rate limit,
+//! `cors`, and `net`, which catches panics). Then it reaches its handler; each handler has its own file.
 //!
-//! Errors that actix itself answers while it reads a request's head (broken framing, a head that is too long or too slow)
-//! have a status and no body: nothing of ours has seen such a request.
+//! `routes` is the table of all endpoints, from which both the router and the OpenAPI description are built. `problem` is the table of all
+//! errors.
 //!
-//! What this crate never sees: storage, adapters, SQL, a private key.
+//! Errors that actix returns while it reads a request's head (broken framing, a head that is too long or too slow) have a status and no
+//! body. They never reach this crate's code.
+//!
+//! This crate never sees storage, adapters, SQL or private keys.
 
 mod audit;
 mod binary;
@@ -64,9 +66,9 @@ use state::State;
 
 pub use settings::{Draining, WebSettings};
 
-/// Everything that an actix `App` of this service needs; give it to `App::configure`.
+/// Returns the configuration of an actix `App` for this service, to be passed to `App::configure`.
 ///
-/// Whether a listener speaks TLS, and its address, are read from the listener itself, so one factory serves all of them.
+/// Whether a listener uses TLS, and its address, are read from the listener itself, so one factory serves all of them.
 pub fn configure(
     service: Arc<Service>,
     settings: WebSettings,
@@ -96,12 +98,12 @@ pub fn configure(
     }
 }
 
-/// What answers where there is no endpoint.
+/// The route for paths without an endpoint.
 fn nowhere() -> Route {
     web::to(|| async { Err::<String, _>(Problem::no_route()) })
 }
 
-/// The description of the API, OpenAPI 3.1, as pretty JSON that ends with a line end.
+/// Returns the OpenAPI 3.1 description of the API as pretty-printed JSON, ending with a newline.
 pub fn openapi() -> String {
     openapi::text().to_owned()
 }

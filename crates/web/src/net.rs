@@ -1,4 +1,4 @@
-//! The net under a handler: what falls there is answered all the same.
+//! Catches panics of handlers and turns them into responses.
 
 use std::panic::AssertUnwindSafe;
 
@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 
 use crate::problem::Problem;
 
-/// A panic ends its request and nothing else. What it said is not repeated: it may hold what the request held.
+/// Turns a panic into an internal error for its request alone. The panic message is not repeated, because it may quote the request.
 pub(crate) async fn guarded(
     request: ServiceRequest,
     next: Next<BoxBody>,

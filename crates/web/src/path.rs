@@ -9,7 +9,7 @@ use vestry_domain::ids::{Id, PhoneNumberId};
 
 use crate::problem::Problem;
 
-/// The id in the `{<prefix>_id}` segment. What has not the form of an id names nothing: 404, as for an id that is not there.
+/// The id in the `{<prefix>_id}` segment. A malformed id gets the same 404 as an unknown one.
 pub(crate) struct PathId<I>(pub(crate) I);
 
 impl<I: Id + FromStr> FromRequest for PathId<I> {
@@ -28,7 +28,7 @@ impl<I: Id + FromStr> FromRequest for PathId<I> {
     }
 }
 
-/// What is not found, in the word that answers use for it.
+/// The name of a missing resource, as used in responses.
 fn resource(prefix: &'static str) -> &'static str {
     if prefix == PhoneNumberId::PREFIX {
         "phone_number"

@@ -1,26 +1,26 @@
-//! QR codes as pictures.
+//! QR codes as images.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use qrcode::{Color, EcLevel, QrCode};
 
-/// Pixels of a module's side.
+/// Side of a module, in pixels.
 const SCALE: usize = 6;
-/// Light modules around the code (ISO/IEC 18004 asks for four).
+/// Width of the quiet zone, in modules (ISO/IEC 18004 requires four).
 const MARGIN: usize = 4;
 
-/// Why there is no picture.
+/// Why no image could be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QrError {
     /// The text is too long for a QR code.
     #[error("the text does not fit into a QR code")]
     TooLong,
-    /// The picture could not be written.
-    #[error("the picture could not be written")]
+    /// The image could not be encoded.
+    #[error("the image could not be encoded")]
     Png(#[source] png::EncodingError),
 }
 
-/// A PNG of the text as a QR code, in base64.
+/// Encodes a text as a QR code: a PNG in base64.
 ///
 /// # Errors
 /// [`QrError`].
@@ -35,9 +35,9 @@ pub(crate) fn png_base64(text: &str) -> Result<String, QrError> {
     Ok(STANDARD.encode(bytes))
 }
 
-/// Rows of bits, eight to a byte, 1 is white; as PNG wants them.
+/// Rows of bits, eight to a byte, where 1 is white, as PNG requires.
 struct Picture {
-    /// Pixels of a side.
+    /// Length of a side, in pixels.
     side: usize,
     rows: Vec<u8>,
 }

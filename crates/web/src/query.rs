@@ -12,7 +12,7 @@ use vestry_domain::{Invalid, Secret};
 use crate::json;
 use crate::problem::Problem;
 
-/// A request's query, read into a type of optional fields. Unknown names are ignored, an empty value is an absent one.
+/// A request's query, read into a type with optional fields. Unknown names are ignored, and an empty value counts as absent.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest for Query<T> {
@@ -37,16 +37,14 @@ pub(crate) fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
             }
             Entry::Occupied(place) => {
                 let name = place.key().clone();
-                return Err(
-                    Invalid::value(name, "a query parameter appears twice; send it once").into(),
-                );
+                return Err(Invalid::value(name, "duplicate query parameter").into());
             }
         }
     }
     Ok(json::from_query(object)?)
 }
 
-/// The first value of a parameter that carries a key; a query that cannot be read has none.
+/// The first value of a parameter that carries a key; `None` if the query is malformed.
 pub(crate) fn parameter(query: &str, wanted: &str) -> Option<Secret<String>> {
     let (_, key) = pairs(query)
         .ok()?
@@ -58,5 +56,5 @@ pub(crate) fn parameter(query: &str, wanted: &str) -> Option<Secret<String>> {
 fn pairs(query: &str) -> Result<Vec<(String, String)>, Problem> {
     web::Query::<Vec<(String, String)>>::from_query(query)
         .map(web::Query::into_inner)
-        .map_err(|_unreadable| Problem::request("the query cannot be understood"))
+        .map_err(|_unreadable| Problem::request("the query string is malformed"))
 }

@@ -1,6 +1,6 @@
-//! The description of the API, for programs and for people.
+//! The API description, for programs and for people.
 //!
-//! It describes these endpoints as well, so they do not make it: whoever knows all endpoints hands it in.
+//! It covers these endpoints too, so it is built by the module that knows all endpoints and passed in.
 
 pub(crate) mod document;
 pub(crate) mod page;
@@ -10,16 +10,16 @@ use std::sync::OnceLock;
 
 use actix_web::web::Bytes;
 
-/// What is shown.
+/// The API description that the reference endpoints serve.
 pub(crate) struct Description {
     document: fn() -> &'static str,
     paths: fn() -> Vec<String>,
-    /// Made when it is first asked for.
+    /// The rendered page, created on first use.
     page: OnceLock<Bytes>,
 }
 
 impl Description {
-    /// The description as JSON, and the paths of the API in the order in which people shall read of them.
+    /// Takes the description as JSON, and the paths of the API in the order in which the page lists them.
     pub(crate) const fn new(document: fn() -> &'static str, paths: fn() -> Vec<String>) -> Self {
         Self {
             document,

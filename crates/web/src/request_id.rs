@@ -1,4 +1,4 @@
-//! The id of a request, by which an answer and its log lines find each other.
+//! The id of a request, which links a response to its log lines.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use actix_web::http::header::{HeaderMap, HeaderName};
 
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Longest id that is taken from a caller.
+/// Maximum length of an id accepted from a caller.
 const LONGEST: usize = 128;
 
-/// The caller's id if it is well-formed, else one of ours.
+/// The caller's id if it is well-formed, otherwise a generated one.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestId(Arc<str>);
 
@@ -20,13 +20,13 @@ impl RequestId {
         &self.0
     }
 
-    /// The same, for whoever keeps it.
+    /// A shared copy of the id.
     pub(crate) fn shared(&self) -> Arc<str> {
         Arc::clone(&self.0)
     }
 }
 
-/// Makes ids that do not repeat. They are names, not secrets: no entropy of the service is spent on them.
+/// Generates ids that do not repeat. They are names, not secrets, so they use none of the service's entropy.
 #[derive(Default)]
 pub(crate) struct RequestIds {
     key: RandomState,

@@ -1,4 +1,4 @@
-//! Every endpoint, once: the router and the API description are both made from this table.
+//! The table of all endpoints, from which both the router and the API description are built.
 
 use actix_web::web;
 
@@ -21,10 +21,12 @@ macro_rules! endpoints {
     };
 }
 
-/// In the order in which the router tries those of a group ([`by_prefix`]): a fixed segment before an id in its place. What is
-/// marked `reads` has a method that may change things and does not, and takes no `Idempotency-Key`: its answer is that of the moment.
-/// What is marked `for_pages` may be called by pages of any origin ([`crate::cors`]). What is marked `browsed` shows its refusals as
-/// pages to browsers that follow a link with `redirect=true`.
+/// All endpoints. Within a group ([`by_prefix`]) the router tries them in this order, so a fixed segment comes before an id in the same
+/// position.
+/// - `reads`: the method could change something, but the call does not. It accepts no `Idempotency-Key`, and its response reflects the
+///   current state.
+/// - `for_pages`: pages of any origin may make the call ([`crate::cors`]).
+/// - `browsed`: browsers that follow a link with `redirect=true` get errors as a page.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     endpoints! {
         SecretKey users create;
@@ -109,13 +111,13 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     }
 }
 
-/// The path of each endpoint, in the order of the table.
+/// The path of each endpoint, in table order.
 pub(crate) fn paths() -> Vec<String> {
     let endpoints = endpoints().into_iter();
     endpoints.map(|endpoint| endpoint.path).collect()
 }
 
-/// The endpoints of each path, in the order of the table.
+/// The endpoints of each path, in table order.
 pub(crate) fn by_path() -> Vec<Vec<Endpoint>> {
     let mut paths: Vec<Vec<Endpoint>> = Vec::new();
     for endpoint in endpoints() {
@@ -132,9 +134,10 @@ pub(crate) fn by_path() -> Vec<Vec<Endpoint>> {
     paths
 }
 
-/// The endpoints of each path, by the fixed segments that their paths begin with; those that are in no group first. The router
-/// compares the segments as text and tries the patterns of one group only; a request would else be tried on every pattern before
-/// its own.
+/// The endpoints of each path, grouped by the fixed segments with which their paths begin. Paths without a group come first.
+///
+/// The router compares these segments as text and then tries the patterns of one group only. Otherwise it would try a request against every
+/// earlier pattern.
 pub(crate) fn by_prefix() -> Vec<(String, Vec<Vec<Endpoint>>)> {
     let mut groups: Vec<(String, Vec<Vec<Endpoint>>)> = vec![(String::new(), Vec::new())];
     for endpoints in by_path() {
@@ -150,7 +153,7 @@ pub(crate) fn by_prefix() -> Vec<(String, Vec<Vec<Endpoint>>)> {
     groups
 }
 
-/// `/v1/auth/<what>` or `/v1/<what>`; nothing for paths of no version.
+/// The prefix `/v1/auth/<group>` or `/v1/<group>` of a path; empty for paths without a version.
 fn prefix(path: &str) -> &str {
     let version = ["/v1/auth/", "/v1/"]
         .into_iter()
@@ -164,7 +167,7 @@ fn prefix(path: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// Whether an endpoint asks for a key at all.
+/// Whether an endpoint requires a key.
 pub(crate) const fn is_keyed(access: Access) -> bool {
     match access {
         Public => false,

@@ -1,4 +1,4 @@
-//! What the operator decides about the edge.
+//! Settings of the HTTP edge.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-/// Settings of the edge.
+/// Settings of the HTTP edge.
 #[derive(Debug, Clone)]
 pub struct WebSettings {
-    /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed (`http.trusted_proxies`).
+    /// Trusted proxies, whose `X-Forwarded-For` and `X-Forwarded-Proto` are used (`http.trusted_proxies`).
     pub trusted_proxies: Vec<IpNet>,
-    /// API keys from one address whose look-up may fail in a minute, before only keys that were seen are looked up
-    /// (`limits.failed_auth_per_minute`); 0: any number.
+    /// Failed API key look-ups allowed per address and minute, after which unknown keys are throttled (`limits.failed_auth_per_minute`); 0
+    /// for no limit.
     pub failed_auth_per_minute: u32,
-    /// How long a request body may take to arrive; after it the request is refused and its connection closed.
+    /// How long a request body may take to arrive. After that, the request is rejected and its connection closed.
     pub read_deadline: Duration,
-    /// Set by the process while it shuts down.
+    /// Set while the process shuts down.
     pub draining: Draining,
 }
 
@@ -31,18 +31,20 @@ impl Default for WebSettings {
     }
 }
 
-/// Tells `/readyz` that the process is about to stop, so that a load balancer looks elsewhere, and closes each connection with its next
-/// response. Clones share one flag.
+/// Shutdown flag. Once set, `/readyz` fails so that load balancers stop sending traffic, and each connection is closed with its next
+/// response.
+///
+/// Clones share one flag.
 #[derive(Debug, Clone, Default)]
 pub struct Draining(Arc<AtomicBool>);
 
 impl Draining {
-    /// From now on `/readyz` answers 503. There is no way back.
+    /// Starts draining: from now on `/readyz` returns 503. This cannot be undone.
     pub fn begin(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has begun.
+    /// Whether draining has started.
     pub fn has_begun(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

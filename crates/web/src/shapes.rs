@@ -1,4 +1,4 @@
-//! The objects of the API that more than one endpoint answers.
+//! Objects of the API that more than one endpoint returns.
 
 mod deleted;
 mod device;

@@ -1,4 +1,4 @@
-//! What all workers of the edge share.
+//! State shared by all workers of the HTTP edge.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::WebSettings;
 use crate::guesses::Guesses;
 use crate::request_id::RequestIds;
 
-/// One per process.
+/// The shared state; one per process.
 pub(crate) struct State {
     pub(crate) service: Arc<Service>,
     pub(crate) settings: WebSettings,

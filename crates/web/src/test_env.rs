@@ -1,4 +1,4 @@
-//! What only test keys can do.
+//! Endpoints available to test keys only.
 
 pub(crate) mod clear_messages;
 mod clock;

@@ -1,4 +1,4 @@
-//! Signing in with a wallet of one's own.
+//! Sign-in with an external wallet.
 
 pub(crate) mod registrations_begin;
 pub(crate) mod registrations_nonce;

@@ -15,16 +15,16 @@ pub(crate) mod sign_transaction;
 
 use vestry_domain::Invalid;
 
-/// The one encryption of keys on their way in and out.
+/// The only encryption scheme for imported and exported keys.
 const HPKE: &str = "HPKE";
 
 fn check_encryption(encryption_type: &str) -> Result<(), Invalid> {
     if encryption_type == HPKE {
         return Ok(());
     }
-    let message = "encryption_type is HPKE";
+    let message = "encryption_type must be HPKE";
     Err(Invalid::value("encryption_type", message))
 }
 
-/// What is logged when a chain breaks the promise of [`vestry_domain::signing::Signed`].
-const UNSIGNED: &str = "a chain that signs without a signature";
+/// Logged if a chain adapter breaks the contract of [`vestry_domain::signing::Signed`].
+const UNSIGNED: &str = "the chain adapter returned no signature";

@@ -22,39 +22,39 @@ use crate::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::UnknownField, Code::Sealed];
 
-/// Names in `action` at most.
+/// Maximum number of names in `action`.
 const MOST_NAMES: usize = 20;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// By whom: an id, or a kind such as `cli`.
+    /// Actor of the change: an id, or a kind such as `cli`.
     #[param(example = "cli", nullable = false)]
     actor: Option<String>,
-    /// What was done: at most 20 names, with commas in between.
+    /// Action names, separated by commas, at most 20.
     #[param(example = "api_key.create,api_key.revoke", nullable = false)]
     action: Option<String>,
-    /// To what: an id or a name, or a kind such as `api_key`.
+    /// Subject of the change: an id or a name, or a kind such as `api_key`.
     #[param(example = "api_key", nullable = false)]
     subject: Option<String>,
-    /// What came of it.
+    /// Outcome of the change: `done`, `refused` or `failed`.
     #[param(pattern = "^(done|refused|failed)$", nullable = false)]
     outcome: Option<String>,
-    /// Not before this moment, in Unix seconds.
+    /// Start of the time range, inclusive, in Unix seconds.
     #[param(minimum = 0, nullable = false)]
     from: Option<i64>,
-    /// Before this moment, in Unix seconds.
+    /// End of the time range, exclusive, in Unix seconds.
     #[param(minimum = 0, nullable = false)]
     until: Option<i64>,
-    /// Most entries on the page.
+    /// Maximum number of entries on the page, 10 to 100.
     #[param(minimum = 10, maximum = 100, default = 50, nullable = false)]
     limit: Option<i64>,
-    /// The last entry of the page before.
+    /// Id of the last entry of the previous page.
     #[param(pattern = "^aud_[0-9A-Za-z]{27}$", nullable = false)]
     starting_after: Option<String>,
 }
 
-/// What was done to the App, its keys or its settings.
+/// A change of the App, its keys or its settings.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ChangeEntry)]
@@ -65,41 +65,41 @@ pub(crate) struct Entry {
     #[schema(value_type = ActionName)]
     action: &'static str,
     subject: Party,
-    /// Names, numbers, old (`from`) and new (`to`) values. Of a secret it says at most that it was set; of what is too long there is a
-    /// hash.
+    /// Names, numbers, and old (`from`) and new (`to`) values. For a secret, at most that it was set. Values that are too long are replaced
+    /// by a hash.
     #[schema(value_type = Object)]
     detail: Box<RawValue>,
     #[schema(pattern = "^(done|refused|failed)$")]
     outcome: &'static str,
-    /// The `X-Request-Id` of the call by which it happened; `null` where there was none.
+    /// The `X-Request-Id` of the call that caused the entry; `null` if no call did.
     #[schema(required = true)]
     request_id: Option<String>,
-    /// Which chain of the log it stands in.
+    /// Id of the log's chain that the entry belongs to.
     #[schema(pattern = "^auditchain_[0-9A-Za-z]{27}$")]
     chain: String,
-    /// Its place in the chain, from 1.
+    /// Position in the chain, starting at 1.
     #[schema(minimum = 1)]
     sequence: i64,
-    /// SHA-256, in hex, over the entry and the hash of the one before it.
+    /// SHA-256, in hex, of the entry and the hash of the previous entry.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     hash: String,
-    /// Unix seconds.
+    /// When it happened, in Unix seconds.
     created_at: i64,
 }
 
-/// Who, or what.
+/// Actor or subject of a change.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ChangeParty)]
 struct Party {
-    /// What kind of it.
+    /// Kind of the actor or subject.
     r#type: &'static str,
-    /// Which one; `null` for `cli` and `system`.
+    /// Id of the actor or subject; `null` for `cli` and `system`.
     #[schema(required = true)]
     id: Option<String>,
 }
 
-/// The names of all actions, as the domain gives them.
+/// The names of all actions, taken from the domain.
 struct ActionName;
 
 impl PartialSchema for ActionName {
@@ -149,26 +149,27 @@ impl TryFrom<ControlEntry> for Entry {
     }
 }
 
-/// A page of the audit log.
+/// A page of the App's audit log.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AuditListResponse)]
 pub(crate) struct Answer {
-    /// Newest first.
+    /// Entries on this page, newest first.
     #[schema(max_items = 100)]
     entries: Vec<Entry>,
     /// Whether there is a next page.
     has_more: bool,
 }
 
-/// List what was done to the App
+/// List audit log entries
 ///
-/// Who made and revoked keys, changed settings, providers, redirect URLs and webhook endpoints, rotated keys, and did so by which
-/// request, newest first. A change and its entry are on disk together: none is without the other. What was done with a wallet is in
-/// `GET /v1/wallets/{wallet_id}/audit`. `vestry audit verify` checks that nothing was altered or taken out.
-/// For the next page, send the id of the last entry as `starting_after`.
+/// Returns changes to API keys, settings, providers, redirect URLs and webhook endpoints, and key rotations, newest first. Each entry names
+/// its actor and request. For the next page, send the id of the last entry as `starting_after`.
 ///
-/// Needs the scope `audit:read`, which a key has only where it was named when the key was made.
+/// A change and its entry are committed together, so neither exists without the other. Operations on wallets are listed by `GET
+/// /v1/wallets/{wallet_id}/audit`. `vestry audit verify` detects altered or removed entries.
+///
+/// Needs the scope `audit:read`, which a key has only if it was requested by name when the key was created.
 #[utoipa::path(
     get,
     path = "/v1/audit",
@@ -235,7 +236,7 @@ fn moment(param: &'static str, seconds: Option<i64>) -> Result<Option<Timestamp>
     match seconds {
         Some(seconds) if seconds < 0 => Err(Invalid::value(
             param,
-            format!("{param} must be a moment in Unix seconds"),
+            format!("{param} must be a Unix timestamp in seconds"),
         )),
         seconds => Ok(seconds.map(Timestamp::from_unix)),
     }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn every_usual_form_of_base64_is_read() {
+fn every_usual_form_of_base64_is_accepted() {
     let bytes = [0xfb, 0xff, 0x00, 0x01];
     for text in ["+/8AAQ==", "+/8AAQ", "-_8AAQ==", "-_8AAQ"] {
         assert_eq!(from_base64("field", text).unwrap(), bytes, "{text}");
@@ -11,7 +11,7 @@ fn every_usual_form_of_base64_is_read() {
 }
 
 #[test]
-fn what_is_no_base64_is_refused_by_its_field() {
+fn invalid_base64_is_refused_with_its_field() {
     for text in [
         "+_8AAQ==", "A", "A===", "AA=A", "AAAA ", " AAAA", "AA\nAA", "AAB", "ÄÄÄÄ",
     ] {

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn json_is_json_in_any_spelling_and_nothing_else_is() {
+fn only_json_content_types_are_accepted() {
     for kind in [
         "application/json",
         "Application/JSON",

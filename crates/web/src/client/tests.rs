@@ -2,7 +2,7 @@ use actix_web::http::header::{HeaderMap, HeaderValue};
 
 use super::*;
 
-/// Trusted are `10.0.0.0/8` and `fd00::/8`.
+/// The client address, with `10.0.0.0/8` and `fd00::/8` as trusted proxies.
 fn resolved(peer: &str, lines: &[&[u8]]) -> String {
     let proxies = ["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
     let mut headers = HeaderMap::new();
@@ -12,7 +12,7 @@ fn resolved(peer: &str, lines: &[&[u8]]) -> String {
     address(peer.parse().unwrap(), &headers, &proxies).to_string()
 }
 
-/// S-16: from a peer that is no trusted proxy, the header is no more than something it said.
+/// S-16: the header is ignored if the peer is not a trusted proxy.
 #[test]
 fn s_16_without_a_trusted_proxy_the_header_is_ignored() {
     for lines in [
@@ -28,9 +28,9 @@ fn s_16_without_a_trusted_proxy_the_header_is_ignored() {
     }
 }
 
-/// S-16: behind a trusted proxy, the right-most hop that is none counts, in every spelling.
+/// S-16: behind a trusted proxy, the right-most untrusted hop is the client, in every spelling.
 #[test]
-fn s_16_behind_a_proxy_the_right_most_stranger_counts() {
+fn s_16_behind_a_proxy_the_right_most_untrusted_hop_counts() {
     for (lines, expected) in [
         (&["203.0.113.9"][..], "203.0.113.9"),
         (&["198.51.100.7, 203.0.113.9"], "203.0.113.9"),
@@ -40,7 +40,7 @@ fn s_16_behind_a_proxy_the_right_most_stranger_counts() {
         (&["198.51.100.7", "203.0.113.9"], "203.0.113.9"),
         (&["203.0.113.9", "10.1.1.1"], "203.0.113.9"),
         (&["198.51.100.7, 203.0.113.9", "10.1.1.1"], "203.0.113.9"),
-        // What stands left of it is not looked at.
+        // Entries to the left of it are not read.
         (&["not an address, 203.0.113.9"], "203.0.113.9"),
         (&[", 203.0.113.9"], "203.0.113.9"),
         (&["203.0.113.9:4711"], "203.0.113.9"),
@@ -50,7 +50,7 @@ fn s_16_behind_a_proxy_the_right_most_stranger_counts() {
         (&["2001:DB8::0:9"], "2001:db8::9"),
         (&["[2001:db8::9]"], "2001:db8::9"),
         (&["[2001:db8::9]:4711"], "2001:db8::9"),
-        // Proxies all the way.
+        // Every hop is a trusted proxy.
         (&["10.3.3.3, 10.1.1.1"], "10.3.3.3"),
     ] {
         let bytes: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
@@ -60,9 +60,9 @@ fn s_16_behind_a_proxy_the_right_most_stranger_counts() {
     }
 }
 
-/// S-16, attack-16: what cannot be read leaves the address of the socket, never none.
+/// S-16, attack-16: an unreadable header falls back to the socket's address, never to none.
 #[test]
-fn s_16_what_cannot_be_read_leaves_the_socket() {
+fn s_16_unreadable_headers_fall_back_to_the_socket() {
     for lines in [
         &[][..],
         &[b"".as_slice()],

@@ -12,7 +12,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 
 /// Get an event
 ///
-/// One event of the log, while the App keeps it.
+/// Returns one event of the log, as long as the App retains it.
 ///
 /// Needs the scope `events:read`.
 #[utoipa::path(

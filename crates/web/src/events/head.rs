@@ -10,30 +10,30 @@ use crate::problem::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 
-/// An event and its place.
+/// An event and its position.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EventMark)]
 struct Place {
     #[schema(pattern = "^event_[0-9A-Za-z]{27}$")]
     id: String,
-    /// From 1, without a hole.
+    /// Position in the log, starting at 1, without gaps.
     #[schema(minimum = 1)]
     position: i64,
 }
 
-/// Where a log begins and ends.
+/// The first and last event of a log.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EventHeadResponse)]
 pub(crate) struct Answer {
-    /// Which log: one more each time that events were lost with a part of the database.
+    /// Generation of the log. It increases by one each time that events were lost together with a part of the database.
     #[schema(minimum = 1)]
     log: i64,
-    /// `null` where no event is kept.
+    /// The oldest retained event; `null` if there is none.
     #[schema(required = true)]
     oldest: Option<Place>,
-    /// `null` where no event is kept.
+    /// The newest retained event; `null` if there is none.
     #[schema(required = true)]
     newest: Option<Place>,
 }
@@ -57,9 +57,9 @@ impl From<EventHead> for Answer {
     }
 }
 
-/// Get the ends of the log
+/// Get the oldest and newest event
 ///
-/// The oldest and the newest event that there are. Begin at the newest to learn of what happens from now on.
+/// Returns the ends of the log. To receive only future events, start after the newest one.
 ///
 /// Needs the scope `events:read`.
 #[utoipa::path(

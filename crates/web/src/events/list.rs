@@ -17,54 +17,57 @@ pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::UnknownField, Cod
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// The last event that you have looked at: `next_after` of the page before. Absent: from the oldest event on.
+    /// Id of the last event already read, which is `next_after` of the previous page. Without it, the list starts at the oldest event.
     #[param(pattern = "^event_[0-9A-Za-z]{27}$", nullable = false)]
     after: Option<String>,
-    /// Most events on the page.
+    /// Maximum number of events on the page, 10 to 1000.
     #[param(minimum = 10, maximum = 1000, default = 100, nullable = false)]
     limit: Option<i64>,
-    /// Only events of these types, at most 20, with commas in between; `group.*` for all of a group that are not optional.
+    /// Event types, separated by commas, at most 20. `group.*` selects all types of a group that are not optional.
     #[param(example = "user.created,wallet.*", nullable = false)]
     types: Option<String>,
-    /// Only events about this user.
+    /// Limits the list to events about this user.
     #[param(pattern = "^user_[0-9A-Za-z]{27}$", nullable = false)]
     user_id: Option<String>,
-    /// Only events about this wallet.
+    /// Limits the list to events about this wallet.
     #[param(pattern = "^wallet_[0-9A-Za-z]{27}$", nullable = false)]
     wallet_id: Option<String>,
-    /// `asc`: oldest first. `desc`: newest first, and `after` means what is older.
+    /// `asc` for oldest first; `desc` for newest first, where `after` selects older events.
     #[param(pattern = "^(asc|desc)$", default = "asc", nullable = false)]
     order: Option<String>,
-    /// Seconds to wait for an event where there is none to show yet. Not with `order=desc`.
+    /// Seconds to wait for an event if there is none yet. Not supported with `order=desc`.
     #[param(minimum = 0, maximum = 30, default = 0, nullable = false)]
     wait: Option<i64>,
 }
 
-/// A page of the log.
+/// A page of the event log.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EventListResponse)]
 pub(crate) struct Answer {
-    /// In the order that was asked for.
+    /// Events on this page, in the requested order.
     #[schema(max_items = 1000)]
     events: Vec<Event>,
-    /// Whether there is more to look at.
+    /// Whether there are more events to read.
     has_more: bool,
-    /// The last event that was looked at, to be sent as `after` of the next call, also when it did not fit the filter. `null` where
-    /// nothing was sent and there is nothing.
+    /// Id of the last event that was read, whether or not it matched the filter. Send it as `after` with the next call. `null` if `after`
+    /// was not sent and there are no events.
     #[schema(pattern = "^event_[0-9A-Za-z]{27}$", required = true)]
     next_after: Option<String>,
 }
 
 /// List events
 ///
-/// What changed in the App's environment, in the order of the log. Go on from `next_after`, and you get every event exactly once. One
-/// call looks at 10,000 events at most, so that a filtered page may be empty although `has_more` is true. With `wait`, the call
-/// returns as soon as there is an event. Five calls of a key and fifty of an App can wait at the same time; one more returns after a
-/// second.
+/// Returns the changes in the App's environment, in log order. If you always continue from `next_after`, you receive every event exactly
+/// once.
 ///
-/// An `after` that the log does not know, since the event is older than the App keeps events, or was lost when the database was set
-/// back, is refused with 409 `cursor_unknown`: compare your copy by the list calls, and go on from `GET /v1/events/head`.
+/// One call reads at most 10,000 events, so a filtered page can be empty although `has_more` is true.
+///
+/// With `wait`, the call returns as soon as there is an event. Five calls per key and fifty per App can wait at the same time; further
+/// calls return after one second.
+///
+/// An unknown `after` returns 409 `cursor_unknown`: the event has expired, or was lost when the database was restored. Resync with the list
+/// endpoints, then continue from `GET /v1/events/head`.
 ///
 /// Needs the scope `events:read`.
 #[utoipa::path(

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_page_is_for_browsers_that_follow_a_link() {
+fn only_browsers_that_follow_a_link_get_a_page() {
     for (query, expected) in [
         ("redirect=true", true),
         ("public_token=pk_test_x&redirect=true", true),

@@ -6,7 +6,7 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// After as many failures as a minute has, one look-up a second, and all of them again when the window closes.
+/// Once a minute's failures are used up, one look-up a second is allowed until the window closes.
 #[test]
 fn s_16_too_many_failures_leave_one_look_up_a_second() {
     let guesses = Guesses::new(3);
@@ -34,7 +34,7 @@ fn s_16_too_many_failures_leave_one_look_up_a_second() {
     assert_eq!(guesses.may_look_up(from, over), Err(Seconds(60)));
 }
 
-/// Look-ups that find a key are none of its business.
+/// Successful look-ups are not counted.
 #[test]
 fn only_failures_are_counted() {
     let guesses = Guesses::new(1);
@@ -49,7 +49,7 @@ fn only_failures_are_counted() {
 }
 
 #[test]
-fn a_network_of_ipv6_is_one_party() {
+fn an_ipv6_network_counts_as_one_address() {
     let guesses = Guesses::new(1);
     guesses.failed(ip("2001:db8:1:2::1"), START);
     assert!(guesses.may_look_up(ip("2001:db8:1:2:f::9"), START).is_err());
@@ -59,9 +59,9 @@ fn a_network_of_ipv6_is_one_party() {
     assert!(guesses.may_look_up(ip("203.0.113.8"), START).is_ok());
 }
 
-/// However many addresses there are, memory ends somewhere.
+/// Memory is bounded, however many addresses there are.
 #[test]
-fn memory_has_an_end() {
+fn memory_is_bounded() {
     let guesses = Guesses::new(1);
     for number in 0..=MOST_ADDRESSES {
         let address = u32::try_from(number).unwrap();

@@ -8,7 +8,7 @@ use crate::problem::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 
-/// The process is alive.
+/// Liveness of the process.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Liveness)]
@@ -18,15 +18,15 @@ pub(crate) struct Answer {
     status: &'static str,
 }
 
-/// Is the process alive?
+/// Check liveness
 ///
-/// Asks nothing of the database: a process that waits for it must not be killed for it.
+/// The probe does not access the database, so a supervisor never kills a process that merely waits for it.
 #[utoipa::path(
     get,
     path = "/livez",
     operation_id = "getLiveness",
     tag = "Health",
-    responses((status = 200, description = "It is", body = Answer))
+    responses((status = 200, description = "The process is alive", body = Answer))
 )]
 pub(crate) async fn handle() -> Result<Json<Answer>, Problem> {
     Ok(Json(Answer { status: "ok" }))

@@ -13,10 +13,10 @@ use crate::state::State;
 
 pub(crate) const ERRORS: &[Code] = &[];
 
-/// How long the database may take to give a connection.
+/// How long the database may take to return a connection.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The process takes requests.
+/// Readiness of the process and of its dependencies.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Readiness)]
@@ -24,35 +24,35 @@ pub(crate) struct Answer {
     /// Always `ok`.
     #[schema(pattern = "^ok$")]
     status: &'static str,
-    /// `ok`: it answers and every migration is applied.
+    /// Always `ok`: the database responds and every migration is applied.
     #[schema(pattern = "^ok$")]
     database: &'static str,
-    /// `ok` or `unavailable`: the root key of wallets. Without it the service works with what it has in memory, and answers 503
-    /// `sealed` to what needs another key of wallets. Sign-in goes on.
+    /// State of the wallets' root key: `ok` or `unavailable`. While it is unavailable, sign-in still works. Requests that need a wallet key
+    /// that is not in memory fail with 503 `sealed`.
     #[schema(pattern = "^(ok|unavailable)$")]
     vault: &'static str,
-    /// `ok` or `unavailable`: the root key of everything else that is kept secret. Without it, the same happens to sign-in, and
-    /// whatever uses a key of a wallet, which could not be noted.
+    /// State of the root key of all other secrets: `ok` or `unavailable`. While it is unavailable, sign-in requests that need a key that is
+    /// not in memory fail with 503 `sealed`. So does every use of a wallet key, because it cannot be recorded.
     #[schema(pattern = "^(ok|unavailable)$")]
     sign_in_key: &'static str,
-    /// `ok` or `not_configured`: whether live mail can be sent.
+    /// Live e-mail delivery: `ok` or `not_configured`.
     #[schema(pattern = "^(ok|not_configured)$")]
     mail: &'static str,
-    /// `ok` or `not_configured`: whether live text messages can be sent.
+    /// Live SMS delivery: `ok` or `not_configured`.
     #[schema(pattern = "^(ok|not_configured)$")]
     sms: &'static str,
 }
 
-/// Does the process take requests?
+/// Check readiness
 ///
-/// 503 while it shuts down (`param` is `shutdown`), while the database does not answer within half a second, or while
-/// migrations are missing (`param` is `database`).
+/// Returns 503 while the process shuts down (`param` is `shutdown`). Also returns 503 while the database does not respond within half a
+/// second or has pending migrations (`param` is `database`).
 #[utoipa::path(
     get,
     path = "/readyz",
     operation_id = "getReadiness",
     tag = "Health",
-    responses((status = 200, description = "It does", body = Answer))
+    responses((status = 200, description = "The process accepts requests", body = Answer))
 )]
 pub(crate) async fn handle(state: Data<State>) -> Result<Json<Answer>, Problem> {
     if state.settings.draining.has_begun() {

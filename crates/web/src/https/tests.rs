@@ -10,7 +10,7 @@ fn said(values: &[&'static [u8]]) -> Forwarded {
     forwarded(&headers)
 }
 
-/// S-16: what cannot be read counts as plain HTTP.
+/// S-16: an unreadable value counts as plain HTTP.
 #[test]
 fn s_16_only_https_on_every_hop_counts_as_https() {
     assert_eq!(said(&[]), Forwarded::Silent);
@@ -35,7 +35,7 @@ fn s_16_only_https_on_every_hop_counts_as_https() {
 }
 
 #[test]
-fn a_mapped_address_is_the_address_it_maps() {
+fn ipv4_mapped_addresses_match_their_ipv4_address() {
     let proxies = ["10.0.0.0/8".parse().unwrap()];
     assert!(is_trusted("10.1.2.3".parse().unwrap(), &proxies));
     assert!(is_trusted("::ffff:10.1.2.3".parse().unwrap(), &proxies));

@@ -4,7 +4,7 @@ use vestry_domain::Invalid;
 use super::*;
 use crate::problem::Code;
 
-/// The bytes under which an answer is kept, if it is.
+/// The stored form of a response, or `None` if it is not stored.
 async fn kept(response: HttpResponse) -> Option<Vec<u8>> {
     let request = TestRequest::default().to_http_request();
     let (_, outcome) = outcome(ServiceResponse::new(request, response)).await;
@@ -15,7 +15,7 @@ async fn kept(response: HttpResponse) -> Option<Vec<u8>> {
 }
 
 #[actix_web::test]
-async fn an_answer_comes_back_byte_for_byte() {
+async fn a_response_is_replayed_byte_for_byte() {
     let text = r#"{"a": "\u00e4 ä", "b":[1 ]}"#;
     let bytes = kept(HttpResponse::Ok().body(text)).await.unwrap();
     let request = TestRequest::default().to_srv_request();
@@ -28,7 +28,7 @@ async fn an_answer_comes_back_byte_for_byte() {
 }
 
 #[actix_web::test]
-async fn a_refusal_comes_back_with_all_that_it_says() {
+async fn an_error_is_replayed_in_full() {
     let refused = || Problem::from(Invalid::value("metadata.a", "not this"));
     let bytes = kept(HttpResponse::from_error(refused())).await.unwrap();
     let replayed = replay(TestRequest::default().to_srv_request(), &bytes);
@@ -39,7 +39,7 @@ async fn a_refusal_comes_back_with_all_that_it_says() {
 }
 
 #[actix_web::test]
-async fn what_decides_nothing_is_not_kept() {
+async fn undecided_errors_are_not_stored() {
     let undecided = [
         Code::MissingApiKey,
         Code::InvalidSession,
@@ -65,7 +65,7 @@ async fn what_decides_nothing_is_not_kept() {
 }
 
 #[test]
-fn what_cannot_be_read_is_no_answer() {
+fn malformed_stored_responses_are_rejected() {
     for bytes in [
         b"".as_slice(),
         b"\x01",

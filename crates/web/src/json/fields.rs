@@ -1,4 +1,4 @@
-//! Takes a JSON value apart into a request's type. Its errors are about fields, in words for the person who sent them.
+//! Deserializes a JSON value into a request's type. Its errors name the field and are written for the caller.
 
 use std::fmt;
 
@@ -13,22 +13,22 @@ use vestry_domain::{Invalid, number};
 
 use super::{refuse, shortened};
 
-/// How a value is written.
+/// How a value is encoded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// JSON: a number is a number.
+    /// JSON: numbers are JSON numbers.
     Json,
-    /// A query: everything is text, and an empty value is an absent one.
+    /// A query: every value is text, and an empty one counts as absent.
     Query,
 }
 
-/// A value that is being taken apart.
+/// The value being deserialized.
 pub(super) struct Fields {
     value: Value,
     form: Form,
 }
 
-/// What is wrong with a field; the path grows from the inside out.
+/// What is wrong with a field. The path is built from the innermost name outwards.
 #[derive(Debug)]
 pub(super) struct FieldError {
     path: String,
@@ -38,7 +38,7 @@ pub(super) struct FieldError {
 #[derive(Debug)]
 enum Fault {
     Missing,
-    /// What it should be.
+    /// What the value must be, as a noun phrase.
     Not(&'static str),
 }
 
@@ -55,7 +55,7 @@ impl Fields {
         }
     }
 
-    /// The refusal of a value that is not what it should be. `null` where something is required is nothing at all.
+    /// The error for a value of the wrong type. `null` in a required field counts as missing.
     fn is_not(&self, expected: &'static str) -> FieldError {
         let fault = if self.is_absent() {
             Fault::Missing
@@ -264,11 +264,11 @@ impl FieldError {
 }
 
 impl Error for FieldError {
-    /// The message is dropped: what a type says about a value may repeat it.
+    /// Drops the message, because a type's own message may quote the value.
     fn custom<T: fmt::Display>(_message: T) -> Self {
         Self {
             path: String::new(),
-            fault: Fault::Not("of the form that the API description gives"),
+            fault: Fault::Not("of the form given in the API description"),
         }
     }
 

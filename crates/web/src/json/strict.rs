@@ -1,4 +1,4 @@
-//! Bodies through the reader that refuses what other readers understand in two ways.
+//! Parses bodies strictly: input that two JSON parsers could read differently is rejected.
 
 use serde_json::{Map, Value};
 use vestry_domain::invalid::Reason;
@@ -6,7 +6,7 @@ use vestry_domain::strict_json::{self, Fault, Malformed};
 
 use super::{Refused, refuse, shortened};
 
-/// Reads one JSON object.
+/// Parses one JSON object.
 pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refused> {
     match strict_json::read(body) {
         Ok(Value::Object(object)) => Ok(object),
@@ -26,9 +26,9 @@ fn refused(fault: Fault, path: &str) -> Refused {
             Refused::Field(refuse(path, Reason::Value, message.to_owned()))
         }
         Fault::TooDeep => {
-            // A hundred names would be no help: the outermost one is the field.
+            // A path of a hundred names would not help: the error names the outermost field.
             let field = path.split(['.', '[']).next().unwrap_or_default();
-            let message = format!("{} is nested too deep", shortened(field));
+            let message = format!("{} is nested too deeply", shortened(field));
             Refused::Field(refuse(field, Reason::Value, message))
         }
     }

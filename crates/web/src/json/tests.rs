@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 
-/// One field of every sort that requests have.
+/// One field of every type that requests use.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 struct Sample {
     text: String,
@@ -26,7 +26,7 @@ fn read(body: &str) -> Result<Sample, Refused> {
     from_body(body.as_bytes())
 }
 
-/// The field that is refused, and whether it counts as missing.
+/// The rejected field and the reason.
 fn refused(body: &str) -> (String, Reason) {
     match read(body) {
         Err(Refused::Field(invalid)) => (invalid.param.into_owned(), invalid.reason),
@@ -64,7 +64,7 @@ fn a_whole_body_is_read() {
     );
 }
 
-/// `integer` of the API description is JSON Schema's, which asks for a whole number and not for how it is written.
+/// `integer` in the API description has JSON Schema's meaning: a whole number, however it is written.
 #[test]
 fn a_whole_number_may_be_written_with_a_fraction() {
     for (written, number) in [("5.0", 5), ("-5.0", -5), ("5e1", 50), ("-0.0", 0)] {
@@ -102,7 +102,7 @@ fn a_missing_field_is_named_with_its_path() {
     );
 }
 
-/// B7: a number is a whole number in its range or it is refused, never rounded.
+/// B7: a number that is not whole or is out of range is refused, never rounded.
 #[test]
 fn b7_a_wrong_type_is_named_with_its_path() {
     let cases = [
@@ -137,7 +137,7 @@ fn b7_a_wrong_type_is_named_with_its_path() {
     }
 }
 
-/// B6: NUL, in whatever field and however deep, is refused and named.
+/// B6: NUL is refused with the path of its field, at any depth.
 #[test]
 fn b6_nul_is_named_with_its_path() {
     let cases = [
@@ -184,7 +184,7 @@ fn a_repeated_name_is_refused_at_every_depth() {
 }
 
 #[test]
-fn what_is_not_an_object_is_refused_without_an_echo() {
+fn malformed_bodies_are_refused_without_an_echo() {
     let not_json = "the body is not valid JSON";
     let bodies: [(&[u8], &str); 12] = [
         (b"", not_json),
@@ -211,9 +211,9 @@ fn what_is_not_an_object_is_refused_without_an_echo() {
     }
 }
 
-/// The bad-input list: nested too deep names the field, at every depth, and never overflows the stack.
+/// Bad input: excessive nesting is refused with the field's name at every depth and never overflows the stack.
 #[test]
-fn nesting_without_end_names_the_field() {
+fn excessive_nesting_names_the_field() {
     for levels in [120, 100_000] {
         let metadata = "[".repeat(levels);
         let body = format!(r#"{{"text": "", "metadata": {metadata}"#);
@@ -226,7 +226,7 @@ fn nesting_without_end_names_the_field() {
 }
 
 #[test]
-fn a_name_without_end_is_shortened() {
+fn an_overlong_name_is_shortened() {
     let (param, _) = refused(&format!(
         r#"{{"text": "", "{}": "\u0000"}}"#,
         "n".repeat(100_000)
@@ -282,7 +282,7 @@ fn a_query_reads_numbers_from_text() {
 }
 
 #[test]
-fn a_query_names_what_it_refuses() {
+fn a_query_error_names_the_parameter() {
     type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, Reason);
     let cases: [Case<'_>; 7] = [
         (&[], "id", Reason::Missing),

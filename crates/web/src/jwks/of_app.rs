@@ -19,17 +19,18 @@ pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound];
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// Only keys of this environment: `test` or `live`. Without it, keys of both; the claim `aud` of a token says which
-    /// one it is of.
+    /// Limits the set to the keys of one environment: `test` or `live`. By default it has the keys of both; the `aud` claim of a token
+    /// names its environment.
     #[param(pattern = "^(test|live)$", nullable = false)]
     environment: Option<String>,
 }
 
-/// Key set of an App
+/// Get the key set of an App
 ///
-/// The public keys that verify session JWTs of an App, for anybody, and for pages of any origin. A new key signs five minutes
-/// after it was made and is in every answer two minutes after it was made, so that a verifier that fetches the set again when it
-/// meets an unknown `kid` never fails.
+/// The public keys that verify an App's session JWTs. The call needs no key and is open to pages of any origin.
+///
+/// A new key is in every response two minutes after it was created and starts to sign after five. A verifier that refetches the set when it
+/// meets an unknown `kid` therefore never fails.
 #[utoipa::path(
     get,
     path = "/v1/auth/jwks/{app_id}",
@@ -54,7 +55,7 @@ pub(crate) async fn handle(
         .service
         .run(move |service| async move { service.public_key_set(app_id, environment).await })
         .await??;
-    // Shorter than a new key is published before it signs.
+    // Shorter than the time for which a new key is published before it signs.
     let answer = HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "public, max-age=60"))
         .json(KeySet { keys });

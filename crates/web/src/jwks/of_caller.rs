@@ -8,10 +8,11 @@ use crate::problem::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 
-/// Key set of the calling App
+/// Get the key set of the calling App
 ///
-/// The public keys that verify session JWTs of the App and environment of the key. The key may also be sent as
-/// `?api_key=`, for JWT libraries that can only fetch a URL; prefer `GET /v1/auth/jwks/{app_id}`, which needs none.
+/// The public keys that verify session JWTs of the App and environment that the API key belongs to.
+///
+/// JWT libraries that can only fetch a URL can send the key as `?api_key=`. Prefer `GET /v1/auth/jwks/{app_id}`, which needs no key.
 #[utoipa::path(
     get,
     path = "/v1/auth/jwks/default",

@@ -16,15 +16,15 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::NotFound,
 ];
 
-/// Who shall get a link; `user_id`, `email` or both.
+/// The recipient of the link: `user_id`, `email` or both.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = MagicLinkCreateRequest)]
 pub(crate) struct Request {
-    /// The user. Without `email`, the link proves its first verified address, or its first one.
+    /// Id of the user. Without `email`, the link verifies the user's first verified address, or the first address if none is verified.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     user_id: Option<String>,
-    /// The address that the link proves; one that a user has.
+    /// E-mail address that the link verifies, at most 254 characters. It must belong to a user.
     #[schema(
         min_length = 1,
         max_length = 254,
@@ -33,21 +33,21 @@ pub(crate) struct Request {
     )]
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     email: Option<String>,
-    /// Minutes for which the link is good; 60 when absent.
+    /// Minutes until the link expires. Default: 60.
     #[schema(minimum = 5, maximum = 10_080, examples(15))]
     expires_in: Option<i64>,
-    /// The device that asks. The App's setting says what of it the verify step must match; a session that `login_status`
-    /// answers carries it.
+    /// The device that requests the link. The App's settings decide which parts of it the verify call must match. A session returned by
+    /// `login_status` carries it.
     device_fingerprint: Option<Device>,
-    /// A session of the user, who is signed in and adds the address: needed as long as it is not verified and the account is somebody's.
+    /// Token of a session of the user. Required while the address is unverified and the account has an owner.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
 }
 
-/// A link was made, and nothing was mailed.
+/// A link that was created but not mailed.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkCreateResponse)]
@@ -56,20 +56,21 @@ pub(crate) struct Answer {
     user_id: String,
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     email_id: String,
-    /// What `magic_links/verify` takes. Bring it to the address, and nowhere else: it proves that its bearer reads mail there.
+    /// Token for `magic_links/verify`. Deliver it to the address and nowhere else: it proves that its bearer reads mail there.
     #[schema(pattern = "^[0-9A-Za-z]{48}$")]
     token: String,
-    /// What `magic_links/email/login_status` takes. Keep it in the browser that asks, and never in the mail.
+    /// Token for `magic_links/email/login_status`. Keep it in the browser that requested the link, and never put it in the mail.
     #[schema(pattern = "^[0-9A-Za-z]{128}$")]
     request_origin_token: String,
 }
 
-/// Make a link without mailing it
+/// Create a link without mailing it
 ///
-/// For Apps that mail by themselves: put the token into a URL of your own and send it to the address of the user. A new
-/// link takes the place of an earlier one. An address that was attached and is not verified yet is proved within a session of its
-/// user: without `session_token` the answer is 403 `insufficient_factor`, unless the App's setting `attached_identifiers` is
-/// `trusted`.
+/// For Apps that send their own mail: put the token into a URL of your own and mail it to the user's address. A new link replaces an
+/// earlier one.
+///
+/// An attached address is verified within a session of its user. Without `session_token` the call returns 403 `insufficient_factor`, unless
+/// the App's setting `attached_identifiers` is `trusted`.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -78,7 +79,7 @@ pub(crate) struct Answer {
     operation_id = "createMagicLink",
     tag = "Magic links",
     request_body = Request,
-    responses((status = 200, description = "A link was made", body = Answer))
+    responses((status = 200, description = "The link was created", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -18,11 +18,11 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// Who is invited, and where the link shall lead.
+/// The person to invite, and the redirect URL of the link.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = MagicLinkInviteRequest)]
 pub(crate) struct Request {
-    /// Where the invitation goes.
+    /// E-mail address that the invitation is sent to, at most 254 characters.
     #[schema(
         min_length = 1,
         max_length = 254,
@@ -30,27 +30,27 @@ pub(crate) struct Request {
         examples("ok@vestry.test")
     )]
     email: String,
-    /// Name of a user that this call creates; an existing user keeps its own.
+    /// First name of a newly created user; ignored if the user exists.
     #[schema(max_length = 255, examples("Ada"))]
     first_name: Option<String>,
-    /// See `first_name`.
+    /// Middle name of a newly created user; ignored if the user exists.
     #[schema(max_length = 255)]
     middle_name: Option<String>,
-    /// See `first_name`.
+    /// Last name of a newly created user; ignored if the user exists.
     #[schema(max_length = 255, examples("Lovelace"))]
     last_name: Option<String>,
-    /// Where the link leads; `?token=<token>` is appended. A registered URL of the kind `invite`; the App's default when
-    /// absent.
+    /// URL that the link leads to; `?token=<token>` is appended. It must be a registered URL of kind `invite`. Defaults to the App's invite
+    /// URL.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     invite_redirect_url: Option<String>,
-    /// Minutes for which the link is good; 60 when absent.
+    /// Minutes until the link expires. Default: 60.
     #[schema(minimum = 5, maximum = 10_080, examples(1440))]
     invite_expires_in: Option<i64>,
-    /// When it is sent here, the App's setting says what of it the verify step must match.
+    /// The end user's device. If sent, the App's settings decide which parts of it the verify call must match.
     device_fingerprint: Option<Device>,
 }
 
-/// An invitation is on its way.
+/// The invitation that was sent.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkInviteResponse)]
@@ -65,10 +65,10 @@ pub(crate) struct Answer {
     email_id: String,
 }
 
-/// Invite somebody by mail
+/// Invite a user by e-mail
 ///
-/// Creates a user for an address when there is none, `pending` and with the names given, and mails a link that signs it in. A new
-/// invitation takes the place of an earlier one.
+/// Mails a link that signs the person in. If no user has the address, a `pending` user with the given names is created. A new invitation
+/// replaces an earlier one.
 ///
 /// Magic links are deprecated: prefer one-time passcodes or passkeys in new applications.
 ///
@@ -79,7 +79,7 @@ pub(crate) struct Answer {
     operation_id = "inviteByMagicLink",
     tag = "Magic links",
     request_body = Request,
-    responses((status = 200, description = "An invitation is on its way", body = Answer))
+    responses((status = 200, description = "The invitation was sent", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

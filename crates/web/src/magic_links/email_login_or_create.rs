@@ -19,11 +19,11 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// Who wants to sign in, and where the link shall lead.
+/// The address to send a link to, and the redirect URLs.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = MagicLinkLoginOrCreateRequest)]
 pub(crate) struct Request {
-    /// Where the link goes.
+    /// E-mail address that the link is sent to, at most 254 characters.
     #[schema(
         min_length = 1,
         max_length = 254,
@@ -31,40 +31,40 @@ pub(crate) struct Request {
         examples("ok@vestry.test")
     )]
     email: String,
-    /// Where the link of an existing user leads; `?token=<token>` is appended. A registered URL of the kind `login`; the
-    /// App's default when absent.
+    /// URL that an existing user's link leads to; `?token=<token>` is appended. It must be a registered URL of kind `login`. Defaults to
+    /// the App's login URL.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     login_redirect_url: Option<String>,
-    /// Where the link of a new user leads. A registered URL of the kind `registration`; the App's default when absent.
+    /// URL that a new user's link leads to. It must be a registered URL of kind `registration`. Defaults to the App's registration URL.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     registration_redirect_url: Option<String>,
-    /// Minutes for which the link of an existing user is good; 60 when absent.
+    /// Minutes until the link of an existing user expires. Default: 60.
     #[schema(minimum = 5, maximum = 10_080, examples(15))]
     login_expires_in: Option<i64>,
-    /// Minutes for which the link of a new user is good; 60 when absent.
+    /// Minutes until the link of a new user expires. Default: 60.
     #[schema(minimum = 5, maximum = 10_080, examples(60))]
     registration_expires_in: Option<i64>,
-    /// Stands for each of the two that is absent.
+    /// Replaces `login_expires_in` or `registration_expires_in` where absent, in minutes.
     #[schema(minimum = 5, maximum = 10_080, examples(15))]
     expires_in: Option<i64>,
-    /// Whether a user that this call creates stays `pending` until the link is verified. When absent, the App's
-    /// setting, which is true unless it was changed.
+    /// Whether a user created by this call stays `pending` until the link is verified. Defaults to the App's setting, which is initially
+    /// true.
     requires_verification: Option<bool>,
-    /// The SHA-256 of a code verifier that stays where the link is asked for, in base64url: `magic_links/verify` takes the token
-    /// with that verifier only. The App's setting `require_code_challenge` makes it required.
+    /// PKCE code challenge: SHA-256 of the code verifier, in base64url (43 characters). `magic_links/verify` then accepts the token only
+    /// with that verifier. Required if the App's setting `require_code_challenge` is on.
     #[schema(pattern = "^[0-9A-Za-z_-]{43}$")]
     code_challenge: Option<String>,
-    /// `S256`, which is meant when it is absent, too.
+    /// Method of the code challenge. Only `S256` is supported, which is also the default.
     #[schema(pattern = "^S256$")]
     code_challenge_method: Option<String>,
-    /// What the link shall carry beside `token`: printable ASCII.
+    /// Opaque value that the link carries in addition to `token`: 1 to 512 printable ASCII characters.
     #[schema(min_length = 1, max_length = 512, pattern = "^[ -~]+$")]
     state: Option<String>,
-    /// When it is sent here, the App's setting says what of it the verify step must match.
+    /// The end user's device. If sent, the App's settings decide which parts of it the verify call must match.
     device_fingerprint: Option<Device>,
 }
 
-/// A link is on its way.
+/// The link that was sent.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkLoginOrCreateResponse)]
@@ -75,21 +75,24 @@ pub(crate) struct Answer {
     status: &'static str,
     /// Whether this call created the user.
     user_created: bool,
-    /// The `method_id` of `otps/verify`, for the code that the mail holds beside the link.
+    /// Id of the address; send it as `method_id` to `otps/verify` to use the code in the mail instead of the link.
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     email_id: String,
-    /// When the user was created, Unix seconds.
+    /// When the user was created, in Unix seconds.
     created_at: i64,
-    /// When the user last changed, Unix seconds.
+    /// When the user was last changed, in Unix seconds.
     updated_at: i64,
 }
 
-/// Mail a link, to anybody
+/// Mail a link, creating the user if needed
 ///
-/// Mails a link to an address and creates its user when there is none. The link is a registered redirect URL with
-/// `?token=<token>`; the page behind it hands the token to the App's backend, which calls `magic_links/verify`. Opening the
-/// link uses nothing up. The mail also holds a code for `otps/verify`, good for ten minutes at most. A new link takes the place
-/// of an earlier one. In the test environment nothing is sent: read the link from `GET /v1/test/messages`.
+/// Mails a link to an address, and creates a user if no user has it. A new link replaces an earlier one.
+///
+/// The link is a registered redirect URL with `?token=<token>`. The page behind it passes the token to the App's backend, which calls
+/// `magic_links/verify`. Opening the link does not use it up.
+///
+/// The mail also contains a code for `otps/verify`, valid for at most ten minutes. In the test environment nothing is sent; read the link
+/// from `GET /v1/test/messages`.
 ///
 /// Magic links are deprecated: prefer one-time passcodes or passkeys in new applications.
 ///
@@ -100,7 +103,7 @@ pub(crate) struct Answer {
     operation_id = "loginOrCreateByMagicLink",
     tag = "Magic links",
     request_body = Request,
-    responses((status = 200, description = "A link is on its way", body = Answer))
+    responses((status = 200, description = "The link was sent", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

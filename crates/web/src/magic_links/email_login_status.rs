@@ -18,40 +18,43 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// Which link is asked after.
+/// The link to query.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = MagicLinkLoginStatusRequest)]
 pub(crate) struct Request {
-    /// The `email_id` that `magic_links/create` answered.
+    /// The `email_id` that `magic_links/create` returned.
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     email_id: String,
-    /// The `request_origin_token` that it answered.
+    /// The `request_origin_token` that `magic_links/create` returned.
     request_origin_token: String,
 }
 
-/// The link was used.
+/// The user of a link that was used.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkLoginStatusResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// The user's status.
+    /// Status of the user.
     #[schema(value_type = UserStatusName)]
     status: &'static str,
-    /// A session of this browser's own; `""` when the verify call started none.
+    /// Token of a separate session for this browser; `""` if the verify call started no session.
     #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
     session_token: String,
-    /// `""` when the verify call started no session.
+    /// JWT of that session; `""` if the verify call started no session.
     session_jwt: String,
 }
 
-/// Ask whether a link was used
+/// Check whether a link was used
 ///
-/// For the browser that asked for a link while the mail is read elsewhere: ask every few seconds. 400 `magic_link_not_verified`
-/// until the link is used. Then, when the verify call started a session, the answer holds **another** session of the same user,
-/// for this browser: it rests on the link alone and ends when the first one does. It is answered once; after that, and
-/// for a link that another took the place of, the token is no longer valid.
+/// For the browser that requested a link while the mail is read elsewhere. Poll every few seconds; the call returns 400
+/// `magic_link_not_verified` until the link is used.
+///
+/// If the verify call started a session, the response then contains **another** session of the same user for this browser. Its only factor
+/// is the link, and it ends when the first session does.
+///
+/// The session is returned once. After that, and for a link that was replaced, the token is no longer valid.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(

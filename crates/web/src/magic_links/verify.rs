@@ -22,63 +22,64 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// A token out of a link, and what shall become of a session.
+/// The token to verify, and how to handle the session.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = MagicLinkVerifyRequest)]
 pub(crate) struct Request {
-    /// The `token` that stands in the query of the URL that was opened.
+    /// The `token` from the query of the URL that was opened.
     token: String,
-    /// The token of the browser that asked for a link of `magic_links/create`. Send what this browser holds, or `""`, to accept
-    /// the link in that browser only; leave it out to accept it anywhere.
+    /// Token of the browser that requested the link from `magic_links/create`. Send the browser's token, or `""` if it has none, to accept
+    /// the link in that browser only. Omit the field to accept the link anywhere.
     request_origin_token: Option<String>,
-    /// The code verifier of the `code_challenge` with which the link was asked for; where it was asked for with none, there must
-    /// be none. After five wrong ones the link is used up.
+    /// PKCE code verifier: 43 to 128 characters. Required if the link was requested with a `code_challenge`, not allowed otherwise. After
+    /// five wrong verifiers the link is used up.
     #[schema(pattern = "^[0-9A-Za-z._~-]{43,128}$")]
     code_verifier: Option<String>,
-    /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
-    /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
     #[schema(max_items = 50)]
     permissions: Option<Vec<String>>,
     /// The end user's device.
     device_fingerprint: Option<Device>,
 }
 
-/// The link was good.
+/// The verified address, and the session if one was requested.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkVerifyResponse)]
 pub(crate) struct Answer {
-    /// The address that the link proved.
+    /// Id of the address that the link verified.
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     method_id: String,
-    /// `email`.
+    /// Kind of the identifier; always `email`.
     #[schema(pattern = "^email$")]
     method_type: &'static str,
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// `""` when no session was asked for.
+    /// Token of the session, 64 characters; `""` if none was requested.
     #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
     session_token: String,
-    /// `""` when no session was asked for.
+    /// JWT of the session; `""` if none was requested.
     session_jwt: String,
-    /// `null` when no session was asked for.
+    /// The session; `null` if none was requested.
     #[schema(value_type = Option<Session>, required = true)]
     session: Option<SessionObject>,
 }
 
 /// Verify a link
 ///
-/// A link is good once, and to whoever has the verifier of the challenge with which it was asked for; only this call uses it up.
-/// Unknown, expired, used and replaced links get one and the same 400 `invalid_magic_token`. A good one verifies the address,
-/// makes a pending user active, and starts or continues a session when one of the session fields is sent.
+/// A link can be used once, and requires the PKCE verifier if it was requested with a challenge. Only this call uses it up. Unknown,
+/// expired, used and replaced links all return the same 400 `invalid_magic_token`.
+///
+/// A valid link verifies the address and activates a pending user. If a session field is sent, it also starts or continues a session.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -87,7 +88,7 @@ pub(crate) struct Answer {
     operation_id = "verifyMagicLink",
     tag = "Magic links",
     request_body = Request,
-    responses((status = 200, description = "The link was good", body = Answer))
+    responses((status = 200, description = "The link was valid", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -17,7 +17,7 @@ async fn answer(path: &str) -> ServiceResponse {
     test::call_service(&app, test::TestRequest::get().uri(path).to_request()).await
 }
 
-/// S7: the panic of a handler becomes a refusal, which has nothing of what the panic said.
+/// S7: a handler's panic becomes an error response that contains nothing of the panic message.
 #[actix_web::test]
 async fn s7_a_panic_of_a_handler_is_an_internal_error() {
     let answer = answer("/panics").await;
@@ -34,6 +34,6 @@ async fn s7_a_panic_of_a_handler_is_an_internal_error() {
 }
 
 #[actix_web::test]
-async fn what_does_not_panic_passes() {
+async fn normal_responses_pass_unchanged() {
     assert_eq!(answer("/works").await.status(), StatusCode::OK);
 }

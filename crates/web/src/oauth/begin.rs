@@ -30,24 +30,26 @@ pub(crate) const ERRORS: &[Code] = &[
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Begin {
-    /// Send the browser to the provider with a 302, in place of a JSON answer. The sign-in is bound to this browser by a
-    /// cookie. A refusal is then a page for people, unless the request has an `Authorization` header.
+    /// Whether to send the browser to the provider with a 302 instead of returning JSON. The sign-in is bound to this browser by a cookie.
+    ///
+    /// Errors are then shown as a page, unless the request has an `Authorization` header.
     #[param(nullable = false)]
     redirect: Option<bool>,
-    /// Where an existing user shall land; the App's default when absent. Must be registered.
+    /// Where an existing user lands after sign-in. Must be registered; defaults to the App's login URL.
     #[param(nullable = false)]
     login_redirect_url: Option<String>,
-    /// Where a new user shall land; the App's default when absent. Must be registered.
+    /// Where a new user lands after sign-in. Must be registered; defaults to the App's registration URL.
     #[param(nullable = false)]
     registration_redirect_url: Option<String>,
-    /// The SHA-256 of a code verifier that stays where the sign-in begins, in base64url: `oauth/verify` takes the token with that
-    /// verifier only. The App's setting `require_code_challenge` makes it required.
+    /// PKCE code challenge: SHA-256 of the code verifier, in base64url (43 characters). `oauth/verify` then accepts the token only with
+    /// that verifier. Required if the App's setting `require_code_challenge` is on.
     #[param(nullable = false, pattern = "^[0-9A-Za-z_-]{43}$")]
     code_challenge: Option<String>,
-    /// `S256`, which is meant when it is absent, too.
+    /// Method of the code challenge. Only `S256` is supported, which is also the default.
     #[param(nullable = false, pattern = "^S256$")]
     code_challenge_method: Option<String>,
-    /// What the browser shall bring back beside `token` or `error`: printable ASCII. The `state` of the answer is another one.
+    /// Opaque value that is returned to the redirect URL together with `token` or `error`: 1 to 512 printable ASCII characters. It is not
+    /// the `state` in the response.
     #[param(
         nullable = false,
         min_length = 1,
@@ -55,24 +57,25 @@ pub(crate) struct Begin {
         pattern = "^[ -~]+$"
     )]
     state: Option<String>,
-    /// The App's own callback, as it is registered at the provider; here it must be registered as a login URL. The App then
-    /// sends the `code` and the `state` that arrive there to `oauth/verify`. Secret keys only. When a secret key names nothing of
-    /// where the sign-in ends, it is the one of the App's settings, if there is one.
+    /// The App's own callback URL, as registered with the provider. It must also be registered as a login URL of the App. Secret keys only.
+    ///
+    /// The App sends the `code` and `state` that arrive there to `oauth/verify`. If a request with a secret key sets no URL at all, the
+    /// callback from the App's settings applies, if there is one.
     #[param(nullable = false)]
     redirect_uri: Option<String>,
-    /// `test` only: what the provider shall answer without showing its page. `verified`, `unverified`, `changed`, `denied` or
-    /// `error`.
+    /// Test environment only: the result that the provider returns without showing its page. One of `verified`, `unverified`, `changed`,
+    /// `denied` or `error`.
     #[param(nullable = false)]
     identity: Option<String>,
-    /// `test` only, with `identity`: the person's address.
+    /// Test environment only, with `identity`: the person's e-mail address.
     #[param(nullable = false)]
     email: Option<String>,
-    /// `test` only, with `identity`: the person's id at the provider.
+    /// Test environment only, with `identity`: the person's id at the provider.
     #[param(nullable = false)]
     subject: Option<String>,
 }
 
-/// Where to send the browser. With a secret key `url` and `state`, with a public token `redirect_url`.
+/// Where to send the browser: `url` and `state` for a secret key, `redirect_url` for a public token.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = OauthBeginResponse)]
@@ -81,36 +84,38 @@ pub(crate) enum Answer {
     Public(ForPage),
 }
 
-/// For a backend, which keeps the state and compares.
+/// The response to a secret key. The backend keeps the state and compares it later.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = OauthBeginForBackend)]
 pub(crate) struct ForBackend {
-    /// The address at the provider.
+    /// URL at the provider to send the browser to.
     #[schema(min_length = 1)]
     url: String,
-    /// The provider's name, a hyphen and 48 letters and digits; good once, for ten minutes.
+    /// The provider's name, a hyphen, and 48 letters and digits. Single-use; expires after ten minutes.
     #[schema(pattern = "^[a-z][a-z0-9-]{0,31}-[0-9A-Za-z]{48}$")]
     state: String,
 }
 
-/// For a page.
+/// The response to a public token.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = OauthBeginForPage)]
 pub(crate) struct ForPage {
-    /// The address at the provider.
+    /// URL at the provider to send the browser to.
     #[schema(min_length = 1)]
     redirect_url: String,
 }
 
 /// Begin a sign-in through an identity provider
 ///
-/// Takes a secret key or, from a page, a public token (`?public_token=pk_…`, or `Authorization: PublicToken pk_…`). With a secret
-/// key and a public token of the same App and environment it is the token that counts. With
-/// `redirect=true` a link is enough: `<a href="…/v1/auth/oauth/google/begin?public_token=pk_…&redirect=true">`. After the provider,
-/// the browser lands on the App's login URL (existing users) or registration URL (new ones) with `?token=`, for `oauth/verify`,
-/// or on the login URL with `?error=`. Pages of any origin may call it with a public token.
+/// Accepts a secret key or, from a page, a public token (`?public_token=pk_…` or `Authorization: PublicToken pk_…`). If both are sent and
+/// belong to the same App and environment, the token decides. Pages of any origin may make the call with a public token.
+///
+/// With `redirect=true`, a link is enough: `<a href="…/v1/auth/oauth/google/begin?public_token=pk_…&redirect=true">`.
+///
+/// After the provider, the browser lands on the App's login URL (existing users) or registration URL (new users) with a `?token=` for
+/// `oauth/verify`. If the sign-in fails, it lands on the login URL with `?error=`.
 ///
 /// A secret key needs the scope `auth:write`.
 #[utoipa::path(
@@ -119,12 +124,12 @@ pub(crate) struct ForPage {
     operation_id = "beginOauth",
     tag = "OAuth",
     params(
-        ("provider" = String, Path, description = "Name of the provider, such as `google`; test keys always have `test`", pattern = "^[a-z][a-z0-9-]{0,31}$"),
+        ("provider" = String, Path, description = "Name of the provider, such as `google`. Test keys also have `test`.", pattern = "^[a-z][a-z0-9-]{0,31}$"),
         Begin
     ),
     responses(
         (status = 200, description = "Where to send the browser", body = Answer),
-        (status = 302, description = "With `redirect=true`: to the provider")
+        (status = 302, description = "Redirect to the provider, with `redirect=true`")
     )
 )]
 pub(crate) async fn handle(

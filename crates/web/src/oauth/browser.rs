@@ -1,4 +1,4 @@
-//! What binds a sign-in to the browser that was sent away: a cookie (O-2).
+//! The cookie that binds a sign-in to the browser that started it (O-2).
 
 use actix_web::http::header::{COOKIE, HeaderMap};
 use vestry_app::Service;
@@ -6,15 +6,16 @@ use vestry_domain::Secret;
 use vestry_domain::provider::{FLOW_LIFETIME, browser_cookie};
 use vestry_domain::token::TokenHash;
 
-/// Only over `https` can a cookie be one that no neighbouring host may have set.
+/// Only over `https` can a cookie have the `__Host-` prefix, which keeps sibling hosts from setting it.
 fn name(service: &Service, state: &Secret<String>) -> String {
     let prefix = if service.is_https() { "__Host-" } else { "" };
     let state = TokenHash::of(state.expose());
     format!("{prefix}{}", browser_cookie(&state))
 }
 
-/// `Set-Cookie` for the browser that is sent away. One to which the provider will post from its own site needs the cookie there,
-/// too, which browsers allow over `https` only.
+/// `Set-Cookie` for the browser that is sent to the provider.
+///
+/// If the provider will post back cross-site, the cookie must be sent with that request too, which browsers allow over `https` only.
 pub(super) fn set(
     service: &Service,
     state: &Secret<String>,
@@ -26,7 +27,7 @@ pub(super) fn set(
     format!("{name}={value}; Max-Age={}{attributes}", FLOW_LIFETIME.0)
 }
 
-/// `Set-Cookie` that takes it away again.
+/// `Set-Cookie` that removes the cookie.
 pub(super) fn unset(service: &Service, state: &Secret<String>) -> String {
     let attributes = attributes(service, false);
     format!("{}=; Max-Age=0{attributes}", name(service, state))
@@ -40,7 +41,7 @@ fn attributes(service: &Service, is_posted_back: bool) -> &'static str {
     }
 }
 
-/// The value that the browser brought back, if it is that one.
+/// The value of this sign-in's cookie, if the browser sent one.
 pub(super) fn get(
     service: &Service,
     headers: &HeaderMap,

@@ -24,33 +24,35 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// What a provider says through the browser.
+/// The provider's response, carried by the browser.
 #[derive(Deserialize, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 #[schema(as = OauthCallbackRequest)]
 pub(crate) struct Returned {
-    /// The state of the sign-in.
+    /// State of the sign-in.
     #[param(nullable = false)]
     state: Option<String>,
-    /// The authorization code.
+    /// Authorization code.
     #[param(nullable = false)]
     code: Option<String>,
-    /// Why there is none.
+    /// Error code, if there is no authorization code.
     #[param(nullable = false)]
     error: Option<String>,
-    /// The issuer that answers (RFC 9207).
+    /// Issuer of the response (RFC 9207).
     #[param(nullable = false)]
     iss: Option<String>,
-    /// Apple: the person's name, as JSON, at the first sign-in.
+    /// Apple only: the person's name, as JSON, at the first sign-in.
     #[param(nullable = false)]
     user: Option<String>,
 }
 
-/// Where providers send browsers back to
+/// Receive a browser from the provider
 ///
-/// Not for integrators: enter this address, as `vestry provider list` prints it, in the provider's console. The browser goes on
-/// to the App's login or registration URL with `?token=`, or to its login URL with `?error=`: `invalid_state`, `access_denied`,
-/// `provider_error`, `provider_refused`, `provider_unavailable`, `provider_misconfigured` or `unavailable`.
+/// Not for integrators: register this URL, as printed by `vestry provider list`, in the provider's console.
+///
+/// The browser is redirected to the App's login or registration URL with `?token=`. After a failure it is redirected to the login URL with
+/// `?error=`: `invalid_state`, `access_denied`, `provider_error`, `provider_refused`, `provider_unavailable`, `provider_misconfigured` or
+/// `unavailable`.
 #[utoipa::path(
     get,
     path = "/v1/auth/oauth/callback/{oauthcb_id}",
@@ -60,7 +62,7 @@ pub(crate) struct Returned {
         ("oauthcb_id" = String, Path, description = "Id of the connection's callback", pattern = "^oauthcb_[0-9A-Za-z]{27}$"),
         Returned
     ),
-    responses((status = 302, description = "To the App"))
+    responses((status = 302, description = "Redirect to the App"))
 )]
 pub(crate) async fn handle(
     state: Data<State>,
@@ -71,7 +73,7 @@ pub(crate) async fn handle(
     come_back(&state, &request, id, returned, StatusCode::FOUND).await
 }
 
-/// The same for a query and for a form, but for the status: a 303 never repeats a POST (O-13).
+/// Handles a query and a form alike. Only the status differs: a 303 never repeats a POST (O-13).
 pub(super) async fn come_back(
     state: &State,
     request: &HttpRequest,

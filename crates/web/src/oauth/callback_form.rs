@@ -23,9 +23,9 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// Where Apple posts browsers back to
+/// Receive a form post from the provider
 ///
-/// Not for integrators: the same as the `GET`, for providers that answer with a form.
+/// Not for integrators: the counterpart of the `GET` for providers that post a form, such as Apple.
 #[utoipa::path(
     post,
     path = "/v1/auth/oauth/callback/{oauthcb_id}",
@@ -33,7 +33,7 @@ pub(crate) const ERRORS: &[Code] = &[
     tag = "OAuth",
     params(("oauthcb_id" = String, Path, description = "Id of the connection's callback", pattern = "^oauthcb_[0-9A-Za-z]{27}$")),
     request_body(content = Returned, content_type = "application/x-www-form-urlencoded"),
-    responses((status = 303, description = "To the App"))
+    responses((status = 303, description = "Redirect to the App"))
 )]
 pub(crate) async fn handle(
     state: Data<State>,
@@ -48,8 +48,8 @@ pub(crate) async fn handle(
         return Err(Problem::new(Code::UnsupportedMediaType));
     }
     let bytes = body::read(&request, payload.into_inner()).await?;
-    let form = std::str::from_utf8(&bytes)
-        .map_err(|_other| Problem::request("the form cannot be understood"))?;
+    let form =
+        std::str::from_utf8(&bytes).map_err(|_other| Problem::request("the form must be UTF-8"))?;
     let returned: Returned = query::parse(form)?;
     come_back(&state, &request, id, returned, StatusCode::SEE_OTHER).await
 }

@@ -22,31 +22,30 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// No script, no frame, our own style sheet. Where the form leads to is left open: browsers hold `form-action` against the
-/// redirect that follows, which goes to the App.
+/// Allows no script, no frame, and only our own style sheet. `form-action` stays open because browsers also apply it to the redirect that
+/// follows, which leads to the App.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Authorize {
-    /// The state of the sign-in.
+    /// State of the sign-in.
     state: String,
-    /// What to answer, at once: `verified`, `unverified`, `changed`, `denied` or `error`. Without it, a page asks.
+    /// The result to return at once: `verified`, `unverified`, `changed`, `denied` or `error`. Without it, a page asks for it.
     #[param(nullable = false)]
     identity: Option<String>,
-    /// The person's address.
+    /// The person's e-mail address.
     #[param(nullable = false)]
     email: Option<String>,
-    /// The person's id at the provider; the address decides when it is absent.
+    /// The person's id at the provider; derived from the address if absent.
     #[param(nullable = false)]
     subject: Option<String>,
 }
 
-/// The identity provider `test`
+/// Authorize at the test provider
 ///
-/// The address to which `oauth/test/begin` sends a browser. Only sign-ins that were begun with a key of a test environment
-/// lead here.
+/// The URL that `oauth/test/begin` sends a browser to. It accepts only sign-ins that were begun with a test key.
 #[utoipa::path(
     get,
     path = "/v1/auth/oauth/test/{oauthcb_id}/authorize",
@@ -58,7 +57,7 @@ pub(crate) struct Authorize {
     ),
     responses(
         (status = 200, description = "A page that asks who is signing in", body = String, content_type = "text/html"),
-        (status = 302, description = "Back, with a code or an error")
+        (status = 302, description = "Redirect to the callback, with a code or an error")
     )
 )]
 pub(crate) async fn handle(
@@ -115,10 +114,10 @@ fn page(state: &str) -> String {
 
 const fn label(answer: TestAnswer) -> &'static str {
     match answer {
-        TestAnswer::Verified => "Sign in; the address is verified",
-        TestAnswer::Unverified => "Sign in; the address is not verified",
-        TestAnswer::Changed => "Sign in; the address has changed since",
-        TestAnswer::Denied => "Say no",
-        TestAnswer::Error => "Let the provider fail",
+        TestAnswer::Verified => "Sign in with a verified address",
+        TestAnswer::Unverified => "Sign in with an unverified address",
+        TestAnswer::Changed => "Sign in with a changed address",
+        TestAnswer::Denied => "Deny access",
+        TestAnswer::Error => "Simulate a provider error",
     }
 }

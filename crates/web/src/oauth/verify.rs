@@ -25,44 +25,46 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// A token out of a redirect, or the code and the state that came to the App's own callback; and what shall become of a session.
+/// A token from a redirect, or the code and state that arrived at the App's own callback. The session fields start or continue a session.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = OauthVerifyRequest)]
 pub(crate) struct Request {
-    /// The `token` that stands in the query of the URL on which the browser landed.
+    /// The `token` from the query of the URL that the browser landed on.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     token: Option<String>,
-    /// The `code` that the provider brought to the App's own callback; with `state`.
+    /// The `code` that the provider sent to the App's own callback; requires `state`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     code: Option<String>,
-    /// The state that `begin` answered. Needed with `code`. With `token` it says that the browser that landed is the one that
-    /// began; only then a session of the request gets the person linked to its user.
+    /// The `state` that `begin` returned. Required with `code`.
+    ///
+    /// With `token`, it shows that the browser that landed is the one that started the sign-in. Only then can a session in the request link
+    /// the person to its user.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     state: Option<String>,
-    /// With `token`: the code verifier of the `code_challenge` with which the sign-in was begun; where it was begun with none,
-    /// there must be none. After five wrong ones the token is used up.
+    /// PKCE code verifier, with `token` only: 43 to 128 characters. Required if the sign-in was started with a `code_challenge`, not
+    /// allowed otherwise. After five wrong verifiers the token is used up.
     #[schema(pattern = "^[0-9A-Za-z._~-]{43,128}$")]
     code_verifier: Option<String>,
-    /// `iss` that came with `code` (RFC 9207), when it did.
+    /// The `iss` that arrived with `code` (RFC 9207), if any.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     iss: Option<String>,
-    /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
-    /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
     #[schema(max_items = 50)]
     permissions: Option<Vec<String>>,
     /// The end user's device.
     device_fingerprint: Option<Device>,
 }
 
-/// Who has signed in. For a token the OAuth session, for a code the user.
+/// The signed-in user: an OAuth session for a `token`, the user for a `code`.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = OauthVerifyResponse)]
@@ -71,12 +73,12 @@ pub(crate) enum Answer {
     Code(ByCode),
 }
 
-/// The answer for a `token`.
+/// The response to a `token`.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = OauthSession)]
 pub(crate) struct ByToken {
-    /// The user's id at the provider.
+    /// Id of the user at the provider.
     #[schema(min_length = 1)]
     provider_subject: String,
     /// Name of the provider.
@@ -85,83 +87,86 @@ pub(crate) struct ByToken {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     idp_session: IdpSession,
-    /// `null` when no session was asked for.
+    /// The session; `null` if none was requested.
     #[schema(value_type = Option<Session>, required = true)]
     session: Option<SessionObject>,
-    /// `""` when no session was asked for.
+    /// Token of the session, 64 characters; `""` if none was requested.
     #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
     session_token: String,
-    /// `""` when no session was asked for.
+    /// JWT of the session; `""` if none was requested.
     session_jwt: String,
 }
 
-/// What the provider issued.
+/// Tokens that the provider issued.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IdpSession {
     idp: IdpTokens,
 }
 
-/// The provider's own tokens; `""` unless the connection was set with `--store-tokens`.
+/// The provider's own tokens; `""` unless the connection was set up with `--store-tokens`.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct IdpTokens {
     access_token: String,
-    /// `""` too when the provider issued none.
+    /// Also `""` if the provider issued none.
     refresh_token: String,
 }
 
-/// The answer for a `code`.
+/// The response to a `code`.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = OauthCodeSession)]
 pub(crate) struct ByCode {
-    /// `""` when no session was asked for.
+    /// Token of the session, 64 characters; `""` if none was requested.
     #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
     session_token: String,
-    /// `""` when no session was asked for.
+    /// JWT of the session; `""` if none was requested.
     session_jwt: String,
     user: OauthUser,
-    /// `null` when no session was asked for.
+    /// The session; `null` if none was requested.
     #[schema(value_type = Option<Session>, required = true)]
     session: Option<SessionObject>,
 }
 
-/// The user, and under the provider's name what the provider said.
+/// The user, with the provider's data under the provider's name.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct OauthUser {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     id: String,
-    /// The user's address; `""` when there is none.
+    /// The user's e-mail address; `""` if there is none.
     email: String,
     #[serde(flatten)]
     provider: BTreeMap<String, OauthPerson>,
 }
 
-/// What a provider said of a person.
+/// A person's data as reported by the provider.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct OauthPerson {
-    /// `""` when the provider told none.
+    /// E-mail address; `""` if the provider sent none.
     email: String,
-    /// `""` when the provider told none.
+    /// Name; `""` if the provider sent none.
     name: String,
-    /// The user's id at the provider.
+    /// Id of the user at the provider.
     #[schema(min_length = 1)]
     subject: String,
-    /// When the user was linked with the provider, in Unix seconds.
+    /// When the user was linked to the provider, in Unix seconds.
     created_at: i64,
-    /// Now, in Unix seconds.
+    /// When the user last signed in through the provider, which is now, in Unix seconds.
     updated_at: i64,
 }
 
 /// Verify a sign-in through an identity provider
 ///
-/// A token is good once, within ten minutes, and to whoever has the verifier of the challenge with which the sign-in was begun; a
-/// state is good once, too. Somebody who is new becomes a user; somebody whose address the
-/// provider has **proved** joins the user who has it, as a code sent there would let in. An address that is not proved joins
-/// nobody: 409 `duplicate` where a user has it. The token stays good then: have the user sign in, and send it again with that
-/// session and the `state`.
+/// Tokens are single-use, expire after ten minutes, and require the PKCE verifier if the sign-in was started with a challenge. A state is
+/// single-use too.
+///
+/// A new person becomes a new user. A person whose address the provider has **verified** is signed in as the user who has that address,
+/// just as with a code sent there.
+///
+/// An unverified address never joins an existing account: if a user has it, the call returns 409 `duplicate`. The token then stays valid.
+/// Sign the user in, and send the token again with that session and the `state`.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -170,7 +175,7 @@ struct OauthPerson {
     operation_id = "verifyOauth",
     tag = "OAuth",
     request_body = Request,
-    responses((status = 200, description = "Somebody has signed in", body = Answer))
+    responses((status = 200, description = "The user is signed in", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,
@@ -205,7 +210,7 @@ pub(crate) async fn handle(
     }))
 }
 
-/// What a request shows of a sign-in.
+/// The sign-in credentials in a request.
 struct Presented {
     token: Option<String>,
     code: Option<String>,
@@ -219,7 +224,7 @@ impl Presented {
         match (self.token, self.code, self.state) {
             (Some(_), Some(_), _) => Err(Invalid::value(
                 "code",
-                "send token, or code and state, and not both",
+                "send either token, or code and state",
             )),
             (Some(token), None, state) => Ok(OauthProof::Token {
                 token: Secret::new(token),
@@ -228,7 +233,7 @@ impl Presented {
             }),
             (None, Some(_), Some(_)) if self.code_verifier.is_some() => Err(Invalid::value(
                 "code_verifier",
-                "code_verifier goes with token; a code of your own callback is bound by its state",
+                "code_verifier is only supported with token; a code from your own callback is bound by its state",
             )),
             (None, Some(code), Some(state)) => Ok(OauthProof::Code {
                 code: Secret::new(code),

@@ -12,11 +12,11 @@ use crate::shapes::{Device, UserStatusName};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::TooManyAttempts, Code::Sealed];
 
-/// Who wants to sign in.
+/// The address to send a code to.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = EmailOtpLoginOrCreateRequest)]
 pub(crate) struct Request {
-    /// Where the code goes.
+    /// E-mail address that the code is sent to, at most 254 characters.
     #[schema(
         min_length = 1,
         max_length = 254,
@@ -24,37 +24,38 @@ pub(crate) struct Request {
         examples("ok@vestry.test")
     )]
     email: String,
-    /// Minutes for which the code is good; 1 when absent.
+    /// Minutes until the code expires. Default: 1.
     #[schema(minimum = 1, maximum = 10, examples(5))]
     expires_in: Option<i64>,
-    /// Whether a user that this call creates stays `pending` until the code is verified. When absent, the App's
-    /// setting, which is true unless it was changed.
+    /// Whether a user created by this call stays `pending` until the code is verified. Defaults to the App's setting, which is initially
+    /// true.
     requires_verification: Option<bool>,
-    /// When it is sent here, the App's setting says what of it the verify step must match.
+    /// The end user's device. If sent, the App's settings decide which parts of it the verify call must match.
     device_fingerprint: Option<Device>,
 }
 
-/// A code is on its way.
+/// The code that was sent.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EmailOtpLoginOrCreateResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// The `method_id` of the verify call.
+    /// Id of the address; send it as `method_id` to the verify call.
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     email_id: String,
-    /// Always `pending` while the App's setting `enumeration_safe` is on.
+    /// Status of the user; always `pending` while the App's setting `enumeration_safe` is on.
     #[schema(value_type = UserStatusName)]
     status: &'static str,
     /// Whether this call created the user; always false while the App's setting `enumeration_safe` is on.
     user_created: bool,
 }
 
-/// Send a code, to anybody
+/// Send a code, creating the user if needed
 ///
-/// Sends a one-time passcode to an address and creates its user when there is none. A new code takes the place of an
-/// earlier one. In the test environment nothing is sent: read the code from `GET /v1/test/messages`.
+/// Sends a one-time passcode to an e-mail address, and creates a user if no user has it. A new code replaces an earlier one.
+///
+/// In the test environment nothing is sent; read the code from `GET /v1/test/messages`.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -63,7 +64,7 @@ pub(crate) struct Answer {
     operation_id = "loginOrCreateByEmail",
     tag = "One-time passcodes",
     request_body = Request,
-    responses((status = 200, description = "A code is on its way", body = Answer))
+    responses((status = 200, description = "The code was sent", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -18,11 +18,11 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// Who wants to sign in.
+/// The address to send a code to.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = EmailOtpSendRequest)]
 pub(crate) struct Request {
-    /// Where the code goes; the address of a user.
+    /// E-mail address that the code is sent to, at most 254 characters. It must belong to a user.
     #[schema(
         min_length = 1,
         max_length = 254,
@@ -30,37 +30,39 @@ pub(crate) struct Request {
         examples("ok@vestry.test")
     )]
     email: String,
-    /// Minutes for which the code is good; 1 when absent.
+    /// Minutes until the code expires. Default: 1.
     #[schema(minimum = 1, maximum = 10, examples(5))]
     expires_in: Option<i64>,
-    /// When it is sent here, the App's setting says what of it the verify step must match.
+    /// The end user's device. If sent, the App's settings decide which parts of it the verify call must match.
     device_fingerprint: Option<Device>,
-    /// A session of the user, who is signed in and adds the address: needed as long as it is not verified and the account is somebody's.
+    /// Token of a session of the user. Required while the address is unverified and the account has an owner.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
 }
 
-/// A code is on its way.
+/// The code that was sent.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EmailOtpSendResponse)]
 pub(crate) struct Answer {
-    /// The `method_id` of the verify call.
+    /// Id of the address; send it as `method_id` to the verify call.
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     email_id: String,
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
 }
 
-/// Send a code, to a user
+/// Send a code to an existing user
 ///
-/// Sends a one-time passcode to an address that a user has; 404 when none has it. An address that was attached and is not verified
-/// yet is proved within a session of its user: without `session_token` the answer is 403 `insufficient_factor`, unless the
-/// App's setting `attached_identifiers` is `trusted`. With the setting `enumeration_safe`, nobody's address and such a one are
-/// answered like somebody's. A new code takes the place of an earlier one.
+/// Sends a one-time passcode to an e-mail address of a user; 404 if no user has it. A new code replaces an earlier one.
+///
+/// An attached address is verified within a session of its user. Without `session_token` the call returns 403 `insufficient_factor`, unless
+/// the App's setting `attached_identifiers` is `trusted`.
+///
+/// With `enumeration_safe`, unknown and unverified addresses get the same response as known ones.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -69,7 +71,7 @@ pub(crate) struct Answer {
     operation_id = "sendEmailOtp",
     tag = "One-time passcodes",
     request_body = Request,
-    responses((status = 200, description = "A code is on its way", body = Answer))
+    responses((status = 200, description = "The code was sent", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -12,11 +12,12 @@ use crate::shapes::{Device, UserStatusName};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::TooManyAttempts, Code::Sealed];
 
-/// Who wants to sign in.
+/// The phone number to send a code to.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SmsOtpLoginOrCreateRequest)]
 pub(crate) struct Request {
-    /// Where the code goes, in E.164 form; a number that people get texts on, in a country that the App sends to.
+    /// Phone number that the code is sent to, in E.164 format. It must be a number that can receive SMS, in a country that the App sends
+    /// to.
     #[schema(
         min_length = 1,
         max_length = 16,
@@ -24,41 +25,41 @@ pub(crate) struct Request {
         examples("+15005550006")
     )]
     phone_number: String,
-    /// Minutes for which the code is good; 1 when absent.
+    /// Minutes until the code expires. Default: 1.
     #[schema(minimum = 1, maximum = 10, examples(5))]
     expires_in: Option<i64>,
-    /// Whether a user that this call creates stays `pending` until the code is verified. When absent, the App's
-    /// setting, which is true unless it was changed.
+    /// Whether a user created by this call stays `pending` until the code is verified. Defaults to the App's setting, which is initially
+    /// true.
     requires_verification: Option<bool>,
-    /// When it is sent here, the App's setting says what of it the verify step must match.
+    /// The end user's device. If sent, the App's settings decide which parts of it the verify call must match.
     device_fingerprint: Option<Device>,
 }
 
-/// A code is on its way.
+/// The code that was sent.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SmsOtpLoginOrCreateResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// The `method_id` of the verify call.
+    /// Id of the phone number; send it as `method_id` to the verify call.
     #[schema(pattern = "^pn_[0-9A-Za-z]{27}$")]
     phone_number_id: String,
-    /// Always `pending` while the App's setting `enumeration_safe` is on.
+    /// Status of the user; always `pending` while the App's setting `enumeration_safe` is on.
     #[schema(value_type = UserStatusName)]
     status: &'static str,
     /// Whether this call created the user; always false while the App's setting `enumeration_safe` is on.
     user_created: bool,
 }
 
-/// Send a code by text message, to anybody
+/// Send a code by SMS, creating the user if needed
 ///
-/// Sends a one-time passcode to a phone number and creates its user when there is none. A new code takes the place of an
-/// earlier one. In the test environment nothing is sent: read the code from `GET /v1/test/messages`.
+/// Sends a one-time passcode to a phone number, and creates a user if no user has it. A new code replaces an earlier one.
 ///
-/// Text messages are a restricted way to prove who one is (NIST SP 800-63B-4, section 3.1.3.3): numbers change hands, and
-/// messages can be read on their way. Offer passkeys or an authenticator app beside them. Sends are limited for each number,
-/// prefix, country, device and App.
+/// In the test environment nothing is sent; read the code from `GET /v1/test/messages`.
+///
+/// SMS is a restricted authenticator (NIST SP 800-63B-4, section 3.1.3.3): numbers change hands, and messages can be intercepted. Offer
+/// passkeys or an authenticator app as well. Sends are limited per number, prefix, country, device and App.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -67,7 +68,7 @@ pub(crate) struct Answer {
     operation_id = "loginOrCreateBySms",
     tag = "One-time passcodes",
     request_body = Request,
-    responses((status = 200, description = "A code is on its way", body = Answer))
+    responses((status = 200, description = "The code was sent", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -21,60 +21,62 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// A code, and what shall become of a session.
+/// The code to verify, and how to handle the session.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = OtpVerifyRequest)]
 pub(crate) struct Request {
-    /// The `email_id` or `phone_number_id` that the send call answered.
+    /// The `email_id` or `phone_number_id` that the send call returned.
     #[schema(pattern = "^(email|pn)_[0-9A-Za-z]{27}$")]
     method_id: String,
-    /// The digits: six, or eight while somebody guesses at many accounts of the App. Spaces do not matter, and what cannot be a
-    /// code does not count as a try.
+    /// The code: six digits, or eight while the App is under a guessing attack. Spaces are ignored. A value that cannot be a code does not
+    /// count as an attempt.
     #[schema(examples("000000"))]
     otp: String,
-    /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
-    /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
     #[schema(max_items = 50)]
     permissions: Option<Vec<String>>,
     /// The end user's device.
     device_fingerprint: Option<Device>,
 }
 
-/// The code was right.
+/// The verified identifier, and the session if one was requested.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = OtpVerifyResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^(email|pn)_[0-9A-Za-z]{27}$")]
     method_id: String,
-    /// `email` or `phone_number`.
+    /// Kind of the identifier: `email` or `phone_number`.
     #[schema(pattern = "^(email|phone_number)$")]
     method_type: &'static str,
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// `""` when no session was asked for.
+    /// Token of the session, 64 characters; `""` if none was requested.
     #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
     session_token: String,
-    /// `""` when no session was asked for.
+    /// JWT of the session; `""` if none was requested.
     session_jwt: String,
-    /// `null` when no session was asked for.
+    /// The session; `null` if none was requested.
     #[schema(value_type = Option<Session>, required = true)]
     session: Option<SessionObject>,
 }
 
 /// Verify a code
 ///
-/// A code is right once. Wrong, expired, used and unknown codes get one and the same 400 `invalid_otp`; five wrong
-/// tries kill a code. A right one verifies the address, makes a pending user active, and starts or continues a session
-/// when one of the session fields is sent.
+/// A code can be used once. Wrong, expired, used and unknown codes all return the same 400 `invalid_otp`. Five wrong attempts invalidate a
+/// code.
+///
+/// The correct code verifies the address or number and activates a pending user. If a session field is sent, it also starts or continues a
+/// session.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -83,7 +85,7 @@ pub(crate) struct Answer {
     operation_id = "verifyOtp",
     tag = "One-time passcodes",
     request_body = Request,
-    responses((status = 200, description = "The code was right", body = Answer))
+    responses((status = 200, description = "The code was correct", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -20,11 +20,11 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// Whose password shall be set anew.
+/// The address to send a reset link to.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = PasswordResetBeginRequest)]
 pub(crate) struct Request {
-    /// Where the link goes: the address of a user, as far as the App tells.
+    /// E-mail address that the link is sent to, at most 254 characters. It must belong to a user.
     #[schema(
         min_length = 1,
         max_length = 254,
@@ -32,24 +32,24 @@ pub(crate) struct Request {
         examples("ok@vestry.test")
     )]
     email: String,
-    /// Where the link leads: one of the App's login URLs, to which `token` is appended. The App's default when absent.
+    /// URL that the link leads to, to which `token` is appended. It must be a login URL of the App; defaults to the App's login URL.
     #[schema(max_length = 2048)]
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     reset_redirect_url: Option<String>,
-    /// Minutes for which the link is good; 60 when absent.
+    /// Minutes until the link expires. Default: 60.
     #[schema(minimum = 5, maximum = 1_440, examples(60))]
     expires_in: Option<i64>,
-    /// When it is sent here, the App's setting says what of it the second step must match.
+    /// The end user's device. If sent, the App's settings decide which parts of it the second call must match.
     device_fingerprint: Option<Device>,
-    /// A session of the user, who is signed in and adds the address: needed as long as it is not verified and the account is somebody's.
+    /// Token of a session of the user. Required while the address is unverified and the account has an owner.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
 }
 
-/// A link is on its way.
+/// The link that was sent.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordResetBeginResponse)]
@@ -60,12 +60,14 @@ pub(crate) struct Answer {
     email_id: String,
 }
 
-/// Send a link to set a new password
+/// Send a password reset link
 ///
-/// Nothing changes until the link is used. A new link takes the place of an earlier one. 404 when nobody has the address. For
-/// an address that was attached and is not verified yet, 403 `insufficient_factor` without a `session_token` of its user, unless
-/// the App's setting `attached_identifiers` is `trusted`. With the setting `enumeration_safe`, nobody's address and such a one
-/// are answered like somebody's.
+/// Nothing changes until the link is used. A new link replaces an earlier one. Returns 404 if no user has the address.
+///
+/// For an attached, unverified address the call returns 403 `insufficient_factor` without a `session_token` of its user, unless the App's
+/// setting `attached_identifiers` is `trusted`.
+///
+/// With `enumeration_safe`, unknown and unverified addresses get the same response as known ones.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -74,7 +76,7 @@ pub(crate) struct Answer {
     operation_id = "beginPasswordReset",
     tag = "Passwords",
     request_body = Request,
-    responses((status = 200, description = "A link is on its way", body = Answer))
+    responses((status = 200, description = "The link was sent", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

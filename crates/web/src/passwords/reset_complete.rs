@@ -21,52 +21,54 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// A new password, and the token that allows to set it.
+/// The new password, and the token that authorizes it.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = PasswordResetCompleteRequest)]
 pub(crate) struct Request {
-    /// The `token` of the link.
+    /// The `token` from the link.
     token: String,
-    /// The new password: at least as long as the App asks for, at most 1,024 bytes.
+    /// The new password: at least as long as the App requires, at most 1,024 bytes.
     password: String,
-    /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
-    /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
     #[schema(max_items = 50)]
     permissions: Option<Vec<String>>,
     /// The end user's device.
     device_fingerprint: Option<Device>,
 }
 
-/// The password was set.
+/// The user whose password was set, and the session if one was requested.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordResetCompleteResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// `""` when no session was asked for.
+    /// Token of the session, 64 characters; `""` if none was requested.
     #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
     session_token: String,
-    /// `""` when no session was asked for.
+    /// JWT of the session; `""` if none was requested.
     session_jwt: String,
-    /// `null` when no session was asked for.
+    /// The session; `null` if none was requested.
     #[schema(value_type = Option<Session>, required = true)]
     session: Option<SessionObject>,
 }
 
-/// Set a new password with a link
+/// Complete a password reset
 ///
-/// Sets the password, verifies the address, ends the user's other sessions, and tells the user's verified addresses. The
-/// token works once; while the new password is refused it stays good. A user with an authenticator app needs a session in the
-/// request that holds its factor (`totps/verify` or `totps/recovery`), proved lately: 403 `insufficient_factor` otherwise.
+/// Sets the password, verifies the address, ends the user's other sessions and notifies the user's verified addresses. The token can be
+/// used once, but stays valid if the new password is rejected.
+///
+/// A user with an authenticator app needs a session in the request with a recent factor from `totps/verify` or `totps/recovery`. Otherwise
+/// the call returns 403 `insufficient_factor`.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(

@@ -20,43 +20,46 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// A session and the new password of its user; `session_token`, `session_jwt`, or both for the same session.
+/// The new password, and a session of the user: `session_token`, `session_jwt`, or both for the same session.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = PasswordUpdateRequest)]
 pub(crate) struct Request {
-    /// The new password: at least 8 characters (the App may ask for more), at most 1,024 bytes.
+    /// The new password: at least 8 characters (or more if the App requires it), at most 1,024 bytes.
     #[schema(min_length = 1, examples("correct horse battery staple"))]
     password: String,
-    /// The present password. Without it the session must hold a factor that was proved lately.
+    /// The current password. Without it, the session must have a recently verified factor.
     current_password: Option<String>,
-    /// The session's token.
+    /// Token of the session.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// One of its JWTs, also an expired one within the App's `jwt_renewal_window`.
+    /// A JWT of the session, which may have expired within the App's `jwt_renewal_window`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
 }
 
-/// The password was set.
+/// The user whose password was set, and the session.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordUpdateResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// The session, with the password among its factors; its token stays as it is.
+    /// The session, with the password as a factor. Its token is unchanged.
     #[schema(value_type = Session)]
     session: SessionObject,
 }
 
 /// Set the password of a session's user
 ///
-/// The first password as well as every other one. A refused password (too short, too common, on a list of stolen ones, a
-/// name of the user or the App) is 400 `invalid_field` with the reason in words. The first password needs a session that
-/// holds a factor of a code, a link, a provider or a password; every one needs either `current_password` or a factor that
-/// was proved within the App's `freshness_minutes`, else 403 `insufficient_factor`. Of a user with an authenticator app, a code
-/// or link counts only beside a factor of that, proved as lately. The user's other sessions end, and every verified address
-/// is told.
+/// Sets the first password or changes an existing one. The user's other sessions end, and all verified addresses are notified.
+///
+/// A password that is too short, too common, found in a breach, or a name of the user or the App returns 400 `invalid_field` with the
+/// reason in the message.
+///
+/// The call needs `current_password` or a factor verified within the App's `freshness_minutes`; otherwise it returns 403
+/// `insufficient_factor`. To set the first password, the session must have a code, link, provider or password factor.
+///
+/// If the user has an authenticator app, a code or link counts only together with an equally recent authenticator app factor.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(

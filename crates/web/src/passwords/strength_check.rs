@@ -11,35 +11,35 @@ use crate::problem::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 
-/// A password that somebody thinks of.
+/// The password to check.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = PasswordStrengthRequest)]
 pub(crate) struct Request {
-    /// At most 1,024 bytes.
+    /// The password, at most 1,024 bytes.
     #[schema(examples("correct horse battery staple"))]
     password: String,
 }
 
-/// How strong it is.
+/// Estimated strength of a password.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordStrengthResponse)]
 pub(crate) struct Answer {
-    /// 0 (guessed at once) to 4 (strong).
+    /// Strength from 0 (guessed at once) to 4 (strong).
     #[schema(minimum = 0, maximum = 4)]
     score: u8,
-    /// Seconds that guessing takes at ten thousand guesses a second.
+    /// Estimated seconds to guess the password at ten thousand guesses a second.
     #[schema(minimum = 0)]
     crack_time: f64,
-    /// The same in words, such as `3 hours` or `centuries`.
+    /// The estimated time in words, such as `3 hours` or `centuries`.
     #[schema(min_length = 1)]
     crack_time_display: String,
 }
 
-/// Judge a password
+/// Check the strength of a password
 ///
-/// An estimate (zxcvbn) for a meter beside a field. It decides nothing: what a new password has to be is said by the call
-/// that sets it. Nothing of it is stored.
+/// Returns an estimate (zxcvbn) for a strength meter next to an input field. It is advisory only: the call that sets a password enforces
+/// the rules. Nothing is stored.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -48,7 +48,7 @@ pub(crate) struct Answer {
     operation_id = "checkPasswordStrength",
     tag = "Passwords",
     request_body = Request,
-    responses((status = 200, description = "The verdict", body = Answer))
+    responses((status = 200, description = "The estimate", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -19,54 +19,57 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// A user, a password, and what shall become of a session.
+/// The user and password to verify, and how to handle the session.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = PasswordVerifyRequest)]
 pub(crate) struct Request {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// At most 1,024 bytes.
+    /// The password, at most 1,024 bytes.
     #[schema(examples("correct horse battery staple"))]
     password: String,
-    /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
-    /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
     #[schema(max_items = 50)]
     permissions: Option<Vec<String>>,
-    /// The end user's device. Wrong passwords are counted for its address, too.
+    /// The end user's device. Wrong passwords also count against its IP address.
     device_fingerprint: Option<Device>,
 }
 
-/// The password was right.
+/// The verified user, and the session if one was requested.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordVerifyResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// `""` when no session was asked for.
+    /// Token of the session, 64 characters; `""` if none was requested.
     #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
     session_token: String,
-    /// `""` when no session was asked for.
+    /// JWT of the session; `""` if none was requested.
     session_jwt: String,
-    /// `null` when no session was asked for.
+    /// The session; `null` if none was requested.
     #[schema(value_type = Option<Session>, required = true)]
     session: Option<SessionObject>,
 }
 
 /// Verify a password
 ///
-/// An unknown user, a user without a password and a wrong password get one and the same 401 `invalid_credentials`, after
-/// the same work. After twenty wrong passwords in a row the user's password cannot be tried for a minute, then for longer
-/// and longer (429 with `Retry-After`); the user's other ways to sign in stay open. More hashes than the machine can
-/// compute are answered with 503 and `Retry-After`.
+/// An unknown user, a user without a password and a wrong password all return the same 401 `invalid_credentials`, after the same amount of
+/// work.
+///
+/// After twenty wrong passwords in a row, the password is locked for a minute, then for longer each time (429 with `Retry-After`). The
+/// user's other sign-in methods stay available.
+///
+/// If the server is at its hashing capacity, the call returns 503 with `Retry-After`.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -75,7 +78,7 @@ pub(crate) struct Answer {
     operation_id = "verifyPassword",
     tag = "Passwords",
     request_body = Request,
-    responses((status = 200, description = "The password was right", body = Answer))
+    responses((status = 200, description = "The password was correct", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,
@@ -93,7 +96,7 @@ pub(crate) async fn handle(
         .into(),
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
-    // On the worker: turning away costs no crossing.
+    // On the worker, so that a rejected request does not enter the runtime.
     call.service().require_room_to_hash()?;
     let verified = call
         .run(|service, caller| async move { service.verify_password(&caller, command).await })

@@ -1,11 +1,11 @@
-//! A picture holds what the code says, module by module, with its margin.
+//! The image shows the QR code module by module, with its quiet zone.
 
 use super::*;
 
 const TEXT: &str =
     "otpauth://totp/Demo:ada%40example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Demo";
 
-/// Width and pixels of a PNG: true is dark.
+/// Width and pixels of a PNG; `true` is dark.
 fn pixels(base64: &str) -> (usize, Vec<bool>) {
     let bytes = STANDARD.decode(base64).unwrap();
     assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
@@ -24,7 +24,7 @@ fn pixels(base64: &str) -> (usize, Vec<bool>) {
 }
 
 #[test]
-fn every_pixel_is_that_of_its_module() {
+fn every_pixel_matches_its_module() {
     let code = QrCode::with_error_correction_level(TEXT, EcLevel::M).unwrap();
     let (width, dark) = pixels(&png_base64(TEXT).unwrap());
     assert_eq!(width, (code.width() + 2 * MARGIN) * SCALE);
@@ -39,7 +39,7 @@ fn every_pixel_is_that_of_its_module() {
     }
 }
 
-/// The longest key URI there is still fits, at the lower level of correction.
+/// The longest possible key URI still fits, at the lower error correction level.
 #[test]
 fn long_texts_fit_and_too_long_ones_are_refused() {
     assert!(png_base64(&"a".repeat(2_900)).is_ok());

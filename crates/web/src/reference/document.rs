@@ -9,15 +9,15 @@ use crate::problem::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 
-/// This description
+/// Get the API description
 ///
-/// OpenAPI 3.1, made from the code that answers.
+/// OpenAPI 3.1, generated from the server's code.
 #[utoipa::path(
     get,
     path = "/openapi.json",
     operation_id = "getOpenApi",
     tag = "Reference",
-    responses((status = 200, description = "The description", body = Object, content_type = "application/json"))
+    responses((status = 200, description = "The API description", body = Object, content_type = "application/json"))
 )]
 pub(crate) async fn handle(description: Data<Description>) -> Result<HttpResponse, Problem> {
     let answer = HttpResponse::Ok()

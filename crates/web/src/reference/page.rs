@@ -1,4 +1,4 @@
-//! `GET /docs`: the API description for people, rendered here from the same document that programs read.
+//! `GET /docs`: the API reference for people, rendered from the same document that programs read.
 
 mod example;
 mod fields;
@@ -19,10 +19,10 @@ use operation::Operation;
 
 pub(crate) const ERRORS: &[Code] = &[];
 
-/// Nothing but our own style sheet: the page has no script, and text that slipped into it could not become one.
+/// Allows only the page's own style sheet. The page has no script, and injected text could not become one.
 const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// This page
+/// Get the API reference page
 #[utoipa::path(
     get,
     path = "/docs",
@@ -55,7 +55,7 @@ fn render(document: &Value, order: &[String]) -> String {
     navigation(&mut page, document, &groups, &objects);
     page.raw("<main>\n<h1>Vestry API</h1>\n");
     page.prose(text(document, "/info/description"));
-    page.raw("<p class=\"soft\">Also for programs: <a href=\"/openapi.json\">openapi.json</a> (OpenAPI 3.1).</p>\n");
+    page.raw("<p class=\"soft\">Machine-readable: <a href=\"/openapi.json\">openapi.json</a> (OpenAPI 3.1).</p>\n");
     for (tag, operations) in &groups {
         page.heading(2, &anchor("group", tag), tag);
         for operation in operations {
@@ -99,7 +99,7 @@ fn navigation(
     page.raw("</ul>\n</nav>\n");
 }
 
-/// Operations by their tag, both in the order of the paths.
+/// Operations grouped by tag, both in the order of the paths.
 fn groups<'a>(document: &'a Value, order: &[String]) -> Vec<(&'a str, Vec<Operation<'a>>)> {
     let mut operations: Vec<Operation<'a>> = Operation::all(document).collect();
     operations.sort_by_key(|operation| {
@@ -119,7 +119,7 @@ fn groups<'a>(document: &'a Value, order: &[String]) -> Vec<(&'a str, Vec<Operat
     groups
 }
 
-/// Schemas that are shown once, on their own; bodies of one call are shown there.
+/// Schemas that have a section of their own. Bodies of a single call are shown at that call.
 fn objects(document: &Value) -> Vec<(&str, &Value)> {
     let schemas = document
         .pointer("/components/schemas")
@@ -151,7 +151,7 @@ fn object(page: &mut Html, document: &Value, name: &str, schema: &Value) {
     page.raw("</section>\n");
 }
 
-/// The text at a place of the document, or nothing.
+/// The string at a JSON pointer, or an empty one.
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value
         .pointer(pointer)

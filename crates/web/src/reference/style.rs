@@ -7,9 +7,9 @@ use crate::problem::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 
-/// Style sheet of the reference page
+/// Get the style sheet of the reference page
 ///
-/// A file of its own, so that the page needs no inline style and its content security policy can forbid them.
+/// A separate file, so that the page needs no inline styles and its content security policy can forbid them.
 #[utoipa::path(
     get,
     path = "/docs/style.css",

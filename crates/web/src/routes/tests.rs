@@ -1,18 +1,15 @@
 use super::*;
 
-/// The router takes the first path that fits, so an id must not stand before a fixed segment in its place.
+/// The router takes the first path that matches, so an id must not come before a fixed segment in the same position.
 #[test]
-fn no_endpoint_hides_behind_an_id() {
+fn no_endpoint_is_shadowed_by_an_id() {
     let paths: Vec<String> = by_path()
         .iter()
         .map(|endpoints| endpoints[0].path.clone())
         .collect();
     for (index, path) in paths.iter().enumerate() {
         for earlier in &paths[..index] {
-            assert!(
-                !fits(earlier, path),
-                "{earlier} takes the requests of {path}"
-            );
+            assert!(!fits(earlier, path), "{earlier} shadows {path}");
         }
     }
     assert!(fits("/v1/wallets/{wallet_id}", "/v1/wallets/list"));
@@ -28,9 +25,9 @@ fn fits(pattern: &str, path: &str) -> bool {
             .all(|(pattern, path)| pattern == path || pattern.starts_with('{'))
 }
 
-/// A group answers whatever begins with its prefix: no path may belong to two, and none is lost.
+/// A group handles every path that begins with its prefix, so each path must belong to exactly one group.
 #[test]
-fn every_path_is_in_its_group_alone() {
+fn every_path_is_in_exactly_one_group() {
     let groups = by_prefix();
     let mut grouped = 0;
     for (prefix, paths) in &groups {
@@ -50,9 +47,9 @@ fn every_path_is_in_its_group_alone() {
     assert!(prefixes.contains(&"/v1/wallets") && prefixes.contains(&"/v1/auth/users"));
 }
 
-/// The gate is per path: two methods of one path cannot ask for different keys.
+/// The gate is per path: all methods of a path require the same kind of key.
 #[test]
-fn the_endpoints_of_a_path_ask_for_the_same_key() {
+fn the_endpoints_of_a_path_require_the_same_key() {
     for endpoints in by_path() {
         assert!(
             endpoints
@@ -64,7 +61,7 @@ fn the_endpoints_of_a_path_ask_for_the_same_key() {
     }
 }
 
-/// What takes nothing but a secret key is never for pages, and what takes a public token always is.
+/// Calls that require a secret key are never open to pages; calls that accept a public token always are.
 #[test]
 fn m_25_pages_may_call_what_needs_no_secret_key() {
     let for_pages = endpoints()

@@ -13,23 +13,23 @@ use crate::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidSession, Code::NotFound];
 
-/// Which session: exactly one of the three; `""` is the same as nothing.
+/// The session to end: exactly one of the three fields. `""` counts as absent.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SessionDeleteRequest)]
 pub(crate) struct Request {
-    /// By its token.
+    /// Token of the session.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// By one of its JWTs, also an expired one within the App's `jwt_renewal_window`.
+    /// A JWT of the session, which may have expired within the App's `jwt_renewal_window`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
-    /// By its id.
+    /// Id of the session.
     #[schema(pattern = "^(sess_[0-9A-Za-z]{27})?$")]
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_id: Option<String>,
 }
 
-/// The session is over.
+/// Confirmation that a session was ended.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SessionDeleteResponse)]
@@ -40,8 +40,7 @@ pub(crate) struct Answer {
 
 /// End a session
 ///
-/// Takes effect at once on every call of this service. A token or JWT that names no living session is 401, an id that
-/// names none is 404.
+/// Takes effect at once for all calls of this service. A token or JWT without a live session returns 401; an id without one returns 404.
 ///
 /// Needs the scope `sessions:write`.
 #[utoipa::path(
@@ -50,7 +49,7 @@ pub(crate) struct Answer {
     operation_id = "deleteSession",
     tag = "Sessions",
     request_body = Request,
-    responses((status = 200, description = "The session is over", body = Answer))
+    responses((status = 200, description = "The session was ended", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -14,49 +14,50 @@ use crate::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::MissingField, Code::InvalidField, Code::NotFound];
 
-/// Whose sessions: exactly one of the two.
+/// The sessions to end: exactly one of the two fields.
 #[derive(Deserialize, ToSchema, Default)]
 #[schema(as = SessionDeleteAllRequest)]
 pub(crate) struct Request {
-    /// Those of one user; `""` is the same as nothing.
+    /// Ends the sessions of this user; `""` counts as absent.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     user_id: Option<String>,
-    /// True: those of every user of the key's App and environment. False is the same as nothing.
+    /// Whether to end the sessions of every user in the key's App and environment. `false` counts as absent.
     all: Option<bool>,
 }
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// Whose sessions, when the body does not say it.
+    /// Ends the sessions of this user, if the body names neither field.
     #[param(pattern = "^user_[0-9A-Za-z]{27}$", nullable = false)]
     user_id: Option<String>,
-    /// Those of every user, when the body does not say it.
+    /// Whether to end the sessions of every user, if the body names neither field.
     #[param(nullable = false)]
     all: Option<bool>,
 }
 
-/// The sessions are over.
+/// Confirmation that sessions were ended.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SessionDeleteAllResponse)]
 pub(crate) struct Answer {
     #[schema(min_length = 1)]
     message: &'static str,
-    /// `""` for those of every user.
+    /// Id of the user; `""` if the sessions of every user were ended.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
     user_id: String,
-    /// How many sessions this call ended.
+    /// Number of sessions that this call ended.
     #[schema(minimum = 0)]
     deleted_count: u64,
 }
 
-/// End all sessions, of a user or of everybody
+/// End all sessions of one user or of every user
 ///
-/// Exactly one of `user_id` and `all` is named, in the body or, where that names neither, in the query. With `"all": true` everybody of
-/// the key's App and environment is signed out, some hundred sessions after the other; a failure in between leaves those that have
-/// ended ended, and the same call goes on.
+/// Send exactly one of `user_id` and `all`, in the body or, if the body has neither, in the query.
+///
+/// With `"all": true`, every user in the key's App and environment is signed out, in batches of some hundred sessions. If the call fails
+/// midway, sessions already ended stay ended; repeat the call to continue.
 ///
 /// Needs the scope `sessions:write`.
 #[utoipa::path(
@@ -66,7 +67,7 @@ pub(crate) struct Answer {
     tag = "Sessions",
     params(Filter),
     request_body(content = Option<Request>, content_type = "application/json"),
-    responses((status = 200, description = "The sessions are over", body = Answer))
+    responses((status = 200, description = "The sessions were ended", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,
@@ -96,7 +97,7 @@ pub(crate) async fn handle(
     }))
 }
 
-/// The user who is named; `None` where everybody is, and that explicitly.
+/// The user whose sessions to end; `None` for every user, which must be requested explicitly.
 fn whose(request: Request, filter: Filter) -> Result<Option<UserId>, Invalid> {
     let named = |user: &Option<String>, all: Option<bool>| user.is_some() || all == Some(true);
     let (user, all) = match named(&request.user_id, request.all) {
@@ -108,7 +109,7 @@ fn whose(request: Request, filter: Filter) -> Result<Option<UserId>, Invalid> {
         (None, true) => Ok(None),
         (Some(_), true) => Err(Invalid::value("all", "send only one of user_id and all")),
         (None, false) => Err(Invalid {
-            message: "user_id is required, or all: true for the sessions of everybody".into(),
+            message: "user_id is required, or all: true to end the sessions of every user".into(),
             ..Invalid::missing("user_id")
         }),
     }

@@ -16,16 +16,16 @@ pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound];
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// Whose sessions.
+    /// Id of the user whose sessions to list.
     #[param(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// `ended`: those that have ended as well. They are stored for seven days.
+    /// `ended` to include ended sessions, which are kept for seven days.
     #[param(pattern = "^ended$", nullable = false)]
     include: Option<String>,
-    /// Most sessions on the page.
+    /// Maximum number of sessions on the page, 10 to 100.
     #[param(minimum = 10, maximum = 100, default = 50, nullable = false)]
     limit: Option<i64>,
-    /// The last session of the page before.
+    /// Id of the last session of the previous page.
     #[param(pattern = "^sess_[0-9A-Za-z]{27}$", nullable = false)]
     starting_after: Option<String>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Filter {
 #[serde(deny_unknown_fields)]
 #[schema(as = SessionListResponse)]
 pub(crate) struct Answer {
-    /// Newest first.
+    /// Sessions on this page, newest first.
     #[schema(value_type = Vec<Session>, max_items = 100)]
     sessions: Vec<SessionObject>,
     /// Whether there is a next page.
@@ -44,8 +44,10 @@ pub(crate) struct Answer {
 
 /// List a user's sessions
 ///
-/// The sessions that are alive, newest first, without their tokens. With `include=ended` those that have ended as well, by deletion,
-/// by their time or for being idle, up to seven days after it. For the next page, send the id of the last session as `starting_after`.
+/// Returns the user's live sessions, newest first, without their tokens. For the next page, send the id of the last session as
+/// `starting_after`.
+///
+/// With `include=ended`, the list also contains sessions that were deleted, expired or timed out, for up to seven days.
 ///
 /// Needs the scope `sessions:write`.
 #[utoipa::path(
@@ -65,7 +67,7 @@ pub(crate) async fn handle(
         with_ended: match filter.include.as_deref() {
             None => false,
             Some("ended") => true,
-            Some(_) => return Err(Invalid::value("include", "include must be ended").into()),
+            Some(_) => return Err(Invalid::value("include", "include must be \"ended\"").into()),
         },
         limit: filter.limit,
         starting_after: filter

@@ -13,35 +13,36 @@ use crate::shapes::{Device, Session};
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidSession, Code::Sealed];
 
-/// Which session; `session_token`, `session_jwt`, or both for the same session.
+/// The session to verify: `session_token`, `session_jwt`, or both for the same session.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SessionVerifyRequest)]
 pub(crate) struct Request {
-    /// The session's token.
+    /// Token of the session.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// One of its JWTs, also an expired one within the App's `jwt_renewal_window`.
+    /// A JWT of the session, which may have expired within the App's `jwt_renewal_window`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
-    /// Minutes from now at which the session shall end.
+    /// New end of the session, in minutes from now.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
-    /// Strings that the session and its JWTs carry for the App from now on; as before when absent.
+    /// Strings that the session and its JWTs carry for the App from now on; unchanged if absent.
     #[schema(max_items = 50)]
     permissions: Option<Vec<String>>,
     /// The end user's device.
     device_fingerprint: Option<Device>,
 }
 
-/// The session is alive.
+/// A live session.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SessionVerifyResponse)]
 pub(crate) struct Answer {
-    /// The token of the request; `""` when only a JWT was sent.
+    /// Token from the request; `""` if only a JWT was sent.
     session_token: String,
-    /// A JWT for callers that verify offline, with nine tenths of its life before it at least, unless the session ends earlier. It
-    /// shows the end of a session only when it expires itself.
+    /// A JWT for offline verification. At least nine tenths of its lifetime remain, unless the session ends earlier.
+    ///
+    /// An offline verifier notices the end of the session only when the JWT expires.
     #[schema(min_length = 1)]
     session_jwt: String,
     #[schema(value_type = Session)]
@@ -50,8 +51,8 @@ pub(crate) struct Answer {
 
 /// Verify a session
 ///
-/// Whether the session is alive: not ended, not past its end, not idle for too long. A session that was ended fails here
-/// at once, whatever its JWTs say.
+/// Checks that the session was not ended, has not expired and has not timed out. A session that was ended fails at once, regardless of its
+/// JWTs.
 ///
 /// Needs the scope `sessions:write`.
 #[utoipa::path(
@@ -60,7 +61,7 @@ pub(crate) struct Answer {
     operation_id = "verifySession",
     tag = "Sessions",
     request_body = Request,
-    responses((status = 200, description = "The session is alive", body = Answer))
+    responses((status = 200, description = "The session is live", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -1,16 +1,16 @@
-//! What every deletion of something of a user answers.
+//! The response to every deletion of a part of a user.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 use vestry_domain::ids::UserId;
 
-/// It is gone.
+/// Confirmation of a deletion.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Deleted {
     #[schema(min_length = 1)]
     message: &'static str,
-    /// Whose it was.
+    /// Id of the user that the deleted object belonged to.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
 }

@@ -1,18 +1,18 @@
-//! What a caller says about the device of its end user.
+//! The end user's device, as reported by the caller.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
 use vestry_domain::Invalid;
 use vestry_domain::session::DeviceFingerprint;
 
-/// The end user's device, as the App's backend sees it.
+/// The end user's device, as seen by the App's backend.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = DeviceFingerprintInput)]
 pub(crate) struct Device {
-    /// Address of the end user.
+    /// IP address of the end user, at most 1024 characters.
     #[schema(max_length = 1024, examples("203.0.113.7"))]
     ip: Option<String>,
-    /// `User-Agent` of the end user.
+    /// `User-Agent` header of the end user, at most 1024 characters.
     #[schema(max_length = 1024, examples("Mozilla/5.0"))]
     user_agent: Option<String>,
 }
@@ -22,7 +22,7 @@ impl Device {
         DeviceFingerprint::new(self.ip, self.user_agent)
     }
 
-    /// An absent device is one that nothing is known of.
+    /// Checks a device; an absent one has no known properties.
     pub(crate) fn check_or_default(device: Option<Self>) -> Result<DeviceFingerprint, Invalid> {
         device.map_or_else(|| Ok(DeviceFingerprint::default()), Self::check)
     }

@@ -1,4 +1,4 @@
-//! Events as callers see them.
+//! Events as callers receive them.
 
 use std::borrow::Cow;
 
@@ -11,59 +11,59 @@ use vestry_domain::event::{self, Addressed, EventKind, FieldKind, MOST_IDS};
 
 use crate::problem::Problem;
 
-/// Something that happened, as the domain writes it: the bytes of a page are those that an endpoint is sent.
+/// An event as serialized by the domain. A page of events contains the same bytes that a webhook endpoint receives.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct Event(Box<RawValue>);
 
-/// What every event has; its `type` and `data` are described for each type.
+/// Fields that every event has. The schema of each event type adds its `type` and `data`.
 #[derive(ToSchema)]
 #[schema(as = EventEnvelope)]
-#[expect(dead_code, reason = "describes what the domain writes")]
+#[expect(dead_code, reason = "describes what the domain serializes")]
 struct Envelope {
-    /// Sorts by the second in which it was written.
+    /// Id of the event. Ids sort by the second in which they were created.
     #[schema(pattern = "^event_[0-9A-Za-z]{27}$")]
     id: String,
-    /// What happened.
+    /// Type of the event.
     r#type: &'static str,
-    /// Which log: one more each time that events were lost with a part of the database.
+    /// Generation of the log. It increases by one each time that events were lost together with a part of the database.
     #[schema(minimum = 1)]
     log: i64,
-    /// The place in the log, from 1, without a hole. Of two events, the one with the greater `(log, position)` happened later.
+    /// Position in the log, starting at 1, without gaps. Of two events, the one with the greater `(log, position)` happened later.
     #[schema(minimum = 1)]
     position: i64,
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
-    /// `test` or `live`.
+    /// Environment of the event: `test` or `live`.
     #[schema(pattern = "^(test|live)$")]
     environment: &'static str,
-    /// Unix seconds, by the clock of the environment.
+    /// When it happened, in Unix seconds, by the clock of the environment.
     created_at: i64,
-    /// The same moment, RFC 3339.
+    /// The same time in RFC 3339 format.
     timestamp: String,
-    /// The `X-Request-Id` of the call by which it happened; `null` where there was none.
+    /// The `X-Request-Id` of the call that caused the event; `null` if no call did.
     #[schema(required = true)]
     request_id: Option<String>,
     actor: Actor,
 }
 
-/// Who did it.
+/// Actor that caused an event.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EventActor)]
-#[expect(dead_code, reason = "describes what the domain writes")]
+#[expect(dead_code, reason = "describes what the domain serializes")]
 struct Actor {
     #[schema(value_type = ActorKind)]
     r#type: &'static str,
-    /// `null` for `cli` and `system`.
+    /// Id of the actor; `null` for `cli` and `system`.
     #[schema(required = true)]
     id: Option<String>,
 }
 
-/// A kind of actor.
+/// Kind of an actor.
 #[derive(ToSchema)]
 #[schema(as = EventActorType, rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes names that the domain gives")]
+#[expect(dead_code, reason = "describes names that the domain defines")]
 enum ActorKind {
     ApiKey,
     PublicToken,
@@ -83,7 +83,7 @@ impl TryFrom<event::Event> for Event {
     }
 }
 
-/// `UserCreatedEvent` of `user.created`.
+/// The schema name of an event type: `UserCreatedEvent` for `user.created`.
 pub(crate) fn schema_name(kind: EventKind) -> String {
     let words = kind.as_str().split(['.', '_']);
     let capitals = words.map(|word| {
@@ -100,7 +100,7 @@ impl PartialSchema for Event {
         let one_of = kinds.fold(OneOfBuilder::new(), |one_of, kind| {
             one_of.item(Ref::from_schema_name(schema_name(*kind)))
         });
-        let text = "Something that happened. New types and new fields may appear; pass over what you do not know.";
+        let text = "Something that happened. New types and fields may be added; ignore those that you do not know.";
         Schema::OneOf(one_of.description(Some(text)).build()).into()
     }
 }
@@ -118,7 +118,7 @@ impl ToSchema for Event {
     }
 }
 
-/// What an event of one kind is.
+/// The schema of one event type.
 fn of_kind(kind: EventKind) -> RefOr<Schema> {
     let mut data = ObjectBuilder::new();
     for (name, field) in kind.fields() {
@@ -141,7 +141,7 @@ fn of_kind(kind: EventKind) -> RefOr<Schema> {
         .required("data");
     let mut text = kind.text().to_owned();
     if kind.is_optional() {
-        text.push_str(" Written only where a webhook endpoint names it, or the App's setting `events_optional` lists it.");
+        text.push_str(" Written only if a webhook endpoint subscribes to it by name, or the App's setting `events_optional` lists it.");
     }
     let all = AllOfBuilder::new()
         .item(Ref::from_schema_name(Envelope::name()))
@@ -151,7 +151,7 @@ fn of_kind(kind: EventKind) -> RefOr<Schema> {
 }
 
 fn address_of() -> RefOr<Schema> {
-    let text = "As it is at this moment, `null` when it is gone. Only where the App's setting `event_addresses` is on.";
+    let text = "The current value; `null` if it was deleted. Present only if the App's setting `event_addresses` is on.";
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
         .description(Some(text))

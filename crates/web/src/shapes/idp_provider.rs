@@ -1,11 +1,11 @@
-//! Links of users to identity providers.
+//! Links between users and identity providers.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 use vestry_domain::provider::ProviderLink;
 use vestry_domain::user::UserEmail;
 
-/// A link of a user to an identity provider.
+/// A link between a user and an identity provider.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IdpProvider {
@@ -14,25 +14,25 @@ pub(crate) struct IdpProvider {
     /// Name of the provider.
     #[schema(pattern = "^[a-z][a-z0-9-]{0,31}$")]
     provider: String,
-    /// The user's id there.
+    /// Id of the user at the provider.
     #[schema(min_length = 1)]
     provider_subject: String,
     #[schema(pattern = "^oauth$")]
     idp_type: &'static str,
-    /// Id of the user's address that the provider has proved; `""` when it proved none, or the user does not have it any more.
+    /// Id of the user's e-mail address that the provider verified; `""` if it verified none or the user no longer has it.
     #[schema(pattern = "^(email_[0-9A-Za-z]{27})?$")]
     method_id: String,
-    /// `email`, or `""` where `method_id` is.
+    /// `email`, or `""` if `method_id` is `""`.
     #[schema(pattern = "^(email)?$")]
     method_type: &'static str,
-    /// Unix seconds.
+    /// When the link was created, in Unix seconds.
     created_at: i64,
-    /// When the user last came through the provider, in Unix seconds.
+    /// When the user last signed in through the provider, in Unix seconds.
     updated_at: i64,
 }
 
 impl IdpProvider {
-    /// A link of the user who has these addresses.
+    /// Builds the link of a user with these e-mail addresses.
     pub(crate) fn of(link: ProviderLink, emails: &[UserEmail]) -> Self {
         let has = |id| emails.iter().any(|email| email.id == id);
         let email_id = link.email_id.filter(|id| has(*id));

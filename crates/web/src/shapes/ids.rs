@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use vestry_domain::Invalid;
 
-/// Reads an id from the field of this name.
+/// Parses an id; errors name the given field.
 pub(crate) fn parse_id<I: FromStr<Err = Invalid>>(
     param: &'static str,
     text: &str,

@@ -14,22 +14,22 @@ pub(crate) struct WebauthnCredential {
     id: String,
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// The relying party id it is bound to.
+    /// Relying party id that the passkey is bound to.
     #[schema(min_length = 1, max_length = 253)]
     domain: String,
-    /// What kind of authenticator was asked for.
+    /// Kind of authenticator that was requested: `platform` or `cross-platform`.
     #[schema(pattern = "^(platform|cross-platform)$")]
     authenticator_type: &'static str,
-    /// The browser it was made in; `""` when it was not told.
+    /// `User-Agent` of the browser that it was created in; `""` if unknown. At most 1024 characters.
     #[schema(max_length = 1024)]
     user_agent: String,
-    /// Always true: what fails its checks is not registered.
+    /// Always true, because a passkey that fails verification is not registered.
     verified: bool,
-    /// Unix seconds.
+    /// When it was registered, in Unix seconds.
     created_at: i64,
-    /// Unix seconds.
+    /// When it was last changed, in Unix seconds.
     updated_at: i64,
-    /// Unix seconds; 0 when it was never used.
+    /// When it was last used, in Unix seconds; 0 if never.
     last_used_at: i64,
 }
 

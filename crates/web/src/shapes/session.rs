@@ -1,48 +1,48 @@
-//! Sessions, and the three fields by which calls name and answer them.
+//! Sessions, and the three session fields of requests and responses.
 
 use utoipa::ToSchema;
 use vestry_app::sessions::{IssuedSession, SessionNamed, SessionObject};
 use vestry_domain::Secret;
 
-/// A signed-in user on one device. Inside a session JWT the same object is the claim `session`.
+/// A signed-in user on one device. A session JWT carries the same object in its claim `session`.
 ///
-/// Only described here: the object itself is made by the use cases, once for answers and for JWTs.
+/// This type is for the description only. The use cases build the object itself, once for responses and JWTs.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "describes an object that the use cases make")]
+#[expect(dead_code, reason = "describes an object that the use cases build")]
 pub(crate) struct Session {
     #[schema(pattern = "^sess_[0-9A-Za-z]{27}$")]
     id: String,
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// When it began, in Unix seconds; never moves.
+    /// When the session was started, in Unix seconds. Never changes.
     started_at: i64,
-    /// When it ends, in Unix seconds. May be earlier than asked for: the App's own limit holds too.
+    /// When the session expires, in Unix seconds. It can be earlier than requested, because the App's own limit also applies.
     expires_at: i64,
-    /// When it was last verified, to the minute, in Unix seconds.
+    /// When the session was last verified, in Unix seconds, rounded down to the minute.
     last_active_at: i64,
-    /// Unix seconds.
+    /// When the session was created, in Unix seconds.
     created_at: i64,
-    /// Unix seconds.
+    /// When the session was last changed, in Unix seconds.
     updated_at: i64,
-    /// What the session rests on.
+    /// Authentication factors of the session.
     factors: Vec<Factor>,
     device_fingerprint: DeviceFingerprint,
-    /// Strings that the App attached.
+    /// Strings that the App attached to the session.
     permissions: Vec<String>,
-    /// Whether it was ended before its time.
+    /// Whether the session was ended before it expired.
     deleted: bool,
-    /// When, in Unix seconds; 0 when it was not.
+    /// When the session was ended, in Unix seconds; 0 if it was not.
     deleted_at: i64,
 }
 
-/// One way in which the user proved to be that user.
+/// One authentication factor of a session.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "describes an object that the use cases make")]
+#[expect(dead_code, reason = "describes an object that the use cases build")]
 struct Factor {
-    /// How it reached the user: `email`, `sms`, `password`, `totp_authenticator`, `totp_recovery_code`, `webauthn_credential`,
-    /// `eth_wallet`, `sol_wallet`, or the name of an identity provider and `_oauth`.
+    /// How the factor was delivered: `email`, `sms`, `password`, `totp_authenticator`, `totp_recovery_code`, `webauthn_credential`,
+    /// `eth_wallet`, `sol_wallet`, or the name of an identity provider followed by `_oauth`.
     #[schema(
         pattern = "^(email|sms|password|totp_authenticator|totp_recovery_code|webauthn_credential|eth_wallet|sol_wallet|[a-z][a-z0-9-]{0,31}_oauth)$"
     )]
@@ -52,10 +52,10 @@ struct Factor {
     method: FactorMethod,
 }
 
-/// What kind of proof it was.
+/// Kind of an authentication factor.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes an object that the use cases make")]
+#[expect(dead_code, reason = "describes an object that the use cases build")]
 enum FactorType {
     Otp,
     MagicLink,
@@ -66,61 +66,61 @@ enum FactorType {
     Oauth,
 }
 
-/// What was proved, and when.
+/// The credential behind a factor, and when it was last verified.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "describes an object that the use cases make")]
+#[expect(dead_code, reason = "describes an object that the use cases build")]
 struct FactorMethod {
-    /// Id of what was proved; password factors have none.
+    /// Id of the credential; absent for password factors.
     #[schema(
         required = false,
         pattern = "^(email|pn|totp|webauthn|wallet|idpuser)_[0-9A-Za-z]{27}$"
     )]
     method_id: String,
-    /// Password factors have none.
+    /// Absent for password factors.
     #[schema(required = false)]
     method_type: MethodType,
-    /// Unix seconds.
+    /// When the factor was last verified, in Unix seconds.
     last_verified_at: i64,
-    /// For e-mail factors.
+    /// E-mail factors: id of the address.
     #[schema(required = false, pattern = "^email_[0-9A-Za-z]{27}$")]
     email_id: String,
-    /// For e-mail factors.
+    /// E-mail factors: the address.
     #[schema(required = false)]
     email: String,
-    /// For SMS factors.
+    /// SMS factors: id of the phone number.
     #[schema(required = false, pattern = "^pn_[0-9A-Za-z]{27}$")]
     phone_number_id: String,
-    /// For SMS factors.
+    /// SMS factors: the phone number, in E.164 format.
     #[schema(required = false)]
     phone_number: String,
-    /// For factors of an authenticator app and of its recovery codes.
+    /// Authenticator app and recovery code factors: id of the authenticator app.
     #[schema(required = false, pattern = "^totp_[0-9A-Za-z]{27}$")]
     totp_id: String,
-    /// For passkeys.
+    /// Passkey factors: id of the passkey.
     #[schema(required = false, pattern = "^webauthn_[0-9A-Za-z]{27}$")]
     webauthn_credential_id: String,
-    /// For wallets.
+    /// Wallet factors: id of the wallet.
     #[schema(required = false, pattern = "^wallet_[0-9A-Za-z]{27}$")]
     wallet_id: String,
-    /// For wallets.
+    /// Wallet factors: chain of the wallet.
     #[schema(required = false)]
     wallet_type: String,
-    /// For wallets.
+    /// Wallet factors: address of the wallet.
     #[schema(required = false)]
     wallet_public_address: String,
-    /// For identity providers.
+    /// Identity provider factors: name of the provider.
     #[schema(required = false)]
     provider: String,
-    /// For identity providers: the user's id there.
+    /// Identity provider factors: id of the user at the provider.
     #[schema(required = false)]
     provider_subject: String,
 }
 
-/// Kind of the thing that was proved.
+/// Kind of credential behind a factor.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes an object that the use cases make")]
+#[expect(dead_code, reason = "describes an object that the use cases build")]
 enum MethodType {
     Email,
     PhoneNumber,
@@ -130,16 +130,16 @@ enum MethodType {
     Oauth,
 }
 
-/// The device that the session was made on; `""` where nothing was said.
+/// The device that the session was started on; `""` for unknown values.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "describes an object that the use cases make")]
+#[expect(dead_code, reason = "describes an object that the use cases build")]
 struct DeviceFingerprint {
     user_agent: String,
     ip: String,
 }
 
-/// The session fields of an answer.
+/// The session fields of a response.
 pub(crate) struct IssuedFields {
     pub(crate) session: Option<SessionObject>,
     pub(crate) session_token: String,
@@ -147,7 +147,7 @@ pub(crate) struct IssuedFields {
 }
 
 impl From<Option<IssuedSession>> for IssuedFields {
-    /// `null`, `""` and `""` when there is no session.
+    /// Converts a missing session to `null`, `""` and `""`.
     fn from(issued: Option<IssuedSession>) -> Self {
         match issued {
             Some(issued) => Self {
@@ -164,7 +164,7 @@ impl From<Option<IssuedSession>> for IssuedFields {
     }
 }
 
-/// The session that a call names which only asks whose it is.
+/// The session named by a call that only needs to know its user.
 pub(crate) fn session_named(token: Option<String>, jwt: Option<String>) -> SessionNamed {
     SessionNamed {
         token: token.map(Secret::new),
@@ -172,7 +172,7 @@ pub(crate) fn session_named(token: Option<String>, jwt: Option<String>) -> Sessi
     }
 }
 
-/// The session fields of a verify request, which every verify call has.
+/// The session fields that every verify request has.
 pub(crate) struct SessionFields {
     pub(crate) session_expires_in: Option<i64>,
     pub(crate) session_token: Option<String>,

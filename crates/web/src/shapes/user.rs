@@ -1,4 +1,4 @@
-//! Users and what is attached to them.
+//! Users and their identifiers, credentials and wallets.
 
 mod found;
 
@@ -13,7 +13,7 @@ pub(crate) use found::FoundUser;
 
 use super::{IdpProvider, Wallet, WebauthnCredential};
 
-/// A user with everything attached to it.
+/// A user with all of its identifiers, credentials and wallets.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct User {
@@ -21,40 +21,40 @@ pub(crate) struct User {
     user_id: String,
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
-    /// What the service that the user was imported from knows it by; `""` of a user who was not imported with one.
+    /// Id of the user in the service that it was imported from; `""` if it has none. At most 255 characters.
     #[schema(max_length = 255)]
     external_key: String,
-    /// `""` when unset.
+    /// First name; `""` if unset. At most 255 characters.
     #[schema(max_length = 255)]
     first_name: String,
-    /// `""` when unset.
+    /// Middle name; `""` if unset. At most 255 characters.
     #[schema(max_length = 255)]
     middle_name: String,
-    /// `""` when unset.
+    /// Last name; `""` if unset. At most 255 characters.
     #[schema(max_length = 255)]
     last_name: String,
     #[schema(value_type = ShownStatusName)]
     status: &'static str,
-    /// The same as `status == "active"`.
+    /// Whether `status` is `active`.
     active: bool,
-    /// Since when the user may not sign in, Unix seconds; 0 while it may.
+    /// When the user was disabled, in Unix seconds; 0 if the user is not disabled.
     disabled_at: i64,
-    /// Why, in the App's own words.
+    /// Reason given by the App for disabling the user; `""` if none. At most 255 characters.
     #[schema(max_length = 255)]
     disabled_reason: String,
-    /// When the user last signed in, with or without a session, Unix seconds; 0 when it never did, or not since this is noted.
+    /// When the user last signed in, with or without a session, in Unix seconds; 0 if never, or not since this has been recorded.
     last_sign_in_at: i64,
-    /// Unix seconds.
+    /// When the user was created, in Unix seconds.
     created_at: i64,
-    /// Unix seconds.
+    /// When the user was last changed, in Unix seconds.
     updated_at: i64,
-    /// Oldest first.
+    /// E-mail addresses, oldest first.
     emails: Vec<Email>,
-    /// Oldest first.
+    /// Phone numbers, oldest first.
     phone_numbers: Vec<PhoneNumber>,
     /// Links to identity providers, oldest first.
     idp_providers: Vec<IdpProvider>,
-    /// Oldest first.
+    /// Wallets, oldest first.
     wallets: Vec<Wallet>,
     /// Authenticator apps, oldest first.
     totps: Vec<Totp>,
@@ -65,19 +65,19 @@ pub(crate) struct User {
     metadata: Map<String, Value>,
 }
 
-/// `pending` until an identifier is verified, where that was asked for; then `active`.
+/// Status of a user: `pending` until an identifier is verified, if verification was required; `active` otherwise.
 #[derive(ToSchema)]
 #[schema(as = UserStatus, rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes names that the domain gives")]
+#[expect(dead_code, reason = "describes names that the domain defines")]
 pub(crate) enum UserStatusName {
     Pending,
     Active,
 }
 
-/// The same, but for `disabled`: the user may not sign in, and gets its earlier status back when it is enabled.
+/// Status of a user, including `disabled`: the user cannot sign in, and returns to the previous status when enabled.
 #[derive(ToSchema)]
 #[schema(as = ShownUserStatus, rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes names that the domain gives")]
+#[expect(dead_code, reason = "describes names that the domain defines")]
 pub(crate) enum ShownStatusName {
     Pending,
     Active,
@@ -90,14 +90,14 @@ pub(crate) enum ShownStatusName {
 pub(crate) struct Email {
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     id: String,
-    /// Whether its owner has proved to read mail there.
+    /// Whether the user has proved control of the address.
     verified: bool,
-    /// As written in the request that proved it; as first sent until then.
+    /// The address as written in the request that verified it, or as first sent until then. 3 to 254 characters.
     #[schema(min_length = 3, max_length = 254)]
     email: String,
-    /// Unix seconds.
+    /// When the address was added, in Unix seconds.
     created_at: i64,
-    /// Unix seconds.
+    /// When the address was last changed, in Unix seconds.
     updated_at: i64,
 }
 
@@ -107,14 +107,14 @@ pub(crate) struct Email {
 pub(crate) struct PhoneNumber {
     #[schema(pattern = "^pn_[0-9A-Za-z]{27}$")]
     id: String,
-    /// Whether its owner has proved to read messages there.
+    /// Whether the user has proved control of the number.
     verified: bool,
-    /// E.164.
+    /// The phone number, in E.164 format.
     #[schema(pattern = "^\\+[1-9][0-9]{1,14}$")]
     phone_number: String,
-    /// Unix seconds.
+    /// When the number was added, in Unix seconds.
     created_at: i64,
-    /// Unix seconds.
+    /// When the number was last changed, in Unix seconds.
     updated_at: i64,
 }
 
@@ -126,11 +126,11 @@ pub(crate) struct Totp {
     id: String,
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// Whether a code of it was verified; before, it proves nothing.
+    /// Whether a code of the app was verified. Until then it is not a factor.
     verified: bool,
-    /// Unix seconds.
+    /// When the app was added, in Unix seconds.
     created_at: i64,
-    /// Unix seconds.
+    /// When the app was last changed, in Unix seconds.
     updated_at: i64,
 }
 

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 use vestry_domain::wallet::{self, WalletType};
 
-/// A wallet. Its private key is never part of any answer.
+/// A wallet. No response ever contains its private key in the clear.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wallet {
@@ -16,32 +16,32 @@ pub(crate) struct Wallet {
     app_id: String,
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// The address in the chain's own form; Ethereum: with the EIP-55 check in its letters.
+    /// The address in the chain's native format; for Ethereum with the EIP-55 checksum.
     #[schema(min_length = 1)]
     public_address: String,
     #[schema(value_type = WalletTypeName)]
     wallet_type: &'static str,
-    /// Whether control of the address is proved; always true where the service holds the key.
+    /// Whether control of the address was proved; always true if the service holds the key.
     verified: bool,
-    /// Whether it is the wallet of its type that the user starts with.
+    /// Whether it is the user's default wallet of its type.
     is_default: bool,
-    /// Whether it can only be looked at.
+    /// Whether the wallet cannot sign here, because its key is held elsewhere.
     is_read_only: bool,
-    /// Whether its key came from outside.
+    /// Whether its key was imported.
     is_imported: bool,
-    /// Whether it was told to sign nothing.
+    /// Whether the wallet is disabled and cannot sign.
     is_disabled: bool,
-    /// Why: `requested`, or `unproven_origin` when whoever had the account before its owner proved it may know the key. `""` while
-    /// it signs.
+    /// Why the wallet is disabled: `requested`, or `unproven_origin` if a person who used the account before its owner verified it may know
+    /// the key. `""` if it is not disabled.
     #[schema(pattern = "^(requested|unproven_origin)?$")]
     disabled_reason: &'static str,
-    /// Unix seconds.
+    /// When the wallet was created, in Unix seconds.
     created_at: i64,
-    /// Unix seconds.
+    /// When the wallet was last changed, in Unix seconds.
     updated_at: i64,
 }
 
-/// A wallet whose key came from outside.
+/// A wallet whose key was imported.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImportedWallet {
@@ -51,37 +51,37 @@ pub(crate) struct ImportedWallet {
     app_id: String,
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// The address in the chain's own form.
+    /// The address in the chain's native format.
     #[schema(min_length = 1)]
     public_address: String,
     #[schema(value_type = WalletTypeName)]
     wallet_type: &'static str,
-    /// True: the key is here.
+    /// Always true, because the service holds the key.
     verified: bool,
-    /// Whether it is the wallet of its type that the user starts with.
+    /// Whether it is the user's default wallet of its type.
     is_default: bool,
-    /// False: the wallet signs.
+    /// Always false, because the wallet can sign.
     is_read_only: bool,
-    /// True.
+    /// Always true.
     is_imported: bool,
-    /// False: nobody else holds a share of the key for it.
+    /// Always false: no other party holds a share of the key.
     delegated: bool,
-    /// Null: the service is no client of another wallet.
+    /// Always `null`: the service is not the client of another wallet.
     #[schema(required = true)]
     wallet_client_type: Option<&'static str>,
     /// Id of the private key.
     #[schema(pattern = "^walletpk_[0-9A-Za-z]{27}$")]
     wallet_pk_id: String,
-    /// Which key of its phrase it is; null for a key that came alone.
+    /// Index of the key derived from the phrase; `null` for a single key.
     #[schema(required = true, minimum = 0, maximum = 2_147_483_647_i64)]
     account_index: Option<u32>,
-    /// Unix seconds.
+    /// When the wallet was created, in Unix seconds.
     created_at: i64,
-    /// Unix seconds.
+    /// When the wallet was last changed, in Unix seconds.
     updated_at: i64,
 }
 
-/// A wallet as search shows it.
+/// A summary of a wallet, as returned by a search.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WalletSummary {
@@ -91,16 +91,16 @@ pub(crate) struct WalletSummary {
     app_id: String,
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// The address in the chain's own form.
+    /// The address in the chain's native format.
     #[schema(min_length = 1)]
     public_address: String,
     #[schema(value_type = WalletTypeName)]
     wallet_type: &'static str,
-    /// Whether it is the wallet of its type that the user starts with.
+    /// Whether it is the user's default wallet of its type.
     is_default: bool,
-    /// Unix seconds.
+    /// When the wallet was created, in Unix seconds.
     created_at: i64,
-    /// Unix seconds.
+    /// When the wallet was last changed, in Unix seconds.
     updated_at: i64,
 }
 
@@ -119,13 +119,13 @@ impl From<Wallet> for WalletSummary {
     }
 }
 
-/// The chain of a wallet.
+/// Chain of a wallet.
 #[derive(ToSchema)]
 #[schema(as = WalletType)]
 #[expect(
     dead_code,
     clippy::upper_case_acronyms,
-    reason = "describes names that the domain gives"
+    reason = "describes names that the domain defines"
 )]
 enum WalletTypeName {
     #[schema(rename = "ethereum")]
@@ -138,16 +138,16 @@ enum WalletTypeName {
     XLM,
 }
 
-/// The chain of a wallet that signs its holder in.
+/// Chain of a wallet that users can sign in with.
 #[derive(ToSchema)]
 #[schema(as = SigningWalletType, rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes names that the domain gives")]
+#[expect(dead_code, reason = "describes names that the domain defines")]
 pub(crate) enum SigningWalletTypeName {
     Ethereum,
     Solana,
 }
 
-/// The chain of a wallet, as requests name it.
+/// The schema of a wallet's chain in a request.
 pub(crate) fn wallet_type_input() -> Object {
     ObjectBuilder::new()
         .schema_type(Type::String)
@@ -157,7 +157,7 @@ pub(crate) fn wallet_type_input() -> Object {
         .build()
 }
 
-/// The same where `""` and nothing mean `ethereum`.
+/// The schema of a wallet's chain where an absent value and `""` mean `ethereum`.
 pub(crate) fn optional_wallet_type_input() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
@@ -167,7 +167,7 @@ pub(crate) fn optional_wallet_type_input() -> Object {
         .build()
 }
 
-const INPUT: &str = "The chain, by its name or by the name that others give it.";
+const INPUT: &str = "The chain of the wallet, by its name or an alias.";
 
 fn input_names() -> impl Iterator<Item = Value> {
     let names = WalletType::ALL.map(WalletType::as_str);

@@ -9,21 +9,21 @@ use crate::problem::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 
-/// The messages are gone.
+/// Confirmation that the messages were deleted.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TestMessagesDeletedResponse)]
 pub(crate) struct Answer {
     #[schema(min_length = 1)]
     message: &'static str,
-    /// How many there were.
+    /// Number of deleted messages.
     #[schema(minimum = 0)]
     deleted_count: u64,
 }
 
 /// Delete captured messages
 ///
-/// Empties the test environment's mailbox. With a live key this path does not exist.
+/// Empties the mailbox of the test environment. With a live key this endpoint does not exist.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -31,7 +31,7 @@ pub(crate) struct Answer {
     path = "/v1/test/messages",
     operation_id = "deleteTestMessages",
     tag = "Test environment",
-    responses((status = 200, description = "The messages are gone", body = Answer))
+    responses((status = 200, description = "The messages were deleted", body = Answer))
 )]
 pub(crate) async fn handle(call: Call) -> Result<Json<Answer>, Problem> {
     let deleted_count = call

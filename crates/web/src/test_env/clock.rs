@@ -1,19 +1,19 @@
-//! What the three calls of the test clock answer.
+//! The response of the three test clock calls.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 use vestry_app::test_clock::ClockReading;
 
-/// The clock of the test environment.
+/// The clock of a test environment.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TestClock)]
 pub(crate) struct Clock {
-    /// The time that the test environment of this App has, in Unix seconds.
+    /// Current time in this App's test environment, in Unix seconds.
     now: i64,
-    /// Whether it stands still.
+    /// Whether the clock is stopped.
     frozen: bool,
-    /// Whether it is a clock of its own; `false`: it is the machine's.
+    /// Whether the environment has its own clock; if false, it uses the machine's clock.
     set: bool,
 }
 

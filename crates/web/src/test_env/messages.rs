@@ -16,69 +16,70 @@ pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound];
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// Messages to this recipient, in any spelling of the address. A `+` in it need not be escaped.
+    /// Recipient of the messages, in any spelling of the address. A `+` need not be escaped.
     #[param(nullable = false)]
     to: Option<String>,
-    /// Exactly this kind: `otp`, `magic_link`, `invite`, `password_reset` or `security_notice`.
+    /// Kind of the messages: `otp`, `magic_link`, `invite`, `password_reset` or `security_notice`.
     #[param(
         pattern = "^(otp|magic_link|invite|password_reset|security_notice)$",
         nullable = false
     )]
     kind: Option<String>,
-    /// Only messages newer than this one.
+    /// Id of a message; only newer messages are returned.
     #[param(pattern = "^msg_[0-9A-Za-z]{27}$", nullable = false)]
     after: Option<String>,
-    /// Seconds to wait until there is a message that fits.
+    /// Seconds to wait for a matching message.
     #[param(minimum = 0, maximum = 30, default = 0, nullable = false)]
     wait: Option<u64>,
 }
 
-/// Captured messages.
+/// Messages captured in the test environment.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TestMessagesResponse)]
 pub(crate) struct Answer {
-    /// Newest first.
+    /// Captured messages, newest first.
     #[schema(max_items = 100)]
     messages: Vec<Message>,
 }
 
-/// A message that was kept instead of sent.
+/// A message that was captured instead of being sent.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TestMessage)]
 pub(crate) struct Message {
     #[schema(pattern = "^msg_[0-9A-Za-z]{27}$")]
     id: String,
-    /// `email` or `sms`.
+    /// Delivery channel: `email` or `sms`.
     #[schema(pattern = "^(email|sms)$")]
     channel: &'static str,
-    /// Why it was sent: `otp`, `magic_link`, `invite`, `password_reset` or `security_notice`.
+    /// Purpose of the message: `otp`, `magic_link`, `invite`, `password_reset` or `security_notice`.
     #[schema(pattern = "^(otp|magic_link|invite|password_reset|security_notice)$")]
     kind: &'static str,
-    /// Address or number.
+    /// E-mail address or phone number of the recipient.
     to: String,
-    /// `""` for text messages.
+    /// Subject line; `""` for SMS.
     subject: String,
-    /// Plain text.
+    /// Body as plain text.
     text: String,
-    /// `""` for text messages.
+    /// Body as HTML; `""` for SMS.
     html: String,
-    /// The code in it; `""` when there is none.
+    /// The code in the message; `""` if there is none.
     code: String,
-    /// The link in it; `""` when there is none.
+    /// The link in the message; `""` if there is none.
     link: String,
-    /// The token in the link; `""` when there is none.
+    /// The token in the link; `""` if there is none.
     token: String,
-    /// Unix seconds.
+    /// When the message was captured, in Unix seconds.
     created_at: i64,
 }
 
-/// Read captured messages
+/// List captured messages
 ///
-/// Mail and text messages of the test environment are kept here instead of being sent. With `wait` the call answers as
-/// soon as there is a message that fits. Fifty calls of an App can wait at the same time; one more returns after a
-/// second. With a live key this path does not exist.
+/// In the test environment, e-mail and SMS are captured instead of being sent.
+///
+/// With `wait`, the call returns as soon as there is a matching message. Fifty calls per App can wait at the same time; further calls
+/// return after one second. With a live key this endpoint does not exist.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -94,7 +95,7 @@ pub(crate) async fn handle(
     Query(filter): Query<Filter>,
 ) -> Result<Json<Answer>, Problem> {
     let query = FindMessages {
-        // A plus sign that was not escaped reads as a blank in a query, and no address or number has a blank.
+        // An unescaped plus sign decodes to a space in a query, and no address or number contains a space.
         to: filter.to.map(|to| to.replace(' ', "+")),
         kind: filter.kind,
         after: filter.after.map(|id| parse_id("after", &id)).transpose()?,

@@ -8,9 +8,9 @@ use crate::problem::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 
-/// Give up the test clock
+/// Reset the test clock
 ///
-/// The test environment has the machine's time again. With a live key this path does not exist.
+/// The test environment uses the machine's clock again. With a live key this endpoint does not exist.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -18,7 +18,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
     path = "/v1/test/clock",
     operation_id = "resetTestClock",
     tag = "Test environment",
-    responses((status = 200, description = "The time of the test environment", body = Clock))
+    responses((status = 200, description = "The test clock", body = Clock))
 )]
 pub(crate) async fn handle(call: Call) -> Result<Json<Clock>, Problem> {
     let reading = call

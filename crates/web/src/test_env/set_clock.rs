@@ -12,26 +12,29 @@ use crate::problem::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 
-/// What the clock shall show. At least one field; `now` and `advance_seconds` exclude each other.
+/// Changes to the test clock. At least one field is required; `now` and `advance_seconds` cannot be combined.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SetTestClockRequest)]
 pub(crate) struct Request {
-    /// This time, in Unix seconds.
+    /// The new time, in Unix seconds.
     #[schema(minimum = 1_400_000_000, maximum = 4_102_444_800_i64)]
     now: Option<i64>,
-    /// So many seconds later than it shows now.
+    /// Number of seconds to advance the clock by.
     #[schema(minimum = 0, maximum = 2_702_444_800_i64, examples(604_801))]
     advance_seconds: Option<i64>,
-    /// Whether it shall stand still. As before when absent; a clock set for the first time runs.
+    /// Whether the clock is stopped. Unchanged if absent; a newly set clock runs.
     frozen: Option<bool>,
 }
 
 /// Set the test clock
 ///
-/// Codes, links, sessions, authenticator apps, JWTs and limits of the App's test environment follow this clock: a link of
-/// seven days can be tested in a moment. The process that answers follows at once, other replicas within a second.
-/// Delivery of messages keeps the machine's time. A clock that nobody sets for seven days is given up. With a live key this
-/// path does not exist.
+/// Codes, links, sessions, authenticator apps, JWTs and limits of the App's test environment follow this clock. The expiry of a seven-day
+/// link can thus be tested immediately.
+///
+/// The process that handles the call applies the change at once, other replicas within a second. Message delivery keeps using the machine's
+/// clock. A clock that is not set for seven days is reset.
+///
+/// With a live key this endpoint does not exist.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -40,7 +43,7 @@ pub(crate) struct Request {
     operation_id = "setTestClock",
     tag = "Test environment",
     request_body = Request,
-    responses((status = 200, description = "The time of the test environment", body = Clock))
+    responses((status = 200, description = "The test clock", body = Clock))
 )]
 pub(crate) async fn handle(
     call: Call,

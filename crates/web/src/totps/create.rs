@@ -13,18 +13,18 @@ use crate::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 
-/// Whose authenticator app it will be.
+/// The user who gets an authenticator app.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = TotpCreateRequest)]
 pub(crate) struct Request {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// Minutes until the first code must have been verified; 30 when absent.
+    /// Minutes within which the first code must be verified. Default: 30.
     #[schema(minimum = 5, maximum = 2_160, examples(30))]
     expires_in: Option<i64>,
 }
 
-/// Everything that the end user needs. None but the recovery codes can be read again.
+/// The secret and recovery codes for the end user. Only the recovery codes can be read again.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpCreateResponse)]
@@ -33,21 +33,23 @@ pub(crate) struct Answer {
     user_id: String,
     #[schema(pattern = "^totp_[0-9A-Za-z]{27}$")]
     totp_id: String,
-    /// The seed for typing: base32, 160 bits.
+    /// The secret for manual entry: 160 bits, in base32.
     #[schema(pattern = "^[A-Z2-7]{32}$")]
     secret: String,
-    /// One of them signs in once when the authenticator app is lost.
+    /// Recovery codes. Each can be used once if the authenticator app is lost.
     #[schema(min_items = 16, max_items = 16)]
     recovery_codes: Vec<String>,
-    /// A PNG for scanning, in base64: the `otpauth` URI with the seed and the App's name.
+    /// QR code as a PNG in base64: the `otpauth` URI with the secret and the App's name.
     #[schema(min_length = 1, pattern = "^[0-9A-Za-z+/]+={0,2}$")]
     qr_base64: String,
 }
 
 /// Create an authenticator app
 ///
-/// Draws a seed and recovery codes for a user. They prove nothing until a first code was verified within `expires_in`;
-/// until then another `create` of the same user takes their place. A user has at most five verified ones.
+/// Generates a secret and recovery codes for a user. They are not a factor until a first code is verified within `expires_in`. Until then,
+/// another `create` for the same user replaces them.
+///
+/// A user can have at most five verified authenticator apps.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -56,7 +58,7 @@ pub(crate) struct Answer {
     operation_id = "createTotp",
     tag = "Authenticator apps",
     request_body = Request,
-    responses((status = 200, description = "It waits for its first code", body = Answer))
+    responses((status = 200, description = "The authenticator app; its first code has yet to be verified", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

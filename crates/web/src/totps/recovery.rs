@@ -15,29 +15,29 @@ use crate::shapes::{Device, SessionFields, parse_id};
 
 pub(crate) const ERRORS: &[Code] = verify::ERRORS;
 
-/// A recovery code, and what shall become of a session.
+/// The recovery code to verify, and how to handle the session.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = TotpRecoveryRequest)]
 pub(crate) struct Request {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// One of the recovery codes; hyphen, blanks and case do not matter.
+    /// One of the recovery codes. Hyphens, spaces and case are ignored.
     #[schema(examples("0a1b2-c3d4e"))]
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     recovery_code: Option<String>,
-    /// The recovery code under its other name. Six digits in it are taken as a code of the authenticator app.
+    /// Alternative name of `recovery_code`. Six digits are treated as a code of the authenticator app.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     totp: Option<String>,
-    /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
-    /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
     #[schema(max_items = 50)]
     permissions: Option<Vec<String>>,
     /// The end user's device.
@@ -46,8 +46,9 @@ pub(crate) struct Request {
 
 /// Verify a recovery code
 ///
-/// A recovery code works once, in the place of a code of a verified authenticator app. The refusals are those of the verify
-/// call; failures are counted apart from its failures. Exactly one of `recovery_code` and `totp` is sent.
+/// A recovery code can be used once, instead of a code of a verified authenticator app. Send exactly one of `recovery_code` and `totp`.
+///
+/// Errors are those of `totps/verify`, but failures are counted separately.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -56,7 +57,7 @@ pub(crate) struct Request {
     operation_id = "recoverTotp",
     tag = "Authenticator apps",
     request_body = Request,
-    responses((status = 200, description = "The code was right", body = verify::Answer))
+    responses((status = 200, description = "The code was correct", body = verify::Answer))
 )]
 pub(crate) async fn handle(
     call: Call,
@@ -86,7 +87,7 @@ fn presented(
 ) -> Result<PresentedTotp, Invalid> {
     match (recovery_code, totp) {
         (Some(code), None) => Ok(PresentedTotp::RecoveryCode(Secret::new(code))),
-        // Both names mean the recovery code; what cannot be one may still be a code of the authenticator app.
+        // Both names stand for the recovery code, but a value that cannot be one may still be a code of the authenticator app.
         (None, Some(code)) if canonical_recovery_code(&code).is_some() => {
             Ok(PresentedTotp::RecoveryCode(Secret::new(code)))
         }

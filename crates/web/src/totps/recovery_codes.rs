@@ -13,7 +13,7 @@ use crate::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 
-/// Whose recovery codes.
+/// The user whose recovery codes to show.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = TotpRecoveryCodesRequest)]
 pub(crate) struct Request {
@@ -21,7 +21,7 @@ pub(crate) struct Request {
     user_id: String,
 }
 
-/// The recovery codes that are left.
+/// The unused recovery codes of a user.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpRecoveryCodesResponse)]
@@ -32,14 +32,14 @@ pub(crate) struct Answer {
     totps: Vec<Codes>,
 }
 
-/// An authenticator app with the recovery codes that were not used.
+/// An authenticator app and its unused recovery codes.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpWithRecoveryCodes)]
 struct Codes {
     #[schema(pattern = "^totp_[0-9A-Za-z]{27}$")]
     id: String,
-    /// Whether a code was verified; the recovery codes count from then on.
+    /// Whether a code of the app was verified. The recovery codes are valid only if it was.
     verified: bool,
     #[schema(max_items = 16)]
     recovery_codes: Vec<String>,
@@ -61,7 +61,7 @@ impl From<TotpRecoveryCodes> for Codes {
 
 /// Show recovery codes
 ///
-/// The unused recovery codes of a user. Whoever can read them can sign in with them: ask for a fresh factor first.
+/// Returns the unused recovery codes of a user. They can be used to sign in, so require a recently verified factor before you show them.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(

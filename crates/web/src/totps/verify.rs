@@ -20,7 +20,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// A code, and what shall become of a session.
+/// The code to verify, and how to handle the session.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = TotpVerifyRequest)]
 pub(crate) struct Request {
@@ -29,23 +29,23 @@ pub(crate) struct Request {
     /// The six digits that the authenticator app shows.
     #[schema(examples("000000"))]
     totp: String,
-    /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
-    /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
     #[schema(max_items = 50)]
     permissions: Option<Vec<String>>,
     /// The end user's device.
     device_fingerprint: Option<Device>,
 }
 
-/// The code was right.
+/// The verified authenticator app, and the session if one was requested.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpVerifyResponse)]
@@ -54,12 +54,12 @@ pub(crate) struct Answer {
     totp_id: String,
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// `""` when no session was asked for.
+    /// Token of the session, 64 characters; `""` if none was requested.
     #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
     session_token: String,
-    /// `""` when no session was asked for.
+    /// JWT of the session; `""` if none was requested.
     session_jwt: String,
-    /// `null` when no session was asked for.
+    /// The session; `null` if none was requested.
     #[schema(value_type = Option<Session>, required = true)]
     session: Option<SessionObject>,
 }
@@ -79,11 +79,14 @@ impl From<VerifiedTotp> for Answer {
 
 /// Verify a code of an authenticator app
 ///
-/// Takes the code of the present 30 seconds, of those before and of those after, each once. Wrong, used and expired codes
-/// get one and the same 400 `invalid_otp`; after 20 failures in a row the user has to wait before the next try, longer each
-/// time, and after 33 in a day (fewer with several authenticator apps) until it is over. A user who is `pending` is refused
-/// with 403 `insufficient_factor`. The first right code makes the authenticator app count: the user's other sessions end and
-/// the user is told.
+/// Accepts the codes of the current, the previous and the next 30 seconds, each once. Wrong, used and expired codes all return the same 400
+/// `invalid_otp`.
+///
+/// After 20 failures in a row the user is locked out, for longer each time. After 33 failures in a day (fewer with several authenticator
+/// apps) the lockout lasts until the day is over.
+///
+/// A `pending` user gets 403 `insufficient_factor`. The first correct code activates the authenticator app: the user's other sessions end
+/// and the user is notified.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -92,7 +95,7 @@ impl From<VerifiedTotp> for Answer {
     operation_id = "verifyTotp",
     tag = "Authenticator apps",
     request_body = Request,
-    responses((status = 200, description = "The code was right", body = Answer))
+    responses((status = 200, description = "The code was correct", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

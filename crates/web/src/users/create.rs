@@ -17,7 +17,8 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Duplicate, Code::Seal
 #[derive(Deserialize, ToSchema)]
 #[schema(as = CreateUserRequest)]
 pub(crate) struct Request {
-    /// Address, stored as sent. Case, normal form and A- or U-labels of the domain make no difference when it is compared.
+    /// E-mail address, stored as sent, at most 254 characters. Comparisons ignore case, Unicode normalization, and whether the domain has
+    /// A-labels or U-labels.
     #[schema(
         min_length = 1,
         max_length = 254,
@@ -25,36 +26,36 @@ pub(crate) struct Request {
         examples("ada@example.com")
     )]
     email: Option<String>,
-    /// E.164.
+    /// Phone number, in E.164 format.
     #[schema(pattern = "^\\+[1-9][0-9]{1,14}$", examples("+14155552671"))]
     phone_number: Option<String>,
-    /// Whether you vouch for the address: it is verified from now on, and signs its owner in. False when absent.
+    /// Whether the App asserts that the address is verified. If true, the address can sign in its owner at once. Default: false.
     email_verified: Option<bool>,
-    /// Whether you vouch for the number, likewise. False when absent.
+    /// Whether the App asserts that the number is verified. If true, the number can sign in its owner at once. Default: false.
     phone_number_verified: Option<bool>,
-    /// At most 255 characters, no control characters.
+    /// First name, at most 255 characters, no control characters.
     #[schema(max_length = 255, examples("Ada"))]
     first_name: Option<String>,
-    /// At most 255 characters, no control characters.
+    /// Middle name, at most 255 characters, no control characters.
     #[schema(max_length = 255)]
     middle_name: Option<String>,
-    /// At most 255 characters, no control characters.
+    /// Last name, at most 255 characters, no control characters.
     #[schema(max_length = 255, examples("Lovelace"))]
     last_name: Option<String>,
-    /// Whether the user stays `pending` until an identifier is verified, unless you vouch for one. When absent, the App's setting, which is false
-    /// unless it was changed.
+    /// Whether the user stays `pending` until an identifier is verified, unless the App asserts that one is. Defaults to the App's setting,
+    /// which is initially false.
     requires_verification: Option<bool>,
     #[schema(schema_with = optional_wallet_type_input)]
     wallet_type: Option<String>,
-    /// Whether the answer holds the whole user.
+    /// Whether the response includes the complete user. Default: false.
     #[schema(examples(true))]
     include_user: Option<bool>,
-    /// Free-form data: at most 16 KiB, 50 keys on the top level, 8 levels.
+    /// Free-form data: a JSON object of at most 16 KiB, 50 top-level keys and 8 levels.
     #[schema(value_type = Option<Object>, examples(json!({"plan": "pro"})))]
     metadata: Option<Map<String, Value>>,
 }
 
-/// The user that was created.
+/// The created user.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = CreateUserResponse)]
@@ -63,13 +64,13 @@ pub(crate) struct Answer {
     user_id: String,
     #[schema(value_type = UserStatusName)]
     status: &'static str,
-    /// `""` when there is no address.
+    /// Id of the e-mail address; `""` if there is none.
     #[schema(pattern = "^(email_[0-9A-Za-z]{27})?$")]
     email_id: String,
-    /// `""` when there is no number.
+    /// Id of the phone number; `""` if there is none.
     #[schema(pattern = "^(pn_[0-9A-Za-z]{27})?$")]
     phone_number_id: String,
-    /// Present when `include_user` is true.
+    /// The complete user; present if `include_user` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     user: Option<User>,
@@ -77,9 +78,11 @@ pub(crate) struct Answer {
 
 /// Create a user
 ///
-/// Creates a user with its identifiers and a default wallet, all or nothing. An address or number that belongs to
-/// a user of this App and environment already is refused with 409 `duplicate`. An address or number that nobody has proved and
-/// you do not vouch for is a claim: it is kept for the user, and whoever proves it first founds the account.
+/// Creates a user with its identifiers and a default wallet, either completely or not at all. If another user of this App and environment
+/// has the address or number, the call returns 409 `duplicate`.
+///
+/// An identifier that is neither verified nor asserted by the App is a claim. It is reserved for the user, and the first person who
+/// verifies it becomes the owner of the account.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(

@@ -12,8 +12,8 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 
 /// Delete a user
 ///
-/// The user and everything that belongs to it, at once and for good: addresses, numbers, credentials, sessions and wallets
-/// with their keys. What those wallets hold on their chains can be moved by nobody afterwards.
+/// Permanently deletes the user and everything that belongs to it: addresses, numbers, credentials, sessions, and wallets with their keys.
+/// Assets that those wallets hold on their chains can never be moved again.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -22,7 +22,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
     operation_id = "deleteUser",
     tag = "Users",
     params(("user_id" = String, Path, description = "Id of the user", pattern = "^user_[0-9A-Za-z]{27}$")),
-    responses((status = 200, description = "The user is gone", body = Deleted))
+    responses((status = 200, description = "The user was deleted", body = Deleted))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -12,8 +12,9 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod];
 
 /// Remove an e-mail address
 ///
-/// The last way in which a user can sign in cannot be removed: 409 `last_sign_in_method`. Codes and links that were sent there are
-/// dead. The user's sessions end and its verified addresses are told, unless the App set otherwise.
+/// A user's last sign-in method cannot be removed: 409 `last_sign_in_method`. Codes and links already sent to the address become invalid.
+///
+/// Unless the App's settings say otherwise, the user's sessions end and the verified addresses are notified.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -21,8 +22,8 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod];
     path = "/v1/auth/users/emails/{email_id}/delete",
     operation_id = "deleteUserEmail",
     tag = "Users",
-    params(("email_id" = String, Path, description = "Id of the email", pattern = "^email_[0-9A-Za-z]{27}$")),
-    responses((status = 200, description = "It is gone", body = Deleted))
+    params(("email_id" = String, Path, description = "Id of the e-mail address", pattern = "^email_[0-9A-Za-z]{27}$")),
+    responses((status = 200, description = "The address was removed", body = Deleted))
 )]
 pub(crate) async fn handle(
     call: Call,

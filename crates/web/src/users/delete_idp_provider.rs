@@ -12,7 +12,8 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod, Cod
 
 /// Unlink an identity provider
 ///
-/// The user's sessions end, unless the App set otherwise. The last way to sign in stays: 409 `last_sign_in_method`.
+/// A user's last sign-in method cannot be removed: 409 `last_sign_in_method`. Unless the App's settings say otherwise, the user's sessions
+/// end.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -21,7 +22,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod, Cod
     operation_id = "deleteUserIdpProvider",
     tag = "Users",
     params(("idpuser_id" = String, Path, description = "Id of the link", pattern = "^idpuser_[0-9A-Za-z]{27}$")),
-    responses((status = 200, description = "It is gone", body = Deleted))
+    responses((status = 200, description = "The link was removed", body = Deleted))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -10,9 +10,9 @@ use crate::shapes::Deleted;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod];
 
-/// Remove a phone number, by its other path
+/// Remove a phone number (alias path)
 ///
-/// The same as `/v1/auth/users/phone_numbers/{pn_id}/delete`, for clients that know this path.
+/// Alias of `/v1/auth/users/phone_numbers/{pn_id}/delete`, for clients that use this path.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -21,7 +21,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod];
     operation_id = "deleteUserPhoneNumberAlias",
     tag = "Users",
     params(("pn_id" = String, Path, description = "Id of the phone number", pattern = "^pn_[0-9A-Za-z]{27}$")),
-    responses((status = 200, description = "It is gone", body = Deleted))
+    responses((status = 200, description = "The number was removed", body = Deleted))
 )]
 pub(crate) async fn handle(
     call: Call,

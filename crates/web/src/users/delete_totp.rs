@@ -11,22 +11,24 @@ use crate::problem::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 
-/// The authenticator app is gone.
+/// Confirmation that an authenticator app was deleted.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpDeleteResponse)]
 pub(crate) struct Answer {
     #[schema(min_length = 1)]
     message: &'static str,
-    /// Whose it was.
+    /// Id of the user that the app belonged to.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
 }
 
 /// Delete an authenticator app
 ///
-/// Removes an authenticator app of a user with its recovery codes. When it was verified, the user's sessions end and the
-/// user is told. It is never the last way to sign in, and can always be removed.
+/// Removes an authenticator app of a user together with its recovery codes. If it was verified, the user's sessions end and the user is
+/// notified.
+///
+/// An authenticator app is never the last sign-in method, so it can always be removed.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -35,7 +37,7 @@ pub(crate) struct Answer {
     operation_id = "deleteUserTotp",
     tag = "Users",
     params(("totp_id" = String, Path, description = "Id of the authenticator app", pattern = "^totp_[0-9A-Za-z]{27}$")),
-    responses((status = 200, description = "It is gone", body = Answer))
+    responses((status = 200, description = "The authenticator app was deleted", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

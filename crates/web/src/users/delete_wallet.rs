@@ -17,8 +17,10 @@ pub(crate) const ERRORS: &[Code] = &[
 
 /// Remove a read-only wallet
 ///
-/// Only wallets that were imported as read-only; any other one is refused with 403 `policy_denied`. A wallet that signs its user in
-/// is a way to sign in: the last one cannot be removed, and its removal ends sessions as that of an address does.
+/// Only wallets that were imported as read-only can be removed; others return 403 `policy_denied`.
+///
+/// A wallet that the user signs in with is a sign-in method: the last one cannot be removed, and removing one ends sessions like removing
+/// an address does.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -27,7 +29,7 @@ pub(crate) const ERRORS: &[Code] = &[
     operation_id = "deleteUserWallet",
     tag = "Users",
     params(("wallet_id" = String, Path, description = "Id of the wallet", pattern = "^wallet_[0-9A-Za-z]{27}$")),
-    responses((status = 200, description = "It is gone", body = Deleted))
+    responses((status = 200, description = "The wallet was removed", body = Deleted))
 )]
 pub(crate) async fn handle(
     call: Call,

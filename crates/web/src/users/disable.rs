@@ -13,20 +13,23 @@ use crate::shapes::User;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound, Code::Sealed];
 
-/// Why.
+/// The reason for disabling a user.
 #[derive(Deserialize, ToSchema, Default)]
 #[schema(as = DisableUserRequest)]
 pub(crate) struct Request {
-    /// For your own people; the user is not told. No control characters.
+    /// Reason for your own records; the user is not notified. At most 255 characters, no control characters.
     #[schema(max_length = 255, examples("chargeback"))]
     reason: Option<String>,
 }
 
 /// Disable a user
 ///
-/// The user cannot sign in until it is enabled again, and all its sessions end at once. Every way to sign in answers as to what is
-/// wrong; calls that send something answer as before, and what they send signs nobody in. What your backend does with its wallets
-/// goes on. A user who is disabled already keeps its `disabled_at` and `disabled_reason`.
+/// The user cannot sign in until enabled again, and all of the user's sessions end at once.
+///
+/// Sign-in attempts fail exactly as with wrong credentials. Calls that send a code or link respond as before, but what they send cannot be
+/// used to sign in. Your backend can still use the user's wallets.
+///
+/// A user who is already disabled keeps `disabled_at` and `disabled_reason`.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -36,7 +39,7 @@ pub(crate) struct Request {
     tag = "Users",
     params(("user_id" = String, Path, description = "Id of the user", pattern = "^user_[0-9A-Za-z]{27}$")),
     request_body(content = Option<Request>, content_type = "application/json"),
-    responses((status = 200, description = "The user, disabled", body = User))
+    responses((status = 200, description = "The disabled user", body = User))
 )]
 pub(crate) async fn handle(
     call: Call,

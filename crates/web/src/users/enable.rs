@@ -12,7 +12,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 
 /// Enable a user
 ///
-/// The user can sign in again, by whatever it could before, and has the `status` that it had.
+/// The user can sign in again with the same methods as before and returns to the previous `status`.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -21,7 +21,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
     operation_id = "enableUser",
     tag = "Users",
     params(("user_id" = String, Path, description = "Id of the user", pattern = "^user_[0-9A-Za-z]{27}$")),
-    responses((status = 200, description = "The user, enabled", body = User))
+    responses((status = 200, description = "The enabled user", body = User))
 )]
 pub(crate) async fn handle(call: Call, PathId(id): PathId<UserId>) -> Result<Json<User>, Problem> {
     let user = call

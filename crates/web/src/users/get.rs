@@ -12,7 +12,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 
 /// Get a user
 ///
-/// The user with its addresses, numbers, wallets and metadata.
+/// Returns the user with all identifiers, credentials, wallets and metadata.
 ///
 /// Needs the scope `users:read`.
 #[utoipa::path(

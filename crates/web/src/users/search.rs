@@ -19,50 +19,50 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// Which users, and which page of them.
+/// The filter, and the page to return.
 #[derive(Deserialize, ToSchema, Default)]
 #[schema(as = SearchUsersRequest)]
 pub(crate) struct Request {
-    /// Most users on the page.
+    /// Maximum number of users on the page, 10 to 100.
     #[schema(minimum = 10, maximum = 100, default = 50)]
     limit: Option<i64>,
-    /// The last user of the page before.
+    /// Id of the last user of the previous page.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     starting_after: Option<String>,
-    /// All users when absent.
+    /// Filter; all users match if absent.
     filters: Option<Filters>,
 }
 
-/// What must hold of a user.
+/// Conditions that users must meet.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SearchUsersFiltersInput)]
 struct Filters {
-    /// Whether all of `fields` must hold, or one of them.
+    /// `AND` if all of `fields` must hold, `OR` if one is enough.
     #[schema(pattern = "^(AND|OR)$", examples("AND"))]
     operator: String,
     #[schema(min_items = 1, max_items = 20)]
     fields: Vec<FilterField>,
 }
 
-/// One condition.
+/// A search condition.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SearchUsersFieldInput)]
 struct FilterField {
-    /// `user_id`, `external_key`, `status`, `full_name_match`, `phone_number`, `phone_number_id`, `phone_number_match`,
-    /// `phone_number_verified`, `email`, `email_id`, `email_match`, `email_verified`, `wallet_public_address`, `wallet_id`,
-    /// `totp_id`, `totp_verified`, `idp_provider`, `created_at`, or `metadata.` and a key.
+    /// The field to compare. One of `user_id`, `external_key`, `status`, `full_name_match`, `phone_number`, `phone_number_id`,
+    /// `phone_number_match`, `phone_number_verified`, `email`, `email_id`, `email_match`, `email_verified`, `wallet_public_address`,
+    /// `wallet_id`, `totp_id`, `totp_verified`, `idp_provider`, `created_at`, or `metadata.` followed by a key.
     #[schema(examples("email"))]
     field: String,
-    /// `eq` for every field; `in` for those that are compared as a whole; `lt`, `gt` and `between` for `created_at`.
+    /// The comparison: `eq` for every field; `in` for fields that are compared as a whole; `lt`, `gt` and `between` for `created_at`.
     #[schema(examples("eq"))]
     operator: String,
-    /// What to compare with: a text, a number, true or false. The lower end for `between`.
+    /// Value to compare with: a string, a number, true or false. The lower bound for `between`.
     #[schema(value_type = Option<Object>, examples("ada@example.com"))]
     value: Option<Value>,
-    /// What to compare with, for `in`; one of them must fit.
+    /// Values to compare with, for `in`; one of them must match.
     #[schema(value_type = Option<Vec<Object>>, min_items = 1, max_items = 100)]
     values: Option<Vec<Value>>,
-    /// The upper end, for `between`.
+    /// The upper bound, for `between`.
     #[schema(value_type = Option<Object>)]
     second_value: Option<Value>,
 }
@@ -72,10 +72,10 @@ struct FilterField {
 #[serde(deny_unknown_fields)]
 #[schema(as = SearchUsersResponse)]
 pub(crate) struct Answer {
-    /// Newest first.
+    /// Users on this page, newest first.
     #[schema(max_items = 100)]
     users: Vec<FoundUser>,
-    /// How many users fit the filter in all.
+    /// Total number of users that match the filter.
     #[schema(minimum = 0)]
     total_count: i64,
     /// Whether there is a next page.
@@ -84,7 +84,7 @@ pub(crate) struct Answer {
 
 /// Search users
 ///
-/// Users of the App and environment, newest first. For the next page, send the id of the last user as `starting_after`.
+/// Returns users of the App and environment, newest first. For the next page, send the id of the last user as `starting_after`.
 ///
 /// Needs the scope `users:read`.
 #[utoipa::path(

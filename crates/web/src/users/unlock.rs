@@ -12,7 +12,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 
 /// Unlock a user
 ///
-/// Ends the waits that wrong codes, links and passwords have led to, for every way in that the user has. It signs nobody in.
+/// Clears the user's lockouts after wrong codes, links or passwords, for all of the user's sign-in methods. It does not sign the user in.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(

@@ -23,41 +23,41 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// What is absent or `null` stays as it is.
+/// Changes to a user. Fields that are absent or `null` stay unchanged.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = UpdateUserRequest)]
 pub(crate) struct Request {
-    /// At most 255 characters, no control characters.
+    /// First name, 1 to 255 characters, no control characters.
     #[schema(min_length = 1, max_length = 255, examples("Ada"))]
     first_name: Option<String>,
-    /// At most 255 characters, no control characters.
+    /// Middle name, 1 to 255 characters, no control characters.
     #[schema(min_length = 1, max_length = 255)]
     middle_name: Option<String>,
-    /// At most 255 characters, no control characters.
+    /// Last name, 1 to 255 characters, no control characters.
     #[schema(min_length = 1, max_length = 255, examples("Lovelace"))]
     last_name: Option<String>,
-    /// Addresses to attach. One that the user has already is passed over.
+    /// E-mail addresses to attach. Addresses that the user already has are skipped.
     #[schema(max_items = 100)]
     emails: Option<Vec<EmailEntry>>,
-    /// Numbers to attach. One that the user has already is passed over.
+    /// Phone numbers to attach. Numbers that the user already has are skipped.
     #[schema(max_items = 100)]
     phone_numbers: Option<Vec<PhoneNumberEntry>>,
-    /// Merged into the metadata on its top level: a key that is `null` is deleted, `{}` deletes all of them. The result has at
-    /// most 16 KiB, 50 keys on the top level and 8 levels.
+    /// Metadata to merge at the top level: a `null` value deletes its key, and `{}` deletes all keys. The result can have at most 16 KiB,
+    /// 50 top-level keys and 8 levels.
     #[schema(value_type = Option<Object>, examples(json!({"plan": "pro", "trial": null})))]
     metadata: Option<Map<String, Value>>,
-    /// Whether `metadata` takes the place of everything that was there, without a merge.
+    /// Whether `metadata` replaces all existing metadata instead of being merged.
     #[schema(default = false)]
     replace_metadata: Option<bool>,
-    /// Refused: see `disable` and `enable`.
+    /// Not accepted; use `disable` and `enable`.
     #[schema(ignore)]
     status: Option<Value>,
-    /// Refused: it follows from the status.
+    /// Not accepted; derived from the status.
     #[schema(ignore)]
     active: Option<Value>,
 }
 
-/// An address to attach.
+/// An e-mail address to attach.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = UpdateUserEmailInput)]
 struct EmailEntry {
@@ -68,42 +68,44 @@ struct EmailEntry {
         examples("ada@example.com")
     )]
     email: String,
-    /// Whether you vouch for it: it is verified from now on, also when the user had it already. When nothing of the account was
-    /// proved before, sessions and credentials of before are removed. False when absent.
+    /// Whether the App asserts that the address is verified, even if the user already has it. If nothing about the account was verified
+    /// before, its earlier sessions and credentials are removed. Default: false.
     verified: Option<bool>,
 }
 
-/// A number to attach.
+/// A phone number to attach.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = UpdateUserPhoneNumberInput)]
 struct PhoneNumberEntry {
-    /// E.164.
+    /// Phone number, in E.164 format.
     #[schema(pattern = "^\\+[1-9][0-9]{1,14}$", examples("+14155552671"))]
     phone_number: String,
-    /// Whether you vouch for it, likewise.
+    /// Whether the App asserts that the number is verified, with the same effects as for an address. Default: false.
     verified: Option<bool>,
 }
 
-/// The user as it is now.
+/// The updated user.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = UpdateUserResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// Oldest first.
+    /// Phone numbers, oldest first.
     phone_numbers: Vec<PhoneNumber>,
-    /// Oldest first.
+    /// E-mail addresses, oldest first.
     emails: Vec<Email>,
     user: User,
 }
 
 /// Update a user
 ///
-/// Names, metadata, and addresses and numbers to attach, all or nothing. Nothing is ever removed by it. An address or
-/// number that belongs to another user is refused with 409 `duplicate`, and nothing changes. What is attached is a claim, unless
-/// you vouch for it with `verified`: its owner proves it within a session of the user. No session ends by it, and the user's
-/// verified addresses are told. `status` and `active` are not set here, and 400: `disable` and `enable` do that.
+/// Changes names and metadata and attaches addresses and numbers, either completely or not at all. The call never removes an address or
+/// number. If another user has an address or number, the call returns 409 `duplicate` and nothing changes.
+///
+/// An attached identifier is a claim, unless the App asserts with `verified` that it is verified. The user verifies it within a session.
+///
+/// Sessions are unaffected. Verified addresses are notified. `status` and `active` cannot be set here (400); use `disable` and `enable`.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -113,7 +115,7 @@ pub(crate) struct Answer {
     tag = "Users",
     params(("user_id" = String, Path, description = "Id of the user", pattern = "^user_[0-9A-Za-z]{27}$")),
     request_body = Request,
-    responses((status = 200, description = "The user as it is now", body = Answer))
+    responses((status = 200, description = "The updated user", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,
@@ -150,12 +152,12 @@ pub(crate) async fn handle(
     }))
 }
 
-/// Whoever sends it expects something to come of it.
+/// Rejects `status` and `active`, because a caller who sends them expects an effect.
 fn refuse_status(request: &Request) -> Result<(), Invalid> {
     for (param, sent) in [("status", &request.status), ("active", &request.active)] {
         if sent.is_some() {
             let message = format!(
-                "{param} is not set by an update; call POST /v1/auth/users/{{user_id}}/disable or /enable"
+                "{param} cannot be set here; call POST /v1/auth/users/{{user_id}}/disable or /enable"
             );
             return Err(Invalid::value(param, message));
         }

@@ -13,16 +13,16 @@ use crate::shapes::{SigningWalletTypeName, parse_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Duplicate, Code::Sealed];
 
-/// Whose signature will come.
+/// The wallet that will sign.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = WalletRegistrationRequest)]
 pub(crate) struct Request {
     #[schema(value_type = SigningWalletTypeName)]
     wallet_type: String,
-    /// The address that will sign. Ethereum: in the mixed case of EIP-55, or all of one case.
+    /// Address of the wallet. Ethereum: in EIP-55 mixed case, or all in one case.
     #[schema(min_length = 1, examples("0x2c7536E3605D9C16a7a3D7b1898e529396a65c23"))]
     public_address: String,
-    /// The user who gets the wallet. When absent or `""`: the user who has it, or a new one.
+    /// Id of the user that gets the wallet. If absent or `""`, it is the user who already has it, or a new one.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     user_id: Option<String>,
@@ -41,7 +41,7 @@ impl Request {
     }
 }
 
-/// Something to sign.
+/// A challenge to sign.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletRegistrationBeginResponse)]
@@ -50,30 +50,32 @@ pub(crate) struct Answer {
     id: String,
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
-    /// Who will be signed in. A user that is new exists from the signature on.
+    /// Id of the user who will be signed in. A new user is created once the signature is verified.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// In its canonical form.
+    /// Address of the wallet, in canonical form.
     #[schema(min_length = 1)]
     public_address: String,
     #[schema(value_type = SigningWalletTypeName)]
     wallet_type: &'static str,
-    /// The text to sign, as it is: with `personal_sign` (EIP-191) or Solana's `signMessage`.
+    /// The text to sign without changes, with `personal_sign` (EIP-191) or Solana's `signMessage`.
     #[schema(min_length = 1)]
     challenge: String,
-    /// From this second on it is worthless.
+    /// When the challenge expires, in Unix seconds.
     expires_at: i64,
-    /// Unix seconds.
+    /// When the challenge was created, in Unix seconds.
     created_at: i64,
-    /// Unix seconds.
+    /// Same as `created_at`, in Unix seconds.
     updated_at: i64,
 }
 
-/// Begin signing in with a wallet
+/// Begin a sign-in with a wallet
 ///
-/// Answers a text for the wallet to sign, good for one `wallets/verify` within ten minutes. Asked again for the same address
-/// and user, it may answer the same one. 409 `duplicate` when the address is another user's, or when its key is kept here:
-/// such a wallet signs nobody in. 429 `too_many_attempts` when very many were asked for of one address.
+/// Returns a text for the wallet to sign, valid for one `wallets/verify` within ten minutes. A repeated call for the same address and user
+/// can return the same text.
+///
+/// Returns 409 `duplicate` if the address belongs to another user, or if its key is held by this service: such a wallet cannot be used to
+/// sign in. Returns 429 `too_many_attempts` after too many calls for one address.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -82,7 +84,7 @@ pub(crate) struct Answer {
     operation_id = "beginWalletSignIn",
     tag = "Wallet sign-in",
     request_body = Request,
-    responses((status = 200, description = "Something to sign", body = Answer))
+    responses((status = 200, description = "The text to sign", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -18,20 +18,22 @@ pub(crate) const ERRORS: &[Code] = super::registrations_begin::ERRORS;
 pub(crate) struct Answer {
     #[schema(pattern = "^walletrr_[0-9A-Za-z]{27}$")]
     id: String,
-    /// Who will be signed in.
+    /// Id of the user who will be signed in.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// Goes into the message's `Nonce`.
+    /// Value for the `Nonce` field of the message.
     #[schema(pattern = "^[0-9A-Za-z]{24}$")]
     nonce: String,
-    /// Whether nobody has the address: the user is made by the signature, under this `user_id`.
+    /// Whether no user has the address yet. The user is then created with this `user_id` once the signature is verified.
     user_created: bool,
 }
 
 /// Get a nonce for a sign-in message
 ///
-/// For the sign-in messages that wallets know (EIP-4361, and its Solana form), which the App writes itself: the nonce is good
-/// for one `wallets/siwe/verify` within ten minutes. The refusals are those of the begin call.
+/// For standard sign-in messages (EIP-4361 and its Solana variant), which the App composes itself. The nonce is valid for one
+/// `wallets/siwe/verify` within ten minutes.
+///
+/// Errors are those of `wallets/registrations/begin`.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -40,7 +42,7 @@ pub(crate) struct Answer {
     operation_id = "getWalletNonce",
     tag = "Wallet sign-in",
     request_body = Request,
-    responses((status = 200, description = "A nonce", body = Answer))
+    responses((status = 200, description = "The nonce", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

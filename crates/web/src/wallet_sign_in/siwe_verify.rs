@@ -13,31 +13,31 @@ use crate::shapes::{Device, SessionFields, SigningWalletTypeName};
 
 pub(crate) const ERRORS: &[Code] = verify::ERRORS;
 
-/// A signature over a sign-in message, and what shall become of a session.
+/// The signed sign-in message to verify, and how to handle the session.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SiweVerifyRequest)]
 pub(crate) struct Request {
     #[schema(value_type = SigningWalletTypeName)]
     wallet_type: String,
-    /// The address that signed.
+    /// Address of the wallet that signed.
     #[schema(min_length = 1)]
     public_address: String,
-    /// Over the message. Ethereum: 65 bytes in hex. Solana: 64 bytes in base58, or in base64 with padding.
+    /// Signature of the message. Ethereum: 65 bytes in hex. Solana: 64 bytes in base58, or in base64 with padding.
     #[schema(min_length = 1)]
     signature: String,
-    /// The message, to the letter as it was signed: EIP-4361, or its Solana form.
+    /// The message exactly as it was signed (EIP-4361 or its Solana variant), at most 8,192 characters.
     #[schema(min_length = 1, max_length = 8192)]
     siwe_challenge: String,
-    /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
-    /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
     #[schema(max_items = 50)]
     permissions: Option<Vec<String>>,
     /// The end user's device.
@@ -46,9 +46,10 @@ pub(crate) struct Request {
 
 /// Verify a sign-in message
 ///
-/// Checks the message whole: its form, a domain and URI on the App's list `siwe_domains`, the address, version, chain, times,
-/// and a nonce of this service for this address, which is good once. What is wrong with the message is 400 `invalid_field`
-/// for `siwe_challenge`; everything else is as in the verify call.
+/// Checks the complete message: its form, domain and URI (which must be listed in the App's `siwe_domains`), address, version, chain and
+/// times. The nonce must have been issued by this service for this address, and can be used once.
+///
+/// An invalid message returns 400 `invalid_field` for `siwe_challenge`. Other errors are those of `wallets/verify`.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -57,7 +58,7 @@ pub(crate) struct Request {
     operation_id = "verifySiwe",
     tag = "Wallet sign-in",
     request_body = Request,
-    responses((status = 200, description = "The signature was right", body = verify::Answer))
+    responses((status = 200, description = "The signature was valid", body = verify::Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -19,35 +19,35 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// A signature over a challenge, and what shall become of a session.
+/// The signature to verify, and how to handle the session.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = WalletVerifyRequest)]
 pub(crate) struct Request {
     #[schema(value_type = SigningWalletTypeName)]
     wallet_type: String,
-    /// The address that signed.
+    /// Address of the wallet that signed.
     #[schema(min_length = 1)]
     public_address: String,
-    /// Over the `challenge`. Ethereum: 65 bytes in hex. Solana: 64 bytes in base58, or in base64 with padding.
+    /// Signature of the `challenge`. Ethereum: 65 bytes in hex. Solana: 64 bytes in base58, or in base64 with padding.
     #[schema(min_length = 1)]
     signature: String,
-    /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
-    /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
     #[schema(max_items = 50)]
     permissions: Option<Vec<String>>,
     /// The end user's device.
     device_fingerprint: Option<Device>,
 }
 
-/// The wallet that signed, and the session.
+/// The wallet that signed, and the session if one was requested.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletVerifyResponse)]
@@ -56,36 +56,36 @@ pub(crate) struct Answer {
     id: String,
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
-    /// Who has signed in.
+    /// Id of the user who signed in.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// In its canonical form.
+    /// Address of the wallet, in canonical form.
     #[schema(min_length = 1)]
     public_address: String,
     #[schema(value_type = SigningWalletTypeName)]
     wallet_type: &'static str,
-    /// True: its holder has proved it.
+    /// Always true, because the signature proves control of the address.
     verified: bool,
-    /// False: calls without a choice use wallets whose keys are here.
+    /// Always false, because the default wallet of a type is one whose key is held by the service.
     is_default: bool,
-    /// True: its key is not here.
+    /// Always true, because its key is not held by the service.
     is_read_only: bool,
     is_imported: bool,
-    /// Whether it was told to sign nothing.
+    /// Whether the wallet is disabled and cannot sign.
     is_disabled: bool,
-    /// Why; `""` while it is not.
+    /// Why the wallet is disabled: `requested` or `unproven_origin`; `""` if it is not.
     #[schema(pattern = "^(requested|unproven_origin)?$")]
     disabled_reason: &'static str,
-    /// Unix seconds.
+    /// When the wallet was created, in Unix seconds.
     created_at: i64,
-    /// Unix seconds.
+    /// When the wallet was last changed, in Unix seconds.
     updated_at: i64,
-    /// `""` when no session was asked for.
+    /// Token of the session, 64 characters; `""` if none was requested.
     #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
     session_token: String,
-    /// `""` when no session was asked for.
+    /// JWT of the session; `""` if none was requested.
     session_jwt: String,
-    /// `null` when no session was asked for.
+    /// The session; `null` if none was requested.
     #[schema(value_type = Option<Session>, required = true)]
     session: Option<SessionObject>,
 }
@@ -119,10 +119,12 @@ impl From<VerifiedWallet> for Answer {
 
 /// Verify a wallet's signature
 ///
-/// A challenge is good once. An address that is new becomes a read-only wallet of its user; for a user who exists already
-/// that is a change of credentials: the other sessions end and the user is told. Wrong signatures, and challenges that are
-/// used, expired or unknown, get one and the same 401 `invalid_credentials`. A user who is `pending` is refused with 403
-/// `insufficient_factor`: an identifier has to be verified first.
+/// A challenge can be used once. Wrong signatures and used, expired or unknown challenges all return the same 401 `invalid_credentials`.
+///
+/// A new address becomes a read-only wallet of its user. For an existing user this is a change of credentials: the other sessions end and
+/// the user is notified.
+///
+/// A `pending` user gets 403 `insufficient_factor` and must verify an identifier first.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -131,7 +133,7 @@ impl From<VerifiedWallet> for Answer {
     operation_id = "verifyWallet",
     tag = "Wallet sign-in",
     request_body = Request,
-    responses((status = 200, description = "The signature was right", body = Answer))
+    responses((status = 200, description = "The signature was valid", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

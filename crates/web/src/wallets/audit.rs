@@ -18,15 +18,15 @@ pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound, Code::S
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// Most entries on the page.
+    /// Maximum number of entries on the page, 10 to 100.
     #[param(minimum = 10, maximum = 100, default = 50, nullable = false)]
     limit: Option<i64>,
-    /// The last entry of the page before.
+    /// Id of the last entry of the previous page.
     #[param(pattern = "^aud_[0-9A-Za-z]{27}$", nullable = false)]
     starting_after: Option<String>,
 }
 
-/// What was done with a wallet or its key.
+/// An operation on a wallet or its key.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AuditEntry)]
@@ -37,40 +37,41 @@ pub(crate) struct Entry {
     wallet_id: String,
     #[schema(value_type = AuditActionName)]
     action: &'static str,
-    /// The method of an `rpc` call; what failed of a `tampered` wallet; else empty.
+    /// The method of an `rpc` call, or the failed check of a `tampered` wallet; otherwise empty.
     detail: String,
-    /// The API key that asked for it.
+    /// Id of the API key that requested the operation.
     #[schema(pattern = "^key_[0-9A-Za-z]{27}$")]
     api_key_id: String,
-    /// SHA-256, in hex, of what was handed out of a signature: of the fields of the answer besides the wallet, or of `data` of
-    /// an `rpc` call, as compact JSON with the names in alphabetical order. `null` where nothing was handed out.
+    /// SHA-256, in hex, of the signing result that was returned: the fields of the response other than the wallet, or `data` of an `rpc`
+    /// call. They are hashed as compact JSON with names in alphabetical order. `null` if nothing was returned.
     #[schema(pattern = "^[0-9a-f]{64}$", required = true)]
     result_sha256: Option<String>,
-    /// SHA-256, in hex, of what went under a signature. Ethereum: the bytes that Keccak-256 is taken of; Solana: the message, or that of
-    /// the transaction; Bitcoin: the digests that were signed, in the order of the inputs; Polkadot: the payload before it is
-    /// shortened; Stellar: the signature base. `null` where nothing was signed.
+    /// SHA-256, in hex, of the signed payload; `null` if nothing was signed.
+    ///
+    /// Ethereum: the input of Keccak-256. Solana: the message, or the transaction's message. Bitcoin: the signed digests, in input order.
+    /// Polkadot: the payload before it is hashed down. Stellar: the signature base.
     #[schema(pattern = "^[0-9a-f]{64}$", required = true)]
     payload_sha256: Option<String>,
     /// The `X-Request-Id` of the call; `null` in entries from before it was recorded.
     #[schema(required = true)]
     request_id: Option<String>,
-    /// Which chain of the log it stands in; every process of the service writes chains of its own.
+    /// Id of the log's chain that the entry belongs to. Each process of the service writes its own chains.
     #[schema(pattern = "^auditchain_[0-9A-Za-z]{27}$")]
     chain: String,
-    /// Its place in the chain, from 1.
+    /// Position in the chain, starting at 1.
     #[schema(minimum = 1)]
     sequence: i64,
-    /// SHA-256, in hex, over the entry and the hash of the one before it.
+    /// SHA-256, in hex, of the entry and the hash of the previous entry.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     hash: String,
-    /// Unix seconds.
+    /// When it happened, in Unix seconds.
     created_at: i64,
 }
 
-/// What can be done with a wallet.
+/// Kind of operation on a wallet.
 #[derive(ToSchema)]
 #[schema(as = AuditAction, rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes names that the domain gives")]
+#[expect(dead_code, reason = "describes names that the domain defines")]
 enum AuditActionName {
     Create,
     Import,
@@ -104,24 +105,25 @@ impl From<AuditEntry> for Entry {
     }
 }
 
-/// A page of the audit log.
+/// A page of a wallet's audit log.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletAuditResponse)]
 pub(crate) struct Answer {
-    /// Newest first.
+    /// Entries on this page, newest first.
     #[schema(max_items = 100)]
     entries: Vec<Entry>,
     /// Whether there is a next page.
     has_more: bool,
 }
 
-/// List what was done with a wallet
+/// List a wallet's audit log entries
 ///
-/// Every signature, export and change of the wallet, and with which API key it was asked for, newest first. An answer that
-/// comes of a key is given after its entry is on disk. The entries outlive the wallet. `vestry audit verify` checks that nothing was
-/// altered or taken out.
-/// For the next page, send the id of the last entry as `starting_after`.
+/// Returns every signature, export and change of the wallet, with the API key that requested it, newest first. For the next page, send the
+/// id of the last entry as `starting_after`.
+///
+/// The result of a key operation is returned only after its entry is on disk. Entries are kept after the wallet is deleted. `vestry audit
+/// verify` detects altered or removed entries.
 ///
 /// Needs the scope `wallets:read`.
 #[utoipa::path(

@@ -12,25 +12,25 @@ use crate::shapes::{Wallet, parse_id, wallet_type_input};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 
-/// Whose wallet, and of which chain.
+/// Owner and chain of the wallet.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = CreateWalletRequest)]
 pub(crate) struct Request {
     #[schema(schema_with = wallet_type_input)]
     wallet_type: String,
-    /// The user who gets it.
+    /// Id of the user that gets the wallet.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// Bitcoin only: `p2wpkh` (when absent) or `p2tr`, the form of the address if one has to be made.
+    /// Bitcoin only: address type of a newly created wallet, `p2wpkh` (default) or `p2tr`.
     #[schema(pattern = "^(p2wpkh|p2tr)$")]
     address_type: Option<String>,
 }
 
 /// Create a wallet
 ///
-/// Makes the user's default wallet of a type, or answers the one that is there: a user never gets a second one, however
-/// many calls race. A wallet that the user signed in with counts as one that is there: it is answered with `is_read_only`, and
-/// cannot sign here.
+/// Creates the user's default wallet of a type, or returns the existing one. Concurrent calls never create a second one.
+///
+/// A wallet that the user signed in with counts as existing. It is returned with `is_read_only` and cannot sign here.
 ///
 /// Needs the scope `wallets:write`.
 #[utoipa::path(

@@ -12,8 +12,8 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::WalletReadOnly, Code:
 
 /// Disable a wallet
 ///
-/// From then on every call that signs with it, or exports it, answers 403 `wallet_disabled`. It is still listed, and still is the
-/// default wallet of its type. To disable a disabled wallet changes nothing.
+/// From now on, calls that sign with the wallet or export it return 403 `wallet_disabled`. It is still listed and remains the default
+/// wallet of its type. Disabling a disabled wallet has no effect.
 ///
 /// Needs the scope `wallets:write`.
 #[utoipa::path(

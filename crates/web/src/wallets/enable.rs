@@ -12,7 +12,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::WalletReadOnly, Code:
 
 /// Enable a wallet
 ///
-/// A disabled wallet signs again. To enable one that is not disabled changes nothing.
+/// The wallet can sign again. Enabling a wallet that is not disabled has no effect.
 ///
 /// Needs the scope `wallets:write`.
 #[utoipa::path(

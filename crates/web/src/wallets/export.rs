@@ -22,17 +22,17 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// To whom.
+/// The recipient and the form of the exported key.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ExportWalletRequest)]
 pub(crate) struct Request {
-    /// Base64 of an X25519 public key, 32 bytes.
+    /// X25519 public key of the recipient: 32 bytes, in base64.
     #[schema(
         min_length = 1,
         examples("J/I7TsQKuVyGAKB8Qx1P2Pf9bB5bP3iNf+Cq0wXo1mE=")
     )]
     recipient_public_key: String,
-    /// `private_key`: phrases are not kept.
+    /// Always `private_key`, because phrases are not stored.
     #[schema(pattern = "^private_key$", examples("private_key"))]
     entropy_type: String,
 }
@@ -47,29 +47,30 @@ impl Request {
     }
 }
 
-/// The private key, sealed.
+/// The encrypted private key.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ExportWalletResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^HPKE$")]
     encryption_type: &'static str,
-    /// Base64 of ciphertext and tag. In it: 32 bytes for Ethereum, Bitcoin and Stellar, 64 for Solana (seed and public key),
-    /// 32 or 64 for Polkadot (mini secret or expanded secret).
+    /// Ciphertext with tag, in base64. Plaintext: 32 bytes for Ethereum, Bitcoin and Stellar; 64 bytes for Solana (seed and public key); 32
+    /// or 64 bytes for Polkadot (mini secret or expanded secret).
     #[schema(min_length = 1)]
     ciphertext: String,
-    /// Base64 of the service's half of the agreement, 32 bytes.
+    /// HPKE encapsulated key: 32 bytes, in base64.
     #[schema(min_length = 44, max_length = 44)]
     encapsulated_key: String,
 }
 
 /// Export a private key
 ///
-/// Seals the wallet's private key to a public key of the caller, by HPKE (RFC 9180): mode base,
-/// DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305, empty `info` and `aad`. The wallet stays as it is.
-/// 403 `feature_disabled` unless the App's setting `wallet_export` allows it.
+/// Encrypts the wallet's private key to a public key of the caller with HPKE (RFC 9180): mode base, DHKEM(X25519, HKDF-SHA256),
+/// HKDF-SHA256, ChaCha20-Poly1305, empty `info` and `aad`. The wallet itself is unchanged.
 ///
-/// Needs the scope `wallets:export`, which a key has only when it was asked for by name.
+/// Returns 403 `feature_disabled` unless the App's setting `wallet_export` allows exports.
+///
+/// Needs the scope `wallets:export`, which a key has only if it was requested by name.
 #[utoipa::path(
     post,
     path = "/v1/wallets/{wallet_id}/export",
@@ -77,7 +78,7 @@ pub(crate) struct Answer {
     tag = "Wallets",
     params(("wallet_id" = String, Path, description = "Id of the wallet", pattern = "^wallet_[0-9A-Za-z]{27}$")),
     request_body = Request,
-    responses((status = 200, description = "The sealed key", body = Answer))
+    responses((status = 200, description = "The encrypted key", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -23,55 +23,57 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// Whose wallet, and its sealed key.
+/// The owner of the wallet, and its encrypted key.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ImportWalletRequest)]
 pub(crate) struct Request {
-    /// The user who gets it.
+    /// Id of the user that gets the wallet.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     wallet: SealedWallet,
 }
 
-/// A wallet whose key is sealed to the public key of `wallets/import/begin`.
+/// A wallet whose key is encrypted to the public key from `wallets/import/begin`.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SealedWalletInput)]
 struct SealedWallet {
-    /// As in `begin`.
+    /// Address of the wallet, as sent to `begin`.
     #[schema(min_length = 1, examples("0x2c7536E3605D9C16a7a3D7b1898e529396a65c23"))]
     public_address: String,
     #[schema(schema_with = wallet_type_input)]
     wallet_type: String,
-    /// `HPKE` (RFC 9180).
+    /// Encryption scheme: `HPKE` (RFC 9180).
     #[schema(pattern = "^HPKE$", examples("HPKE"))]
     encryption_type: String,
-    /// As in `begin`: `private_key` or `hd`.
+    /// What is encrypted, as sent to `begin`: `private_key`, or `hd` for a BIP-39 phrase.
     #[schema(pattern = "^(private_key|hd)$", examples("private_key"))]
     entropy_type: String,
-    /// Base64 of ciphertext and tag, at most 1024 bytes. In it: the key as raw bytes, or as text in hex, base58, base64 or
-    /// the chain's own form; the first of these that has the address counts. With `hd`: the phrase, as UTF-8.
+    /// Ciphertext with tag, in base64, at most 1024 bytes.
+    ///
+    /// The plaintext of a `private_key` is the raw key, or its text in hex, base58, base64 or the chain's own format. The first of these
+    /// that yields the address is used. The plaintext of `hd` is the phrase in UTF-8.
     #[schema(min_length = 1)]
     ciphertext: String,
-    /// Base64 of the sender's half of the agreement.
+    /// HPKE encapsulated key of the sender, in base64.
     #[schema(min_length = 1)]
     encapsulated_key: String,
-    /// Which key of the phrase, with `hd` only, unless `begin` said so.
+    /// Index of the key derived from the phrase. Only with `hd`, and only if `begin` did not set it.
     #[schema(minimum = 0, maximum = 2_147_483_647_i64)]
     account_index: Option<i64>,
-    /// How it was sealed, where that is not as usual.
+    /// HPKE parameters that differ from the defaults.
     hpke_config: Option<HpkeConfig>,
 }
 
-/// How a message was sealed.
+/// HPKE parameters of a message.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = HpkeConfigInput)]
 struct HpkeConfig {
-    /// `CHACHA20_POLY1305` or `AES_GCM256`. When absent both are tried.
+    /// `CHACHA20_POLY1305` or `AES_GCM256`. If absent, both are tried.
     #[schema(pattern = "^(CHACHA20_POLY1305|AES_GCM256)$")]
     aead_algorithm: Option<String>,
-    /// Base64 of the `info`, at most 1024 bytes; empty when absent.
+    /// HPKE `info`, in base64, at most 1024 bytes. Default: empty.
     info: Option<String>,
-    /// Base64 of the associated data, at most 1024 bytes; empty when absent.
+    /// Associated data, in base64, at most 1024 bytes. Default: empty.
     aad: Option<String>,
 }
 
@@ -120,13 +122,17 @@ impl HpkeConfig {
 
 /// Import a wallet
 ///
-/// Opens what was sealed to the public key of `wallets/import/begin` and keeps the key as a wallet of the user, which is the
-/// default one of its type if the user has none. The public key is used up by a success and by nothing else.
+/// Decrypts a key that was encrypted to the public key from `wallets/import/begin` and stores it as a wallet of the user. The wallet
+/// becomes the default of its type if the user has none. Only a successful import uses up the public key.
 ///
-/// 400 `decryption_failed` whenever the message does not open, and nobody learns why: there is no open `begin` for this App,
-/// environment, type, address and user, it was used or has expired, or the message is not as it was sealed.
-/// 400 `address_mismatch` when it opens and holds no key or phrase of the address. 409 `duplicate` when the address is in the
-/// environment already, also as a wallet that somebody signs in with.
+/// Errors:
+///
+/// 400 `decryption_failed`: the message could not be decrypted. The reason is not revealed: there is no pending import for this App,
+/// environment, type, address and user, it was used or has expired, or the message was altered.
+///
+/// 400 `address_mismatch`: the plaintext contains no key or phrase of the address.
+///
+/// 409 `duplicate`: the environment already has the address, possibly as a wallet that a user signs in with.
 ///
 /// Needs the scope `wallets:write`.
 #[utoipa::path(

@@ -15,28 +15,28 @@ use crate::shapes::{parse_id, wallet_type_input};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::TooManyAttempts, Code::Sealed];
 
-/// What will be imported.
+/// The wallet to be imported.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = WalletImportBeginRequest)]
 pub(crate) struct Request {
-    /// The address of the key. Bitcoin: P2WPKH or P2TR, of the network of the environment.
+    /// Address of the wallet. Bitcoin: P2WPKH or P2TR, on the network of the environment.
     #[schema(min_length = 1, examples("0x2c7536E3605D9C16a7a3D7b1898e529396a65c23"))]
     public_address: String,
     #[schema(schema_with = wallet_type_input)]
     wallet_type: String,
-    /// `HPKE` (RFC 9180).
+    /// Encryption scheme: `HPKE` (RFC 9180).
     #[schema(pattern = "^HPKE$", examples("HPKE"))]
     encryption_type: String,
-    /// What will be sealed: `private_key`, or `hd` for a BIP-39 phrase.
+    /// What will be encrypted: `private_key`, or `hd` for a BIP-39 phrase.
     #[schema(pattern = "^(private_key|hd)$", examples("private_key"))]
     entropy_type: String,
-    /// Which key of the phrase, with `hd` only; it may be named in the import instead, and is 0 when nobody does.
+    /// Index of the key derived from the phrase. Only with `hd`; it can be sent with the import instead. Default: 0.
     #[schema(minimum = 0, maximum = 2_147_483_647_i64)]
     account_index: Option<i64>,
-    /// `x25519` (when absent) or `p256`.
+    /// HPKE key encapsulation: `x25519` (default) or `p256`.
     #[schema(pattern = "^(x25519|p256)$")]
     kem: Option<String>,
-    /// The user who shall get the wallet. When absent or `""`, whoever the import names.
+    /// Id of the user that gets the wallet. If absent or `""`, the import names the user.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     user_id: Option<String>,
@@ -63,23 +63,25 @@ impl Request {
     }
 }
 
-/// Where to seal it to.
+/// The public key to encrypt to.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletImportBeginResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^HPKE$")]
     encryption_type: &'static str,
-    /// Base64 of 32 bytes (`x25519`) or of 65 (`p256`, uncompressed).
+    /// Public key, in base64: 32 bytes for `x25519`, 65 bytes (uncompressed) for `p256`.
     #[schema(min_length = 44, max_length = 88)]
     encryption_public_key: String,
 }
 
-/// Begin an import
+/// Begin a wallet import
 ///
-/// Answers a public key to which a private key or a phrase is sealed by HPKE (RFC 9180): mode base, HKDF-SHA256,
-/// ChaCha20-Poly1305 or AES-256-GCM, empty `info` and `aad` unless the import names some. It is good for one import of this
-/// address within 15 minutes; further ones may be begun beside it. 429 `too_many_attempts` after very many.
+/// Returns a public key to which the private key or phrase must be encrypted with HPKE (RFC 9180): mode base, HKDF-SHA256,
+/// ChaCha20-Poly1305 or AES-256-GCM. `info` and `aad` are empty unless the import sets them.
+///
+/// The key is valid for one import of this address within 15 minutes. Other imports can be begun in parallel. Returns 429
+/// `too_many_attempts` after too many calls.
 ///
 /// Needs the scope `wallets:write`.
 #[utoipa::path(

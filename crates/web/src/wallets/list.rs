@@ -15,13 +15,13 @@ pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::Sealed];
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// Only wallets of this user.
+    /// Limits the list to the wallets of this user.
     #[param(pattern = "^user_[0-9A-Za-z]{27}$", nullable = false)]
     user_id: Option<String>,
-    /// Most wallets on the page.
+    /// Maximum number of wallets on the page, 10 to 100.
     #[param(minimum = 10, maximum = 100, default = 50, nullable = false)]
     limit: Option<i64>,
-    /// The last wallet of the page before.
+    /// Id of the last wallet of the previous page.
     #[param(pattern = "^wallet_[0-9A-Za-z]{27}$", nullable = false)]
     starting_after: Option<String>,
 }
@@ -31,10 +31,10 @@ pub(crate) struct Filter {
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletListResponse)]
 pub(crate) struct Answer {
-    /// Newest first.
+    /// Wallets on this page, newest first.
     #[schema(max_items = 100)]
     wallets: Vec<Wallet>,
-    /// How many wallets fit the filter in all.
+    /// Total number of wallets that match the filter.
     #[schema(minimum = 0)]
     total_count: i64,
     /// Whether there is a next page.
@@ -43,8 +43,8 @@ pub(crate) struct Answer {
 
 /// List wallets
 ///
-/// Wallets of the App and environment, or of one user, newest first. For the next page, send the id of the last wallet
-/// as `starting_after`.
+/// Returns the wallets of the App and environment, or of one user, newest first. For the next page, send the id of the last wallet as
+/// `starting_after`.
 ///
 /// Needs the scope `wallets:read`.
 #[utoipa::path(

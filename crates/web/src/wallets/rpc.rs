@@ -25,14 +25,15 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// A method of the wallet's chain.
+/// A method of the wallet's chain, and its parameters.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = RpcRequest)]
 pub(crate) struct Request {
-    /// Its name, such as `personal_sign` or `sol_signMessage`. A name that the chain does not have is refused with those it has.
+    /// Name of the method, such as `personal_sign` or `sol_signMessage`. For an unknown name, the error lists those that the chain
+    /// supports.
     #[schema(examples("personal_sign"))]
     method: String,
-    /// Its parameters, by name.
+    /// Parameters of the method, by name.
     #[schema(schema_with = params)]
     params: Map<String, Value>,
 }
@@ -40,12 +41,12 @@ pub(crate) struct Request {
 fn params() -> Object {
     ObjectBuilder::new()
         .schema_type(Type::Object)
-        .description(Some("Its parameters, by name."))
+        .description(Some("Parameters of the method, by name."))
         .examples([json!({ "message": "hello" })])
         .build()
 }
 
-/// A request as it is written, as far as its digits matter.
+/// The request's original text, for values whose exact digits matter.
 #[derive(Deserialize)]
 struct Written<'a> {
     #[serde(borrow)]
@@ -58,8 +59,9 @@ struct WrittenParams<'a> {
     typed_data: Option<&'a RawValue>,
 }
 
-/// Replaces typed data (EIP-712) that is an object by its text, which the chain takes as well. Its integers have up to 256 bits,
-/// and a [`Value`] rounds those of more than 64.
+/// Replaces typed data (EIP-712) sent as an object by its original text, which the chain accepts too.
+///
+/// Its integers have up to 256 bits, and a [`Value`] rounds those of more than 64.
 fn keep_digits(params: &mut Map<String, Value>, body: &[u8]) {
     let Some(typed_data) = params.get_mut("typed_data") else {
         return;
@@ -72,21 +74,21 @@ fn keep_digits(params: &mut Map<String, Value>, body: &[u8]) {
     }
 }
 
-/// What the method answered.
+/// The result of the method.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RpcResponse)]
 pub(crate) struct Answer {
-    /// As it was sent.
+    /// Name of the method, as sent.
     method: String,
-    /// Depends on the method.
+    /// Result; its fields depend on the method.
     #[schema(value_type = Object)]
     data: Fields,
 }
 
 /// Call a method of the wallet's chain
 ///
-/// The methods that wallets of the chain have, as far as they sign something: nothing goes out to any network.
+/// Supports the signing methods that wallets of the chain offer. Nothing is sent to any network.
 ///
 /// Needs the scope `wallets:sign`.
 #[utoipa::path(
@@ -96,7 +98,7 @@ pub(crate) struct Answer {
     tag = "Wallets",
     params(("wallet_id" = String, Path, description = "Id of the wallet", pattern = "^wallet_[0-9A-Za-z]{27}$")),
     request_body = Request,
-    responses((status = 200, description = "The method's answer", body = Answer))
+    responses((status = 200, description = "The result of the method", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

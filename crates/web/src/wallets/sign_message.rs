@@ -22,22 +22,22 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// What to sign.
+/// The message to sign.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SignMessageRequest)]
 pub(crate) struct Request {
-    /// At most 64 KiB. Without `encoding` it is text and is signed as UTF-8; text that begins with `0x` is still text.
+    /// The message, at most 64 KiB. Without `encoding` it is signed as UTF-8 text, even if it begins with `0x`.
     #[schema(examples("test"))]
     message: String,
-    /// How `message` names its bytes: `utf-8` (when absent), `hex`, `base64` or `base58`.
+    /// Encoding of `message`: `utf-8` (default), `hex`, `base64` or `base58`.
     #[schema(pattern = "^(utf-8|hex|base64|base58)$", examples("utf-8"))]
     encoding: Option<String>,
-    /// Bitcoin only: `bip322` (when absent), `bip322-unprefixed`, `bip137`, or `electrum` for the other header byte of `bip137`.
+    /// Bitcoin only: `bip322` (default), `bip322-unprefixed`, `bip137`, or `electrum` for the other header byte of `bip137`.
     #[schema(pattern = "^(bip322|bip322-unprefixed|bip137|electrum)$")]
     format: Option<String>,
 }
 
-/// A signature that was verified before it left.
+/// A signature, verified before it is returned.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SignMessageResponse)]
@@ -45,14 +45,14 @@ pub(crate) struct Answer {
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     wallet_id: String,
     wallet: Wallet,
-    /// Ethereum: `0x` and 65 bytes in hex (r, s, v with v 27 or 28). Other chains: in the form that `encoding` names.
+    /// The signature. Ethereum: `0x` and 65 bytes in hex (r, s, and v of 27 or 28). Other chains: in the format given by `encoding`.
     #[schema(min_length = 1)]
     signature: String,
-    /// Form of the signature, for chains other than Ethereum: `base58`, `base64` or `hex`.
+    /// Format of the signature, for chains other than Ethereum: `base58`, `base64` or `hex`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     encoding: Option<String>,
-    /// Bitcoin, format `bip322`: the signature without the three letters that the standard asks for and many verifiers do not know.
+    /// Bitcoin, format `bip322`: the signature without the three-letter prefix, which the standard requires but many verifiers reject.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     signature_unprefixed: Option<String>,
@@ -60,8 +60,8 @@ pub(crate) struct Answer {
 
 /// Sign a message
 ///
-/// Signs by the standard of the wallet's chain. Ethereum: EIP-191 version 0x45, the `personal_sign` of wallets, whose
-/// prefix keeps a message from ever being a transaction.
+/// Signs by the standard of the wallet's chain. Ethereum uses EIP-191 version 0x45 (`personal_sign`), whose prefix ensures that a message
+/// can never be a transaction.
 ///
 /// Needs the scope `wallets:sign`.
 #[utoipa::path(

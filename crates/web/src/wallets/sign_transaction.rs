@@ -24,22 +24,22 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// What to sign: exactly one of the five, that of the wallet's type. Unknown members inside it are refused.
+/// The transaction to sign: exactly one field, matching the wallet's type. Unknown fields inside it are rejected.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SignTransactionRequest)]
 pub(crate) struct Request {
     #[schema(schema_with = eth_transaction)]
     eth_transaction: Option<Value>,
-    /// Solana: `{transaction, encoding}`, the whole transaction or its message alone, in base64 or base58.
+    /// Solana: `{transaction, encoding}`, with the complete transaction or only its message, in base64 or base58.
     #[schema(value_type = Option<Object>)]
     sol_transaction: Option<Value>,
-    /// Bitcoin: `{psbt, encoding, sign_inputs, finalize}`, of BIP-174 or BIP-370.
+    /// Bitcoin: `{psbt, encoding, sign_inputs, finalize}`, with a PSBT of BIP-174 or BIP-370.
     #[schema(value_type = Option<Object>)]
     btc_transaction: Option<Value>,
-    /// Polkadot: polkadot.js' `SignerPayloadJSON`, or `{address, data, type: "payload"}`.
+    /// Polkadot: `SignerPayloadJSON` of polkadot.js, or `{address, data, type: "payload"}`.
     #[schema(value_type = Option<Object>)]
     dot_transaction: Option<Value>,
-    /// Stellar: `{xdr, network_passphrase}`, an envelope in base64.
+    /// Stellar: `{xdr, network_passphrase}`, with an envelope in base64.
     #[schema(value_type = Option<Object>)]
     xlm_transaction: Option<Value>,
 }
@@ -48,8 +48,8 @@ fn eth_transaction() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
         .description(Some(
-            "Ethereum: the object that `eth_sendTransaction` takes. Quantities are `0x` hex strings; `chainId`, `nonce` and \
-             `gas` are never guessed. `to` is required unless `data` creates a contract.",
+            "Ethereum: the parameter object of `eth_sendTransaction`. Quantities are `0x` hex strings; `chainId`, `nonce` and \
+             `gas` must be given. `to` is required unless `data` creates a contract.",
         ))
         .examples([json!({
             "to": "0xe9534c9faf3cdbc636c25e1981a80efae03f187a",
@@ -64,7 +64,7 @@ fn eth_transaction() -> Object {
 }
 
 impl Request {
-    /// What was sent, with whose it is. `null` is as good as absent.
+    /// The transactions that were sent, by chain. `null` counts as absent.
     fn transactions(self) -> Vec<(WalletType, Value)> {
         let fields = [
             (WalletType::Ethereum, self.eth_transaction),
@@ -80,7 +80,7 @@ impl Request {
     }
 }
 
-/// A transaction with a signature that was verified before it left.
+/// A signed transaction. The signature is verified before it is returned.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SignTransactionResponse)]
@@ -88,50 +88,49 @@ pub(crate) struct Answer {
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     wallet_id: String,
     wallet: Wallet,
-    /// The wallet's signature. Ethereum: `0x` and 65 bytes in hex (r, s, v with v 27 or 28). Bitcoin: the first of them.
+    /// Signature of the wallet. Ethereum: `0x` and 65 bytes in hex (r, s, and v of 27 or 28). Bitcoin: the first signature.
     #[schema(min_length = 1)]
     signature: String,
-    /// Ready for the network, or for the next signer. Ethereum: `0x` and the bytes of EIP-2718. `null` for the raw form of Polkadot,
-    /// of which no transaction can be made.
+    /// The signed transaction, ready for the network or the next signer. Ethereum: `0x` and the EIP-2718 bytes in hex. `null` for
+    /// Polkadot's raw form, from which no transaction can be built.
     #[schema(required = true)]
     signed_transaction: Option<String>,
-    /// Solana and Bitcoin: the form of `signed_transaction`: `base58`, `base64` or `hex`.
+    /// Solana and Bitcoin: encoding of `signed_transaction`: `base58`, `base64` or `hex`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     encoding: Option<String>,
-    /// Solana: whether every signature that the transaction needs is there.
+    /// Solana: whether the transaction has all required signatures.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     fully_signed: Option<bool>,
-    /// Bitcoin: whether `signed_transaction` is a transaction and not a PSBT any more.
+    /// Bitcoin: whether `signed_transaction` is a final transaction rather than a PSBT.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     finalized: Option<bool>,
-    /// Bitcoin: the signatures of all inputs that the wallet signed.
+    /// Bitcoin: signatures of all inputs that the wallet signed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     signatures: Option<Vec<InputSignature>>,
-    /// Stellar: the hash of the transaction, in hex.
+    /// Stellar: hash of the transaction, in hex.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     hash: Option<String>,
 }
 
-/// The signature of an input.
+/// Signature of an input.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct InputSignature {
-    /// Which input, from 0.
+    /// Index of the input, starting at 0.
     index: u32,
-    /// In hex.
+    /// The signature, in hex.
     #[schema(min_length = 1)]
     signature: String,
 }
 
 /// Sign a transaction
 ///
-/// Reads a transaction of the wallet's chain, signs it and answers it; nothing is sent to any network. Whatever could be
-/// meant in two ways is refused.
+/// Parses a transaction of the wallet's chain, signs it and returns it. Nothing is sent to any network. Ambiguous transactions are refused.
 ///
 /// Needs the scope `wallets:sign`.
 #[utoipa::path(

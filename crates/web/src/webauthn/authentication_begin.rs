@@ -13,33 +13,33 @@ use crate::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 
-/// Who shall sign in, and on which domain.
+/// The domain to sign in on, and optionally the user.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = WebauthnAuthenticationBeginRequest)]
 pub(crate) struct Request {
-    /// The relying party id: on the App's list `webauthn_domains`, or `localhost` with a test key.
+    /// Relying party id. It must be listed in the App's `webauthn_domains`, or be `localhost` with a test key.
     #[schema(min_length = 1, max_length = 253, examples("localhost"))]
     domain: String,
-    /// The user, when it is known already. Absent or `""`: the passkey tells who it is.
+    /// Id of the user, if already known. If absent or `""`, the passkey identifies the user.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     user_id: Option<String>,
 }
 
-/// Options for the browser.
+/// Options for `navigator.credentials.get()`.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnAuthenticationBeginResponse)]
 pub(crate) struct Answer {
-    /// `""` when no user was named.
+    /// Id of the user; `""` if the request named none.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
     user_id: String,
     public_key_credential_request_options: RequestOptions,
 }
 
-/// Begin a sign-in by passkey
+/// Begin a sign-in with a passkey
 ///
-/// Gives the options for `navigator.credentials.get()`, with a challenge that is good for five minutes and one answer.
+/// Returns the options for `navigator.credentials.get()`. The challenge is single-use and expires after five minutes.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(

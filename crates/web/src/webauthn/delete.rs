@@ -11,21 +11,22 @@ use crate::problem::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod, Code::Sealed];
 
-/// The passkey is gone.
+/// Confirmation that a passkey was deleted.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnCredentialDeleteResponse)]
 pub(crate) struct Answer {
     #[schema(min_length = 1)]
     message: &'static str,
-    /// Whose it was.
+    /// Id of the user that the passkey belonged to.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
 }
 
 /// Delete a passkey
 ///
-/// The user's sessions end, unless the App set otherwise. The last way to sign in stays: 409 `last_sign_in_method`.
+/// A user's last sign-in method cannot be removed: 409 `last_sign_in_method`. Unless the App's settings say otherwise, the user's sessions
+/// end.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -34,7 +35,7 @@ pub(crate) struct Answer {
     operation_id = "deleteWebauthnCredential",
     tag = "Passkeys",
     params(("webauthn_id" = String, Path, description = "Id of the passkey", pattern = "^webauthn_[0-9A-Za-z]{27}$")),
-    responses((status = 200, description = "The passkey is gone", body = Answer))
+    responses((status = 200, description = "The passkey was deleted", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

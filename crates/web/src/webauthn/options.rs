@@ -1,5 +1,5 @@
-//! What `navigator.credentials` takes, in the JSON form that `parseCreationOptionsFromJSON` and
-//! `parseRequestOptionsFromJSON` of browsers read (WebAuthn Level 3, sections 5.1.9 and 5.1.10).
+//! Options for `navigator.credentials`, in the JSON form that browsers read with `parseCreationOptionsFromJSON` and
+//! `parseRequestOptionsFromJSON` (WebAuthn Level 3, sections 5.1.9 and 5.1.10).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,38 +8,38 @@ use utoipa::ToSchema;
 use vestry_app::passkeys::{AuthenticationOptions, RegistrationOptions};
 use vestry_domain::passkey::{CHALLENGE_LIFETIME, Passkey};
 
-/// What `navigator.credentials.create()` takes.
+/// Argument of `navigator.credentials.create()`.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct CreationOptions {
     public_key: Creation,
 }
 
-/// `PublicKeyCredentialCreationOptionsJSON`: byte strings are base64url without padding.
+/// `PublicKeyCredentialCreationOptionsJSON`. Byte strings are base64url without padding.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialCreationOptions)]
 pub(crate) struct Creation {
     rp: RelyingParty,
     user: UserEntity,
-    /// 32 random bytes; good for five minutes and for one answer.
+    /// Challenge of 32 random bytes. Single-use; expires after five minutes.
     #[schema(pattern = "^[0-9A-Za-z_-]{43}$")]
     challenge: String,
-    /// The best liked first.
+    /// Supported algorithms, the preferred one first.
     #[schema(min_items = 1)]
     pub_key_cred_params: Vec<Parameters>,
-    /// Milliseconds.
+    /// Timeout, in milliseconds.
     #[schema(minimum = 1, maximum = 300_000)]
     timeout: i64,
-    /// The user's passkeys on this domain.
+    /// The user's existing passkeys on this domain.
     exclude_credentials: Vec<Descriptor>,
     authenticator_selection: Selection,
-    /// `none`: the make of the authenticator is not asked for.
+    /// Always `none`: no attestation of the authenticator is requested.
     #[schema(pattern = "^none$")]
     attestation: &'static str,
 }
 
-/// The domain, and the App's name.
+/// The relying party: the domain, and the App's name.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialRpEntity)]
@@ -50,12 +50,12 @@ pub(crate) struct RelyingParty {
     name: String,
 }
 
-/// What authenticators know the user by, and what people tell the account by.
+/// The user, as shown to authenticators and people.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialUserEntity)]
 pub(crate) struct UserEntity {
-    /// 32 random bytes that the user keeps.
+    /// User handle: 32 random bytes, constant for the user.
     #[schema(pattern = "^[0-9A-Za-z_-]{43}$")]
     id: String,
     #[schema(min_length = 1)]
@@ -64,7 +64,7 @@ pub(crate) struct UserEntity {
     display_name: String,
 }
 
-/// One algorithm, by its COSE number.
+/// A supported algorithm, by its COSE number.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialParameters)]
@@ -76,14 +76,14 @@ pub(crate) struct Parameters {
     alg: i64,
 }
 
-/// What kind of authenticator is wanted.
+/// Requirements for the authenticator.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = AuthenticatorSelection)]
 pub(crate) struct Selection {
     #[schema(pattern = "^(platform|cross-platform)$")]
     authenticator_attachment: &'static str,
-    /// `preferred`: sign-in without a user name works where the authenticator can.
+    /// `preferred`: allows sign-in without a user name if the authenticator supports it.
     #[schema(pattern = "^preferred$")]
     resident_key: &'static str,
     require_resident_key: bool,
@@ -91,7 +91,7 @@ pub(crate) struct Selection {
     user_verification: &'static str,
 }
 
-/// A passkey that exists.
+/// An existing passkey.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialDescriptor)]
@@ -101,31 +101,31 @@ pub(crate) struct Descriptor {
     kind: &'static str,
     #[schema(pattern = "^[0-9A-Za-z_-]+$")]
     id: String,
-    /// How it can be reached.
+    /// Transports over which the authenticator can be reached.
     transports: Vec<String>,
 }
 
-/// What `navigator.credentials.get()` takes.
+/// Argument of `navigator.credentials.get()`.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RequestOptions {
     public_key: Request,
 }
 
-/// `PublicKeyCredentialRequestOptionsJSON`: byte strings are base64url without padding.
+/// `PublicKeyCredentialRequestOptionsJSON`. Byte strings are base64url without padding.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialRequestOptions)]
 pub(crate) struct Request {
-    /// 32 random bytes; good for five minutes and for one answer.
+    /// Challenge of 32 random bytes. Single-use; expires after five minutes.
     #[schema(pattern = "^[0-9A-Za-z_-]{43}$")]
     challenge: String,
-    /// Milliseconds.
+    /// Timeout, in milliseconds.
     #[schema(minimum = 1, maximum = 300_000)]
     timeout: i64,
     #[schema(min_length = 1)]
     rp_id: String,
-    /// The named user's passkeys on this domain; empty when nobody was named.
+    /// The named user's passkeys on this domain; empty if no user was named.
     allow_credentials: Vec<Descriptor>,
     #[schema(pattern = "^(preferred|required|discouraged)$")]
     user_verification: &'static str,

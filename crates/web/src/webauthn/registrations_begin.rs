@@ -13,21 +13,21 @@ use crate::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 
-/// Who shall get a passkey, and for which domain.
+/// The user who gets a passkey, and its domain.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = WebauthnRegistrationBeginRequest)]
 pub(crate) struct Request {
-    /// The relying party id: on the App's list `webauthn_domains`, or `localhost` with a test key.
+    /// Relying party id. It must be listed in the App's `webauthn_domains`, or be `localhost` with a test key.
     #[schema(min_length = 1, max_length = 253, examples("localhost"))]
     domain: String,
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// `platform` when absent.
+    /// Kind of authenticator: `platform` (default) or `cross-platform`.
     #[schema(pattern = "^(platform|cross-platform)$")]
     authenticator_type: Option<String>,
 }
 
-/// Options for the browser.
+/// Options for `navigator.credentials.create()`.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnRegistrationBeginResponse)]
@@ -37,9 +37,9 @@ pub(crate) struct Answer {
     public_key_credential_creation_options: CreationOptions,
 }
 
-/// Begin a registration
+/// Begin a passkey registration
 ///
-/// Gives the options for `navigator.credentials.create()`, with a challenge that is good for five minutes and one answer.
+/// Returns the options for `navigator.credentials.create()`. The challenge is single-use and expires after five minutes.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(

@@ -14,21 +14,21 @@ use crate::shapes::{Device, parse_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Duplicate, Code::Sealed];
 
-/// What the browser made of the options.
+/// The browser's response to the registration options.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = WebauthnRegistrationCreateRequest)]
 pub(crate) struct Request {
-    /// The user for whom the registration was begun.
+    /// Id of the user for whom the registration was begun.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
-    /// `PublicKeyCredential.toJSON()` of the browser, as an object or as the text of one.
+    /// `PublicKeyCredential.toJSON()` of the browser, as an object or a JSON string.
     #[schema(value_type = Object, required = true)]
     public_key_credential: Option<Value>,
-    /// The end user's device; its `user_agent` is kept with the passkey.
+    /// The end user's device. Its `user_agent` is stored with the passkey.
     device_fingerprint: Option<Device>,
 }
 
-/// The passkey is registered.
+/// The registered passkey.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnRegistrationCreateResponse)]
@@ -41,8 +41,8 @@ pub(crate) struct Answer {
 
 /// Register a passkey
 ///
-/// Checks what the browser made of the options and registers it. The challenge is used up whatever is wrong. A credential
-/// that is registered already is refused with 409 `duplicate`.
+/// Verifies the browser's response and registers the passkey. The challenge is used up even if verification fails. A credential that is
+/// already registered returns 409 `duplicate`.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(

@@ -20,30 +20,30 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// What the authenticator answered, and what shall become of a session.
+/// The authenticator's response, and how to handle the session.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = WebauthnVerifyRequest)]
 pub(crate) struct Request {
-    /// `PublicKeyCredential.toJSON()` of the browser, as an object or as the text of one.
+    /// `PublicKeyCredential.toJSON()` of the browser, as an object or a JSON string.
     #[schema(value_type = Object, required = true)]
     public_key_credential: Option<Value>,
-    /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
-    /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// The same, by one of its JWTs.
+    /// A JWT of that session, as an alternative to `session_token`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
     #[schema(max_items = 50)]
     permissions: Option<Vec<String>>,
     /// The end user's device.
     device_fingerprint: Option<Device>,
 }
 
-/// The passkey signed its user in.
+/// The signed-in user, and the session if one was requested.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnVerifyResponse)]
@@ -52,21 +52,22 @@ pub(crate) struct Answer {
     user_id: String,
     #[schema(pattern = "^webauthn_[0-9A-Za-z]{27}$")]
     webauthn_credential_id: String,
-    /// `""` when no session was asked for.
+    /// Token of the session, 64 characters; `""` if none was requested.
     #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
     session_token: String,
-    /// `""` when no session was asked for.
+    /// JWT of the session; `""` if none was requested.
     session_jwt: String,
-    /// `null` when no session was asked for.
+    /// The session; `null` if none was requested.
     #[schema(value_type = Option<Session>, required = true)]
     session: Option<SessionObject>,
 }
 
-/// Sign in by passkey
+/// Sign in with a passkey
 ///
-/// A challenge is answered once, rightly or wrongly. An unknown, used or expired challenge, an unknown passkey and a
-/// failed check get one and the same 401 `invalid_credentials`. A user who is `pending` is refused with 403
-/// `insufficient_factor`: an identifier has to be verified first.
+/// A challenge is used up by the first response, valid or not. An unknown, used or expired challenge, an unknown passkey and a failed check
+/// all return the same 401 `invalid_credentials`.
+///
+/// A `pending` user gets 403 `insufficient_factor` and must verify an identifier first.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -75,7 +76,7 @@ pub(crate) struct Answer {
     operation_id = "verifyWebauthn",
     tag = "Passkeys",
     request_body = Request,
-    responses((status = 200, description = "The passkey signed its user in", body = Answer))
+    responses((status = 200, description = "The user is signed in", body = Answer))
 )]
 pub(crate) async fn handle(
     call: Call,

@@ -1,10 +1,10 @@
-//! A call that can be pasted.
+//! An example call to copy and paste.
 
 use serde_json::{Map, Value};
 
 use super::fields::resolved;
 
-/// The call as a `curl` line, with a body made of the examples of its fields.
+/// The call as a `curl` command, with a body built from the examples of its fields.
 pub(super) fn curl(document: &Value, method: &str, path: &str, operation: &Value) -> String {
     let mut lines = vec![format!(
         "curl -X {method} \"$VESTRY_URL{path}{}\"",
@@ -25,7 +25,7 @@ pub(super) fn curl(document: &Value, method: &str, path: &str, operation: &Value
     lines.join(" \\\n  ")
 }
 
-/// Only what the call cannot do without.
+/// The query with only the required parameters.
 fn query(operation: &Value) -> String {
     let parameters = operation.get("parameters").and_then(Value::as_array);
     let required = parameters.into_iter().flatten().filter(|parameter| {
@@ -45,7 +45,7 @@ fn query(operation: &Value) -> String {
     }
 }
 
-/// Required fields, and those that have an example. A field without one stands for itself.
+/// Required fields, and fields with an example. A field without an example is filled with its own name.
 fn body(schema: &Value) -> Map<String, Value> {
     let mut body = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object);

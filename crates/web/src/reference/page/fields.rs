@@ -1,4 +1,4 @@
-//! Tables of the fields of an object.
+//! Tables of an object's fields.
 
 use serde_json::Value;
 
@@ -7,19 +7,19 @@ use super::text;
 
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// Bodies are shown at their call, everything else in a section of its own.
+/// Whether a schema is shown at its call; all others have a section of their own.
 pub(super) fn belongs_to_one_call(name: &str) -> bool {
     name.ends_with("Request") || name.ends_with("Response")
 }
 
-/// What a reference refers to; anything else is itself.
+/// The schema that a reference points to; any other schema is returned unchanged.
 pub(super) fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     name_of(schema)
         .and_then(|name| document.pointer(&format!("/components/schemas/{name}")))
         .unwrap_or(schema)
 }
 
-/// The name that a reference refers to.
+/// The schema name in a reference.
 pub(super) fn name_of(schema: &Value) -> Option<&str> {
     schema
         .get("$ref")
@@ -27,7 +27,7 @@ pub(super) fn name_of(schema: &Value) -> Option<&str> {
         .strip_prefix(SCHEMAS)
 }
 
-/// One row per field.
+/// A table with one row per field.
 pub(super) fn table(page: &mut Html, document: &Value, schema: &Value) {
     let properties = resolved(document, schema)
         .get("properties")
@@ -51,7 +51,7 @@ pub(super) fn table(page: &mut Html, document: &Value, schema: &Value) {
     page.raw("</table></div>\n");
 }
 
-/// A field or parameter: its name, its type, its bounds, and what it means.
+/// The row of a field or parameter: name, type, bounds and meaning.
 pub(super) fn row(page: &mut Html, name: &str, schema: &Value, is_required: bool, meaning: &str) {
     page.raw("<tr><td>");
     page.code(name);

@@ -1,18 +1,18 @@
-//! Writing HTML: everything that is not markup of ours goes through one escape.
+//! HTML output. Everything except our own markup is escaped.
 
 use std::fmt::Write as _;
 
-/// A page that grows.
+/// A page under construction.
 #[derive(Default)]
 pub(super) struct Html(String);
 
 impl Html {
-    /// Markup of ours.
+    /// Appends our own markup.
     pub(super) fn raw(&mut self, markup: &'static str) {
         self.0.push_str(markup);
     }
 
-    /// Text, escaped.
+    /// Appends text, escaped.
     pub(super) fn text(&mut self, text: &str) {
         for character in text.chars() {
             match character {
@@ -32,7 +32,7 @@ impl Html {
         self.raw("</code>");
     }
 
-    /// A link to a place of the page.
+    /// Appends a link to an anchor of the page.
     pub(super) fn link(&mut self, to: &str, text: &str) {
         self.raw("<a href=\"#");
         self.text(to);
@@ -50,7 +50,7 @@ impl Html {
         let _ = writeln!(self.0, "</h{level}>");
     }
 
-    /// Paragraphs of the two marks that our descriptions use: `code` and **strong**.
+    /// Appends paragraphs with the two kinds of markup that our descriptions use: `code` and **strong**.
     pub(super) fn prose(&mut self, text: &str) {
         for paragraph in text
             .split("\n\n")
@@ -63,7 +63,7 @@ impl Html {
     }
 
     fn marked(&mut self, paragraph: &str) {
-        // Odd pieces are inside the mark; code first, because nothing is a mark in there.
+        // Odd pieces are inside the markup. Code comes first, because nothing inside it is markup.
         for (index, piece) in paragraph.split('`').enumerate() {
             if index % 2 == 1 {
                 self.code(piece);
@@ -86,7 +86,7 @@ impl Html {
     }
 }
 
-/// An id within the page.
+/// The id of an anchor within the page.
 pub(super) fn anchor(kind: &str, name: &str) -> String {
     let name: String = name
         .chars()

@@ -1,11 +1,11 @@
-//! One call of the API on the page.
+//! One API call on the reference page.
 
 use serde_json::Value;
 
 use super::html::{Html, anchor};
 use super::{example, fields, text};
 
-/// A method of a path, as the document describes it.
+/// A method of a path, as described in the document.
 pub(super) struct Operation<'a> {
     path: &'a str,
     method: String,
@@ -13,7 +13,7 @@ pub(super) struct Operation<'a> {
 }
 
 impl<'a> Operation<'a> {
-    /// All of a document, in its order.
+    /// All operations of a document, in document order.
     pub(super) fn all(document: &'a Value) -> impl Iterator<Item = Self> {
         let paths = document.get("paths").and_then(Value::as_object);
         paths.into_iter().flatten().flat_map(|(path, item)| {

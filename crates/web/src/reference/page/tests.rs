@@ -3,9 +3,9 @@ use serde_json::json;
 use super::*;
 use crate::{openapi, routes};
 
-/// Whatever stands in the document, it stays text.
+/// Everything in the document is escaped as text.
 #[test]
-fn the_document_cannot_write_markup() {
+fn the_document_cannot_inject_markup() {
     let evil = "</p><script>alert(1)</script><img src=x onerror='y' id=\"z\">&";
     let document = json!({
         "info": {"version": evil, "description": evil},
@@ -36,7 +36,7 @@ fn the_document_cannot_write_markup() {
     );
 }
 
-/// Every call is on the page, with its path, and every link on the page leads somewhere.
+/// Every call is on the page with its path, and every link on the page resolves.
 #[test]
 fn the_page_shows_every_call_and_has_no_dead_link() {
     let document: Value = serde_json::from_str(openapi::text()).unwrap();
@@ -58,7 +58,7 @@ fn the_page_shows_every_call_and_has_no_dead_link() {
 }
 
 #[test]
-fn prose_knows_code_and_strong() {
+fn prose_renders_code_and_strong() {
     let mut html = Html::default();
     html.prose("**A & b.** `x < **y**` c\n\nd");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Users as search shows them: whole, but for their wallets.
+//! Users as returned by a search: complete except for their wallets.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use vestry_app::users::FullUser;
 use super::{Email, PhoneNumber, ShownStatusName, Totp, User};
 use crate::shapes::{IdpProvider, WalletSummary, WebauthnCredential};
 
-/// A user with everything attached to it, its wallets in short.
+/// A user with all of its identifiers and credentials, and a summary of its wallets.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FoundUser {
@@ -16,40 +16,40 @@ pub(crate) struct FoundUser {
     user_id: String,
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
-    /// What the service that the user was imported from knows it by; `""` of a user who was not imported with one.
+    /// Id of the user in the service that it was imported from; `""` if it has none. At most 255 characters.
     #[schema(max_length = 255)]
     external_key: String,
-    /// `""` when unset.
+    /// First name; `""` if unset. At most 255 characters.
     #[schema(max_length = 255)]
     first_name: String,
-    /// `""` when unset.
+    /// Middle name; `""` if unset. At most 255 characters.
     #[schema(max_length = 255)]
     middle_name: String,
-    /// `""` when unset.
+    /// Last name; `""` if unset. At most 255 characters.
     #[schema(max_length = 255)]
     last_name: String,
     #[schema(value_type = ShownStatusName)]
     status: &'static str,
-    /// The same as `status == "active"`.
+    /// Whether `status` is `active`.
     active: bool,
-    /// Since when the user may not sign in, Unix seconds; 0 while it may.
+    /// When the user was disabled, in Unix seconds; 0 if the user is not disabled.
     disabled_at: i64,
-    /// Why, in the App's own words.
+    /// Reason given by the App for disabling the user; `""` if none. At most 255 characters.
     #[schema(max_length = 255)]
     disabled_reason: String,
-    /// When the user last signed in, Unix seconds; 0 when it never did, or not since this is noted.
+    /// When the user last signed in, in Unix seconds; 0 if never, or not since this has been recorded.
     last_sign_in_at: i64,
-    /// Unix seconds.
+    /// When the user was created, in Unix seconds.
     created_at: i64,
-    /// Unix seconds.
+    /// When the user was last changed, in Unix seconds.
     updated_at: i64,
-    /// Oldest first.
+    /// E-mail addresses, oldest first.
     emails: Vec<Email>,
-    /// Oldest first.
+    /// Phone numbers, oldest first.
     phone_numbers: Vec<PhoneNumber>,
     /// Links to identity providers, oldest first.
     idp_providers: Vec<IdpProvider>,
-    /// Oldest first.
+    /// Wallets, oldest first.
     wallets: Vec<WalletSummary>,
     /// Authenticator apps, oldest first.
     totps: Vec<Totp>,
@@ -62,7 +62,7 @@ pub(crate) struct FoundUser {
 
 impl From<FullUser> for FoundUser {
     fn from(full: FullUser) -> Self {
-        // Field by field, so that what a user gets is not forgotten here.
+        // Destructured in full, so that a new field of `User` cannot be forgotten here.
         let User {
             user_id,
             app_id,

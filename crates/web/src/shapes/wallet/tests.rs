@@ -1,6 +1,6 @@
 use super::*;
 
-/// Every name that is described is one that the domain takes, and each chain has two.
+/// Every described name is one that the domain accepts, and each chain has two.
 #[test]
 fn the_described_names_are_those_of_the_domain() {
     let mut chains: Vec<WalletType> = input_names()
