@@ -1,4 +1,4 @@
-//! The API description: OpenAPI 3.1, made from the endpoints and the types they read and write.
+//! The API description: OpenAPI 3.1, built from the endpoints and the types they read and write.
 
 mod webhooks;
 
@@ -30,25 +30,25 @@ const PUBLIC_TOKEN: &str = "public_token";
 const ERROR: &str = "Error";
 
 const INTRODUCTION: &str = "\
-Sign-in, user records and managed wallets for an App.
+Sign-in, user management and managed wallets for an App.
 
-**Keys.** Every call but the key sets and the probes carries `Authorization: Bearer sk_test_…` or `sk_live_…`. The key \
-chooses the App and one of its two environments, which share nothing: no user, no session, no wallet, no key.
+**Keys.** Every call except the key sets and the probes needs `Authorization: Bearer sk_test_…` or `sk_live_…`. The key \
+selects the App and one of its two environments, which share no users, sessions, wallets or keys.
 
-**Errors.** Every error has the same body; branch on `error.code`. 5xx and 429 answers that are worth repeating \
+**Errors.** Every error has the same body; branch on `error.code`. 5xx and 429 responses that are worth retrying \
 carry `Retry-After`, in seconds.
 
-**Limits.** Requests are counted per App and environment. `X-RateLimit-Limit`, `X-RateLimit-Remaining` and \
-`X-RateLimit-Reset` (Unix seconds) are on every answer of a keyed call; they are absent where there is no limit.
+**Rate limits.** Requests are limited per App and environment. `X-RateLimit-Limit`, `X-RateLimit-Remaining` and \
+`X-RateLimit-Reset` (Unix seconds) are on every response to a call with a key, unless there is no limit.
 
-**Requests.** Bodies are JSON objects of at most 256 KiB. Unknown fields are ignored, `null` is the same as absent, a \
-name that appears twice is refused, and so is text with a NUL character.
+**Requests.** Bodies are JSON objects of at most 256 KiB. Unknown fields are ignored, and `null` counts as absent. \
+Duplicate fields and NUL characters are rejected.
 
-**Repeats.** A call that changes something takes the header `Idempotency-Key`: for 24 hours, the same request with the same \
-key is run once, and its answer is given again with `Idempotent-Replayed: true`. Another request with that key is refused with \
-409 `idempotency_key_reused`, and so is, with `Retry-After`, the same one while it runs.";
+**Idempotency.** Calls that change something accept the header `Idempotency-Key`. For 24 hours, the same request with the same \
+key is executed once, and its response is replayed with `Idempotent-Replayed: true`. Another request with that key returns \
+409 `idempotency_key_reused`. So does the same request while it is still running, with `Retry-After`.";
 
-/// The description as pretty JSON with a line end.
+/// The description as pretty-printed JSON, ending with a newline.
 pub(crate) fn text() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
         let mut text = document().to_pretty_json().unwrap_or_default();
@@ -76,7 +76,7 @@ fn document() -> OpenApi {
             }
         }
     }
-    // By name, so that the document does not change when a module moves.
+    // Sorted by name, so that the document does not change when a module moves.
     let schemas: BTreeMap<_, _> = schemas.into_iter().collect();
     let components = described_headers()
         .fold(
@@ -110,13 +110,13 @@ fn secret_key() -> SecurityScheme {
         .scheme(HttpAuthScheme::Bearer)
         .bearer_format("sk_test_… or sk_live_…")
         .description(Some(
-            "The App's secret key, only ever sent from its backend.",
+            "The App's secret key. Send it from the App's backend only.",
         ));
     SecurityScheme::Http(scheme.build())
 }
 
 fn query_key() -> SecurityScheme {
-    let description = "The App's secret key, for clients that can only fetch a URL.";
+    let description = "The App's secret key in the query, for clients that can only fetch a URL.";
     SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::with_description(
         "api_key",
         description,
@@ -124,14 +124,14 @@ fn query_key() -> SecurityScheme {
 }
 
 fn public_token() -> SecurityScheme {
-    let description = "The App's public token, which may stand in a page.";
+    let description = "The App's public token, which may be used in a web page.";
     SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::with_description(
         "public_token",
         description,
     )))
 }
 
-/// What the handler says of itself, and what every endpoint of its kind refuses with.
+/// The operation as described at its handler, with the errors that every endpoint of its kind can return.
 fn operation(endpoint: &Endpoint) -> Operation {
     let mut operation = (endpoint.describe)();
     if let Some(RefOr::T(body)) = &mut operation.request_body {
@@ -164,7 +164,7 @@ fn operation(endpoint: &Endpoint) -> Operation {
     operation
 }
 
-/// A handler that reads an optional body can do without one; that is no reason to describe `null` as one.
+/// Describes an optional body as not required, instead of as one that may be `null`.
 fn admit_no_body(body: &mut RequestBody) {
     for content in body.content.values_mut() {
         let RefOr::T(content) = content else { continue };
@@ -227,7 +227,7 @@ fn refusals(endpoint: &Endpoint, has_body: bool) -> Vec<Code> {
     codes
 }
 
-/// In the order of the table, each once.
+/// The codes by status, in table order, each once.
 fn by_status(codes: &[Code]) -> BTreeMap<u16, Vec<Code>> {
     let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
     for code in codes {
@@ -242,7 +242,7 @@ fn by_status(codes: &[Code]) -> BTreeMap<u16, Vec<Code>> {
 fn refusal(codes: &[Code], headers: BTreeMap<String, RefOr<Header>>, is_browsed: bool) -> Response {
     let description: Vec<String> = codes
         .iter()
-        .map(|code| format!("`{}`: {}", code.on_the_wire(), code.message()))
+        .map(|code| format!("`{}`: {}", code.on_the_wire(), code.meaning()))
         .collect();
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(ERROR)));
     let mut response = ResponseBuilder::new()
@@ -257,22 +257,22 @@ fn refusal(codes: &[Code], headers: BTreeMap<String, RefOr<Header>>, is_browsed:
     response
 }
 
-/// Header, sort and meaning.
+/// Header name, type and meaning.
 const REQUEST_ID: (&str, Type, &str) = (
     "X-Request-Id",
     Type::String,
-    "The id of this request: the caller's own, if it was well-formed, else a new one.",
+    "Id of this request: the caller's own if it was well-formed, otherwise a generated one.",
 );
 const LIMITS: [(&str, Type, &str); 3] = [
     (
         "X-RateLimit-Limit",
         Type::Integer,
-        "Requests in one window.",
+        "Number of requests allowed per window.",
     ),
     (
         "X-RateLimit-Remaining",
         Type::Integer,
-        "Requests left in this window.",
+        "Number of requests left in this window.",
     ),
     (
         "X-RateLimit-Reset",
@@ -283,16 +283,16 @@ const LIMITS: [(&str, Type, &str); 3] = [
 const RETRY_AFTER: (&str, Type, &str) = (
     "Retry-After",
     Type::Integer,
-    "Seconds to wait before the next try.",
+    "Seconds to wait before a retry.",
 );
 
 const REPLAYED: (&str, Type, &str) = (
     "Idempotent-Replayed",
     Type::Boolean,
-    "`true` on the answer to an earlier request with the same `Idempotency-Key`; absent otherwise.",
+    "`true` on the replayed response to an earlier request with the same `Idempotency-Key`; absent otherwise.",
 );
 
-/// The header that calls take which change something.
+/// The header that calls accept which change something.
 fn idempotency_key() -> Parameter {
     let schema = ObjectBuilder::new()
         .schema_type(Type::String)
@@ -304,14 +304,14 @@ fn idempotency_key() -> Parameter {
         .parameter_in(ParameterIn::Header)
         .required(Required::False)
         .description(Some(
-            "A name of your own for this request. Sent again with the same key within 24 hours, the same request is not run \
-             again: it gets its first answer.",
+            "Your own unique name for this request. If the same request is sent again with the same key within 24 hours, it is \
+             not executed again and returns the first response.",
         ))
         .schema(Some(schema))
         .build()
 }
 
-/// The headers that answers of a kind have, by reference.
+/// References to the headers that a kind of response has.
 fn headers(is_keyed: bool, is_kept: bool, retries: bool) -> BTreeMap<String, RefOr<Header>> {
     let limits = LIMITS.iter().filter(|_| is_keyed);
     let replayed = Some(&REPLAYED).filter(|_| is_kept);

@@ -1,4 +1,4 @@
-//! The one table of errors, and the body that every refusal has.
+//! The table of error codes, and the body of every error response.
 
 mod from_app;
 mod page;
@@ -20,7 +20,7 @@ use crate::json::Refused;
 
 pub(crate) use page::{PageWanted, page_headers};
 
-/// Machine-readable reason of an error. New codes may appear with new features; their status tells how to treat them.
+/// Machine-readable error code. New codes may be added; treat an unknown one by its status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ErrorCode)]
@@ -71,160 +71,225 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    /// The table: status, and the message where a refusal has none of its own.
-    const fn row(self) -> (StatusCode, &'static str) {
+    /// The table: the status, the message of errors that have none of their own, and the meaning for the API reference.
+    const fn row(self) -> (StatusCode, &'static str, &'static str) {
         match self {
             Self::InvalidRequest => (
                 StatusCode::BAD_REQUEST,
-                "the request could not be read; send one JSON object",
+                "the body must be a JSON object",
+                "The request is malformed.",
             ),
-            Self::MissingField => (StatusCode::BAD_REQUEST, "a required field is missing"),
+            Self::MissingField => (
+                StatusCode::BAD_REQUEST,
+                "a required field is missing",
+                "A required field is missing.",
+            ),
             Self::InvalidField => (
                 StatusCode::BAD_REQUEST,
-                "a field has a value that is not accepted",
+                "a field has an invalid value",
+                "A field has an invalid value.",
             ),
             Self::UnknownField => (
                 StatusCode::BAD_REQUEST,
-                "a value names something that is not known",
+                "unknown value; see `param` for the field",
+                "A name in the request is unknown, such as a filter field, a scope or an event type.",
             ),
             Self::InvalidOtp => (
                 StatusCode::BAD_REQUEST,
                 "the code is wrong, expired or already used; send a new one",
+                "The code is wrong, expired or already used.",
             ),
             Self::InvalidMagicToken => (
                 StatusCode::BAD_REQUEST,
                 "the link is unknown, expired or already used; send a new one",
+                "The link's token is unknown, expired or already used.",
             ),
             Self::MagicLinkExpired => (
                 StatusCode::BAD_REQUEST,
                 "the link has expired; send a new one",
+                "The link expired before it was used.",
             ),
             Self::MagicLinkNotVerified => (
                 StatusCode::BAD_REQUEST,
-                "the link has not been opened yet; ask again in a few seconds",
+                "the link has not been used yet; try again in a few seconds",
+                "The link has not been used yet. Keep polling.",
             ),
             Self::InvalidRequestOriginToken => (
                 StatusCode::BAD_REQUEST,
-                "request_origin_token does not belong to this sign-in or was used already; begin again",
+                "request_origin_token does not match this sign-in or has already been used; start again",
+                "`request_origin_token` does not match the sign-in or has already been used.",
             ),
             Self::InvalidOauthToken => (
                 StatusCode::BAD_REQUEST,
-                "the token or code is unknown, expired or already used; begin the sign-in again",
+                "the token or code is unknown, expired or already used; start the sign-in again",
+                "The token or code is unknown, expired or already used.",
             ),
             Self::InvalidState => (
                 StatusCode::BAD_REQUEST,
-                "the state is unknown, expired, used or of another sign-in; begin again",
+                "the state is unknown, expired, already used or from another sign-in; start again",
+                "The state is unknown, expired, already used or from another sign-in.",
             ),
             Self::ProviderNotConfigured => (
                 StatusCode::BAD_REQUEST,
-                "this identity provider is not set up for the App in this environment; see `vestry provider set`",
+                "this identity provider is not configured for the App in this environment; see `vestry provider set`",
+                "The identity provider is not configured for the App in this environment, or rejects its configuration.",
             ),
             Self::RedirectUrlMissing => (
                 StatusCode::BAD_REQUEST,
-                "name a redirect URL, or register a default for the App",
+                "no redirect URL: send one, or register a default for the App",
+                "The request has no redirect URL and the App has no default.",
             ),
             Self::RedirectUrlNotAllowed => (
                 StatusCode::BAD_REQUEST,
                 "the redirect URL is not registered for the App; see `vestry redirect-url add`",
+                "The redirect URL is not registered for the App.",
             ),
             Self::MessageIsTransaction => (
                 StatusCode::BAD_REQUEST,
-                "the message is a transaction of this wallet; sign it with sign_transaction",
+                "the message is a transaction of this wallet; use sign_transaction instead",
+                "The message to sign is a transaction of the wallet's chain.",
             ),
             Self::UnsupportedMethod => (
                 StatusCode::BAD_REQUEST,
-                "the wallet's chain has no such method",
+                "the wallet's chain does not support this method",
+                "The wallet's chain does not support the method.",
             ),
             Self::DecryptionFailed => (
                 StatusCode::BAD_REQUEST,
-                "the key could not be decrypted; begin the import again and seal the key to the public key in the answer",
+                "the key could not be decrypted; start the import again and encrypt the key to the public key in the response",
+                "The imported key could not be decrypted.",
             ),
             Self::AddressMismatch => (
                 StatusCode::BAD_REQUEST,
-                "the key that was sent is not the key of this address",
+                "the key does not belong to this address",
+                "The imported key does not belong to the address.",
             ),
-            Self::HttpsRequired => (StatusCode::BAD_REQUEST, "use https: plain HTTP is refused"),
+            Self::HttpsRequired => (
+                StatusCode::BAD_REQUEST,
+                "plain HTTP is not accepted; use https",
+                "The request was sent over plain HTTP.",
+            ),
             Self::MissingApiKey => (
                 StatusCode::UNAUTHORIZED,
                 "send the App's secret key as `Authorization: Bearer sk_…`",
+                "The request has no API key.",
             ),
-            Self::InvalidApiKey => (StatusCode::UNAUTHORIZED, "the API key is not valid"),
-            Self::InvalidSession => (StatusCode::UNAUTHORIZED, "the session is not valid"),
-            Self::InvalidCredentials => (StatusCode::UNAUTHORIZED, "the credentials are not valid"),
+            Self::InvalidApiKey => (
+                StatusCode::UNAUTHORIZED,
+                "the API key is not valid",
+                "The API key is malformed, unknown or revoked.",
+            ),
+            Self::InvalidSession => (
+                StatusCode::UNAUTHORIZED,
+                "the session is not valid",
+                "The session is unknown, ended or expired.",
+            ),
+            Self::InvalidCredentials => (
+                StatusCode::UNAUTHORIZED,
+                "the credentials are not valid",
+                "The credentials are wrong.",
+            ),
             Self::KeyNotAllowed => (
                 StatusCode::FORBIDDEN,
-                "the API key lacks a scope that this call needs; use a key that has it",
+                "the API key lacks a scope that this call requires; use a key that has it",
+                "The API key lacks a scope that the call requires.",
             ),
             Self::InsufficientFactor => (
                 StatusCode::FORBIDDEN,
-                "this needs a session with a further factor, or one proved more recently; verify one with session_token",
+                "this call requires another factor or a more recent one; verify one with session_token",
+                "The session lacks a factor that the call requires, or its factors are not recent enough.",
             ),
             Self::WalletReadOnly => (
                 StatusCode::FORBIDDEN,
-                "the wallet is read-only: its key is held elsewhere, and it cannot sign here",
+                "the wallet is read-only and cannot sign, because its key is held elsewhere",
+                "The wallet is read-only, because its key is held elsewhere.",
             ),
             Self::WalletDisabled => (
                 StatusCode::FORBIDDEN,
                 "the wallet is disabled; enable it first",
+                "The wallet is disabled.",
             ),
             Self::PolicyDenied => (
                 StatusCode::FORBIDDEN,
-                "the rules of this service do not allow this",
+                "this is not allowed by the server's policy",
+                "The server's policy does not allow the operation.",
             ),
             Self::FeatureDisabled => (
                 StatusCode::FORBIDDEN,
-                "the App's settings do not allow this; see `vestry app set`",
+                "this is disabled in the App's settings; see `vestry app set`",
+                "The App's settings do not allow the operation.",
             ),
-            Self::NotFound => (StatusCode::NOT_FOUND, "it does not exist"),
+            Self::NotFound => (
+                StatusCode::NOT_FOUND,
+                "not found",
+                "The object or endpoint does not exist in this App and environment.",
+            ),
             Self::MethodNotAllowed => (
                 StatusCode::METHOD_NOT_ALLOWED,
-                "this path does not have that method; see the Allow header",
+                "method not allowed for this path; see the Allow header",
+                "The path does not support the HTTP method. The `Allow` header lists those that it does.",
             ),
-            Self::Duplicate => (StatusCode::CONFLICT, "the value belongs to a user already"),
+            Self::Duplicate => (
+                StatusCode::CONFLICT,
+                "the value is already in use by another user",
+                "The value is already in use, usually by another user.",
+            ),
             Self::IdempotencyKeyReused => (
                 StatusCode::CONFLICT,
-                "this Idempotency-Key was used for another request; send a new one",
+                "this Idempotency-Key was already used for another request; send a new one",
+                "The `Idempotency-Key` was used for another request, or the same request is still running ([with \
+                 `Retry-After`](idempotency.md)).",
             ),
             Self::CursorUnknown => (
                 StatusCode::CONFLICT,
-                "the log does not know this event: it is too old, of another world, or was lost; compare your copy by the list calls \
-                 and go on from GET /v1/events/head",
+                "unknown cursor: the event has expired, belongs to another environment, or was lost in a restore. Resync with the list \
+                 endpoints, then continue from GET /v1/events/head",
+                "The event in `after` has expired, belongs to another environment, or was lost in a restore.",
             ),
             Self::LastSignInMethod => (
                 StatusCode::CONFLICT,
-                "this is the user's last way to sign in; add another one first",
+                "this is the user's last sign-in method; add another one first",
+                "The user's last sign-in method cannot be removed.",
             ),
             Self::LimitReached => (
                 StatusCode::CONFLICT,
-                "the user has as many of these as a user can have; delete one first",
+                "the user has the maximum number of these; delete one first",
+                "The user already has the maximum number of these objects.",
             ),
             Self::BodyTooLarge => (
                 StatusCode::PAYLOAD_TOO_LARGE,
-                "the body is larger than 256 KiB; send less",
+                "the body exceeds 256 KiB",
+                "The body exceeds 256 KiB.",
             ),
             Self::UnsupportedMediaType => (
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "send the body as `Content-Type: application/json`, without a content encoding",
+                "The body is not `application/json`, or has a content encoding.",
             ),
             Self::RateLimited => (
                 StatusCode::TOO_MANY_REQUESTS,
-                "too many requests; wait and back off exponentially",
+                "too many requests; retry with exponential backoff",
+                "The rate limit is exhausted.",
             ),
             Self::TooManyAttempts => (
                 StatusCode::TOO_MANY_REQUESTS,
                 "too many attempts; wait before the next one",
+                "Too many attempts, for example with wrong codes or passwords.",
             ),
             Self::Internal => (
                 StatusCode::INTERNAL_SERVER_ERROR,
-                "internal error; try again, and report request_id if it stays",
+                "internal error; try again, and report request_id if it persists",
+                "The server failed. Details are in its log, under the `request_id`.",
             ),
             Self::Unavailable => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "not available at the moment; try again",
+                "temporarily unavailable; try again",
+                "The server or a dependency is overloaded or unavailable.",
             ),
             Self::Sealed => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "the keys are not available at the moment; try again",
+                "the keys are temporarily unavailable; try again",
+                "The encryption keys are unavailable.",
             ),
         }
     }
@@ -237,7 +302,12 @@ impl Code {
         self.row().1
     }
 
-    /// As on the wire.
+    /// What the code means, for the API reference and docs/errors-and-limits.md.
+    pub(crate) const fn meaning(self) -> &'static str {
+        self.row().2
+    }
+
+    /// The code as spelled on the wire.
     pub(crate) fn on_the_wire(self) -> String {
         match serde_json::to_value(self) {
             Ok(serde_json::Value::String(name)) => name,
@@ -246,19 +316,19 @@ impl Code {
     }
 }
 
-/// A refusal on its way out. The body is written at the edge, where the request id is known.
+/// An error response. Its body is written at the edge, where the request id is known.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) code: Code,
     message: Cow<'static, str>,
     param: Option<Cow<'static, str>>,
-    /// Seconds for `Retry-After`.
+    /// Value of `Retry-After`, in seconds.
     pub(crate) retry_after: Option<u64>,
-    /// Methods for `Allow`.
+    /// Value of `Allow`: the supported methods.
     pub(crate) allow: Option<String>,
-    /// Whether the connection cannot be used any more.
+    /// Whether the connection must be closed.
     pub(crate) closes: bool,
-    /// For the log, never for the answer.
+    /// The cause, for the log only; never part of the response.
     pub(crate) cause: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -275,7 +345,7 @@ impl Problem {
         }
     }
 
-    /// The request as a whole makes no sense.
+    /// The request as a whole is malformed.
     pub(crate) fn request(message: &'static str) -> Self {
         Self {
             message: message.into(),
@@ -283,7 +353,7 @@ impl Problem {
         }
     }
 
-    /// Something that a request names is not there; foreign and absent are the same.
+    /// An object named in the request does not exist. An object of another App gets the same error.
     pub(crate) fn not_found(resource: &'static str) -> Self {
         Self {
             message: format!("{resource} does not exist").into(),
@@ -292,16 +362,16 @@ impl Problem {
         }
     }
 
-    /// No endpoint has this path. Also the answer of an endpoint that this key must not know of (S-17).
+    /// No endpoint has this path. Also returned by endpoints that are hidden from the key (S-17).
     pub(crate) fn no_route() -> Self {
         Self {
-            message: "there is no endpoint with this path".into(),
+            message: "no such endpoint".into(),
             param: Some("route".into()),
             ..Self::new(Code::NotFound)
         }
     }
 
-    /// There is nowhere to redirect to, because of this field.
+    /// A redirect URL is missing or not allowed.
     pub(crate) fn redirect(code: Code, param: &'static str) -> Self {
         Self {
             param: Some(param.into()),
@@ -312,35 +382,35 @@ impl Problem {
     pub(crate) fn duplicate(param: impl Into<Cow<'static, str>>) -> Self {
         let param = param.into();
         Self {
-            message: format!("{param} belongs to a user already").into(),
+            message: format!("{param} is already in use by another user").into(),
             param: Some(param),
             ..Self::new(Code::Duplicate)
         }
     }
 
-    /// The connection to an identity provider is set, and does not work; says where to look.
+    /// The identity provider rejects the configuration of its connection.
     pub(crate) fn provider_of_no_use(
         cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
         Self {
-            message: "the identity provider does not accept the connection as it is set; see the service's log".into(),
+            message: "the identity provider rejected this App's configuration; see the server log"
+                .into(),
             ..Self::new(Code::ProviderNotConfigured)
         }
         .because(cause)
     }
 
-    /// The same request, with the same idempotency key, has not come to its end.
+    /// The same request with the same idempotency key is still running.
     pub(crate) fn still_running() -> Self {
         Self {
-            message:
-                "a request with this Idempotency-Key is still running; send it again in a second"
-                    .into(),
+            message: "a request with this Idempotency-Key is still running; retry in a second"
+                .into(),
             retry_after: Some(1),
             ..Self::new(Code::IdempotencyKeyReused)
         }
     }
 
-    /// What is asked for is never done with this one; says why.
+    /// The operation is never allowed on this object; the message says why.
     pub(crate) fn policy_denied(message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             message: message.into(),
@@ -348,7 +418,7 @@ impl Problem {
         }
     }
 
-    /// The path has these methods and no other.
+    /// The path supports these methods only.
     pub(crate) fn method_not_allowed(allow: String) -> Self {
         Self {
             allow: Some(allow),
@@ -356,12 +426,12 @@ impl Problem {
         }
     }
 
-    /// A failure of ours; what it was goes to the log.
+    /// An internal failure; its cause is logged.
     pub(crate) fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::new(Code::Internal).because(cause)
     }
 
-    /// A part that we depend on is away.
+    /// A dependency is unavailable.
     pub(crate) fn unavailable(part: &'static str) -> Self {
         Self {
             message: format!("{part} is not available").into(),
@@ -371,12 +441,12 @@ impl Problem {
         }
     }
 
-    /// A search that the database did not end in time. It will not another time, so the remedy is another search.
+    /// A search that timed out in the database. A retry would time out too, so the message asks for a narrower search.
     pub(crate) fn too_long(limit: Duration) -> Self {
         let seconds = limit.as_secs_f64();
         let message = format!(
-            "the search was given up after {seconds} s; narrow it: search by a whole value (email, phone_number, \
-             wallet_public_address, metadata) in place of a part of one, or join a shorter created_at by AND"
+            "the search timed out after {seconds} s. Filter on an exact value (email, phone_number, wallet_public_address, \
+             metadata) instead of a `*_match` field, or add a narrower created_at range"
         );
         Self {
             message: message.into(),
@@ -386,7 +456,7 @@ impl Problem {
         }
     }
 
-    /// Its code, if it is one of those that the audit log tells of: the caller, or its user, may not do this.
+    /// The error code, if it denies a permission of the caller or its user and is therefore recorded in the audit log.
     pub(crate) const fn recorded(&self) -> Option<&'static str> {
         match self.code {
             Code::KeyNotAllowed => Some("key_not_allowed"),
@@ -397,7 +467,7 @@ impl Problem {
         }
     }
 
-    /// When to try again.
+    /// Sets `Retry-After`.
     pub(crate) fn after(self, wait: Seconds) -> Self {
         Self {
             retry_after: Some(wait.at_least_one()),
@@ -405,7 +475,7 @@ impl Problem {
         }
     }
 
-    /// Why, for the log.
+    /// Sets the cause, for the log.
     pub(crate) fn because(
         self,
         cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -416,7 +486,7 @@ impl Problem {
         }
     }
 
-    /// The connection cannot be used for another request.
+    /// Closes the connection after the response.
     pub(crate) fn closing(self) -> Self {
         Self {
             closes: true,
@@ -424,7 +494,7 @@ impl Problem {
         }
     }
 
-    /// What stands in the answer.
+    /// The body of the response.
     pub(crate) fn body<'a>(&'a self, request_id: &'a str) -> ErrorBody<'a> {
         ErrorBody {
             error: ErrorDetail {
@@ -451,7 +521,7 @@ impl ResponseError for Problem {
         self.code.status()
     }
 
-    /// Without a body: the edge writes it.
+    /// An empty response; the edge writes the body.
     fn error_response(&self) -> HttpResponse {
         HttpResponse::new(self.status_code())
     }
@@ -478,7 +548,7 @@ impl From<Refused> for Problem {
             Refused::Syntax(message) => Self::request(message),
             Refused::Repeated { param } => Self {
                 param: Some(param.into()),
-                ..Self::request("a field appears twice in one object")
+                ..Self::request("duplicate field")
             },
             Refused::Field(invalid) => invalid.into(),
         }
@@ -491,7 +561,7 @@ impl From<Refused> for Problem {
 #[schema(as = Error)]
 pub(crate) struct ErrorBody<'a> {
     error: ErrorDetail<'a>,
-    /// The HTTP status once more.
+    /// HTTP status code; repeats the status line.
     #[schema(minimum = 400, maximum = 599)]
     status_code: u16,
     /// Repeats `error.code`.
@@ -499,20 +569,20 @@ pub(crate) struct ErrorBody<'a> {
     /// Repeats `error.message`.
     #[schema(min_length = 1)]
     error_message: &'a str,
-    /// The id of this request, as in the `X-Request-Id` header; name it when you ask for help.
+    /// Id of the request, as in the `X-Request-Id` header, 1 to 128 characters. Include it in support requests.
     #[schema(min_length = 1, max_length = 128, pattern = "^[A-Za-z0-9_-]+$")]
     request_id: &'a str,
 }
 
-/// What went wrong.
+/// Details of an error.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ErrorDetail<'a> {
     code: Code,
-    /// One sentence for a person. It may change; branch on `code`.
+    /// Message for people. It may change; branch on `code`.
     #[schema(min_length = 1)]
     message: &'a str,
-    /// Path of the field that was refused (`metadata.address`), or the resource that was not found (`wallet`).
+    /// Path of the rejected field (`metadata.address`), or kind of the object that was not found (`wallet`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     param: Option<&'a str>,

@@ -29,7 +29,7 @@ fn schemas(document: &Value) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn every_call_has_a_name_of_its_own_and_words_for_people() {
+fn every_call_has_a_unique_id_and_a_summary() {
     let document = value();
     let operations = operations(&document);
     let names: BTreeSet<&str> = operations
@@ -56,7 +56,7 @@ fn every_call_has_a_name_of_its_own_and_words_for_people() {
 }
 
 #[test]
-fn every_call_describes_what_it_refuses_with() {
+fn every_call_describes_its_errors() {
     for (call, operation) in operations(&value()) {
         let responses = operation["responses"].as_object().unwrap();
         let redirects = |status: &str| ["302", "303"].contains(&status);
@@ -104,7 +104,7 @@ fn takes_a_key(operation: &Value) -> bool {
     parameters.any(|parameter| parameter["name"] == "Idempotency-Key")
 }
 
-/// Whatever may change something takes a key, except what is listed here, and says what it answers to a second use.
+/// Every call that may change something accepts a key, except those listed here, and describes the error for a reused key.
 #[test]
 fn calls_that_change_something_take_an_idempotency_key() {
     let mut without = BTreeSet::new();
@@ -135,7 +135,7 @@ fn calls_that_change_something_take_an_idempotency_key() {
     assert_eq!(
         without.iter().map(String::as_str).collect::<Vec<_>>(),
         [
-            // From a browser, without a key of any kind.
+            // From a browser, without an API key.
             "post /v1/auth/oauth/callback/{oauthcb_id}",
             "post /v1/auth/passwords/strength_check",
             "post /v1/auth/sessions/verify",
@@ -145,12 +145,12 @@ fn calls_that_change_something_take_an_idempotency_key() {
     );
 }
 
-/// What we answer is described to the last field; what we are sent may grow.
+/// Responses are described completely; requests may have further fields.
 #[test]
 fn answers_are_closed_and_requests_are_open() {
     for (name, schema) in schemas(&value()) {
-        // Further members of a JWK depend on its kind, and are not ours to limit; those of `OauthUser` are providers;
-        // `EventEnvelope` is the part of an event that every type has.
+        // Further members of a JWK depend on its kind and cannot be limited here. Those of `OauthUser` are providers, and
+        // `EventEnvelope` is the common part of all event types.
         let is_open = ["Jwk", "OauthUser", "EventEnvelope"].contains(&name.as_str());
         if schema["type"] != "object" || is_open {
             continue;
@@ -162,7 +162,7 @@ fn answers_are_closed_and_requests_are_open() {
 }
 
 #[test]
-fn every_reference_refers_to_something() {
+fn every_reference_resolves() {
     let document = value();
     let text = document.to_string();
     let references: BTreeSet<&str> = text
@@ -177,7 +177,7 @@ fn every_reference_refers_to_something() {
 }
 
 #[test]
-fn a_body_that_may_be_absent_is_not_null() {
+fn an_optional_body_is_not_described_as_null() {
     let document = value();
     let body = &document["paths"]["/v1/auth/sessions/delete_all"]["delete"]["requestBody"];
     assert_eq!(body["required"], json!(false));
@@ -196,9 +196,9 @@ fn the_document_is_the_same_every_time() {
     assert!(text().ends_with("}\n") && !text().ends_with("\n\n"));
 }
 
-/// EV-C2: what is sent has a description for each type that is listed, which names the schema that has the type.
+/// EV-C2: each event type is described as a webhook, whose schema has that type.
 #[test]
-fn ev_c2_every_type_of_event_is_a_webhook() {
+fn ev_c2_every_event_type_is_a_webhook() {
     let document = value();
     let webhooks = document["webhooks"].as_object().unwrap();
     let described: BTreeSet<&str> = webhooks.keys().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! What is sent to the webhook endpoints of an App: `webhooks` of OpenAPI 3.1.
+//! Requests to the webhook endpoints of an App: `webhooks` of OpenAPI 3.1.
 
 use std::fmt;
 
@@ -13,46 +13,46 @@ use vestry_domain::event::EventKind;
 
 use crate::shapes::schema_name;
 
-/// What stands in the headers of a request, and is signed with its body.
+/// Headers of a webhook request, which are signed together with its body.
 const HEADERS: [(&str, Type, &str); 3] = [
     (
         "webhook-id",
         Type::String,
-        "The id of the event, the same for every try. Handle an id that you have handled before as nothing.",
+        "Id of the event, the same for every attempt. Ignore an id that you have already handled.",
     ),
     (
         "webhook-timestamp",
         Type::Integer,
-        "When this try was made, in Unix seconds.",
+        "When this attempt was made, in Unix seconds.",
     ),
     (
         "webhook-signature",
         Type::String,
-        "`v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`; one for each secret that is valid, separated by spaces.",
+        "`v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`: one signature per valid secret, separated by spaces.",
     ),
 ];
 
-/// How a receiver answers, by what name that is described, and what comes of it.
+/// The receiver's status, the name of its response component, and the effect.
 const ANSWERS: [(&str, &str, &str); 4] = [
-    ("2XX", "WebhookTaken", "It is delivered."),
+    ("2XX", "WebhookTaken", "The event is delivered."),
     (
         "410",
         "WebhookGone",
-        "The endpoint is disabled at once, and sent nothing any more.",
+        "The endpoint is disabled at once and receives no further events.",
     ),
     (
         "429",
         "WebhookBusy",
-        "It is tried again, not before `Retry-After`, and one event at a time until one is taken. So are 502, 503 and 504.",
+        "The event is retried, not before `Retry-After`, and events are sent one at a time until one is delivered. The same applies to 502, 503 and 504.",
     ),
     (
         "default",
         "WebhookFailed",
-        "It is tried again, ten times in three days.",
+        "The event is retried, ten times in three days.",
     ),
 ];
 
-/// A webhook for each type of event.
+/// One webhook for each event type.
 pub(super) fn webhooks() -> Paths {
     let mut webhooks = Paths::new();
     for kind in EventKind::ALL {
@@ -62,7 +62,7 @@ pub(super) fn webhooks() -> Paths {
     webhooks
 }
 
-/// What all of them refer to.
+/// Adds the components that all webhooks refer to.
 pub(super) fn described(components: ComponentsBuilder) -> ComponentsBuilder {
     let components = HEADERS
         .into_iter()

@@ -1,5 +1,6 @@
-//! What each cause is on the wire: those that use cases share, then each use case's own words. No wildcard arms: a new one has
-//! to be given its place here.
+//! Maps the errors of use cases to error responses: shared errors first, then those of each use case.
+//!
+//! There are no wildcard arms, so a new error must be mapped here.
 
 use vestry_app::codes::VerifyCodeError;
 use vestry_app::events::ListEventsError;
@@ -20,13 +21,13 @@ use vestry_domain::timestamp::Seconds;
 
 use super::{Code, Problem};
 
-/// What to do about a claim that a step which names a user came upon (CL-5).
-const UNPROVEN_IDENTIFIER: &str = "this address or number is not verified yet: \
-    send the user's session_token along, or use login_or_create to sign somebody in";
+/// What to do about an unverified claim in a call that names a user (CL-5).
+const UNPROVEN_IDENTIFIER: &str = "this address or number is not verified yet; \
+    send the user's session_token, or use login_or_create to sign the user in";
 
-/// Why a code and a state are refused that would be good at our callback (M-15).
-const FOR_OUR_CALLBACK: &str = "this sign-in was begun for the callback of this service: send redirect_uri to begin, or name it \
-    in the App's setting oauth_test_redirect_uri or oauth_live_redirect_uri, to verify the code yourself";
+/// Why a code and state that are valid for Vestry's own callback are rejected (M-15).
+const FOR_OUR_CALLBACK: &str = "this sign-in uses Vestry's own callback. To verify the code yourself, pass redirect_uri \
+    to oauth/{provider}/begin, or set oauth_test_redirect_uri or oauth_live_redirect_uri";
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
@@ -231,7 +232,7 @@ impl From<DeleteWalletError> for Problem {
     fn from(error: DeleteWalletError) -> Self {
         match error {
             DeleteWalletError::Managed => Self::policy_denied(
-                "the key of this wallet is held here: delete its user, or disable the wallet",
+                "managed wallets cannot be deleted on their own; disable the wallet, or delete its user",
             ),
             DeleteWalletError::Common(refusal) => refusal.into(),
         }

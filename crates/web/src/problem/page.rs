@@ -1,4 +1,4 @@
-//! A refusal as a page: who follows a link in a browser cannot do anything with JSON.
+//! Errors as a page, for browsers that follow a link, which have no use for JSON.
 
 use std::sync::LazyLock;
 
@@ -13,15 +13,15 @@ use vestry_domain::message::escape_html;
 use super::Problem;
 use crate::binary::to_base64;
 
-/// Light or dark as the browser is; a `request_id` or a message without spaces breaks where a phone ends.
+/// Follows the browser's light or dark mode. Long words such as a `request_id` wrap on narrow screens.
 const STYLE: &str = ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;\
     padding:0 1rem;color:#1b1b1b;background:#fff;overflow-wrap:anywhere}h1{font-size:1.4rem}small{color:#555}\
     @media(prefers-color-scheme:dark){body{color:#e8e8e8;background:#161616}small{color:#a8a8a8}}";
 
-/// Of a request that a browser makes because it follows a link, and not a program.
+/// Marks a request of a browser that follows a link, as opposed to a program.
 pub(crate) struct PageWanted;
 
-/// What a page has beside its status: no script, no frame, no style but its own, and nothing that tells the next site of it.
+/// Headers of an error page: no scripts, no frames, no styles other than its own, and no referrer for the next site.
 pub(crate) fn page_headers() -> Vec<(HeaderName, HeaderValue)> {
     static POLICY: LazyLock<Option<HeaderValue>> = LazyLock::new(|| {
         let style = to_base64(&Sha256::digest(STYLE.as_bytes()));
@@ -43,7 +43,7 @@ pub(crate) fn page_headers() -> Vec<(HeaderName, HeaderValue)> {
 }
 
 impl Problem {
-    /// The page: for the person what to do, and below it what to tell those who run the site.
+    /// Renders the page: advice for the visitor, followed by the details for the site's operator.
     pub(crate) fn page(&self, request_id: &str) -> String {
         let (title, advice) = self.advice();
         let code = self.code.on_the_wire();
@@ -66,18 +66,18 @@ impl Problem {
                     minutes => format!("{minutes} minutes"),
                 };
                 let advice = format!(
-                    "Too many sign-ins were started from your network, or on this site, and not finished. \
+                    "Too many sign-ins were started but not finished, from your network or on this site. \
                      Wait {wait}, go back, and try again."
                 );
                 ("Please wait a little", advice)
             }
             status if status.is_server_error() => {
                 let advice = "Wait a minute, go back, and try again.";
-                ("Signing in does not work at the moment", advice.to_owned())
+                ("Sign-in is temporarily unavailable", advice.to_owned())
             }
             _ => {
-                let advice = "Go back to the page you came from and try again. If it fails again, tell those who run that \
-                     page what it says below.";
+                let advice = "Go back to the page you came from and try again. If it fails again, send the details below to the \
+                     operator of that page.";
                 ("This sign-in could not be started", advice.to_owned())
             }
         }

@@ -1,4 +1,4 @@
-//! Refusals that are stored as the answer to a request with an `Idempotency-Key`.
+//! Errors that are stored as the response to a request with an `Idempotency-Key`.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Code, Problem};
 
-/// All of a refusal but what belongs to the request that is answered: its id.
+/// The stored part of an error: everything except the request id.
 #[derive(Serialize, Deserialize)]
 struct Replay<'a> {
     code: Code,
@@ -16,8 +16,9 @@ struct Replay<'a> {
 }
 
 impl Code {
-    /// Whether the use case has decided, so that the same request gets the same answer from now on. What refused the
-    /// caller, the form of the request or the moment has decided nothing.
+    /// Whether the error is the use case's decision, so that a repeated request gets the same response.
+    ///
+    /// Errors due to the caller, the form of the request or the current state of the server are not decisions.
     const fn is_decided(self) -> bool {
         match self {
             Self::InvalidRequest
@@ -68,7 +69,7 @@ impl Code {
 }
 
 impl Problem {
-    /// The form in which the refusal is stored; `None` when it is not.
+    /// The stored form of the error; `None` if it is not stored.
     pub(crate) fn to_replay(&self) -> Option<Vec<u8>> {
         let is_stored = self.code.is_decided() && self.retry_after.is_none() && !self.closes;
         let stored = Replay {
@@ -79,7 +80,7 @@ impl Problem {
         serde_json::to_vec(&stored).ok().filter(|_| is_stored)
     }
 
-    /// The refusal that was stored; `None` when these bytes are none.
+    /// Restores a stored error; `None` if the bytes are malformed.
     pub(crate) fn from_replay(bytes: &[u8]) -> Option<Self> {
         let stored: Replay<'_> = serde_json::from_slice(bytes).ok()?;
         Some(Self {
@@ -89,7 +90,7 @@ impl Problem {
         })
     }
 
-    /// Whether this is a failure of ours, and nothing may have come of the request.
+    /// Whether this is a server failure, after which the request may not have taken effect.
     pub(crate) fn is_failure(&self) -> bool {
         self.code.status() >= StatusCode::INTERNAL_SERVER_ERROR
     }

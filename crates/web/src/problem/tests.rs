@@ -2,9 +2,9 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// API-20, as far as something can refuse with a code.
+/// API-20: the status of the codes that the specification lists.
 #[test]
-fn codes_have_the_status_of_the_specification() {
+fn codes_have_the_specified_status() {
     let table: [(u16, &[Code]); 10] = [
         (
             400,
@@ -74,7 +74,7 @@ fn codes_have_the_status_of_the_specification() {
 }
 
 #[test]
-fn the_body_says_everything_twice_for_older_clients() {
+fn the_body_repeats_its_fields_for_older_clients() {
     let problem = Problem::from(Invalid::value("email", "email must not be empty"));
     let body: Value = serde_json::to_value(problem.body("req_1")).unwrap();
     let expected = json!({
@@ -89,9 +89,9 @@ fn the_body_says_everything_twice_for_older_clients() {
     assert_eq!(body["error"].get("param"), None);
 }
 
-/// What a failure of ours was goes to the log only.
+/// The cause of an internal failure is logged only.
 #[test]
-fn a_cause_is_not_told() {
+fn a_cause_is_not_in_the_response() {
     let fault = vestry_app::Fault::Internal("canary".into());
     let problem = Problem::from(fault);
     assert_eq!(problem.code, Code::Internal);
@@ -110,7 +110,7 @@ fn a_cause_is_not_told() {
 }
 
 #[test]
-fn a_wait_is_at_least_a_second() {
+fn retry_after_is_at_least_a_second() {
     let problem = Problem::new(Code::RateLimited).after(Seconds(-5));
     assert_eq!(problem.retry_after, Some(1));
 }

@@ -3,9 +3,9 @@ use vestry_domain::timestamp::Seconds;
 use super::*;
 use crate::problem::Code;
 
-/// Nothing that a request says can become markup, whichever message it gets into.
+/// Text from a request cannot become markup, whichever message contains it.
 #[test]
-fn a_page_escapes_what_it_shows() {
+fn a_page_escapes_its_text() {
     let problem = Problem {
         message: "<script>alert(1)</script> & \"x\"".into(),
         ..Problem::new(Code::InvalidField)
@@ -29,9 +29,9 @@ fn a_page_says_how_long_to_wait() {
     }
 }
 
-/// The policy admits the style that stands in the page, and no other.
+/// The policy allows the page's own style and no other.
 #[test]
-fn the_policy_knows_the_style_of_the_page() {
+fn the_policy_allows_the_style_of_the_page() {
     let page = Problem::new(Code::NotFound).page("req");
     let (_, rest) = page.split_once("<style>").unwrap();
     let (style, _) = rest.split_once("</style>").unwrap();
