@@ -237,8 +237,7 @@ impl Code {
             Self::IdempotencyKeyReused => (
                 StatusCode::CONFLICT,
                 "this Idempotency-Key was already used for another request; send a new one",
-                "The `Idempotency-Key` was used for another request, or the same request is still running ([with \
-                 `Retry-After`](idempotency.md)).",
+                "The `Idempotency-Key` was used for another request, or the same request is still running (with `Retry-After`).",
             ),
             Self::CursorUnknown => (
                 StatusCode::CONFLICT,

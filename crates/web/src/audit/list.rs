@@ -59,6 +59,7 @@ pub(crate) struct Filter {
 #[serde(deny_unknown_fields)]
 #[schema(as = ChangeEntry)]
 pub(crate) struct Entry {
+    /// Id of the entry.
     #[schema(pattern = "^aud_[0-9A-Za-z]{27}$")]
     id: String,
     actor: Party,
@@ -69,6 +70,7 @@ pub(crate) struct Entry {
     /// by a hash.
     #[schema(value_type = Object)]
     detail: Box<RawValue>,
+    /// Outcome of the change: `done`, `refused` or `failed`.
     #[schema(pattern = "^(done|refused|failed)$")]
     outcome: &'static str,
     /// The `X-Request-Id` of the call that caused the entry; `null` if no call did.

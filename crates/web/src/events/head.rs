@@ -15,6 +15,7 @@ pub(crate) const ERRORS: &[Code] = &[];
 #[serde(deny_unknown_fields)]
 #[schema(as = EventMark)]
 struct Place {
+    /// Id of the event.
     #[schema(pattern = "^event_[0-9A-Za-z]{27}$")]
     id: String,
     /// Position in the log, starting at 1, without gaps.

@@ -52,8 +52,10 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkCreateResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
+    /// Id of the e-mail address.
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     email_id: String,
     /// Token for `magic_links/verify`. Deliver it to the address and nowhere else: it proves that its bearer reads mail there.

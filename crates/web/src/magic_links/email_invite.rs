@@ -55,12 +55,14 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkInviteResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     #[schema(value_type = UserStatusName)]
     status: &'static str,
     /// Whether this call created the user.
     user_created: bool,
+    /// Id of the e-mail address.
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     email_id: String,
 }

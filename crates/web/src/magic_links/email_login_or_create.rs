@@ -69,6 +69,7 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkLoginOrCreateResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     #[schema(value_type = UserStatusName)]

@@ -62,6 +62,7 @@ pub(crate) struct Answer {
     /// Kind of the identifier; always `email`.
     #[schema(pattern = "^email$")]
     method_type: &'static str,
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// Token of the session, 64 characters; `""` if none was requested.

@@ -84,6 +84,7 @@ pub(crate) struct ByToken {
     /// Name of the provider.
     #[schema(pattern = "^[a-z][a-z0-9-]{0,31}$")]
     provider: String,
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     idp_session: IdpSession,
@@ -108,6 +109,7 @@ pub(crate) struct IdpSession {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct IdpTokens {
+    /// Access token.
     access_token: String,
     /// Also `""` if the provider issued none.
     refresh_token: String,
@@ -132,6 +134,7 @@ pub(crate) struct ByCode {
 /// The user, with the provider's data under the provider's name.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct OauthUser {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     id: String,
     /// The user's e-mail address; `""` if there is none.

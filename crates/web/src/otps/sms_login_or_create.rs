@@ -40,6 +40,7 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = SmsOtpLoginOrCreateResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// Id of the phone number; send it as `method_id` to the verify call.

@@ -51,6 +51,7 @@ pub(crate) struct Answer {
     /// Id of the phone number; send it as `method_id` to the verify call.
     #[schema(pattern = "^pn_[0-9A-Za-z]{27}$")]
     phone_number_id: String,
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
 }

@@ -53,11 +53,13 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = OtpVerifyResponse)]
 pub(crate) struct Answer {
+    /// Id of the verified identifier.
     #[schema(pattern = "^(email|pn)_[0-9A-Za-z]{27}$")]
     method_id: String,
     /// Kind of the identifier: `email` or `phone_number`.
     #[schema(pattern = "^(email|phone_number)$")]
     method_type: &'static str,
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// Token of the session, 64 characters; `""` if none was requested.

@@ -54,8 +54,10 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordResetBeginResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
+    /// Id of the e-mail address.
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     email_id: String,
 }

@@ -50,6 +50,7 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordResetCompleteResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// Token of the session, 64 characters; `""` if none was requested.

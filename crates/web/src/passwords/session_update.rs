@@ -42,6 +42,7 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordUpdateResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// The session, with the password as a factor. Its token is unchanged.

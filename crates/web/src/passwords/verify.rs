@@ -23,6 +23,7 @@ pub(crate) const ERRORS: &[Code] = &[
 #[derive(Deserialize, ToSchema)]
 #[schema(as = PasswordVerifyRequest)]
 pub(crate) struct Request {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// The password, at most 1,024 bytes.
@@ -49,6 +50,7 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordVerifyResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// Token of the session, 64 characters; `""` if none was requested.

@@ -114,3 +114,33 @@ fn retry_after_is_at_least_a_second() {
     let problem = Problem::new(Code::RateLimited).after(Seconds(-5));
     assert_eq!(problem.retry_after, Some(1));
 }
+
+/// The page with the table of all error codes, in the order of [`Code`].
+const PAGE: &str = include_str!("../../../../docs/errors-and-limits.md");
+const TABLE_START: &str = "<!-- error codes: generated from crates/web/src/problem.rs -->\n";
+const TABLE_END: &str = "<!-- end of error codes -->\n";
+
+fn all_codes() -> Vec<Code> {
+    let schema = serde_json::to_value(<Code as utoipa::PartialSchema>::schema()).unwrap();
+    serde_json::from_value(schema["enum"].clone()).unwrap()
+}
+
+#[test]
+fn the_docs_describe_every_code() {
+    let codes = all_codes();
+    assert!(codes.len() > 40, "{}", codes.len());
+    let rows = codes.iter().map(|code| {
+        let (status, meaning) = (code.status().as_u16(), code.meaning());
+        format!("| {status} | `{}` | {meaning} |\n", code.on_the_wire())
+    });
+    let table = format!(
+        "| Status | Code | Meaning |\n|---|---|---|\n{}",
+        rows.collect::<String>()
+    );
+    let (_, rest) = PAGE.split_once(TABLE_START).unwrap();
+    let (written, _) = rest.split_once(TABLE_END).unwrap();
+    assert!(
+        written == table,
+        "docs/errors-and-limits.md is out of date; replace its table with:\n\n{table}"
+    );
+}

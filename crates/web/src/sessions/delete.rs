@@ -34,6 +34,7 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = SessionDeleteResponse)]
 pub(crate) struct Answer {
+    /// Confirmation for people; it may change.
     #[schema(min_length = 1)]
     message: &'static str,
 }

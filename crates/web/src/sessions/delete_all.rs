@@ -42,6 +42,7 @@ pub(crate) struct Filter {
 #[serde(deny_unknown_fields)]
 #[schema(as = SessionDeleteAllResponse)]
 pub(crate) struct Answer {
+    /// Confirmation for people; it may change.
     #[schema(min_length = 1)]
     message: &'static str,
     /// Id of the user; `""` if the sessions of every user were ended.

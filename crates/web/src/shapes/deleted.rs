@@ -8,6 +8,7 @@ use vestry_domain::ids::UserId;
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Deleted {
+    /// Confirmation for people; it may change.
     #[schema(min_length = 1)]
     message: &'static str,
     /// Id of the user that the deleted object belonged to.

@@ -32,6 +32,7 @@ struct Envelope {
     /// Position in the log, starting at 1, without gaps. Of two events, the one with the greater `(log, position)` happened later.
     #[schema(minimum = 1)]
     position: i64,
+    /// Id of the App.
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
     /// Environment of the event: `test` or `live`.

@@ -9,6 +9,7 @@ use vestry_domain::user::UserEmail;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IdpProvider {
+    /// Id of the link.
     #[schema(pattern = "^idpuser_[0-9A-Za-z]{27}$")]
     id: String,
     /// Name of the provider.
@@ -17,6 +18,7 @@ pub(crate) struct IdpProvider {
     /// Id of the user at the provider.
     #[schema(min_length = 1)]
     provider_subject: String,
+    /// Protocol of the provider; always `oauth`.
     #[schema(pattern = "^oauth$")]
     idp_type: &'static str,
     /// Id of the user's e-mail address that the provider verified; `""` if it verified none or the user no longer has it.

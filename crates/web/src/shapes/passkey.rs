@@ -10,8 +10,10 @@ use vestry_domain::passkey::Passkey;
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnCredential)]
 pub(crate) struct WebauthnCredential {
+    /// Id of the passkey.
     #[schema(pattern = "^webauthn_[0-9A-Za-z]{27}$")]
     id: String,
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// Relying party id that the passkey is bound to.

@@ -11,8 +11,10 @@ use vestry_domain::Secret;
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "describes an object that the use cases build")]
 pub(crate) struct Session {
+    /// Id of the session.
     #[schema(pattern = "^sess_[0-9A-Za-z]{27}$")]
     id: String,
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// When the session was started, in Unix seconds. Never changes.
@@ -135,7 +137,9 @@ enum MethodType {
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "describes an object that the use cases build")]
 struct DeviceFingerprint {
+    /// `User-Agent` of the device.
     user_agent: String,
+    /// IP address of the device.
     ip: String,
 }
 

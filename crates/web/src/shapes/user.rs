@@ -17,8 +17,10 @@ use super::{IdpProvider, Wallet, WebauthnCredential};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct User {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
+    /// Id of the App.
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
     /// Id of the user in the service that it was imported from; `""` if it has none. At most 255 characters.
@@ -88,6 +90,7 @@ pub(crate) enum ShownStatusName {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Email {
+    /// Id of the e-mail address.
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     id: String,
     /// Whether the user has proved control of the address.
@@ -105,6 +108,7 @@ pub(crate) struct Email {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PhoneNumber {
+    /// Id of the phone number.
     #[schema(pattern = "^pn_[0-9A-Za-z]{27}$")]
     id: String,
     /// Whether the user has proved control of the number.
@@ -122,8 +126,10 @@ pub(crate) struct PhoneNumber {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Totp {
+    /// Id of the authenticator app.
     #[schema(pattern = "^totp_[0-9A-Za-z]{27}$")]
     id: String,
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// Whether a code of the app was verified. Until then it is not a factor.

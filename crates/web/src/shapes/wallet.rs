@@ -10,10 +10,13 @@ use vestry_domain::wallet::{self, WalletType};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wallet {
+    /// Id of the wallet.
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     id: String,
+    /// Id of the App.
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// The address in the chain's native format; for Ethereum with the EIP-55 checksum.
@@ -45,10 +48,13 @@ pub(crate) struct Wallet {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImportedWallet {
+    /// Id of the wallet.
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     id: String,
+    /// Id of the App.
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// The address in the chain's native format.
@@ -85,10 +91,13 @@ pub(crate) struct ImportedWallet {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WalletSummary {
+    /// Id of the wallet.
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     id: String,
+    /// Id of the App.
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// The address in the chain's native format.

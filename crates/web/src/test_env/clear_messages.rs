@@ -14,6 +14,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 #[serde(deny_unknown_fields)]
 #[schema(as = TestMessagesDeletedResponse)]
 pub(crate) struct Answer {
+    /// Confirmation for people; it may change.
     #[schema(min_length = 1)]
     message: &'static str,
     /// Number of deleted messages.

@@ -48,6 +48,7 @@ pub(crate) struct Answer {
 #[serde(deny_unknown_fields)]
 #[schema(as = TestMessage)]
 pub(crate) struct Message {
+    /// Id of the message.
     #[schema(pattern = "^msg_[0-9A-Za-z]{27}$")]
     id: String,
     /// Delivery channel: `email` or `sms`.

@@ -17,6 +17,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 #[derive(Deserialize, ToSchema)]
 #[schema(as = TotpCreateRequest)]
 pub(crate) struct Request {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// Minutes within which the first code must be verified. Default: 30.
@@ -29,8 +30,10 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpCreateResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
+    /// Id of the authenticator app.
     #[schema(pattern = "^totp_[0-9A-Za-z]{27}$")]
     totp_id: String,
     /// The secret for manual entry: 160 bits, in base32.

@@ -19,6 +19,7 @@ pub(crate) const ERRORS: &[Code] = verify::ERRORS;
 #[derive(Deserialize, ToSchema)]
 #[schema(as = TotpRecoveryRequest)]
 pub(crate) struct Request {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// One of the recovery codes. Hyphens, spaces and case are ignored.

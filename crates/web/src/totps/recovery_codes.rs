@@ -17,6 +17,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 #[derive(Deserialize, ToSchema)]
 #[schema(as = TotpRecoveryCodesRequest)]
 pub(crate) struct Request {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
 }
@@ -26,6 +27,7 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpRecoveryCodesResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// The user's authenticator apps, oldest first.
@@ -37,10 +39,12 @@ pub(crate) struct Answer {
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpWithRecoveryCodes)]
 struct Codes {
+    /// Id of the authenticator app.
     #[schema(pattern = "^totp_[0-9A-Za-z]{27}$")]
     id: String,
     /// Whether a code of the app was verified. The recovery codes are valid only if it was.
     verified: bool,
+    /// Unused recovery codes of the app.
     #[schema(max_items = 16)]
     recovery_codes: Vec<String>,
 }

@@ -24,6 +24,7 @@ pub(crate) const ERRORS: &[Code] = &[
 #[derive(Deserialize, ToSchema)]
 #[schema(as = TotpVerifyRequest)]
 pub(crate) struct Request {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// The six digits that the authenticator app shows.
@@ -50,8 +51,10 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpVerifyResponse)]
 pub(crate) struct Answer {
+    /// Id of the authenticator app.
     #[schema(pattern = "^totp_[0-9A-Za-z]{27}$")]
     totp_id: String,
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// Token of the session, 64 characters; `""` if none was requested.

@@ -40,6 +40,7 @@ struct Filters {
     /// `AND` if all of `fields` must hold, `OR` if one is enough.
     #[schema(pattern = "^(AND|OR)$", examples("AND"))]
     operator: String,
+    /// Conditions to check, 1 to 20.
     #[schema(min_items = 1, max_items = 20)]
     fields: Vec<FilterField>,
 }

@@ -61,6 +61,7 @@ pub(crate) struct Request {
 #[derive(Deserialize, ToSchema)]
 #[schema(as = UpdateUserEmailInput)]
 struct EmailEntry {
+    /// E-mail address, at most 254 characters.
     #[schema(
         min_length = 1,
         max_length = 254,
@@ -89,6 +90,7 @@ struct PhoneNumberEntry {
 #[serde(deny_unknown_fields)]
 #[schema(as = UpdateUserResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// Phone numbers, oldest first.

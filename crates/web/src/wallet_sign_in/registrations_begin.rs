@@ -46,8 +46,10 @@ impl Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletRegistrationBeginResponse)]
 pub(crate) struct Answer {
+    /// Id of the challenge.
     #[schema(pattern = "^walletrr_[0-9A-Za-z]{27}$")]
     id: String,
+    /// Id of the App.
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
     /// Id of the user who will be signed in. A new user is created once the signature is verified.

@@ -16,6 +16,7 @@ pub(crate) const ERRORS: &[Code] = super::registrations_begin::ERRORS;
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletNonceResponse)]
 pub(crate) struct Answer {
+    /// Id of the challenge.
     #[schema(pattern = "^walletrr_[0-9A-Za-z]{27}$")]
     id: String,
     /// Id of the user who will be signed in.

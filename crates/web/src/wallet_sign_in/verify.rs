@@ -52,8 +52,10 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletVerifyResponse)]
 pub(crate) struct Answer {
+    /// Id of the wallet.
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     id: String,
+    /// Id of the App.
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
     /// Id of the user who signed in.
@@ -70,6 +72,7 @@ pub(crate) struct Answer {
     is_default: bool,
     /// Always true, because its key is not held by the service.
     is_read_only: bool,
+    /// Whether its key was imported.
     is_imported: bool,
     /// Whether the wallet is disabled and cannot sign.
     is_disabled: bool,

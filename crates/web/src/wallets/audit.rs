@@ -31,8 +31,10 @@ pub(crate) struct Filter {
 #[serde(deny_unknown_fields)]
 #[schema(as = AuditEntry)]
 pub(crate) struct Entry {
+    /// Id of the entry.
     #[schema(pattern = "^aud_[0-9A-Za-z]{27}$")]
     id: String,
+    /// Id of the wallet.
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     wallet_id: String,
     #[schema(value_type = AuditActionName)]

@@ -52,6 +52,7 @@ impl Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = ExportWalletResponse)]
 pub(crate) struct Answer {
+    /// Encryption scheme; always `HPKE`.
     #[schema(pattern = "^HPKE$")]
     encryption_type: &'static str,
     /// Ciphertext with tag, in base64. Plaintext: 32 bytes for Ethereum, Bitcoin and Stellar; 64 bytes for Solana (seed and public key); 32

@@ -68,6 +68,7 @@ impl Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletImportBeginResponse)]
 pub(crate) struct Answer {
+    /// Encryption scheme; always `HPKE`.
     #[schema(pattern = "^HPKE$")]
     encryption_type: &'static str,
     /// Public key, in base64: 32 bytes for `x25519`, 65 bytes (uncompressed) for `p256`.

@@ -42,6 +42,7 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = SignMessageResponse)]
 pub(crate) struct Answer {
+    /// Id of the wallet.
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     wallet_id: String,
     wallet: Wallet,

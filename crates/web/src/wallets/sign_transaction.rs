@@ -85,6 +85,7 @@ impl Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = SignTransactionResponse)]
 pub(crate) struct Answer {
+    /// Id of the wallet.
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     wallet_id: String,
     wallet: Wallet,

@@ -16,6 +16,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod, Cod
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnCredentialDeleteResponse)]
 pub(crate) struct Answer {
+    /// Confirmation for people; it may change.
     #[schema(min_length = 1)]
     message: &'static str,
     /// Id of the user that the passkey belonged to.

@@ -44,8 +44,10 @@ pub(crate) struct Creation {
 #[serde(deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialRpEntity)]
 pub(crate) struct RelyingParty {
+    /// Relying party id: the domain.
     #[schema(min_length = 1)]
     id: String,
+    /// Name of the App.
     #[schema(min_length = 1)]
     name: String,
 }
@@ -58,8 +60,10 @@ pub(crate) struct UserEntity {
     /// User handle: 32 random bytes, constant for the user.
     #[schema(pattern = "^[0-9A-Za-z_-]{43}$")]
     id: String,
+    /// Account name, to tell accounts apart.
     #[schema(min_length = 1)]
     name: String,
+    /// Display name of the user.
     #[schema(min_length = 1)]
     display_name: String,
 }
@@ -69,9 +73,11 @@ pub(crate) struct UserEntity {
 #[serde(deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialParameters)]
 pub(crate) struct Parameters {
+    /// Always `public-key`.
     #[serde(rename = "type")]
     #[schema(pattern = "^public-key$")]
     kind: &'static str,
+    /// COSE algorithm number.
     #[schema(examples(-7))]
     alg: i64,
 }
@@ -81,12 +87,15 @@ pub(crate) struct Parameters {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = AuthenticatorSelection)]
 pub(crate) struct Selection {
+    /// Kind of authenticator: `platform` or `cross-platform`.
     #[schema(pattern = "^(platform|cross-platform)$")]
     authenticator_attachment: &'static str,
     /// `preferred`: allows sign-in without a user name if the authenticator supports it.
     #[schema(pattern = "^preferred$")]
     resident_key: &'static str,
+    /// Always false; see `residentKey`.
     require_resident_key: bool,
+    /// Whether the authenticator must verify the user: `preferred`, `required` or `discouraged`.
     #[schema(pattern = "^(preferred|required|discouraged)$")]
     user_verification: &'static str,
 }
@@ -96,9 +105,11 @@ pub(crate) struct Selection {
 #[serde(deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialDescriptor)]
 pub(crate) struct Descriptor {
+    /// Always `public-key`.
     #[serde(rename = "type")]
     #[schema(pattern = "^public-key$")]
     kind: &'static str,
+    /// Credential id, in base64url.
     #[schema(pattern = "^[0-9A-Za-z_-]+$")]
     id: String,
     /// Transports over which the authenticator can be reached.
@@ -123,10 +134,12 @@ pub(crate) struct Request {
     /// Timeout, in milliseconds.
     #[schema(minimum = 1, maximum = 300_000)]
     timeout: i64,
+    /// Relying party id: the domain.
     #[schema(min_length = 1)]
     rp_id: String,
     /// The named user's passkeys on this domain; empty if no user was named.
     allow_credentials: Vec<Descriptor>,
+    /// Whether the authenticator must verify the user: `preferred`, `required` or `discouraged`.
     #[schema(pattern = "^(preferred|required|discouraged)$")]
     user_verification: &'static str,
 }

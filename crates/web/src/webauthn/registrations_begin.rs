@@ -20,6 +20,7 @@ pub(crate) struct Request {
     /// Relying party id. It must be listed in the App's `webauthn_domains`, or be `localhost` with a test key.
     #[schema(min_length = 1, max_length = 253, examples("localhost"))]
     domain: String,
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// Kind of authenticator: `platform` (default) or `cross-platform`.
@@ -32,6 +33,7 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnRegistrationBeginResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     public_key_credential_creation_options: CreationOptions,

@@ -33,8 +33,10 @@ pub(crate) struct Request {
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnRegistrationCreateResponse)]
 pub(crate) struct Answer {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
+    /// Id of the passkey.
     #[schema(pattern = "^webauthn_[0-9A-Za-z]{27}$")]
     webauthn_credential_id: String,
 }

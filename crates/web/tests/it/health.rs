@@ -124,9 +124,9 @@ async fn f5_without_the_key_provider_calls_that_need_keys_are_sealed() {
           "body": {
             "error": {
               "code": "sealed",
-              "message": "the keys are not available at the moment; try again"
+              "message": "the keys are temporarily unavailable; try again"
             },
-            "error_message": "the keys are not available at the moment; try again",
+            "error_message": "the keys are temporarily unavailable; try again",
             "error_type": "sealed",
             "request_id": "[request id]",
             "status_code": 503

@@ -44,9 +44,9 @@ async fn s_18_a_listener_for_everybody_refuses_plain_http() {
           "body": {
             "error": {
               "code": "https_required",
-              "message": "use https: plain HTTP is refused"
+              "message": "plain HTTP is not accepted; use https"
             },
-            "error_message": "use https: plain HTTP is refused",
+            "error_message": "plain HTTP is not accepted; use https",
             "error_type": "https_required",
             "request_id": "[request id]",
             "status_code": 400

@@ -48,10 +48,10 @@ async fn an_unknown_route_is_not_found() {
           "body": {
             "error": {
               "code": "not_found",
-              "message": "there is no endpoint with this path",
+              "message": "no such endpoint",
               "param": "route"
             },
-            "error_message": "there is no endpoint with this path",
+            "error_message": "no such endpoint",
             "error_type": "not_found",
             "request_id": "[request id]",
             "status_code": 404
@@ -133,9 +133,9 @@ async fn another_method_is_not_allowed() {
           "body": {
             "error": {
               "code": "method_not_allowed",
-              "message": "this path does not have that method; see the Allow header"
+              "message": "method not allowed for this path; see the Allow header"
             },
-            "error_message": "this path does not have that method; see the Allow header",
+            "error_message": "method not allowed for this path; see the Allow header",
             "error_type": "method_not_allowed",
             "request_id": "[request id]",
             "status_code": 405
@@ -178,9 +178,9 @@ async fn a_body_over_256_kib_is_too_large() {
           "body": {
             "error": {
               "code": "body_too_large",
-              "message": "the body is larger than 256 KiB; send less"
+              "message": "the body exceeds 256 KiB"
             },
-            "error_message": "the body is larger than 256 KiB; send less",
+            "error_message": "the body exceeds 256 KiB",
             "error_type": "body_too_large",
             "request_id": "[request id]",
             "status_code": 413

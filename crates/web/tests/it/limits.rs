@@ -83,9 +83,9 @@ async fn a_refused_request_says_when_to_come_back(api: &Api) {
       "body": {
         "error": {
           "code": "rate_limited",
-          "message": "too many requests; wait and back off exponentially"
+          "message": "too many requests; retry with exponential backoff"
         },
-        "error_message": "too many requests; wait and back off exponentially",
+        "error_message": "too many requests; retry with exponential backoff",
         "error_type": "rate_limited",
         "request_id": "[request id]",
         "status_code": 429
@@ -179,9 +179,9 @@ async fn a_limiter_that_is_away_is_unavailable() {
           "body": {
             "error": {
               "code": "unavailable",
-              "message": "not available at the moment; try again"
+              "message": "temporarily unavailable; try again"
             },
-            "error_message": "not available at the moment; try again",
+            "error_message": "temporarily unavailable; try again",
             "error_type": "unavailable",
             "request_id": "[request id]",
             "status_code": 503

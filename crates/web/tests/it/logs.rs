@@ -255,9 +255,9 @@ async fn s7_a_panic_is_an_internal_error_that_says_nothing() {
           "body": {
             "error": {
               "code": "internal",
-              "message": "internal error; try again, and report request_id if it stays"
+              "message": "internal error; try again, and report request_id if it persists"
             },
-            "error_message": "internal error; try again, and report request_id if it stays",
+            "error_message": "internal error; try again, and report request_id if it persists",
             "error_type": "internal",
             "request_id": "log-panic",
             "status_code": 500

@@ -596,9 +596,9 @@ async fn live_mail_without_a_transport_is_unavailable() {
           "body": {
             "error": {
               "code": "unavailable",
-              "message": "not available at the moment; try again"
+              "message": "temporarily unavailable; try again"
             },
-            "error_message": "not available at the moment; try again",
+            "error_message": "temporarily unavailable; try again",
             "error_type": "unavailable",
             "request_id": "[request id]",
             "status_code": 503

@@ -172,9 +172,9 @@ async fn the_last_way_to_sign_in_stays(api: &Api) {
       "body": {
         "error": {
           "code": "last_sign_in_method",
-          "message": "this is the user's last way to sign in; add another one first"
+          "message": "this is the user's last sign-in method; add another one first"
         },
-        "error_message": "this is the user's last way to sign in; add another one first",
+        "error_message": "this is the user's last sign-in method; add another one first",
         "error_type": "last_sign_in_method",
         "request_id": "[request id]",
         "status_code": 409

@@ -12,8 +12,10 @@ use crate::shapes::{IdpProvider, WalletSummary, WebauthnCredential};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FoundUser {
+    /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
+    /// Id of the App.
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
     /// Id of the user in the service that it was imported from; `""` if it has none. At most 255 characters.
