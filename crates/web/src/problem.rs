@@ -197,7 +197,7 @@ impl Code {
             Self::InsufficientFactor => (
                 StatusCode::FORBIDDEN,
                 "this call requires another factor or a more recent one; verify one with session_token",
-                "The session lacks a factor that the call requires, or its factors are not recent enough.",
+                "The session lacks a required or recent factor, or the user must verify an identifier first.",
             ),
             Self::WalletReadOnly => (
                 StatusCode::FORBIDDEN,
@@ -283,12 +283,12 @@ impl Code {
             Self::Unavailable => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "temporarily unavailable; try again",
-                "The server or a dependency is overloaded or unavailable.",
+                "The server or one of its dependencies is overloaded or unavailable.",
             ),
             Self::Sealed => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "the keys are temporarily unavailable; try again",
-                "The encryption keys are unavailable.",
+                "The encryption keys are temporarily unavailable.",
             ),
         }
     }
