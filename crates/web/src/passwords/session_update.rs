@@ -54,7 +54,7 @@ pub(crate) struct Answer {
 ///
 /// Sets the first password or changes an existing one. The user's other sessions end, and all verified addresses are notified.
 ///
-/// A password that is too short, too common, found in a breach, or a name of the user or the App returns 400 `invalid_field` with the
+/// A password that is too short, too common, breached, or a name of the user or the App returns 400 `invalid_field` with the
 /// reason in the message.
 ///
 /// The call needs `current_password` or a factor verified within the App's `freshness_minutes`; otherwise it returns 403

@@ -45,7 +45,7 @@ struct SealedWallet {
     /// Encryption scheme: `HPKE` (RFC 9180).
     #[schema(pattern = "^HPKE$", examples("HPKE"))]
     encryption_type: String,
-    /// What is encrypted, as sent to `begin`: `private_key`, or `hd` for a BIP-39 phrase.
+    /// Kind of the secret, as sent to `begin`: `private_key`, or `hd` for a BIP-39 phrase.
     #[schema(pattern = "^(private_key|hd)$", examples("private_key"))]
     entropy_type: String,
     /// Ciphertext with tag, in base64, at most 1024 bytes.

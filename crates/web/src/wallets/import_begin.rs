@@ -27,7 +27,7 @@ pub(crate) struct Request {
     /// Encryption scheme: `HPKE` (RFC 9180).
     #[schema(pattern = "^HPKE$", examples("HPKE"))]
     encryption_type: String,
-    /// What will be encrypted: `private_key`, or `hd` for a BIP-39 phrase.
+    /// Kind of the secret to import: `private_key`, or `hd` for a BIP-39 phrase.
     #[schema(pattern = "^(private_key|hd)$", examples("private_key"))]
     entropy_type: String,
     /// Index of the key derived from the phrase. Only with `hd`; it can be sent with the import instead. Default: 0.
