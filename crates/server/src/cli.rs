@@ -25,30 +25,30 @@ use vestry_domain::{Environment, Secret, Timestamp, rfc3339};
 use crate::config::BaseUrl;
 use crate::output::Format;
 
-/// Sign-in, user records and managed wallets, as one service that you host.
+/// Sign-in, user management and managed wallets in one self-hosted service
 #[derive(Debug, Parser)]
 #[command(
     name = "vestry",
     version,
     arg_required_else_help = true,
     after_help = "\
-New here? Run `vestry dev`: it needs nothing else, prints a key and a call that
-works, and captures all mail.
+New here? Run `vestry dev`. It needs no setup, prints an API key and a working
+request, and captures all outgoing mail.
 
 A first deployment:
-  vestry migrate                          make the tables
-  vestry vault init                       make the root keys
-  vestry check                            is everything in place?
-  vestry app create Shop                  make an App
-  vestry key create app_… live            make a key for its backend; shown once
+  vestry migrate                          create the database schema
+  vestry vault init                       create the root keys
+  vestry check                            check the installation
+  vestry app create Shop                  create an App
+  vestry key create app_… live            create a secret key for its backend (shown once)
   vestry serve                            start the service
 
-Settings come from vestry.toml and from VESTRY_ variables (database.url is
-VESTRY_DATABASE__URL); deploy/vestry.example.toml describes every key.
-Exit code: 0 done, 1 failed, 2 wrong usage."
+Settings come from vestry.toml and from VESTRY_ variables (for example
+VESTRY_DATABASE__URL for database.url). deploy/vestry.example.toml describes
+every setting. Exit codes: 0 success, 1 failure, 2 usage error."
 )]
 pub(crate) struct Cli {
-    /// Settings file [default: vestry.toml, if it is there]
+    /// Settings file [default: vestry.toml, if present]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -57,7 +57,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Reads the words of a command line, as commands are spelled now or were before.
+    /// Parses a command line. Falls back to the former spelling of a command.
     pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
         Self::try_parse_from(words).or_else(|refused| match earlier::respelled(words) {
             Some(words) => Self::try_parse_from(words),
@@ -66,7 +66,7 @@ impl Cli {
     }
 }
 
-/// What is wrong with a command line, as one line; how it is used is left to the help.
+/// The reason why a command line was rejected, on one line and without the usage text.
 pub(crate) fn wrong_usage(refused: &clap::Error) -> String {
     let text = refused.render().to_string();
     let lines = text.lines().map(str::trim);
@@ -76,80 +76,82 @@ pub(crate) fn wrong_usage(refused: &clap::Error) -> String {
     told.strip_prefix("error: ").unwrap_or(&told).to_owned()
 }
 
-/// What to do.
+/// The commands of `vestry`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start a complete service for development, with nothing else installed
+    /// Run a complete development service with no setup
     Dev(Dev),
     /// Start the service
     Serve,
-    /// Deliver messages and send events only, without an HTTP listener; any number may run beside `serve`
+    /// Deliver messages and webhooks without an HTTP listener
+    ///
+    /// Any number of workers can run in addition to `vestry serve`.
     Worker,
-    /// Bring the tables of the database up to this version
+    /// Migrate the database schema to this version
     Migrate(Migrate),
-    /// Look whether settings, database, vault and mail are in order
+    /// Check configuration, database, vault and mail
     Check(Answer),
-    /// Apps: the containers of users, keys and wallets
+    /// Manage Apps, the containers of users, keys and wallets
     #[command(subcommand)]
     App(App),
-    /// Secret API keys and public tokens of an App
+    /// Manage an App's secret API keys and public tokens
     #[command(subcommand)]
     Key(Key),
-    /// Users of an App: bring them in from another service, and take them out
+    /// Import, export and unlock users
     #[command(subcommand)]
     Users(Users),
-    /// Sessions of the users of an App
+    /// End user sessions
     #[command(subcommand)]
     Sessions(Sessions),
-    /// URLs to which sign-ins may return
+    /// Manage the URLs that sign-ins may redirect to
     #[command(subcommand)]
     RedirectUrl(RedirectUrl),
-    /// Identity providers through which users of an App sign in
+    /// Manage an App's identity providers
     #[command(subcommand)]
     Provider(Provider),
-    /// Receivers of the events of an App: where they are sent, and what became of them
+    /// Manage webhook endpoints, deliveries and replays
     #[command(subcommand)]
     Webhook(Webhook),
-    /// Have events sent to a program on this machine while you write it, with no endpoint set up
+    /// Forward events to a local URL during development
     Listen(Listen),
-    /// Events of an App, one by one
+    /// Resend single events to a local URL
     #[command(subcommand)]
     Events(Events),
-    /// Keys that sign session JWTs
+    /// Manage the keys that sign session JWTs
     #[command(subcommand)]
     SigningKey(SigningKey),
-    /// The log of what was done with wallets
+    /// Verify, prune and checkpoint the audit log
     #[command(subcommand)]
     Audit(Audit),
-    /// The root keys over all wallets and secrets
+    /// Manage root keys and App encryption keys
     #[command(subcommand)]
     Vault(Vault),
-    /// Print the description of the API (OpenAPI 3.1)
+    /// Print the API description (OpenAPI 3.1)
     Openapi,
-    /// Not built yet: who may sign in to the console
+    /// Not implemented yet: manage console operators
     #[command(hide = true)]
     Operator(NotBuilt),
-    /// Not built yet: a checked backup of database and keys
+    /// Not implemented yet: back up database and keys
     #[command(hide = true)]
     Backup(NotBuilt),
-    /// Not built yet: an installation out of a backup
+    /// Not implemented yet: restore an installation from a backup
     #[command(hide = true)]
     Restore(NotBuilt),
-    /// Not built yet: a run through everything that the service does
+    /// Not implemented yet: run an end-to-end self-test
     #[command(hide = true)]
     Selftest(NotBuilt),
 }
 
-/// A command that has its name and nothing else yet. It takes whatever its users will write some day.
+/// A reserved command that is not implemented yet. It accepts any arguments.
 #[derive(Debug, Args)]
 pub(crate) struct NotBuilt {
-    /// Whatever it will take
+    /// Arguments, ignored
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     arguments: Vec<OsString>,
 }
 
 impl NotBuilt {
-    /// The format that was asked for.
+    /// The requested output format.
     fn format(&self) -> Format {
         if self.arguments.iter().any(|argument| argument == "--json") {
             Format::Json
@@ -159,27 +161,28 @@ impl NotBuilt {
     }
 }
 
-/// What is to become of the tables.
+/// `vestry migrate`
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Migrate {
-    /// Then spread the tables over the servers of a Citus cluster, each App on one of them; stopped half-way, it goes on when it is
-    /// called again (docs/scale.md)
+    /// Then distribute the tables over a Citus cluster
+    ///
+    /// Each App is placed on one server. An interrupted run continues when the command is run again (docs/scale.md).
     #[arg(long)]
     pub(crate) distribute: bool,
     #[command(flatten)]
     pub(crate) answer: Answer,
 }
 
-/// How to answer.
+/// The output option that most commands share.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Answer {
-    /// Print one JSON document on stdout
+    /// Print one JSON document to stdout
     #[arg(long)]
     json: bool,
 }
 
 impl Answer {
-    /// The format that was asked for.
+    /// The requested output format.
     pub(crate) const fn format(self) -> Format {
         if self.json {
             Format::Json
@@ -192,25 +195,25 @@ impl Answer {
 /// `vestry dev`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The first start makes the directory, the database, root keys, an App named Demo
-with test and live keys, and a certificate for localhost. Later starts use them
-again. DIR/dev.json tells programs the addresses and keys.
+The first start creates the directory, the database, root keys, a certificate for
+localhost, and an App named Demo with test and live keys. Later starts reuse
+them. DIR/dev.json contains the addresses and keys for programs.
 
-Settings come from VESTRY_ variables and from --config only, never from a
-vestry.toml that happens to lie here.
+Settings come only from VESTRY_ variables and --config. A vestry.toml in the
+current directory is ignored.
 
 Examples:
   vestry dev
-  vestry dev --listen 127.0.0.1:0         a free port, without HTTPS
-  vestry dev --fresh                      forget everything and begin anew")]
+  vestry dev --listen 127.0.0.1:0         use a free port, without HTTPS
+  vestry dev --fresh                      delete all data and start over")]
 pub(crate) struct Dev {
-    /// Where database, keys and dev.json are kept
+    /// Directory for the database, keys and dev.json
     #[arg(long, value_name = "DIR", default_value = ".vestry")]
     pub(crate) data_dir: PathBuf,
-    /// Address of this machine for HTTP; port 0 picks a free one [default: 127.0.0.1:8080, and HTTPS on 127.0.0.1:8443]
+    /// HTTP address; port 0 picks a free one, without HTTPS [default: 127.0.0.1:8080, with HTTPS on 127.0.0.1:8443]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Delete what earlier starts have made in DIR first
+    /// Delete the data of earlier starts in DIR first
     #[arg(long)]
     pub(crate) fresh: bool,
 }
@@ -218,10 +221,10 @@ pub(crate) struct Dev {
 /// `vestry app`
 #[derive(Debug, Subcommand)]
 pub(crate) enum App {
-    /// Make an App with its encryption and signing keys for test and live
+    /// Create an App with its encryption and signing keys
     #[command(after_help = "Example:\n  vestry app create Shop")]
     Create {
-        /// Name that end users see in messages
+        /// Name shown to end users in messages
         name: String,
         #[command(flatten)]
         answer: Answer,
@@ -233,25 +236,25 @@ pub(crate) enum App {
     },
     /// Show an App and its settings
     Show {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Change settings of an App, all of them or none
+    /// Change settings of an App (all or none)
     #[command(after_help = "\
-`vestry app show` lists the settings; `name` is one of them.
+`vestry app show` lists the settings, which include `name`.
 
 Examples:
   vestry app set app_… name=\"My Shop\"
   vestry app set app_… session_idle_minutes=60 jwt_algorithm=EdDSA
-  vestry app set app_… live_per_minute=null        back to the service's own limit")]
+  vestry app set app_… live_per_minute=null        restore the service-wide limit")]
     Set {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// NAME=VALUE
+        /// Setting and its new value
         #[arg(required = true, value_name = "NAME=VALUE", value_parser = assignment)]
         changes: Vec<(String, String)>,
         #[command(flatten)]
@@ -262,55 +265,59 @@ Examples:
 /// `vestry key`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Key {
-    /// Make a key; it is printed now and never again
+    /// Create a key (shown once)
     #[command(after_help = "\
 Examples:
   vestry key create app_… live
   vestry key create app_… live --scope users:read,sessions:write
   vestry key create app_… test --public")]
     Create {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// test or live
+        /// Environment: test or live
         environment: Environment,
-        /// Make a public token (pk_…), which may be seen in a browser, instead of a secret key (sk_…)
+        /// Create a public token (pk_…), safe in browsers, instead of a secret key (sk_…)
         #[arg(long)]
         public: bool,
-        /// What the key may do; without any, all but wallets:export and audit:read
+        /// Scopes of the key [default: all except wallets:export and audit:read]
         #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
         scope: Vec<Scope>,
         #[command(flatten)]
         answer: Answer,
     },
-    /// List the keys of an App, oldest first; the keys themselves are not stored
+    /// List an App's keys, oldest first
+    ///
+    /// The keys themselves are not stored and cannot be shown.
     List {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Make a key with the rights of another; both work until the old one is revoked
+    /// Create a replacement for a key with the same scopes
     #[command(after_help = "\
+Both keys work until the old one is revoked.
+
 Example:
-  vestry key rotate app_… key_…           put the new key into your backend, then
-  vestry key revoke app_… key_…           stop the old one")]
+  vestry key rotate app_… key_…           deploy the new key to your backend, then
+  vestry key revoke app_… key_…           revoke the old one")]
     Rotate {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// Id of the key (key_…)
+        /// Key ID (key_…)
         key: ApiKeyId,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Stop a key from working, within a second and for good
+    /// Revoke a key permanently (takes effect within a second)
     Revoke {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// Id of the key (key_…)
+        /// Key ID (key_…)
         key: ApiKeyId,
         #[command(flatten)]
         answer: Answer,
@@ -320,62 +327,63 @@ Example:
 /// `vestry users`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Users {
-    /// Make users out of a file with one JSON object a line, with their passwords
+    /// Import users and their passwords from a JSON Lines file
     #[command(after_help = "\
-Users that are there already are passed over, so an import that was cut off is
-simply run again. Every line that is refused is named with its reason, and the
-exit code is 1 if there was one. docs/migrate-users.md describes the lines.
+Existing users are skipped, so an interrupted import can simply be run again.
+Rejected lines are reported with the reason, and the exit code is then 1.
+docs/migrate-users.md describes the format.
 
 Examples:
   vestry users import app_… live users.jsonl --dry-run
   vestry users import app_… live users.jsonl")]
     Import {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// test or live
+        /// Environment: test or live
         environment: Environment,
-        /// The file
+        /// JSON Lines file, one user per line
         file: PathBuf,
-        /// Check every line and change nothing
+        /// Check every line without changing anything
         #[arg(long)]
         dry_run: bool,
-        /// Write one event with the number of users, instead of one for each
+        /// Emit one event with the number of users, instead of one per user
         #[arg(long)]
         no_events: bool,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Print the users with one JSON object a line, as `import` reads them
+    /// Export users as JSON Lines, readable by `import`
     #[command(after_help = "\
-Wallets, sessions, second factors and provider links are not part of it.
+Wallets, sessions, second factors and provider links are not included.
 
 Example:
   vestry users export app_… live --with-password-hashes > users.jsonl")]
     Export {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// test or live
+        /// Environment: test or live
         environment: Environment,
-        /// With the hashes of passwords: whoever has them can guess passwords, so keep the file as you keep the sign-in key
+        /// Include password hashes (protect the file like the sign-in key)
         #[arg(long)]
         with_password_hashes: bool,
     },
-    /// End the waits of a user whom somebody else's guesses keep from signing in
+    /// Clear a user's sign-in lockout
     #[command(after_help = "\
-After wrong codes or passwords in a row a user has to wait, longer each time.
-This forgets them, for every way in that the user has. It signs nobody in.
+Repeated wrong codes or passwords lock a user out, for longer each time. This
+command clears those lockouts for all sign-in methods of the user. It does not
+sign the user in.
 
 Example:
   vestry users unlock app_… live user_…")]
     Unlock {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// test or live
+        /// Environment: test or live
         environment: Environment,
-        /// Id of the user (user_…)
+        /// User ID (user_…)
         user: UserId,
         #[command(flatten)]
         answer: Answer,
@@ -385,19 +393,20 @@ Example:
 /// `vestry sessions`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
-    /// Sign everybody out: end all sessions of an App in one environment, on every process at once
+    /// End all sessions of an App in one environment
     #[command(after_help = "\
-Users, keys and credentials stay. It may run while the service does; sessions that
-begin meanwhile may end with the others. Whoever verifies JWTs without a call goes
-on accepting those that are out until they expire, five minutes later at most.
+All processes of the service enforce this at once. Users, keys and credentials are
+kept. The service can keep running; sessions that start while the command runs may
+be ended too. JWTs that your backend verifies offline are accepted until they
+expire, five minutes later at most.
 
 Example:
   vestry sessions end-all app_… live")]
     EndAll {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// test or live
+        /// Environment: test or live
         environment: Environment,
         #[command(flatten)]
         answer: Answer,
@@ -407,23 +416,25 @@ Example:
 /// `vestry redirect-url`
 #[derive(Debug, Subcommand)]
 pub(crate) enum RedirectUrl {
-    /// Register a URL; only registered ones are ever redirected to
+    /// Register a redirect URL
     #[command(after_help = "\
+Sign-ins redirect to registered URLs only.
+
 Examples:
   vestry redirect-url add app_… live https://shop.example.com/signed-in --default
   vestry redirect-url add app_… live https://shop.example.com/welcome --kind registration,invite
-  vestry redirect-url add app_… live 'https://*.example.com/signed-in'   one label in place of the star
-  vestry redirect-url add app_… live com.example.app:/signed-in          a native app, by a scheme of its own
+  vestry redirect-url add app_… live 'https://*.example.com/signed-in'   the star matches one label
+  vestry redirect-url add app_… live com.example.app:/signed-in          a native app with its own scheme
   vestry redirect-url add app_… live http://127.0.0.1/signed-in          a native app, on any port")]
     Add {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// test or live
+        /// Environment: test or live
         environment: Environment,
-        /// https://…, http:// on this machine, or the scheme of a native app (com.example.app:/…)
+        /// https://…, loopback http://…, or a native app scheme (com.example.app:/…)
         url: String,
-        /// For existing users (login), new ones (registration) or invited ones (invite)
+        /// Uses of the URL: login (existing users), registration (new), invite (invited)
         #[arg(
             long,
             value_name = "KIND",
@@ -431,26 +442,26 @@ Examples:
             default_value = "login"
         )]
         kind: Vec<RedirectKind>,
-        /// Use it when a call names no URL, in place of the earlier default
+        /// Make it the default for calls that name no URL
         #[arg(long)]
         default: bool,
         #[command(flatten)]
         answer: Answer,
     },
-    /// List the registered URLs of an App, oldest first
+    /// List an App's redirect URLs, oldest first
     List {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Remove a registered URL
+    /// Remove a redirect URL
     Remove {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// Id of the registration (redirect_…)
+        /// Redirect URL ID (redirect_…)
         id: RedirectUrlId,
         #[command(flatten)]
         answer: Answer,
@@ -460,155 +471,165 @@ Examples:
 /// `vestry webhook`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Webhook {
-    /// Have events of an environment sent to a URL; the secret that signs them is shown this once
+    /// Create a webhook endpoint; its signing secret is shown once
     #[command(after_help = "\
-Requests are signed as Standard Webhooks says; docs/webhooks.md has ten lines that
-check them. To have events of a test environment on this machine, with no endpoint
-at all: vestry listen.
+Requests are signed according to Standard Webhooks; docs/webhooks.md shows how to
+verify them in ten lines. To receive test events on this machine without an
+endpoint, use `vestry listen`.
 
 Examples:
   vestry webhook create app_… live https://shop.example.com/events
   vestry webhook create app_… live https://shop.example.com/events --types 'user.*,wallet.exported'
-  vestry webhook create app_… test http://127.0.0.1:3000/events      where outbound.allowed_networks allows it")]
+  vestry webhook create app_… test http://127.0.0.1:3000/events      if outbound.allowed_networks permits it")]
     Create {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// test or live
+        /// Environment: test or live
         environment: Environment,
-        /// https://…; in a test environment http://… into a network of outbound.allowed_networks as well
+        /// https://…; in test also http://… within outbound.allowed_networks
         url: String,
-        /// Names of types, group.* or *
+        /// Event types, group.* or *
         #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "*")]
         types: Vec<String>,
-        /// What to call it
+        /// Display name
         #[arg(long)]
         name: Option<String>,
-        /// Send it nothing until `vestry webhook enable`
+        /// Create it disabled, until `vestry webhook enable`
         #[arg(long)]
         disabled: bool,
         #[command(flatten)]
         answer: Answer,
     },
-    /// List the endpoints of an App
+    /// List an App's webhook endpoints
     List {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Show one endpoint: how it does, and which secrets sign
+    /// Show an endpoint, its health and signing secrets
     Show {
         #[command(flatten)]
         which: WhichWebhook,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Change where events go, which ones, or the name; what is not named stays as it is
+    /// Change an endpoint's URL, event types or name
+    ///
+    /// Omitted options keep their value.
     Set {
         #[command(flatten)]
         which: WhichWebhook,
-        /// Where to
+        /// New URL
         #[arg(long)]
         url: Option<String>,
-        /// Names of types, group.* or *
+        /// Event types, group.* or *
         #[arg(long, value_name = "TYPES", value_delimiter = ',')]
         types: Option<Vec<String>>,
-        /// What to call it; an empty name takes it away
+        /// Display name; empty removes it
         #[arg(long)]
         name: Option<String>,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Sign with a new secret, shown this once; the one before signs as well for a while
+    /// Create a new signing secret; it is shown once
+    ///
+    /// The previous secret keeps signing too until the overlap ends.
     RotateSecret {
         #[command(flatten)]
         which: WhichWebhook,
-        /// Minutes for which the secret before signs as well, 0 to 10080
+        /// Minutes for which the previous secret also signs, 0 to 10080
         #[arg(long, value_name = "MINUTES", default_value_t = 1440)]
         overlap: i64,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Send it events again, and what was held for it
+    /// Resume deliveries, including those held while disabled
     Enable {
         #[command(flatten)]
         which: WhichWebhook,
-        /// Drop what was held for it
+        /// Discard the held deliveries
         #[arg(long)]
         drop_held: bool,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Send it nothing more; what waits is held for 30 days, and what comes meanwhile is not sent
+    /// Stop deliveries
+    ///
+    /// Pending deliveries are held for 30 days. New events are skipped while the endpoint is disabled.
     Disable {
         #[command(flatten)]
         which: WhichWebhook,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Send it a sample at once, signed; exit code 1 unless it answers 2xx
+    /// Send a signed sample event
+    ///
+    /// The exit code is 1 unless the endpoint returns 2xx.
     Test {
         #[command(flatten)]
         which: WhichWebhook,
-        /// Type of the sample [default: webhook.test]
+        /// Event type of the sample [default: webhook.test]
         #[arg(long = "type", value_name = "TYPE")]
         kind: Option<EventKind>,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Send it events of the log once more: one, what failed, or a stretch of the log
+    /// Redeliver one event, all failed events, or a range
     ///
-    /// Many are worked off by the running service, 50 a second; `vestry webhook replays` says how far it is.
+    /// The running service sends 50 events a second; `vestry webhook replays` shows the progress.
     #[command(group = clap::ArgGroup::new("what").required(true))]
     Replay {
         #[command(flatten)]
         which: WhichWebhook,
-        /// The event (event_…)
+        /// Event ID (event_…)
         #[arg(long, value_name = "ID", group = "what")]
         event: Option<EventId>,
-        /// The delivery whose event it is (whdel_…)
+        /// Delivery ID; redelivers its event (whdel_…)
         #[arg(long, value_name = "ID", group = "what")]
         delivery: Option<WebhookDeliveryId>,
-        /// Everything that was given up since then (Unix seconds)
+        /// Redeliver all events that failed since this time (Unix seconds)
         #[arg(long, value_name = "SECONDS", group = "what")]
         failed_since: Option<i64>,
-        /// The events behind this one that fit it (event_…)
+        /// Redeliver matching events after this one (event_…)
         #[arg(long, value_name = "ID", group = "what")]
         after: Option<EventId>,
-        /// To this one, and not to the newest (event_…)
+        /// Last event of the range [default: the newest] (event_…)
         #[arg(long, value_name = "ID", requires = "after")]
         until: Option<EventId>,
         #[command(flatten)]
         answer: Answer,
     },
-    /// List its replays of many events, newest first, and how far they are
+    /// List bulk replays and their progress, newest first
     Replays {
         #[command(flatten)]
         which: WhichWebhook,
         #[command(flatten)]
         answer: Answer,
     },
-    /// List what was sent to it and what waits, newest first; with an id, one delivery and its attempts
+    /// List deliveries, newest first, or show one
+    ///
+    /// With a delivery ID, the delivery is shown with its attempts.
     Deliveries {
         #[command(flatten)]
         which: WhichWebhook,
-        /// Id of a delivery (whdel_…)
+        /// Delivery ID (whdel_…)
         delivery: Option<WebhookDeliveryId>,
-        /// Only waiting, held, delivered, exhausted or dropped ones
+        /// Only this state: waiting, held, delivered, exhausted or dropped
         #[arg(long)]
         state: Option<DeliveryState>,
-        /// Only of this event (event_…)
+        /// Only this event (event_…)
         #[arg(long, value_name = "ID")]
         event: Option<EventId>,
-        /// At most so many, 1 to 1000
+        /// Maximum number of deliveries, 1 to 1000
         #[arg(long, default_value_t = 50)]
         limit: i64,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Remove it; what waits for it is dropped
+    /// Delete an endpoint and its pending deliveries
     Delete {
         #[command(flatten)]
         which: WhichWebhook,
@@ -617,28 +638,28 @@ Examples:
     },
 }
 
-/// One endpoint.
+/// The arguments that select a webhook endpoint.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct WhichWebhook {
-    /// Id of the App (app_…)
+    /// App ID (app_…)
     #[arg(value_parser = customers_app)]
     pub(crate) app: AppId,
-    /// Id of the endpoint (whep_…)
+    /// Endpoint ID (whep_…)
     pub(crate) id: WebhookEndpointId,
 }
 
 /// `vestry listen`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads GET /v1/events with a key of the App, and needs neither the database nor
-settings. Each event is posted to URL, in order, signed like a webhook with a
-secret that is printed first. An event that fails three times is shown as failed
-and passed over. When the service is away, it waits and goes on where it was.
-Ctrl-C ends it.
+Reads GET /v1/events with a key of the App; needs neither the database nor a
+settings file. Each event is posted to the URL in order, signed like a webhook with
+a secret that is printed first. An event that fails three times is reported as
+failed and skipped. If the service is unreachable, the command waits and then
+resumes where it stopped. Press Ctrl-C to stop.
 
-Beside a running `vestry dev`, --url and --key are known from .vestry/dev.json.
-Other users of this machine can see a key or secret on the command line (`ps`).
-Use --key-file and --secret-file, or the variables VESTRY_KEY and
+Next to a running `vestry dev`, --url and --key are read from .vestry/dev.json.
+Other users of this machine can see keys and secrets on the command line (`ps`).
+Prefer --key-file and --secret-file, or the variables VESTRY_KEY and
 VESTRY_WEBHOOK_SECRET.
 
 Examples:
@@ -650,13 +671,13 @@ Examples:
 pub(crate) struct Listen {
     #[command(flatten)]
     pub(crate) forward: Forward,
-    /// Names of types, or group.* [default: all]
+    /// Event types or group.* [default: all]
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub(crate) types: Vec<String>,
-    /// Begin behind this event (event_…), or with what happens from now on
+    /// Start after this event (event_…), or now
     #[arg(long, value_name = "ID", default_value = "now")]
     pub(crate) since: Since,
-    /// Print JSON documents on stdout, each on a line: one about the beginning, then one about each event
+    /// Print JSON documents to stdout, one per line: first the start, then each event
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -664,15 +685,16 @@ pub(crate) struct Listen {
 /// `vestry events`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Events {
-    /// Send one event to a program on this machine; exit code 1 unless it answers 2xx
+    /// Send one event to a local URL
     #[command(after_help = "\
-Asks the service for the event and posts it once, signed as `vestry listen` does
-it. To send it to an endpoint of the App instead: vestry webhook replay.
+Reads the event from the service and posts it once, signed like `vestry listen`
+does. The exit code is 1 unless the receiver returns 2xx. To redeliver it to a
+webhook endpoint instead, use `vestry webhook replay`.
 
 Example:
   vestry events resend event_… --forward-to http://127.0.0.1:3000/events")]
     Resend {
-        /// The event (event_…)
+        /// Event ID (event_…)
         event: EventId,
         #[command(flatten)]
         forward: Forward,
@@ -681,38 +703,38 @@ Example:
     },
 }
 
-/// From which service events come, and where they go.
+/// The service to read events from, and the URL to forward them to.
 #[derive(Debug, Args)]
 pub(crate) struct Forward {
-    /// Where to: http://… or https://…
+    /// URL to post events to, http://… or https://…
     #[arg(long, value_name = "URL")]
     pub(crate) forward_to: Url,
-    /// The service [default: the `vestry dev` of this directory, else http://127.0.0.1:8080]
+    /// Base URL of the service [default: the `vestry dev` of this directory, or http://127.0.0.1:8080]
     #[arg(long, value_name = "BASE")]
     pub(crate) url: Option<BaseUrl>,
-    /// Secret key of the App (sk_test_…); visible to other users of this machine, --key-file or VESTRY_KEY is safer
+    /// Secret key of the App (sk_test_…); prefer --key-file or VESTRY_KEY, which `ps` does not show
     #[arg(long, value_name = "KEY", value_parser = secret, conflicts_with = "key_file")]
     pub(crate) key: Option<Secret<String>>,
-    /// File with the secret key of the App [default: VESTRY_KEY, else the key of the `vestry dev` of this directory]
+    /// File with the secret key [default: VESTRY_KEY, or the key of the `vestry dev` of this directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Signing secret (whsec_…); visible to other users of this machine, --secret-file or VESTRY_WEBHOOK_SECRET is safer
+    /// Signing secret (whsec_…); prefer --secret-file or VESTRY_WEBHOOK_SECRET, which `ps` does not show
     #[arg(long, value_name = "SECRET", value_parser = secret, conflicts_with = "secret_file")]
     pub(crate) secret: Option<Secret<String>>,
-    /// File with the signing secret [default: VESTRY_WEBHOOK_SECRET, else a new secret each time]
+    /// File with the signing secret [default: VESTRY_WEBHOOK_SECRET, or a new secret each time]
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
-    /// Take a live key too: what happened to real users goes to the URL
+    /// Allow a live key (forwards real user data)
     #[arg(long)]
     pub(crate) live: bool,
 }
 
-/// Where in the log to begin.
+/// Where `vestry listen` starts reading the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Since {
-    /// Behind its end.
+    /// After the newest event.
     Now,
-    /// Behind this event.
+    /// After this event.
     Event(EventId),
 }
 
@@ -725,7 +747,7 @@ impl FromStr for Since {
             id => id
                 .parse()
                 .map(Self::Event)
-                .map_err(|_invalid| "write it as event_… or now".to_owned()),
+                .map_err(|_invalid| "must be event_… or now".to_owned()),
         }
     }
 }
@@ -733,12 +755,12 @@ impl FromStr for Since {
 /// `vestry provider`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Provider {
-    /// Connect an App with an identity provider, or set the connection anew
+    /// Create or replace an identity provider connection
     #[command(after_help = "\
-google, apple, microsoft, github and discord are known by name; any other name is
-an OpenID Connect issuer of your own (--issuer). The answer names the callback
-URL to enter in the provider's console; docs/providers says where. What is not
-named is not kept from before, but for the callback URL.
+google, apple, microsoft, github and discord are built in. Any other name is a
+custom OpenID Connect issuer (--issuer). The output shows the callback URL to enter
+in the provider's console; docs/providers describes where. Replacing a connection
+keeps its callback URL; options that you omit are reset.
 
 Examples:
   vestry provider set app_… live google --client-id 1234.apps.googleusercontent.com \\
@@ -748,22 +770,22 @@ Examples:
   vestry provider set app_… live acme --issuer https://id.acme.example \\
     --client-id vestry --client-secret-file acme.secret --trust-email-verified")]
     Set(Box<SetProvider>),
-    /// List the connections of an App with their callback URLs
+    /// List an App's connections and their callback URLs
     List {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Remove a connection; who is linked stays linked
+    /// Remove a provider connection (existing user links are kept)
     Remove {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// test or live
+        /// Environment: test or live
         environment: Environment,
-        /// Name of the provider
+        /// Provider name
         name: ProviderName,
         #[command(flatten)]
         answer: Answer,
@@ -773,53 +795,53 @@ Examples:
 /// `vestry provider set`
 #[derive(Debug, Args)]
 pub(crate) struct SetProvider {
-    /// Id of the App (app_…)
+    /// App ID (app_…)
     #[arg(value_parser = customers_app)]
     pub(crate) app: AppId,
-    /// test or live
+    /// Environment: test or live
     pub(crate) environment: Environment,
-    /// google, apple, microsoft, github, discord, or a name of your own for an OpenID Connect issuer
+    /// google, apple, microsoft, github, discord, or a name for a custom OpenID Connect issuer
     pub(crate) name: ProviderName,
-    /// The App's id at the provider
+    /// Client ID issued by the provider
     #[arg(long, value_name = "ID")]
     pub(crate) client_id: String,
-    /// File with the client secret; for apple with the private key (.p8)
+    /// File with the client secret (apple: the .p8 private key)
     #[arg(long, value_name = "FILE")]
     pub(crate) client_secret_file: PathBuf,
-    /// Issuer, as the provider writes it; for one tenant of microsoft it ends with /TENANT/v2.0
+    /// Issuer URL, exactly as the provider publishes it; for one microsoft tenant it ends with /TENANT/v2.0
     #[arg(long, value_name = "URL")]
     pub(crate) issuer: Option<String>,
-    /// In place of the known or discovered address
+    /// Override the built-in or discovered authorization endpoint
     #[arg(long, value_name = "URL")]
     pub(crate) authorization_endpoint: Option<String>,
-    /// In place of the known or discovered address
+    /// Override the built-in or discovered token endpoint
     #[arg(long, value_name = "URL")]
     pub(crate) token_endpoint: Option<String>,
-    /// In place of the known or discovered address
+    /// Override the built-in or discovered userinfo endpoint
     #[arg(long, value_name = "URL")]
     pub(crate) userinfo_endpoint: Option<String>,
-    /// In place of the discovered address
+    /// Override the discovered JWKS URL
     #[arg(long, value_name = "URL")]
     pub(crate) jwks_uri: Option<String>,
-    /// client_secret_basic or client_secret_post, in place of what the discovery document says
+    /// Override the discovered method: client_secret_basic or client_secret_post
     #[arg(long, value_name = "METHOD")]
     pub(crate) token_endpoint_auth_method: Option<TokenEndpointAuth>,
-    /// microsoft: tenants whose e-mail addresses you trust
+    /// microsoft: tenant IDs whose email addresses are trusted
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub(crate) tenant: Vec<String>,
-    /// An issuer of your own: its email_verified is as good as a code that was sent
+    /// Custom issuer: treat its email_verified as verification by code
     #[arg(long)]
     pub(crate) trust_email_verified: bool,
-    /// apple: id of the team
+    /// apple: team ID
     #[arg(long, value_name = "ID")]
     pub(crate) apple_team_id: Option<String>,
-    /// apple: id of the key
+    /// apple: key ID
     #[arg(long, value_name = "ID")]
     pub(crate) apple_key_id: Option<String>,
-    /// Hand the provider's own tokens out with oauth/verify; until then they are kept, encrypted
+    /// Return the provider's tokens from oauth/verify; otherwise they are stored encrypted only
     #[arg(long)]
     pub(crate) store_tokens: bool,
-    /// Scopes beyond those that the sign-in needs
+    /// Scopes in addition to those required for sign-in
     #[arg(long, value_delimiter = ',')]
     pub(crate) scope: Vec<String>,
     #[command(flatten)]
@@ -829,44 +851,45 @@ pub(crate) struct SetProvider {
 /// `vestry signing-key`
 #[derive(Debug, Subcommand)]
 pub(crate) enum SigningKey {
-    /// List the signing keys of an App, oldest first
+    /// List an App's signing keys, oldest first
     List {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Make the next signing key; everybody finds it within two minutes, and it signs after five
+    /// Create the next signing key
     #[command(after_help = "\
-The key in use stays published until its last token has expired, so no session notices.
+It is published within two minutes and signs after five. The current key stays
+published until its last token has expired, so sessions are unaffected.
 
 Example:
   vestry signing-key rotate app_… live")]
     Rotate {
-        /// Id of the App (app_…)
+        /// App ID (app_…)
         #[arg(value_parser = customers_app)]
         app: AppId,
-        /// test or live
+        /// Environment: test or live
         environment: Environment,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Withdraw a signing key that somebody else may have: its JWTs are refused from now on, for good
+    /// Revoke a compromised signing key and reject its JWTs
     #[command(after_help = "\
-Sessions stay: their tokens get JWTs under the new key, which is made at once when
-the old one was signing. Whoever verifies JWTs without a call goes on accepting
-them until it fetches the key set again, a minute later at the latest when it
-heeds Cache-Control; restart what keeps the key set for longer.
+Revocation is permanent. Sessions are kept: they get JWTs from the new key, which is
+created at once if the revoked key was signing. Backends that verify JWTs offline
+accept the old ones until they refetch the key set, a minute later at most if they
+respect Cache-Control. Restart any that cache the key set for longer.
 
 Example:
   vestry signing-key list app_…
   vestry signing-key revoke app_… jwk_…")]
     Revoke {
         /// Id of the App (app_…)
-        #[arg(value_parser = customers_app)]
+        App ID (app_…)
         app: AppId,
-        /// Id of the key (jwk_…)
+        /// Signing key ID (jwk_…)
         key: SigningKeyId,
         #[command(flatten)]
         answer: Answer,
@@ -876,72 +899,72 @@ Example:
 /// `vestry audit`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Audit {
-    /// Check that no entry of the audit log was altered, and that none is missing
+    /// Verify that the audit log is unaltered and complete
     #[command(after_help = "\
-Every use of a wallet and every change of an App, its keys and settings has an
-entry, chained by hashes under keys that are not in the database. Chains that
-are not whole are named, and the exit code is 1 if there is one. It may run while
-the service does.
+Every use of a wallet and every change to an App, its keys or its settings is
+recorded in hash chains, under keys that are not in the database. Broken chains are
+listed, and the exit code is then 1. The service can keep running.
 
-The rows of the logs and the signed checkpoints in the database decide what is
-checked, the logs of events included; the table of Apps does not.
+The rows of the audit and event logs and the signed checkpoints in the database
+determine what is checked. The table of Apps does not.
 
-With --against it also compares the database with checkpoints that were kept
-outside of it, and finds what was set back or is gone as a whole.")]
+With --against, the database is also compared with checkpoints stored elsewhere.
+This detects rollbacks, and chains that are missing entirely.")]
     Verify {
         #[command(flatten)]
         against: Against,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Print the public key under which checkpoints are signed; keep it apart from the database
+    /// Print the public key that verifies checkpoints
     #[command(after_help = "\
-It is printed as name+hash+base64, which `vestry audit verify --key` takes, and
-so do other programs that verify signed notes (C2SP signed-note).")]
+Store it separately from the database. The format is name+hash+base64, as accepted
+by `vestry audit verify --key` and other verifiers of C2SP signed notes.")]
     Key {
         #[command(flatten)]
         answer: Answer,
     },
-    /// Make a checkpoint now, bring it to the sinks, and print it
+    /// Create a checkpoint, send it to the sinks, and print it
     #[command(after_help = "\
-A checkpoint states where every chain of the audit log ends, signed. A service
-that runs makes one each minute in which something changed. This one names all
-chains: print it, or mail it to somebody, and `vestry audit verify --against FILE`
-will find it if the database is ever set back to before it. Into the log of the
-service it comes when one runs.")]
+A checkpoint is a signed statement of the last entry of every audit chain. A running
+service creates one each minute in which something changed. This one covers all
+chains. Print it or mail it to someone: `vestry audit verify --against FILE` then
+detects any rollback of the database to an earlier state. A running service also
+writes it to its log.")]
     Checkpoint {
         #[command(flatten)]
         answer: Answer,
     },
-    /// Move old entries of the audit log into a file, and remove them from the database
+    /// Export old audit entries to a file, then delete them
     #[command(after_help = "\
-Of each chain of an App the entries go that are older than DATE, from its
-beginning on; the last one stays, and so do the entries that tell of an export of
-a key. The file has a line of JSON for each; its SHA-256 is written into the audit
-log. Only when it is on the disk is anything removed. A signed marker says from
-where each chain goes on, and `vestry audit verify` begins there.
+Removes the entries older than DATE from the start of each App's chains. The last
+entry of each chain and all entries about key exports are kept. The file contains
+one line of JSON per entry; its SHA-256 is recorded in the audit log. Entries are
+deleted only after the file is on disk. A signed marker records where each chain
+continues, and `vestry audit verify` starts there.
 
-Keep the file as long as you have to answer for what is in it. Run it once in a
-while, not beside another one; it may run while the service does.")]
+Keep the file for as long as your retention rules require. Do not run two at once;
+the service can keep running.")]
     Prune {
-        /// Entries before this moment go: a date (2027-01-31, from midnight UTC) or 2027-01-31T18:30:00Z
+        /// Remove entries before this date (2027-01-31, midnight UTC) or time (2027-01-31T18:30:00Z)
         #[arg(long, value_name = "DATE", value_parser = moment)]
         before: Timestamp,
-        /// A file to write them to, which must not be there yet
+        /// File to write the entries to; must not exist
         #[arg(long, value_name = "FILE")]
         to: PathBuf,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Explain a finding of `vestry audit verify`, which does not fail for it any more
+    /// Acknowledge an audit finding
     #[command(after_help = "\
-After a failover that lost the last commits, for example. The finding stays
-listed, as acknowledged, with the reason; whatever else is found about the same
-chain is a finding as before. The reason is written into the audit log.")]
+`vestry audit verify` then no longer fails on it: after a failover that lost the
+last commits, for example. The finding stays listed as acknowledged, with the
+reason. Other findings about the same chain still fail. The reason is recorded in
+the audit log.")]
     Acknowledge {
-        /// What the finding is about, as it is named there: a chain (auditchain_…), the number of a checkpoint, or APP/ENVIRONMENT for its events
+        /// Subject of the finding, as listed: a chain (auditchain_…), a checkpoint number, or APP/ENVIRONMENT for its events
         about: String,
-        /// Why it is no reason for concern, in 200 bytes at most
+        /// Why it is acceptable, up to 200 bytes
         #[arg(long)]
         reason: String,
         #[command(flatten)]
@@ -951,29 +974,29 @@ chain is a finding as before. The reason is written into the audit log.")]
     },
 }
 
-/// A moment, as a date or as RFC 3339 writes it.
+/// Parses a date, or a time in RFC 3339.
 fn moment(text: &str) -> Result<Timestamp, String> {
     let whole = match text.len() {
         10 => rfc3339::parse(&format!("{text}T00:00:00Z")),
         _ => rfc3339::parse(text),
     };
     whole.ok_or_else(|| {
-        "write a date such as 2027-01-31, which begins at midnight UTC, or a moment such as 2027-01-31T18:30:00Z".to_owned()
+        "must be a date such as 2027-01-31 (midnight UTC), or a time such as 2027-01-31T18:30:00Z".to_owned()
     })
 }
 
-/// Which checkpoints to compare with.
+/// Checkpoints to compare the database with.
 #[derive(Debug, Args)]
 pub(crate) struct Against {
-    /// A directory or file of checkpoints, a log in JSON that has them, or a URL that answers one of the two; may be given several times
+    /// Checkpoints: directory, file or URL, also as JSON log lines; can be repeated
     #[arg(long = "against", value_name = "PATH|URL")]
     pub(crate) places: Vec<Kept>,
-    /// A key that `vestry audit key` printed, in place of the one that the vault has; may be given several times
+    /// Trusted key from `vestry audit key`, instead of the vault's; can be repeated
     #[arg(long = "key", value_name = "KEY", requires = "places")]
     pub(crate) keys: Vec<VerifierKey>,
 }
 
-/// Where checkpoints were kept.
+/// The place where checkpoints are stored.
 #[derive(Debug, Clone)]
 pub(crate) enum Kept {
     Path(PathBuf),
@@ -998,55 +1021,60 @@ impl FromStr for Kept {
 /// `vestry vault`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Vault {
-    /// Make the root key files of a new installation; keep copies of them apart from the database
+    /// Create the root key files of a new installation
+    ///
+    /// Keep copies of them separately from copies of the database.
     Init {
         #[command(flatten)]
         answer: Answer,
     },
-    /// Show the versions of the root keys and how many App keys each one wraps
+    /// Show root key versions and the App keys they wrap
     Status {
         #[command(flatten)]
         answer: Answer,
     },
-    /// Make new root keys and wrap every App key under them, while the service runs
+    /// Create new root keys and rewrap all App keys
     #[command(after_help = "\
-Wallets are not touched: root keys wrap App keys, and those wrap everything
-else. A rotation that was cut off is finished by the next one. Without --retire
-the old versions stay able to open keys, as backups need them.")]
+The service can keep running. Wallets are not touched: root keys wrap App keys, and
+App keys wrap everything else. The next run completes an interrupted rotation.
+Without --retire, old versions remain available, because backups need them.")]
     RotateRoot {
-        /// Destroy the older versions once nothing stands under them; backups made before cannot be opened then
+        /// Destroy unused old versions; older backups can then no longer be decrypted
         #[arg(long)]
         retire: bool,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Make new App keys and bring wallets, passwords and other stored secrets under them, while the service runs
+    /// Create new App keys and re-encrypt everything under them
     #[command(after_help = "\
-Each App has two keys in each environment, one for its wallets and one for its
-small secrets; both are made anew. Private keys of wallets are not opened: only
-the keys that encrypt them are wrapped anew. A rotation that was cut off is
-finished by the next run, which then makes no new keys; run it again for those.
-The old App keys stay until --retire, or `vestry vault retire-apps`.")]
+The service can keep running. Each App has two keys per environment, one for wallets
+and one for secrets such as passwords. Both are replaced. Wallet private keys are
+not decrypted: only the keys that encrypt them are rewrapped. The next run completes
+an interrupted rotation without creating new keys; run it once more to create them.
+Old App keys are kept until --retire, or `vestry vault retire-apps`.")]
     RotateApps {
-        /// Then do what `vestry vault retire-apps` does
+        /// Then retire old App keys, like `vestry vault retire-apps`
         #[arg(long)]
         retire: bool,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Destroy the old App keys under which nothing stands any more; backups made before cannot be opened then
+    /// Destroy old App keys that are no longer in use
     #[command(after_help = "\
-Waits until every process uses the newest keys (15 s; 30 if something was still
-under an old one) and makes no new ones. Old keys of small secrets go an hour
-after a newer one was made, and not before the codes, messages and kept answers
-under them have ended: run it again a day or two after a rotation. What keeps a
-key is named. A wallet or secret that fails its authentication keeps its own key
-and no other one.")]
+Older backups can then no longer be decrypted. The command creates no keys. It waits
+until every process uses the newest ones (15 s; 30 s if an old key was still in
+use). An old key for secrets is destroyed only an hour after its successor was
+created, and once the codes, messages and stored responses under it have expired.
+Run the command again a day or two after a rotation. Keys that are still needed are
+listed with the reason. A wallet or secret that fails authentication keeps only its
+own key alive.")]
     RetireApps {
         #[command(flatten)]
         answer: Answer,
     },
-    /// Open every App key, wallet key and stored secret, and compare wallet keys with their records
+    /// Check that every key and secret can be decrypted
+    ///
+    /// Opens every App key, wallet key and stored secret, and compares wallet keys with their records.
     Verify {
         #[command(flatten)]
         answer: Answer,
@@ -1054,7 +1082,7 @@ and no other one.")]
 }
 
 impl Command {
-    /// The format of the answer; commands without one speak to people.
+    /// The output format. Commands without `--json` print for people.
     pub(crate) fn format(&self) -> Format {
         match self {
             Self::Dev(_)
@@ -1128,10 +1156,10 @@ impl Command {
     }
 }
 
-/// The built-in App is the service's own: nothing of it is set up by hand.
+/// Parses an App ID. Rejects the built-in App, which belongs to the service and is not configured by hand.
 fn customers_app(text: &str) -> Result<AppId, String> {
     match text.parse::<AppId>() {
-        Ok(AppId::BUILT_IN) => Err("this App is built in, for the service itself".to_owned()),
+        Ok(AppId::BUILT_IN) => Err("this App is built in and belongs to the service itself".to_owned()),
         Ok(app) => Ok(app),
         Err(error) => Err(error.to_string()),
     }
@@ -1140,11 +1168,11 @@ fn customers_app(text: &str) -> Result<AppId, String> {
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write it as NAME=VALUE".to_owned()),
+        _ => Err("must be NAME=VALUE".to_owned()),
     }
 }
 
-/// Whatever it is: what is wrong with it is said later, by somebody who does not repeat it.
+/// Accepts any text as a secret. Validation happens later, in code that does not repeat the value.
 fn secret(text: &str) -> Result<Secret<String>, Infallible> {
     Ok(Secret::new(text.to_owned()))
 }
