@@ -1,4 +1,4 @@
-//! Admin commands: each parses nothing, calls one use case and prints one answer.
+//! Admin commands: each calls one use case and prints one result.
 
 mod apps;
 mod audit;
@@ -27,7 +27,7 @@ use crate::failure::Failure;
 
 pub(crate) use vault::make_root_key;
 
-/// Opens what the command works on and runs it. Callback URLs begin with `base_url`.
+/// Opens the store and the service, then runs the command. Callback URLs begin with `base_url`.
 pub(crate) async fn run(
     settings: &Settings,
     base_url: Option<&BaseUrl>,
@@ -38,7 +38,7 @@ pub(crate) async fn run(
     if let Command::Vault(cli::Vault::Init { answer }) = command {
         return vault::init(&settings.vault, &*store, answer).await;
     }
-    // An admin command answers no requests: there is nothing to count, and nobody to issue a token for.
+    // An admin command answers no requests, so it has nothing to rate-limit and issues no tokens.
     let limiter = Arc::new(MemoryLimiter::new());
     let sinks = compose::sinks_of_commands(settings)?;
     let service = compose::service(settings, store, limiter, sinks, base_url, runtime)?;
@@ -67,22 +67,22 @@ pub(crate) async fn run(
         | Command::Operator(_)
         | Command::Backup(_)
         | Command::Restore(_)
-        | Command::Selftest(_) => Err(Failure::new("this command does not work on data")),
+        | Command::Selftest(_) => Err(Failure::new("this command does not use the database")),
     }
 }
 
-/// The sentence for an error of a use case: the value that was refused, or what was underneath.
+/// Converts an error of a use case: the rejected value, or the underlying cause.
 fn failed(error: AdminError) -> Failure {
     match error {
         AdminError::Invalid(invalid) => Failure::usage(invalid.message.into_owned()),
         AdminError::NotFound(_) | AdminError::Exists(_) | AdminError::NotNow(_) => {
             Failure::new(error.to_string())
         }
-        AdminError::Fault(fault) => Failure::new("nothing was changed").because(fault),
+        AdminError::Fault(fault) => Failure::new("command failed; nothing was changed").because(fault),
     }
 }
 
-/// An App as every command shows it.
+/// The JSON of an App, the same for every command.
 fn app_document(app: &App) -> Value {
     json!({
         "id": app.id,

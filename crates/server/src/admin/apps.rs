@@ -48,7 +48,7 @@ fn list(apps: &[App]) -> String {
     table(
         &["ID", "CREATED", "NAME"],
         &rows,
-        "There is no App yet. Make one: vestry app create NAME",
+        "No Apps. Create one: vestry app create NAME",
     )
 }
 

@@ -18,20 +18,20 @@ pub(super) async fn run(
     has_base_url: bool,
     reach: &Reach,
 ) -> Result<(), Failure> {
-    let progress = |looked_at| tracing::info!(looked_at, "entries of the audit log");
+    let progress = |looked_at| tracing::info!(looked_at, "audit log entries processed");
     match command {
         cli::Audit::Verify { against, answer } => {
             let (notes, keys) = witnesses(against, reach).await?;
             let report = service.verify_audit_log_against(&notes, &keys, &progress);
             let report = report.await.map_err(|fault| {
-                Failure::new("the audit log could not be read to its end").because(fault)
+                Failure::new("audit verification failed before the end of the log").because(fault)
             })?;
             print(&report, answer)
         }
         cli::Audit::Key { answer } => {
             named(has_base_url)?;
             let key = service.checkpoint_key().await;
-            let key = key.map_err(|fault| Failure::new("there is no key").because(fault))?;
+            let key = key.map_err(|fault| Failure::new("checkpoint key is unavailable").because(fault))?;
             let key = key.to_string();
             answer.format().print(&json!({"key": key}), || key.clone())
         }
@@ -58,13 +58,13 @@ pub(super) async fn run(
     }
 }
 
-/// A checkpoint names the deployment by the public URL.
+/// Requires the public URL, because checkpoints identify the deployment by it.
 fn named(has_base_url: bool) -> Result<(), Failure> {
     if has_base_url {
         return Ok(());
     }
     Err(Failure::usage(
-        "http.base_url is not set; checkpoints name the deployment by it: write the public URL of the service into vestry.toml or set VESTRY_HTTP__BASE_URL".to_owned(),
+        "http.base_url is not set; checkpoints identify the deployment by it. Set it in vestry.toml or VESTRY_HTTP__BASE_URL".to_owned(),
     ))
 }
 
@@ -80,7 +80,7 @@ async fn witnesses(
             }
             Kept::Url(url) => {
                 let found = notes_from(&url, reach).await;
-                found.context("these checkpoints cannot be read")?
+                found.context("cannot read the checkpoints")?
             }
         };
         notes.extend(
@@ -99,16 +99,16 @@ async fn witnesses(
 
 async fn checkpoint(service: &Service, answer: Answer) -> Result<(), Failure> {
     let made = service.make_checkpoint().await;
-    let made = made.map_err(|fault| Failure::new("no checkpoint was made").because(fault))?;
+    let made = made.map_err(|fault| Failure::new("cannot create a checkpoint").because(fault))?;
     let Some(made) = made else {
         return Err(Failure::answered(
-            "there is no chain yet: nothing was ever done that has an entry",
+            "the audit log is empty",
         ));
     };
     service.bring_to_sinks().await;
     let document = json!({"number": made.number, "lines": made.lines, "note": made.note});
     match answer.format() {
-        // A note is exactly its bytes.
+        // Signed notes are compared byte for byte.
         crate::output::Format::Human => print_line(made.note.trim_end_matches('\n')),
         json => json.print(&document, String::new),
     }
@@ -134,13 +134,13 @@ fn print(report: &AuditReport, answer: Answer) -> Result<(), Failure> {
     if ok {
         Ok(())
     } else {
-        Err(Failure::answered("the audit log is not whole"))
+        Err(Failure::answered("audit verification failed"))
     }
 }
 
 fn sentences(report: &AuditReport) -> String {
     let mut text = format!(
-        "{} entries in {} chains are as they were written.",
+        "Verified {} entries in {} chains.",
         report.entries, report.chains
     );
     if report.own_checkpoints > 0 {
@@ -151,18 +151,18 @@ fn sentences(report: &AuditReport) -> String {
     }
     if report.checkpoints > 0 {
         text.push_str(&format!(
-            "\nCompared with {} checkpoints from outside.",
+            "\nCompared with {} external checkpoints.",
             report.checkpoints
         ));
     }
     for known in &report.acknowledged {
         text.push_str(&format!(
-            "\nacknowledged: {} ({})",
+            "\nAcknowledged: {} ({})",
             known.flaw, known.reason
         ));
     }
     for flaw in &report.flaws {
-        text.push_str(&format!("\nFLAW: {flaw}"));
+        text.push_str(&format!("\nFINDING: {flaw}"));
     }
     text
 }

@@ -52,7 +52,7 @@ pub(super) async fn run(service: &Service, command: cli::Key) -> Result<(), Fail
     }
 }
 
-/// The only place where a key is shown.
+/// Prints a new key. No other output contains one.
 fn print_new(made: &NewApiKey, format: Format) -> Result<(), Failure> {
     let mut shown = document(&made.record);
     if let Some(fields) = shown.as_object_mut() {
@@ -63,7 +63,7 @@ fn print_new(made: &NewApiKey, format: Format) -> Result<(), Failure> {
             id, world, kind, ..
         } = &made.record;
         format!(
-            "{}\n\nThis is the {} {kind} key {id} of {}. It is shown now and never again.",
+            "{}\n\nThis is the {} {kind} key {id} of {}. It is shown only once.",
             made.key.expose(),
             world.environment,
             world.app_id,
@@ -90,7 +90,7 @@ fn list(keys: &[ApiKey]) -> String {
     table(
         &["ID", "KEY", "CREATED", "STATE", "SCOPES"],
         &rows,
-        "There is no key yet. Make one: vestry key create APP test",
+        "No keys. Create one: vestry key create APP test",
     )
 }
 
@@ -98,7 +98,7 @@ fn row(key: &ApiKey) -> Vec<String> {
     let scopes: Vec<_> = key.scopes.iter().map(|scope| scope.as_str()).collect();
     let scopes = match (key.kind, scopes.is_empty()) {
         (ApiKeyKind::Public, _) => "sign-in redirects".to_owned(),
-        (ApiKeyKind::Secret, true) => "all but wallets:export, audit:read".to_owned(),
+        (ApiKeyKind::Secret, true) => "all except wallets:export, audit:read".to_owned(),
         (ApiKeyKind::Secret, false) => scopes.join(" "),
     };
     vec![

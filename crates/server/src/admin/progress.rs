@@ -1,11 +1,11 @@
-//! How far a long command is, on stderr.
+//! Progress of a long command, on stderr.
 
 use std::io::{IsTerminal, Write};
 
 /// Characters of the bar.
 const WIDTH: u64 = 30;
 
-/// A bar that a person watches; nothing where stderr is no terminal.
+/// A progress bar. It prints nothing if stderr is not a terminal.
 pub(super) struct Progress {
     whole: u64,
     is_watched: bool,
@@ -13,7 +13,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// So much is to be done, in any unit.
+    /// A bar for `whole` units of work.
     pub(super) fn of(whole: u64) -> Self {
         Self {
             whole: whole.max(1),
@@ -22,12 +22,12 @@ impl Progress {
         }
     }
 
-    /// It turned out to be so much.
+    /// Corrects the total.
     pub(super) fn grow(&mut self, whole: u64) {
         self.whole = self.whole.max(whole);
     }
 
-    /// So much of it is done; `what` is said behind the bar.
+    /// Shows `done` units as finished, followed by `what`.
     pub(super) fn show(&mut self, done: u64, what: &str) {
         let percent = done.min(self.whole).saturating_mul(100) / self.whole;
         if !self.is_watched || self.shown == Some(percent) {
@@ -37,7 +37,7 @@ impl Progress {
         write(&format!("\r{} {percent:3} %  {what}", bar(percent)));
     }
 
-    /// Takes the bar away.
+    /// Removes the bar from the terminal.
     pub(super) fn end(&self) {
         if self.is_watched {
             write("\r\u{1b}[K");
@@ -51,7 +51,7 @@ fn bar(percent: u64) -> String {
     (0..WIDTH).map(cell).collect()
 }
 
-/// A terminal that went away is nobody's loss.
+/// Writes to the terminal. Errors are ignored.
 fn write(text: &str) {
     let mut stderr = std::io::stderr().lock();
     let _unseen = stderr

@@ -20,7 +20,7 @@ pub(super) async fn run(
     let shows_callbacks = !matches!(command, cli::Provider::Remove { .. });
     if shows_callbacks && !has_base_url {
         return Err(Failure::new(
-            "http.base_url is not set, and callback URLs begin with it: set it as for `vestry serve`",
+            "http.base_url is not set; callback URLs begin with it. Set it as for `vestry serve`",
         ));
     }
     match command {
@@ -83,7 +83,7 @@ fn print(connections: &[ListedConnection], answer: cli::Answer) -> Result<(), Fa
         .print(&json!({ "providers": documents }), || list(connections))
 }
 
-/// Everything but the secret.
+/// The JSON of a connection, without its secret.
 fn document(listed: &ListedConnection) -> Value {
     let connection = &listed.connection;
     json!({
@@ -118,6 +118,6 @@ fn list(connections: &[ListedConnection]) -> String {
             "CALLBACK URL (enter it in the provider's console)",
         ],
         &connections.iter().map(row).collect::<Vec<_>>(),
-        "There is no provider yet; test environments always have the one called test. See docs/oauth.md.",
+        "No provider connections. Test environments always have the built-in provider `test`; see docs/oauth.md.",
     )
 }

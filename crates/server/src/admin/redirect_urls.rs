@@ -76,6 +76,6 @@ fn list(urls: &[RedirectUrl]) -> String {
     table(
         &["ID", "ENVIRONMENT", "KIND", "", "CREATED", "URL"],
         &urls.iter().map(row).collect::<Vec<_>>(),
-        "There is no redirect URL yet. Register one: vestry redirect-url add APP test URL",
+        "No redirect URLs. Register one: vestry redirect-url add APP test URL",
     )
 }

@@ -36,7 +36,7 @@ pub(super) async fn run(service: &Service, command: cli::SigningKey) -> Result<(
             let key = key.map_err(failed)?;
             answer.format().print(&document(&key), || {
                 format!(
-                    "Made {}. It signs from {} on.",
+                    "Created {}. It signs from {}.",
                     key.id,
                     date(key.active_from)
                 )
@@ -50,14 +50,14 @@ pub(super) async fn run(service: &Service, command: cli::SigningKey) -> Result<(
                 "signing_key": next.as_ref().map(document),
             });
             answer.format().print(&shown, || match &next {
-                Some(next) => format!("Revoked {key}. {} signs in its place.", next.id),
-                None => format!("Revoked {key}. It was not the one that signs."),
+                Some(next) => format!("Revoked {key}. The signing key is now {}.", next.id),
+                None => format!("Revoked {key}. It was not in use for signing."),
             })
         }
     }
 }
 
-/// The public half only; the private one never leaves the service.
+/// The JSON of a signing key: its public half only. The private half never leaves the service.
 fn document(key: &SigningKey) -> Value {
     json!({
         "id": key.id,
@@ -89,6 +89,6 @@ fn list(keys: &[SigningKey]) -> String {
             "SIGNS FROM",
         ],
         &keys.iter().map(row).collect::<Vec<_>>(),
-        "There is no signing key. Make one: vestry signing-key rotate APP test",
+        "No signing keys. Create one: vestry signing-key rotate APP test",
     )
 }

@@ -21,7 +21,7 @@ use crate::private_file;
 
 pub(super) async fn run(service: &Service, command: cli::Vault) -> Result<(), Failure> {
     match command {
-        cli::Vault::Init { .. } => Err(Failure::new("this command works on no service")),
+        cli::Vault::Init { .. } => Err(Failure::new("this command does not use the service")),
         cli::Vault::Status { answer } => {
             let report = service.vault_status().await.map_err(failed)?;
             print_status(report, answer)
@@ -39,10 +39,9 @@ pub(super) async fn run(service: &Service, command: cli::Vault) -> Result<(), Fa
     }
 }
 
-/// Makes the root key files of a new installation.
+/// Creates the root key files of a new installation.
 ///
-/// A database that already has App keys has had root keys: new ones would not open them, and would hide that the old ones are
-/// missing.
+/// A database with App keys has had root keys before. New ones could not open those App keys, and would hide that the old ones are missing.
 pub(super) async fn init(
     settings: &VaultSettings,
     store: &dyn Store,
@@ -50,42 +49,42 @@ pub(super) async fn init(
 ) -> Result<(), Failure> {
     let VaultSettings::Local(files) = settings else {
         return Err(Failure::usage(
-            "vault.kind is not local; there is no root key file to make",
+            "vault.kind is not local, so there are no root key files to create",
         ));
     };
     let (root, sign_in) = (files.root.display(), files.sign_in.display());
-    let mut read = store.read().await.context("the database cannot be read")?;
+    let mut read = store.read().await.context("cannot read the database")?;
     let app_keys = read.app_keys().all().await;
     if !app_keys
-        .context("the database cannot be read; is it migrated?")?
+        .context("cannot read the database; has `vestry migrate` been run?")?
         .is_empty()
     {
         return Err(Failure::new(format!(
-            "this database already has keys under root keys; put their files back to {root} and {sign_in} (docs/operations.md, \"Upgrades\", if there never was the second)"
+            "this database already has keys under root keys. Restore their files to {root} and {sign_in} (if the second never existed, see docs/operations.md, \"Upgrades\")"
         )));
     }
     let missing = files.missing();
     if missing.is_empty() {
-        return Err(Failure::new(format!("{root} and {sign_in} exist already")));
+        return Err(Failure::new(format!("{root} and {sign_in} already exist")));
     }
     missing.into_iter().try_for_each(make_root_key)?;
     let document = json!({ "path": root.to_string(), "sign_in_path": sign_in.to_string() });
     answer.format().print(&document, || {
-        format!("The root key is {root}, the sign-in key {sign_in}.\nKeep copies of both, apart from copies of the database: without the root key no wallet can ever be opened, without the sign-in key no password and no authenticator app works any more.")
+        format!("Created the root key {root} and the sign-in key {sign_in}.\nBack up both, separately from the database. If the root key is lost, no wallet can ever be opened again. If the sign-in key is lost, all passwords and authenticator apps stop working.")
     })
 }
 
-/// Makes a root key file and the directory it is in.
+/// Creates a root key file and its parent directory.
 pub(crate) fn make_root_key(path: &Path) -> Result<(), Failure> {
     private_file::make_directory_of(path)?;
-    LocalVault::create(path, &SystemEntropy::new()).context("the root key was not made")
+    LocalVault::create(path, &SystemEntropy::new()).context("cannot create the root key")
 }
 
 fn failed(fault: Fault) -> Failure {
-    Failure::new("the vault command failed").because(fault)
+    Failure::new("vault command failed").because(fault)
 }
 
-/// What is said of one root key: the document, its rows in the table, and what is wrong with it.
+/// The report on one root key: its JSON, its table rows, and its problems.
 struct Root {
     purpose: KeyPurpose,
     document: Value,
@@ -109,7 +108,7 @@ impl Root {
                     purpose,
                     document: json!({ "unavailable": &why }),
                     rows: Vec::new(),
-                    wrong: vec![format!("The root key of {purpose} is {why}")],
+                    wrong: vec![format!("UNAVAILABLE: root key of {purpose} is {why}")],
                 }
             }
         }
@@ -137,7 +136,7 @@ impl Root {
             vec![
                 purpose.to_string(),
                 version.to_string(),
-                if primary { "primary" } else { "opens only" }.to_owned(),
+                if primary { "primary" } else { "decrypt only" }.to_owned(),
                 wraps(*version).to_string(),
             ]
         };
@@ -147,7 +146,7 @@ impl Root {
         };
         let another = |version: &u32| {
             format!(
-                "WRONG: root version {version} of {purpose} does not open an App key that it should; is it the key of another purpose or installation? `vestry vault verify` names the App keys"
+                "WRONG: root version {version} of {purpose} cannot open an App key; it may belong to another purpose or installation. `vestry vault verify` lists the App keys"
             )
         };
         Self {
@@ -177,8 +176,8 @@ fn print_status(reports: Vec<RootReport>, answer: Answer) -> Result<(), Failure>
     let document = Value::Object(documents.collect());
     answer.format().print(&document, || {
         let rows: Vec<_> = roots.iter().flat_map(|root| root.rows.clone()).collect();
-        let head = ["OF", "ROOT VERSION", "USE", "APP KEYS"];
-        let mut text = table(&head, &rows, "There is no root key.");
+        let head = ["PURPOSE", "ROOT VERSION", "USE", "APP KEYS"];
+        let mut text = table(&head, &rows, "No root keys.");
         for wrong in roots.iter().flat_map(|root| &root.wrong) {
             text.push_str(&format!("\n{wrong}"));
         }
@@ -188,13 +187,13 @@ fn print_status(reports: Vec<RootReport>, answer: Answer) -> Result<(), Failure>
         Ok(())
     } else {
         Err(Failure::answered(
-            "a root key, or a version of one, is missing or is not the right one",
+            "a root key is missing or does not match this database",
         ))
     }
 }
 
 async fn rotate(service: &Service, retire: bool, answer: Answer) -> Result<(), Failure> {
-    let progress = |done, of| tracing::info!(done, of, "App keys wrapped anew");
+    let progress = |done, of| tracing::info!(done, of, "App keys rewrapped");
     let rotation = service.vault_rotate_root(&progress).await.map_err(failed)?;
     let rewrapped = rotation.rewrapped;
     let versions = rotation
@@ -214,29 +213,29 @@ async fn rotate(service: &Service, retire: bool, answer: Answer) -> Result<(), F
     });
     answer.format().print(&document, || {
         let retired = match remaining {
-            None => "Older versions still open keys; --retire destroys them.",
-            Some(0) => "Older versions are destroyed.",
-            Some(_) if !rotation.failed.is_empty() => "Older versions were kept.",
-            Some(_) => "Another rotation is under way; older versions were kept.",
+            None => "Old versions remain available for decryption; --retire destroys them.",
+            Some(0) => "Old versions were destroyed.",
+            Some(_) if !rotation.failed.is_empty() => "Old versions were kept.",
+            Some(_) => "Another rotation is running; old versions were kept.",
         };
-        let mut text = format!("{rewrapped} App keys wrapped anew.");
+        let mut text = format!("Rewrapped {rewrapped} App keys.");
         for (purpose, version) in &rotation.versions {
             text.push_str(&format!(
-                "\nRoot version {version} wraps all of {purpose} now."
+                "\nRoot version {version} now wraps all App keys of {purpose}."
             ));
         }
         for key in &rotation.failed {
             text.push_str(&format!(
-                "\nFAILED: App key {key} does not open and was left as it is."
+                "\nFAILED: App key {key} cannot be opened and was not changed."
             ));
         }
         format!("{text}\n{retired}")
     })?;
     if !rotation.failed.is_empty() {
-        return Err(Failure::answered("an App key does not open"));
+        return Err(Failure::answered("some App keys cannot be opened"));
     }
     match remaining {
-        Some(left) if left > 0 => Err(Failure::answered("older versions are still in use")),
+        Some(left) if left > 0 => Err(Failure::answered("old versions are still in use")),
         _ => Ok(()),
     }
 }
@@ -257,7 +256,7 @@ fn print_verification(report: &Verification, answer: Answer) -> Result<(), Failu
     });
     answer.format().print(&document, || {
         let mut text = format!(
-            "{} App keys, {} wallet keys and {} small secrets open; {} wallets never had a key and are as they were.",
+            "Verified {} App keys, {} wallet keys and {} secrets. {} read-only wallets have no key.",
             report.app_keys, report.wallets, report.secrets, report.read_only
         );
         for key in &report.failed_app_keys {
@@ -275,6 +274,6 @@ fn print_verification(report: &Verification, answer: Answer) -> Result<(), Failu
     if ok {
         Ok(())
     } else {
-        Err(Failure::answered("some keys do not open"))
+        Err(Failure::answered("some keys cannot be opened"))
     }
 }

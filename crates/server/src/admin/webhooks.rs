@@ -122,12 +122,12 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
                     let replay = replayed.await.map_err(failed)?;
                     answer.format().print(&replay_document(&replay), || {
                         format!(
-                            "{} sends {} events once more. See how far it is: vestry webhook replays {} {}",
+                            "Replay {} started: {} events. Follow progress with: vestry webhook replays {} {}",
                             replay.id, replay.count, which.app, which.id
                         )
                     })
                 }
-                (None, None, None) => Err(Failure::usage("name what is to be sent")),
+                (None, None, None) => Err(Failure::usage("specify --event, --delivery, --failed-since or --after")),
             }
         }
         cli::Webhook::Replays { which, answer } => {
@@ -181,7 +181,7 @@ async fn replay_one(
     let delivery = replayed.map_err(failed)?;
     answer.format().print(&delivery_document(&delivery), || {
         format!(
-            "{} is sent once more, as {}.",
+            "Queued {} for redelivery as {}.",
             delivery.event_id, delivery.id
         )
     })
@@ -204,7 +204,7 @@ fn print_with_secret(
     }
     answer.format().print(&document, || {
         format!(
-            "{}\n\nSecret, shown this once:\n  {}\n\nSee it work: vestry webhook test {} {}",
+            "{}\n\nSigning secret (shown once):\n  {}\n\nNext: vestry webhook test {} {}",
             describe(listed),
             secret.expose(),
             listed.endpoint.world.app_id,
@@ -253,7 +253,7 @@ fn describe(listed: &ListedEndpoint) -> String {
     let mut lines = vec![
         format!("{} {}", endpoint.id, state(listed)),
         format!("  url      {}", endpoint.url.as_str()),
-        format!("  of       {}", endpoint.world),
+        format!("    App      {}", endpoint.world),
         format!("  types    {}", endpoint.types.names().join(", ")),
     ];
     lines.extend(
@@ -263,10 +263,10 @@ fn describe(listed: &ListedEndpoint) -> String {
             .map(|name| format!("  name     {name}")),
     );
     if let Some(since) = endpoint.failing_since {
-        lines.push(format!("  failing since {}", date(since)));
+        lines.push(format!("    failing since {}", date(since)));
     }
     if let Some(at) = endpoint.last_success_at {
-        lines.push(format!("  last took something {}", date(at)));
+        lines.push(format!("    last successful delivery {}", date(at)));
     }
     for secret in &listed.secrets {
         let until = secret
@@ -295,7 +295,7 @@ fn list(listed: &[ListedEndpoint]) -> String {
     table(
         &["ID", "ENVIRONMENT", "STATE", "TYPES", "URL"],
         &listed.iter().map(row).collect::<Vec<_>>(),
-        "There is no webhook endpoint yet. Set one up: vestry webhook create APP test URL",
+        "No webhook endpoints. Create one: vestry webhook create APP test URL",
     )
 }
 
@@ -314,14 +314,14 @@ fn tried_out(trial: &Trial, answer: cli::Answer) -> Result<(), Failure> {
     })?;
     match trial.status {
         Some(200..=299) => Ok(()),
-        _ => Err(Failure::answered("the endpoint did not take the sample")),
+        _ => Err(Failure::answered("test delivery failed")),
     }
 }
 
 fn outcome(status: Option<u16>, error: Option<&str>) -> String {
     match (status, error) {
         (Some(status), _) => status.to_string(),
-        (None, error) => error.unwrap_or("no answer").to_owned(),
+        (None, error) => error.unwrap_or("no response").to_owned(),
     }
 }
 
@@ -367,7 +367,7 @@ fn print_deliveries(deliveries: &[Delivery], answer: cli::Answer) -> Result<(), 
             table(
                 &["ID", "TYPE", "STATE", "ATTEMPTS", "NEXT", "EVENT"],
                 &deliveries.iter().map(row).collect::<Vec<_>>(),
-                "Nothing was sent to it, and nothing waits.",
+                "No deliveries.",
             )
         })
 }
@@ -395,9 +395,9 @@ fn print_replays(replays: &[Replay], answer: cli::Answer) -> Result<(), Failure>
     };
     answer.format().print(&json!({ "replays": documents }), || {
         table(
-            &["ID", "FROM", "MADE", "ENDED"],
+            &["ID", "STARTED", "SENT", "ENDED"],
             &replays.iter().map(row).collect::<Vec<_>>(),
-            "Nothing was replayed but single events, which stand among the deliveries.",
+            "No bulk replays.",
         )
     })
 }
@@ -422,9 +422,9 @@ fn print_delivery(
     };
     answer.format().print(&document, || {
         let attempts = table(
-            &["ATTEMPT", "AT", "ANSWER", "TOOK"],
+            &["ATTEMPT", "AT", "RESPONSE", "DURATION"],
             &attempts.iter().map(row).collect::<Vec<_>>(),
-            "It was not tried yet.",
+            "No attempts yet.",
         );
         format!(
             "{} {} of {}: {}\n{attempts}",

@@ -1,12 +1,11 @@
-//! How commands were spelled before, for the scripts that still do. No help shows it.
+//! Former spellings of commands, still accepted from scripts. No help text mentions them.
 
 use std::ffi::OsString;
 
-/// The groups that once took the App and the environment by `--app` and `--environment`. Now they stand behind the command, as
-/// everywhere else.
+/// The groups that once took the App and the environment as `--app` and `--environment`. Both are now positional, as everywhere else.
 const GROUPS: [&str; 2] = ["users", "provider"];
 
-/// The same command line as it is spelled now; `None` when it is not spelled as before.
+/// Returns the command line in its current spelling; `None` if it does not use the former one.
 pub(super) fn respelled(words: &[OsString]) -> Option<Vec<OsString>> {
     let group = words
         .iter()

@@ -24,14 +24,14 @@ pub(super) async fn run(
     path: &Path,
     answer: Answer,
 ) -> Result<(), Failure> {
-    let progress = |looked_at| tracing::info!(looked_at, "entries of the audit log");
+    let progress = |looked_at| tracing::info!(looked_at, "audit log entries exported");
     let mut export = Export::new(path)?;
     let exported = service
         .export_audit_log(before, &mut |entry| export.write(entry), &progress)
         .await
         .map_err(|error| match error {
             AdminError::Fault(fault) => {
-                Failure::new("the entries could not be exported; nothing was removed")
+                Failure::new("export failed; no entries were removed")
                     .because(fault)
             }
             other => failed(other),
@@ -39,7 +39,7 @@ pub(super) async fn run(
     let exported = match exported {
         Ok(exported) if exported.entries() > 0 => exported,
         nothing => {
-            fs::remove_file(path).context(format!("{} cannot be removed", path.display()))?;
+            fs::remove_file(path).context(format!("cannot delete {}", path.display()))?;
             nothing?;
             return print(answer, 0, None);
         }
@@ -50,11 +50,11 @@ pub(super) async fn run(
 }
 
 async fn remove(service: &Service, exported: &Prunable, hash: &str) -> Result<(), Failure> {
-    let progress = |removed| tracing::info!(removed, "entries of the audit log");
+    let progress = |removed| tracing::info!(removed, "audit log entries removed");
     let removed = service.prune_audit_log(exported, hash, &progress).await;
     removed.map_err(|error| match error {
         AdminError::Fault(fault) => Failure::new(
-            "not everything that was exported could be removed; keep the file, and run it again with another one",
+            "some exported entries could not be removed; keep the file, and run the command again with a new one",
         )
         .because(fault),
         other => failed(other),
@@ -67,13 +67,13 @@ fn print(answer: Answer, entries: u64, file: Option<(&Path, &str)>) -> Result<()
     let document = json!({ "entries": entries, "file": path, "sha256": hash });
     answer.format().print(&document, || match (&path, hash) {
         (Some(path), Some(hash)) => {
-            format!("{entries} entries were moved to {path}, SHA-256 {hash}.")
+            format!("Moved {entries} entries to {path} (SHA-256 {hash}).")
         }
-        _ => "There is nothing to remove.".to_owned(),
+        _ => "No entries to remove.".to_owned(),
     })
 }
 
-/// A file of JSON lines, and the hash of what it holds.
+/// A file of JSON lines, and the running hash of its content.
 struct Export {
     file: BufWriter<File>,
     hash: Hash,
@@ -84,10 +84,10 @@ impl Export {
         let file = private_file::open_new(path);
         let file = file.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::usage(format!(
-                "{} is there already; name a new file",
+                "{} already exists; choose a new file",
                 path.display()
             )),
-            _ => Failure::new(format!("{} cannot be made", path.display())).because(error),
+            _ => Failure::new(format!("cannot create {}", path.display())).because(error),
         })?;
         Ok(Self {
             file: BufWriter::new(file),
@@ -105,7 +105,7 @@ impl Export {
         self.file.write_all(line.as_bytes())
     }
 
-    /// Has it on the disk, its name included.
+    /// Syncs the file and its directory entry to disk.
     fn finish(self, path: &Path) -> Result<String, Failure> {
         let on_disk = || -> io::Result<()> {
             self.file
@@ -115,12 +115,12 @@ impl Export {
             let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
             File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
         };
-        on_disk().context(format!("{} cannot be written", path.display()))?;
+        on_disk().context(format!("cannot write {}", path.display()))?;
         Ok(hex::encode(self.hash.finish()))
     }
 }
 
-/// All that the hash of an entry is over, by the names of docs/audit.md.
+/// Every field that the hash of an entry covers, under the names of docs/audit.md.
 fn of_use(entry: &AuditEntry) -> Value {
     let event = &entry.event;
     let is_first_format = entry.format == Format::V1;

@@ -8,7 +8,7 @@ use vestry_domain::World;
 use crate::admin::failed;
 use crate::failure::{Context, Failure};
 
-/// Users that are read at once.
+/// Users read per page.
 const PAGE: i64 = 500;
 
 pub(super) async fn run(service: &Service, world: World, hashes: bool) -> Result<(), Failure> {
@@ -20,14 +20,14 @@ pub(super) async fn run(service: &Service, world: World, hashes: bool) -> Result
         let mut lines = String::new();
         for user in &page.users {
             let line = serde_json::to_string(user);
-            lines.push_str(&line.context("a user cannot be written as JSON")?);
+            lines.push_str(&line.context("cannot serialize a user")?);
             lines.push('\n');
         }
         let mut stdout = std::io::stdout().lock();
         stdout
             .write_all(lines.as_bytes())
             .and_then(|()| stdout.flush())
-            .context("stdout cannot be written")?;
+            .context("cannot write to stdout")?;
         drop(stdout);
         with_passkeys += page.with_passkeys;
         with_totps += page.with_totps;
@@ -39,7 +39,7 @@ pub(super) async fn run(service: &Service, world: World, hashes: bool) -> Result
     tell_what_stays(with_passkeys, with_totps)
 }
 
-/// Beside the lines, for the person who sends them elsewhere.
+/// Reports on stderr the credentials that the export omits.
 fn tell_what_stays(with_passkeys: usize, with_totps: usize) -> Result<(), Failure> {
     let mut stderr = std::io::stderr().lock();
     for (users, what) in [
@@ -49,9 +49,9 @@ fn tell_what_stays(with_passkeys: usize, with_totps: usize) -> Result<(), Failur
         if users > 0 {
             writeln!(
                 stderr,
-                "{users} users have {what}, which are not in this file."
+                "{users} users have {what}, which are not exported."
             )
-            .context("stderr cannot be written")?;
+            .context("cannot write to stderr")?;
         }
     }
     Ok(())

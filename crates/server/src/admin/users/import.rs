@@ -11,26 +11,26 @@ use crate::admin::progress::Progress;
 use crate::failure::{Context, Failure};
 use crate::output::Format;
 
-/// Lines that go into one transaction at most.
+/// Maximum number of lines per transaction.
 const BATCH: usize = 100;
-/// Longest line, in bytes; metadata has at most 16 KiB.
+/// Maximum line length in bytes; metadata alone can be 16 KiB.
 const LONGEST_LINE: u64 = 128 * 1024;
 
-/// What some programs begin a file in UTF-8 with.
+/// The byte order mark that some programs write at the start of a UTF-8 file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What became of all lines.
+/// The outcome of an import.
 #[derive(Default)]
 struct Report {
     lines: u64,
     imported: u64,
-    /// Those of the imported whose account was there as a claim only.
+    /// Imported users whose account existed only as an unverified claim.
     founded: u64,
     known: u64,
     refused: Vec<(u64, String)>,
 }
 
-/// Lines that wait for their transaction, with their numbers.
+/// Lines collected for the next transaction, with their numbers.
 #[derive(Default)]
 struct Waiting {
     numbers: Vec<u64>,
@@ -43,24 +43,24 @@ pub(super) async fn run(
     is_rehearsal: bool,
     format: Format,
 ) -> Result<(), Failure> {
-    let opened = File::open(file).context(format!("{} cannot be read", file.display()))?;
+    let opened = File::open(file).context(format!("cannot read {}", file.display()))?;
     let length = opened.metadata().map_or(0, |data| data.len());
     let mut progress = Progress::of(length);
     let mut report = Report::default();
     let read = take_all(&mut import, opened, &mut report, &mut progress).await;
     progress.end();
-    // What was done until then is told even when the rest could not be.
+    // The report is printed even if reading stopped early.
     report.founded = import.founded();
     let finished = import.finish().await;
     report.print(format, is_rehearsal)?;
-    read.context("the import stopped; run it again to go on")?;
+    read.context("import interrupted; run it again to continue")?;
     finished
-        .context("the users are there, but the event with their number could not be written")?;
+        .context("users were imported, but the summary event could not be written")?;
     if report.refused.is_empty() {
         Ok(())
     } else {
         Err(Failure::answered(format!(
-            "{} lines were refused",
+            "{} lines were rejected",
             report.refused.len()
         )))
     }
@@ -81,7 +81,7 @@ async fn take_all(
         let read = (&mut reader)
             .take(LONGEST_LINE)
             .read_until(b'\n', &mut line);
-        let read = read.context("the file cannot be read")?;
+        let read = read.context("cannot read the file")?;
         if read == 0 {
             break;
         }
@@ -113,20 +113,20 @@ async fn take_all(
     report.take(import, waiting).await
 }
 
-/// A user; `None` for an empty line.
+/// Parses one line; `None` for an empty one.
 fn parse(line: &[u8], is_cut: bool) -> Result<Option<PortableUser>, String> {
     if is_cut {
-        return Err("the line is longer than 128 KiB".to_owned());
+        return Err("line exceeds 128 KiB".to_owned());
     }
     let line = line.trim_ascii();
     if line.is_empty() {
         return Ok(None);
     }
-    // The library would take an array of the fields in their order for an object.
+    // serde would also accept an array of the fields in their order.
     if !line.starts_with(b"{") {
-        return Err("this is no JSON object".to_owned());
+        return Err("not a JSON object".to_owned());
     }
-    // Says which field and where, never what stands there: serde quotes values of a wrong type.
+    // Names the field and the column, never the value. serde's own messages quote values of a wrong type.
     serde_json::from_slice(line).map(Some).map_err(|error| {
         let column = error.column();
         match error.classify() {
@@ -134,11 +134,11 @@ fn parse(line: &[u8], is_cut: bool) -> Result<Option<PortableUser>, String> {
                 let text = error.to_string();
                 let field = text.strip_prefix("unknown field `");
                 match field.and_then(|rest| rest.split('`').next()) {
-                    Some(name) => format!("there is no field {name}"),
-                    None => format!("a value at column {column} is not of the kind that its field takes, or a field is missing"),
+                    Some(name) => format!("unknown field {name}"),
+                    None => format!("wrong type at column {column}, or missing field"),
                 }
             }
-            _ => format!("this is no JSON object (column {column})"),
+            _ => format!("not a JSON object (column {column})"),
         }
     })
 }
@@ -146,7 +146,7 @@ fn parse(line: &[u8], is_cut: bool) -> Result<Option<PortableUser>, String> {
 impl Report {
     async fn take(&mut self, import: &mut UserImport<'_>, waiting: Waiting) -> Result<(), Failure> {
         let outcomes = import.take(&waiting.users).await;
-        let outcomes = outcomes.context("users cannot be stored")?;
+        let outcomes = outcomes.context("cannot store users")?;
         for (number, outcome) in waiting.numbers.into_iter().zip(outcomes) {
             match outcome {
                 Imported::New(_) => self.imported += 1,
@@ -174,19 +174,19 @@ impl Report {
         });
         format.print(&document, || {
             let verb = if is_rehearsal {
-                "would be made"
+                "would be imported"
             } else {
-                "made"
+                "imported"
             };
             let mut text = format!(
-                "{} users {verb}, {} were there already, {} lines refused.",
+                "{} users {verb}, {} already existed, {} lines rejected.",
                 self.imported,
                 self.known,
                 self.refused.len()
             );
             if self.founded > 0 {
                 text.push_str(&format!(
-                    "\n{} of the accounts existed with an unverified address or number. Their sessions and credentials ended.",
+                    "\n{} accounts already existed with an unverified address or number. Their sessions and credentials were revoked.",
                     self.founded
                 ));
             }

@@ -29,7 +29,7 @@ pub(super) async fn retire(service: &Service, answer: Answer) -> Result<(), Fail
     print(&bar.end(rotation)?, answer)
 }
 
-/// How far a rotation is, for whoever watches and in the log.
+/// The progress of a rotation, as a bar and in the log.
 struct Bar(Mutex<Progress>);
 
 impl Bar {
@@ -41,7 +41,7 @@ impl Bar {
         let mut bar = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         bar.grow(of);
         bar.show(done, &format!("{done} of {of} wallets and secrets"));
-        tracing::info!(done, of, "wallets and secrets under new App keys");
+        tracing::info!(done, of, "wallets and secrets re-encrypted");
     }
 
     fn end(&self, outcome: Result<AppRotation, Fault>) -> Result<AppRotation, Failure> {
@@ -66,7 +66,7 @@ fn print(rotation: &AppRotation, answer: Answer) -> Result<(), Failure> {
         Ok(())
     } else {
         Err(Failure::answered(
-            "some wallets or secrets failed their authentication; see `vestry vault verify`",
+            "some wallets or secrets failed authentication; see `vestry vault verify`",
         ))
     }
 }
@@ -102,16 +102,16 @@ fn kept(key: &KeptKey) -> Value {
 
 fn text(rotation: &AppRotation) -> String {
     let mut text = format!(
-        "{} new App keys. {} wallets and {} secrets came under the newest key of their App. {} old App keys destroyed.",
+        "Created {} App keys. Moved {} wallets and {} secrets to the newest key of their App. Destroyed {} old App keys.",
         rotation.minted, rotation.rewrapped, rotation.resealed, rotation.retired
     );
     for wallet in &rotation.failed {
-        text.push_str(&format!("\nFAILED, and left as it is: {wallet}"));
+        text.push_str(&format!("\nFAILED, not changed: {wallet}"));
     }
     for FailedSecret { world, kind, owner } in &rotation.failed_secrets {
         let table = kind.table();
         text.push_str(&format!(
-            "\nFAILED, and left as it is: {owner} in {table} of {world}"
+            "\nFAILED, not changed: {owner} in {table} of {world}"
         ));
     }
     for key in &rotation.kept {
@@ -133,12 +133,12 @@ fn why(why: &Why) -> String {
                 .iter()
                 .map(|rows| format!("{} {}", rows.rows, rows.table));
             format!(
-                "needed by {}; run `vestry vault retire-apps` again once they have ended",
+                "needed by {}; run `vestry vault retire-apps` again once they have expired",
                 under.collect::<Vec<_>>().join(", ")
             )
         }
         Why::TooSoon(_) => {
-            "the newest one less than an hour ago; run `vestry vault retire-apps` again after that"
+            "replaced less than an hour ago; run `vestry vault retire-apps` again later"
                 .to_owned()
         }
     }
