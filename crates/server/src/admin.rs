@@ -78,7 +78,9 @@ fn failed(error: AdminError) -> Failure {
         AdminError::NotFound(_) | AdminError::Exists(_) | AdminError::NotNow(_) => {
             Failure::new(error.to_string())
         }
-        AdminError::Fault(fault) => Failure::new("command failed; nothing was changed").because(fault),
+        AdminError::Fault(fault) => {
+            Failure::new("command failed; nothing was changed").because(fault)
+        }
     }
 }
 

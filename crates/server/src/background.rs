@@ -1,5 +1,5 @@
-//! Tasks that run beside the listeners: delivering, sending events, sweeping, giving events their places, making checkpoints, and writing
-//! down how many calls were refused.
+//! The background tasks of a process: message and webhook delivery, retention, event sequencing, audit checkpoints, and the counts of
+//! refused requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,32 +11,32 @@ use vestry_app::Service;
 
 use crate::config::Settings;
 
-/// The tasks of this process.
+/// The background tasks of this process.
 pub(crate) struct Background {
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
 }
 
-/// What a process does besides what every one does.
+/// Optional tasks of a process, in addition to those that every process runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Duties {
-    /// Delivering messages.
+    /// Deliver messages.
     pub(crate) messages: bool,
-    /// Sending events.
+    /// Deliver webhooks.
     pub(crate) webhooks: bool,
-    /// Making checkpoints of the audit log.
+    /// Create audit checkpoints.
     pub(crate) checkpoints: bool,
 }
 
 impl Duties {
-    /// Those of `vestry worker`. Checkpoints name the deployment by its public URL, and a worker needs none.
+    /// The tasks of `vestry worker`. Checkpoints identify the deployment by its public URL, which a worker does not need.
     pub(crate) const OF_WORKER: Self = Self {
         messages: true,
         webhooks: true,
         checkpoints: false,
     };
 
-    /// Those of a process that answers requests.
+    /// The tasks of a process that serves requests.
     pub(crate) const fn of(settings: &Settings) -> Self {
         Self {
             messages: settings.outbox.worker,
@@ -47,7 +47,7 @@ impl Duties {
 }
 
 impl Background {
-    /// Starts the sweeper, the sequencer of events, the count of refusals and what else is to be done, on the service's runtime.
+    /// Starts the tasks that every process runs and those of `duties`, on the service's runtime.
     pub(crate) fn start(service: &Arc<Service>, runtime: &Handle, duties: Duties) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
@@ -75,22 +75,22 @@ impl Background {
         Self { stop, tasks }
     }
 
-    /// Lets each task finish what it holds, for so long at most. A message that is cut off here is sent again by
+    /// Stops the tasks, waiting at most `at_most` for them to finish their current work. A message interrupted here is sent again by
     /// another worker when its lease ends.
     pub(crate) async fn finish(self, at_most: Duration) {
         let Self { stop, tasks } = self;
-        // Nobody listens when every task has ended already.
+        // Sending fails if every task has ended already.
         let _ended = stop.send(true);
         if tokio::time::timeout(at_most, tasks.join_all())
             .await
             .is_err()
         {
-            tracing::warn!("a background task did not finish in time and was cut off");
+            tracing::warn!("background task did not finish in time; aborted");
         }
     }
 }
 
 async fn until(mut stopped: watch::Receiver<bool>) {
-    // An error means that the process is being torn down, which is a stop too.
+    // An error means that the process is shutting down, which also stops the task.
     let _torn_down = stopped.wait_for(|stop| *stop).await;
 }

@@ -1,4 +1,4 @@
-//! `vestry check`: is everything there that `vestry serve` needs?
+//! `vestry check`: checks everything that `vestry serve` needs.
 
 use std::path::Path;
 
@@ -18,12 +18,12 @@ use crate::output::table;
 use crate::tls::Certificate;
 use crate::{logging, with_runtime};
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Serialize)]
 struct Finding {
     name: &'static str,
     ok: bool,
-    /// What was found, or what is wrong.
+    /// The state that was found, or the problem.
     detail: String,
 }
 
@@ -47,7 +47,7 @@ impl Finding {
 pub(crate) fn run(file: Option<&Path>, answer: Answer) -> Result<(), Failure> {
     let settings = match Settings::load_for_people(file) {
         Ok(settings) => settings,
-        // Without settings there is nothing else to look at.
+        // The other checks need the settings.
         Err(failure) => return print(&[Finding::of("configuration", Err(failure))], answer),
     };
     logging::start(&settings.log);
@@ -74,7 +74,7 @@ fn configuration(settings: &Settings) -> Result<String, Failure> {
     Ok(format!("{base_url} on {}", settings.http.listen))
 }
 
-/// Connection and tables, and durability.
+/// Checks the connection, the schema and the durability settings.
 async fn database(settings: &DatabaseSettings) -> Vec<Finding> {
     let store = match compose::store(settings).await {
         Ok(store) => store,
@@ -82,8 +82,8 @@ async fn database(settings: &DatabaseSettings) -> Vec<Finding> {
     };
     let ready = store.ready().await;
     let ready = ready
-        .map(|()| "connected, and every migration is applied".to_owned())
-        .context("the database is not ready; has `vestry migrate` been run?");
+        .map(|()| "connected; schema is up to date".to_owned())
+        .context("database is not ready; has `vestry migrate` been run?");
     let durability = durability(store.durability_findings(), settings);
     let mut findings = vec![
         Finding::of("database", ready),
@@ -94,53 +94,51 @@ async fn database(settings: &DatabaseSettings) -> Vec<Finding> {
         Ok(Some(found)) => findings.push(Finding::of("pooler", pooler(found))),
         Err(error) => findings.push(Finding::of(
             "pooler",
-            Err(error).context("what stands before the database does not answer"),
+            Err(error).context("connection pooler is unreachable"),
         )),
     }
     match store.spread().await {
         Ok(None) => {}
         Ok(Some(spread)) => findings.push(Finding::of("cluster", cluster(&spread))),
         Err(error) => {
-            let away = Err(error).context("not every server of the cluster answers");
+            let away = Err(error).context("some cluster nodes are unreachable");
             findings.push(Finding::of("cluster", away));
         }
     }
     findings
 }
 
-/// Whether statements survive what stands before Postgres.
+/// Whether prepared statements work through the connection pooler.
 fn pooler(found: Pooler) -> Result<String, Failure> {
     match found {
-        Pooler::OfSessions => {
-            Ok("a pooler stands before Postgres, and gives each session a server".to_owned())
-        }
+        Pooler::OfSessions => Ok("connection pooler in session mode".to_owned()),
         Pooler::KeepsStatements => {
-            Ok("a pooler stands before Postgres, and keeps prepared statements".to_owned())
+            Ok("connection pooler with prepared statement support".to_owned())
         }
         Pooler::LosesStatements => Err(Failure::new(
-            "the pooler before Postgres loses prepared statements, so calls fail now and then: use PgBouncer 1.21 or newer, and set \
-             max_prepared_statements (200, say)",
+            "connection pooler drops prepared statements, so requests fail intermittently; use PgBouncer 1.21 or newer and set \
+             max_prepared_statements (for example 200)",
         )),
     }
 }
 
-/// How the Apps are spread over the servers.
+/// Describes the distribution of Apps over the cluster.
 fn cluster(spread: &Spread) -> Result<String, Failure> {
     if !spread.elsewhere.is_empty() {
         return Err(Failure::new(format!(
-            "these tables are not co-located with users: {}; calls that need both fail or are slow: undistribute_table them and run \
+            "tables not co-located with users: {}. Queries that join them fail or are slow. Run undistribute_table on them, then \
              `vestry migrate --distribute`",
             spread.elsewhere.join(", ")
         )));
     }
     let largest = match &spread.largest {
         Some((app, users, whole)) => {
-            format!("; the largest App is {app} with {users} of {whole} users")
+            format!("; largest App: {app} with {users} of {whole} users")
         }
         None => String::new(),
     };
     Ok(format!(
-        "{} servers have the Apps, in {} shards{largest}",
+        "Apps are distributed over {} nodes in {} shards{largest}",
         spread.servers, spread.shards
     ))
 }
@@ -152,33 +150,33 @@ async fn limits(settings: &LimitSettings) -> Result<String, Failure> {
         LimitStore::Redis(url) => {
             let limiter = compose::redis(url).await?;
             let probed = limiter.probe().await;
-            probed.context("Redis is away: each process counts for itself")?;
+            probed.context("Redis is unreachable; each process counts on its own")?;
             "in Redis"
         }
     };
-    Ok(format!("requests are counted {counted}"))
+    Ok(format!("rate limits are counted {counted}"))
 }
 
 fn durability(findings: &[String], settings: &DatabaseSettings) -> Result<String, Failure> {
     match (findings.is_empty(), settings.allow_unsafe_durability) {
-        (true, _) => Ok("what is acknowledged is on disk".to_owned()),
+        (true, _) => Ok("acknowledged writes are on disk".to_owned()),
         (false, true) => Ok(format!(
-            "accepted by database.allow_unsafe_durability: {}",
+            "unsafe, but allowed by database.allow_unsafe_durability: {}",
             findings.join("; ")
         )),
         (false, false) => Err(Failure::new(findings.join("; "))),
     }
 }
 
-/// The root key and the sign-in key.
+/// Checks the root key and the sign-in key.
 async fn vault(settings: &VaultSettings) -> Vec<Finding> {
     let vaults = match compose::vaults(settings) {
         Ok(vaults) => vaults,
         Err(failure) => return vec![Finding::of("vault", Err(failure))],
     };
     let sealed = [
-        "the vault is sealed: calls that need a key of wallets would be answered with 503",
-        "sign-in, and whatever uses a wallet's key, would be answered with 503",
+        "vault is sealed: calls that need a wallet key would return 503",
+        "sign-in key is unavailable: sign-in and calls that use a wallet key would return 503",
     ];
     let [root, sign_in] = [&vaults.wallets, &vaults.secrets];
     vec![
@@ -197,27 +195,20 @@ async fn root_key(vault: &dyn KeyVault) -> Result<String, VaultError> {
 
 async fn mail(settings: &MailSettings) -> Result<String, Failure> {
     match compose::mailer(settings)? {
-        None => Ok("not configured: live calls that send mail are answered with 503".to_owned()),
+        None => Ok("not configured: live calls that send mail return 503".to_owned()),
         Some(mailer) => {
-            mailer
-                .probe()
-                .await
-                .context("the mail server cannot be used")?;
-            Ok("the mail server takes our login".to_owned())
+            mailer.probe().await.context("mail server check failed")?;
+            Ok("login to the mail server succeeded".to_owned())
         }
     }
 }
 
 async fn sms(settings: &Settings) -> Result<String, Failure> {
     match compose::sms(&settings.sms, &settings.outbound)? {
-        None => Ok(
-            "not configured: live calls that send text messages are answered with 503".to_owned(),
-        ),
+        None => Ok("not configured: live calls that send SMS return 503".to_owned()),
         Some(sms) => {
-            sms.probe()
-                .await
-                .context("the SMS provider cannot be used")?;
-            Ok("the SMS provider takes our login".to_owned())
+            sms.probe().await.context("SMS provider check failed")?;
+            Ok("login to the SMS provider succeeded".to_owned())
         }
     }
 }
@@ -236,11 +227,11 @@ fn print(findings: &[Finding], answer: Answer) -> Result<(), Failure> {
                 ]
             };
             let rows: Vec<_> = findings.iter().map(row).collect();
-            table(&["", "CHECK", "FOUND"], &rows, "")
+            table(&["", "CHECK", "DETAIL"], &rows, "")
         })?;
     if ok {
         Ok(())
     } else {
-        Err(Failure::answered("not everything is in order"))
+        Err(Failure::answered("some checks failed"))
     }
 }

@@ -886,8 +886,8 @@ Example:
   vestry signing-key list app_…
   vestry signing-key revoke app_… jwk_…")]
     Revoke {
-        /// Id of the App (app_…)
-        App ID (app_…)
+        /// App ID (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// Signing key ID (jwk_…)
         key: SigningKeyId,
@@ -1159,7 +1159,9 @@ impl Command {
 /// Parses an App ID. Rejects the built-in App, which belongs to the service and is not configured by hand.
 fn customers_app(text: &str) -> Result<AppId, String> {
     match text.parse::<AppId>() {
-        Ok(AppId::BUILT_IN) => Err("this App is built in and belongs to the service itself".to_owned()),
+        Ok(AppId::BUILT_IN) => {
+            Err("this App is built in and belongs to the service itself".to_owned())
+        }
         Ok(app) => Ok(app),
         Err(error) => Err(error.to_string()),
     }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::clock::Clock;
 
-/// Every world follows the clock of the machine.
+/// The machine's clock, for every environment.
 pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
@@ -13,7 +13,7 @@ impl Clock for SystemClock {
         self.machine()
     }
 
-    /// A clock set before 1970 counts as 1970: everything then looks expired, which is the safe side.
+    /// A clock set before 1970 counts as 1970. Everything then looks expired, which is the safe side.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the adapter that reads the machine's clock"

@@ -1,4 +1,4 @@
-//! Puts the service together: which adapter stands behind which port is decided here and nowhere else.
+//! The composition root: chooses the adapter for each port.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,14 +41,13 @@ use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
 use crate::late_vault::LateVault;
 
-/// Opens the database, and says so when whoever is on the way to it can read or change what goes there. Nothing is migrated,
-/// and nothing is made that is not there.
+/// Opens the database. Warns if the connection can be read or modified on the way. Runs no migrations and creates nothing.
 pub(crate) async fn store(settings: &DatabaseSettings) -> Result<Arc<SqlStore>, Failure> {
     if let Database::Sqlite(path) = &settings.database
         && !path.exists()
     {
         return Err(Failure::new(format!(
-            "there is no database {}; make it with `vestry migrate`",
+            "database {} does not exist; create it with `vestry migrate`",
             path.display()
         )));
     }
@@ -58,10 +57,10 @@ pub(crate) async fn store(settings: &DatabaseSettings) -> Result<Arc<SqlStore>, 
         tracing::warn!("{warning}");
     }
     let store = SqlStore::connect(&store_settings(settings)).await;
-    Ok(Arc::new(store.context("the database cannot be opened")?))
+    Ok(Arc::new(store.context("cannot open the database")?))
 }
 
-/// The settings as the store wants them.
+/// Converts the settings for the store.
 pub(crate) fn store_settings(settings: &DatabaseSettings) -> vestry_store_sql::Settings {
     vestry_store_sql::Settings {
         database: settings.database.clone(),
@@ -74,7 +73,7 @@ pub(crate) fn store_settings(settings: &DatabaseSettings) -> vestry_store_sql::S
     }
 }
 
-/// The key providers. Local ones may be opened later, each when its file is there.
+/// The key providers. A local root key is opened on first use, once its file exists.
 pub(crate) fn vaults(settings: &VaultSettings) -> Result<Vaults, Failure> {
     let (wallets, secrets) = match settings {
         VaultSettings::Local(files) => (in_file(&files.root), in_file(&files.sign_in)),
@@ -94,58 +93,58 @@ fn in_file(path: &Path) -> Arc<dyn KeyVault> {
 fn in_environment(variable: &str, key: &Secret<String>) -> Result<Arc<dyn KeyVault>, Failure> {
     let vault = LocalVault::from_value(key, Arc::new(SystemEntropy::new()));
     Ok(Arc::new(
-        vault.context(format!("{variable} is not a root key"))?,
+        vault.context(format!("{variable} is not a valid root key"))?,
     ))
 }
 
-/// The transport of live mail, if one is set.
+/// The transport for live mail, if configured.
 pub(crate) fn mailer(settings: &MailSettings) -> Result<Option<Arc<dyn Mailer>>, Failure> {
     match settings {
         MailSettings::Capture => Ok(None),
         MailSettings::Smtp { url, from, ca_file } => {
             let mut smtp = vestry_mail_smtp::Settings::new(url.clone(), from.clone());
             smtp.ca_file.clone_from(ca_file);
-            let mailer = SmtpMailer::new(&smtp).context("mail cannot be sent")?;
+            let mailer = SmtpMailer::new(&smtp).context("cannot set up mail delivery")?;
             Ok(Some(Arc::new(mailer)))
         }
     }
 }
 
-/// What hashes passwords.
+/// The password hasher.
 fn hasher(
     settings: &PasswordSettings,
     entropy: &Arc<dyn Entropy>,
 ) -> Result<Arc<dyn PasswordHasher>, Failure> {
     let hasher = Argon2Hasher::new(settings.hashing, Arc::clone(entropy));
-    Ok(Arc::new(hasher.context("passwords cannot be hashed")?))
+    Ok(Arc::new(hasher.context("cannot set up password hashing")?))
 }
 
-/// The list of breached passwords, if one is set.
+/// The list of breached passwords, if configured.
 fn breached(settings: &PasswordSettings) -> Result<Option<Arc<dyn BreachedPasswords>>, Failure> {
     let Some(file) = &settings.breached else {
         return Ok(None);
     };
     let list = BreachedFile::open(file);
     let list = list.context(format!(
-        "passwords.breach.file {} cannot be used",
+        "cannot use passwords.breach.file {}",
         file.display()
     ))?;
     Ok(Some(Arc::new(list)))
 }
 
-/// Identity providers, wherever Apps say that they are: on the internet, or in the networks that are allowed.
+/// The client for identity providers on the internet or in the allowed networks.
 fn providers(outbound: &OutboundSettings) -> Result<Arc<dyn IdentityProviders>, Failure> {
     let settings = vestry_idp_oauth::Settings {
         allowed_networks: outbound.allowed_networks.clone(),
         ..vestry_idp_oauth::Settings::default()
     };
     let providers = OauthProviders::new(&settings);
-    Ok(Arc::new(
-        providers.context("identity providers cannot be called")?,
-    ))
+    Ok(Arc::new(providers.context(
+        "cannot set up the client for identity providers",
+    )?))
 }
 
-/// The provider of live text messages, if one is set.
+/// The provider of live text messages, if configured.
 pub(crate) fn sms(
     settings: &SmsSettings,
     outbound: &OutboundSettings,
@@ -161,28 +160,30 @@ pub(crate) fn sms(
             let mut http =
                 vestry_sms_http::Settings::new(base_url, account_sid, auth_token.clone(), from);
             http.allowed_networks.clone_from(&outbound.allowed_networks);
-            let sms = HttpSms::new(&http).context("text messages cannot be sent")?;
+            let sms = HttpSms::new(&http).context("cannot set up SMS delivery")?;
             Ok(Some(Arc::new(sms)))
         }
     }
 }
 
-/// What sends events, wherever Apps say that they go: on the internet, or into the networks that are allowed.
+/// The sender of webhooks, to the internet or the allowed networks.
 fn webhooks(settings: &Settings) -> Result<Arc<dyn WebhookSender>, Failure> {
     let webhooks = HttpWebhooks::new(&vestry_webhook_http::Settings {
         allowed_networks: settings.outbound.allowed_networks.clone(),
         whole: settings.webhooks.timeout,
     });
-    Ok(Arc::new(webhooks.context("events cannot be sent")?))
+    Ok(Arc::new(
+        webhooks.context("cannot set up webhook delivery")?,
+    ))
 }
 
-/// Where checkpoints of a service go: the log too.
+/// The checkpoint sinks of a running service, its log included.
 pub(crate) fn sinks(settings: &Settings) -> Result<Vec<Arc<dyn CheckpointSink>>, Failure> {
     let log: Arc<dyn CheckpointSink> = Arc::new(LogSink);
     Ok([vec![log], sinks_of_commands(settings)?].concat())
 }
 
-/// Where receivers of checkpoints may be.
+/// The addresses that checkpoint sinks may have.
 pub(crate) fn reach_of_anchors(settings: &Settings) -> vestry_anchor::Settings {
     vestry_anchor::Settings {
         allowed_networks: settings.outbound.allowed_networks.clone(),
@@ -190,7 +191,7 @@ pub(crate) fn reach_of_anchors(settings: &Settings) -> vestry_anchor::Settings {
     }
 }
 
-/// Where those of a command go. Nobody keeps what it logs; the service that runs writes them into its own log.
+/// The checkpoint sinks of a command. Its log is not retained, so a running service writes these checkpoints to its own log.
 pub(crate) fn sinks_of_commands(
     settings: &Settings,
 ) -> Result<Vec<Arc<dyn CheckpointSink>>, Failure> {
@@ -201,14 +202,14 @@ pub(crate) fn sinks_of_commands(
             AuditSink::File(directory) => Arc::new(FileSink::new(directory)),
             AuditSink::Http(url, token) => {
                 let sink = HttpSink::new(url.clone(), token.clone(), &http);
-                Arc::new(sink.context("audit.sinks cannot be used")?)
+                Arc::new(sink.context("cannot use audit.sinks")?)
             }
         });
     }
     Ok(sinks)
 }
 
-/// The limiter of requests.
+/// The rate limiter of requests.
 pub(crate) async fn limiter(
     settings: &LimitSettings,
     store: &SqlStore,
@@ -220,14 +221,14 @@ pub(crate) async fn limiter(
     }
 }
 
-/// The limiter over Redis; a server that is away is an outage that the limiter bridges, not an error.
+/// The rate limiter on Redis. The limiter bridges an unreachable server, so this is not an error.
 pub(crate) async fn redis(url: &Secret<String>) -> Result<RedisLimiter, Failure> {
     RedisLimiter::connect(&RedisSettings::new(url.clone()))
         .await
-        .context("limits.store cannot be used")
+        .context("cannot use limits.store")
 }
 
-/// Everything together. Commands that answer no requests may do without a public URL.
+/// Builds the service. Commands that answer no requests can omit the public URL.
 pub(crate) fn service(
     settings: &Settings,
     store: Arc<dyn Store>,
@@ -240,7 +241,7 @@ pub(crate) fn service(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let vaults = vaults(&settings.vault)?;
     let custody = Custody::new(vaults.clone(), Arc::clone(&store), Arc::clone(&entropy));
-    let custody = Arc::new(custody.context("keys cannot be kept on this machine")?);
+    let custody = Arc::new(custody.context("cannot protect keys in memory on this machine")?);
     let sealer: Arc<dyn Sealer> = Arc::<Custody>::clone(&custody);
     let notary: Arc<dyn Notary> = Arc::<Custody>::clone(&custody);
     let signatures: Arc<dyn SignatureVerifier> = Arc::<Custody>::clone(&custody);

@@ -1,7 +1,7 @@
-//! Settings: read once, from `vestry.toml` and from `VESTRY_` variables, and checked before anything opens.
+//! Settings, read once from `vestry.toml` and `VESTRY_` variables, and validated before anything is opened.
 //!
-//! [`keys::KEYS`] lists every key there is. A key that is not in it is an error that names it, in the file as in the
-//! environment: a typing error must not become a silent default.
+//! [`keys::KEYS`] lists all settings. An unknown one is an error that names it, in the file and in the environment: a typo must not
+//! silently select a default.
 
 mod keys;
 mod source;
@@ -24,10 +24,10 @@ use crate::failure::Failure;
 use crate::tls::CertificateFiles;
 use source::Entries;
 
-/// The file that is read when `--config` names none and it is there.
+/// The file that is read if `--config` names none and it exists.
 const DEFAULT_FILE: &str = "vestry.toml";
 
-/// Everything an operator can set.
+/// All settings.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) database: DatabaseSettings,
@@ -47,22 +47,21 @@ pub(crate) struct Settings {
 /// `database.*`
 #[derive(Debug)]
 pub(crate) struct DatabaseSettings {
-    /// Where it is.
+    /// The database and its location.
     pub(crate) database: Database,
-    /// Postgres only.
     pub(crate) max_connections: usize,
     /// SQLite only.
     pub(crate) max_readers: usize,
-    /// How long a request waits for a connection before it is answered with 503.
+    /// How long a request waits for a connection before it fails with 503.
     pub(crate) acquire_timeout: Duration,
     /// How long opening a connection may take.
     pub(crate) connect_timeout: Duration,
     /// SQLite only.
     pub(crate) synchronous: Synchronous,
-    /// Postgres only; off behind a pooler that does not know prepared statements.
+    /// Postgres only. Off for a connection pooler without support for prepared statements.
     pub(crate) prepared_statements: bool,
     pub(crate) migrate_on_start: bool,
-    /// Whether `serve` starts on a database that can lose what it acknowledged.
+    /// Whether `serve` starts on a database that can lose acknowledged writes.
     pub(crate) allow_unsafe_durability: bool,
 }
 
@@ -78,9 +77,9 @@ pub(crate) struct HttpSettings {
     /// How long a connection may be idle between two requests.
     pub(crate) keep_alive: Duration,
     pub(crate) workers: usize,
-    /// Between the stop signal and the moment from which no connection is accepted any more.
+    /// From the stop signal until connections are no longer accepted.
     pub(crate) drain_delay: Duration,
-    /// How long requests that run may take to end after that.
+    /// How long running requests may take after that.
     pub(crate) shutdown_timeout: Duration,
 }
 
@@ -93,7 +92,7 @@ pub(crate) enum VaultSettings {
     Env {
         /// `VESTRY_VAULT__ENV__KEY`
         root: Secret<String>,
-        /// `VESTRY_VAULT__ENV__SIGN_IN_KEY`, or the same as the other.
+        /// `VESTRY_VAULT__ENV__SIGN_IN_KEY`, or the same value as `root`.
         sign_in: Secret<String>,
     },
 }
@@ -101,14 +100,14 @@ pub(crate) enum VaultSettings {
 /// `vault.local.*`
 #[derive(Debug)]
 pub(crate) struct RootKeyFiles {
-    /// The root key, over wallets.
+    /// The root key, for wallets.
     pub(crate) root: PathBuf,
-    /// The sign-in key, over everything else that is secret.
+    /// The sign-in key, for all other secrets.
     pub(crate) sign_in: PathBuf,
 }
 
 impl RootKeyFiles {
-    /// Those that are not there.
+    /// The files that do not exist.
     pub(crate) fn missing(&self) -> Vec<&Path> {
         let mut files = vec![self.root.as_path(), self.sign_in.as_path()];
         files.retain(|file| !file.exists());
@@ -116,22 +115,22 @@ impl RootKeyFiles {
     }
 }
 
-/// `mail.*`, for live worlds; test worlds always capture.
+/// `mail.*`, for live environments. Test environments always capture.
 #[derive(Debug)]
 pub(crate) enum MailSettings {
     /// Live mail cannot be sent.
     Capture,
     /// Live mail goes to a relay.
     Smtp {
-        /// `smtp://` or `smtps://`; holds a password.
+        /// `smtp://` or `smtps://`; contains a password.
         url: Secret<String>,
         from: String,
-        /// Further certificate authorities, PEM.
+        /// Additional certificate authorities, PEM.
         ca_file: Option<PathBuf>,
     },
 }
 
-/// `sms.*`, for live worlds; test worlds always capture.
+/// `sms.*`, for live environments. Test environments always capture.
 #[derive(Debug)]
 pub(crate) enum SmsSettings {
     /// Live text messages cannot be sent.
@@ -148,7 +147,7 @@ pub(crate) enum SmsSettings {
 /// `outbound.*`
 #[derive(Debug)]
 pub(crate) struct OutboundSettings {
-    /// Networks that may be called beside public addresses.
+    /// Networks that may be called in addition to public addresses.
     pub(crate) allowed_networks: Vec<IpNet>,
 }
 
@@ -158,71 +157,71 @@ pub(crate) struct LimitSettings {
     pub(crate) store: LimitStore,
     pub(crate) test_per_minute: u32,
     pub(crate) live_per_minute: u32,
-    /// Codes an hour to one address or number, by all Apps together.
+    /// Codes an hour to one address or number, across all Apps.
     pub(crate) sends_per_identifier: u32,
-    /// API keys from one address whose look-up may fail in a minute.
+    /// Unknown API keys that one client address may send per minute.
     pub(crate) failed_auth_per_minute: u32,
 }
 
-/// Where requests are counted.
+/// The store for rate-limit counters.
 #[derive(Debug)]
 pub(crate) enum LimitStore {
-    /// In this process.
+    /// This process.
     Memory,
-    /// In the database, shared by all that use it.
+    /// The database, shared by all processes that use it.
     Database,
-    /// In Redis or Valkey; the URL may hold a password.
+    /// Redis or Valkey; the URL may contain a password.
     Redis(Secret<String>),
 }
 
 /// `passwords.*`
 #[derive(Debug)]
 pub(crate) struct PasswordSettings {
-    /// Parameters of new hashes, and how many run and wait.
+    /// The parameters of new hashes, and the limits on running and queued ones.
     pub(crate) hashing: vestry_password_argon2::Settings,
-    /// The list of breached passwords, sorted; `None` where there is none.
+    /// The sorted list of breached passwords; `None` if disabled.
     pub(crate) breached: Option<PathBuf>,
 }
 
 /// `outbox.*`
 #[derive(Debug)]
 pub(crate) struct OutboxSettings {
-    /// Whether `serve` delivers; `vestry worker` always does.
+    /// Whether `serve` delivers messages; `vestry worker` always does.
     pub(crate) worker: bool,
 }
 
 /// `webhooks.*`
 #[derive(Debug)]
 pub(crate) struct WebhookSettings {
-    /// Whether `serve` sends events to webhook endpoints; `vestry worker` always does.
+    /// Whether `serve` delivers webhooks; `vestry worker` always does.
     pub(crate) worker: bool,
-    /// Requests at the same time, of each process.
+    /// Maximum number of concurrent requests of each process.
     pub(crate) max_in_flight: usize,
-    /// For a whole request.
+    /// The timeout of a whole request.
     pub(crate) timeout: Duration,
 }
 
 /// `audit.*`
 #[derive(Debug)]
 pub(crate) struct AuditSettings {
-    /// Where checkpoints go beside the log.
+    /// The checkpoint sinks, in addition to the log.
     pub(crate) sinks: Vec<AuditSink>,
-    /// How often one is made where something changed.
+    /// The interval between checkpoints, when something has changed.
     pub(crate) checkpoint_every: Duration,
-    /// How old the last checkpoint that a sink has may be while keys are used.
+    /// The maximum age of the newest stored checkpoint while wallet keys are in use.
     pub(crate) require_anchor: Option<Seconds>,
 }
 
-/// A place that keeps checkpoints.
+/// An external store of checkpoints.
 #[derive(Debug, Clone)]
 pub(crate) enum AuditSink {
     /// A directory.
     File(PathBuf),
-    /// What takes them by POST, and the token that it knows us by.
+    /// A URL that accepts checkpoints by POST, and our bearer token for it.
     Http(Url, Secret<String>),
 }
 
-/// One of `audit.sinks` as it is written.
+/// An item of `audit.sinks`.
 enum NamedSink {
     Log,
     File(PathBuf),
@@ -243,7 +242,7 @@ impl FromStr for NamedSink {
                 Ok(Self::File(PathBuf::from(directory)))
             };
         }
-        // `http:https://host/path`, or the URL by itself.
+        // `http:https://host/path`, or the bare URL.
         let url = match text.strip_prefix("http:") {
             Some(url) if !url.starts_with("//") => url,
             _ => text,
@@ -263,7 +262,7 @@ impl AuditSettings {
         let mut sinks = Vec::new();
         for sink in named {
             match sink {
-                // Always there.
+                // The log is always a sink.
                 NamedSink::Log => {}
                 NamedSink::File(directory) => sinks.push(AuditSink::File(directory)),
                 NamedSink::Http(url) => {
@@ -277,13 +276,11 @@ impl AuditSettings {
         let require_anchor = match minutes {
             0 => None,
             _ if sinks.is_empty() => {
-                let why =
-                    "needs a sink beside log in audit.sinks: a log that nobody keeps is no anchor";
+                let why = "requires a sink other than log in audit.sinks, because logs may not be retained";
                 return Err(entries.refuse("audit.require_anchor_minutes", why));
             }
             minutes if Duration::from_secs(minutes * 60) < checkpoint_every * 2 => {
-                let why =
-                    "must be at least twice audit.checkpoint_seconds: no checkpoint is younger";
+                let why = "must be at least twice audit.checkpoint_seconds";
                 return Err(entries.refuse("audit.require_anchor_minutes", why));
             }
             minutes => Some(Seconds::from_minutes(
@@ -305,12 +302,12 @@ pub(crate) struct LogSettings {
     pub(crate) level: LevelFilter,
 }
 
-/// What a log line looks like.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogFormat {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// For people.
+    /// Readable text.
     Pretty,
 }
 
@@ -319,7 +316,7 @@ pub(crate) enum LogFormat {
 pub(crate) struct BaseUrl(Url);
 
 impl BaseUrl {
-    /// Host and port as in the URL; a port that is the scheme's own is left out.
+    /// Host and port of the URL, without the scheme's default port.
     pub(crate) fn authority(&self) -> String {
         let host = self.0.host_str().unwrap_or_default();
         match self.0.port() {
@@ -332,7 +329,7 @@ impl BaseUrl {
         self.0.scheme() == "https"
     }
 
-    /// Whether only this machine can reach it.
+    /// Whether it is reachable only from this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         match self.0.host() {
             Some(url::Host::Domain(name)) => name == "localhost",
@@ -343,7 +340,7 @@ impl BaseUrl {
     }
 }
 
-/// Without the slash at the end, so that a path can be put behind it.
+/// Prints the URL without a trailing slash, so that a path can be appended.
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.as_str().trim_end_matches('/'))
@@ -369,22 +366,22 @@ impl FromStr for BaseUrl {
     }
 }
 
-/// The named file, or the one that is read when none is named and it is there.
+/// The named file, or the default file if it exists.
 fn named_or_present(named: Option<&Path>) -> Option<&Path> {
     let present = Path::new(DEFAULT_FILE);
     named.or_else(|| present.exists().then_some(present))
 }
 
 impl Settings {
-    /// Reads the file (the named one, or `vestry.toml` if it is there) and the environment.
+    /// Reads the environment and the file: the named one, or `vestry.toml` if it exists.
     ///
     /// # Errors
-    /// The file cannot be read, a key is unknown, or a value is not what its key takes.
+    /// Fails if the file cannot be read, a key is unknown, or a value is invalid.
     pub(crate) fn load(file: Option<&Path>) -> Result<Self, Failure> {
         Self::from_entries(&Entries::read(named_or_present(file))?)
     }
 
-    /// The same for a command whose log a person reads, between its other lines.
+    /// Like [`Settings::load`], for a command whose log is read at a terminal.
     ///
     /// # Errors
     /// As for [`Settings::load`].
@@ -394,8 +391,9 @@ impl Settings {
         Self::from_entries(&entries)
     }
 
-    /// The same for `vestry dev`: never the `vestry.toml` that happens to lie here, which may be that of a real
-    /// deployment, and with other defaults (`name`, `value`).
+    /// Like [`Settings::load`], for `vestry dev`, with other defaults (`name`, `value`).
+    ///
+    /// A `vestry.toml` in the current directory is never read, because it may belong to a real deployment.
     ///
     /// # Errors
     /// As for [`Settings::load`].
@@ -455,7 +453,7 @@ impl Settings {
 }
 
 impl DatabaseSettings {
-    /// How many connections can read at the same time.
+    /// The number of connections that can read at the same time.
     pub(crate) const fn reading(&self) -> usize {
         match self.database {
             Database::Sqlite(_) => self.max_readers,
@@ -467,7 +465,7 @@ impl DatabaseSettings {
         let database = entries.required_text("database.url")?.parse();
         Ok(Self {
             database: database.map_err(|why: DatabaseUrlError| {
-                // Says what is wrong and never what was written.
+                // Describes the problem without repeating the URL.
                 entries.refuse("database.url", &why.to_string())
             })?,
             max_connections: entries.number("database.max_connections", 1..=10_000)?,
@@ -497,10 +495,10 @@ impl HttpSettings {
                 key: key.into(),
             }),
             (Some(_), None) => {
-                return Err(entries.refuse("http.tls.cert", "needs http.tls.key beside it"));
+                return Err(entries.refuse("http.tls.cert", "requires http.tls.key"));
             }
             (None, Some(_)) => {
-                return Err(entries.refuse("http.tls.key", "needs http.tls.cert beside it"));
+                return Err(entries.refuse("http.tls.key", "requires http.tls.cert"));
             }
         };
         Ok(Self {
@@ -556,11 +554,11 @@ impl RootKeyFiles {
         let root = PathBuf::from(entries.required_text("vault.local.path")?);
         let sign_in = entries.text("vault.local.sign_in_path")?;
         let sign_in = sign_in.map_or_else(|| root.with_file_name("sign-in.key"), PathBuf::from);
-        // Whoever takes one away to seal the wallets would take sign-in along.
+        // Removing the root key file to seal the wallets would otherwise remove the sign-in key too.
         if sign_in == root {
             return Err(entries.refuse(
                 "vault.local.sign_in_path",
-                "must be another file than vault.local.path",
+                "must differ from vault.local.path",
             ));
         }
         Ok(Self { root, sign_in })

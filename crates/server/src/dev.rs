@@ -1,4 +1,4 @@
-//! `vestry dev`: a complete service on one machine, out of nothing.
+//! `vestry dev`: a complete service on one machine, with no setup.
 
 mod banner;
 mod certificate;
@@ -33,14 +33,14 @@ use record::{Operator, Record};
 
 const HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const HTTPS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8443);
-/// Requests that run when Ctrl-C comes may take so long to end; nobody balances load in front of this.
+/// Time for running requests to end after Ctrl-C. There is no load balancer in front, so no drain delay is needed.
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Result<(), Failure> {
     let address = arguments.listen.unwrap_or(HTTP);
     if !address.ip().is_loopback() {
         return Err(Failure::usage(format!(
-            "{address} is not an address of this machine alone: the service refuses plain HTTP there; use `vestry serve` with http.tls"
+            "{address} is not a loopback address, where the service refuses plain HTTP; use `vestry serve` with http.tls"
         )));
     }
     let listener = Listener::bind(address, "choose another address with --listen")?;
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
         },
         workers: settings.http.workers,
         duties: Duties {
-            // Nobody keeps what stands in a terminal, and every minute it would stand there.
+            // A terminal is not retained, and a checkpoint each minute would clutter it.
             checkpoints: !settings.audit.sinks.is_empty(),
             ..Duties::of(&settings)
         },
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
     served
 }
 
-/// The public URL that is set, else that of the `vestry dev` whose database this is: where it said last that it answers.
+/// The configured public URL, or else the last base URL of the `vestry dev` that owns this database.
 pub(crate) fn public_url(settings: &Settings) -> Option<BaseUrl> {
     let set = settings.http.base_url.clone();
     set.or_else(|| match &settings.database.database {
@@ -110,7 +110,7 @@ pub(crate) fn public_url(settings: &Settings) -> Option<BaseUrl> {
     })
 }
 
-/// The settings of the environment and of `--config`, with everything else inside the data directory.
+/// The settings from the environment and `--config`. Everything else is inside the data directory.
 fn settings(file: Option<&Path>, data: &DataDir, listener: &Listener) -> Result<Settings, Failure> {
     Settings::load_for_dev(
         file,
@@ -126,7 +126,7 @@ fn settings(file: Option<&Path>, data: &DataDir, listener: &Listener) -> Result<
     )
 }
 
-/// Deletes what earlier starts left, which can only be done to what lies in the data directory.
+/// Deletes the data of earlier starts. This is possible only if all of it is in the data directory.
 fn empty(data: &DataDir, settings: &Settings) -> Result<(), Failure> {
     let inside = match &settings.database.database {
         Database::Sqlite(path) => path.parent().and_then(|path| path.canonicalize().ok()),
@@ -134,14 +134,14 @@ fn empty(data: &DataDir, settings: &Settings) -> Result<(), Failure> {
     };
     if inside.is_none() || inside != data.path().canonicalize().ok() {
         return Err(Failure::usage(
-            "--fresh deletes the database in the data directory, but database.url names another one",
+            "--fresh deletes only the database in the data directory, but database.url names another one",
         ));
     }
     data.empty()
 }
 
 fn https(data: &DataDir) -> Result<(Listener, Arc<Certificate>), Failure> {
-    let listener = Listener::bind(HTTPS, &format!("do without HTTPS: --listen {HTTP}"))?;
+    let listener = Listener::bind(HTTPS, &format!("disable HTTPS with --listen {HTTP}"))?;
     Ok((listener, certificate::load_or_make(data)?))
 }
 
@@ -164,7 +164,7 @@ async fn open(
     )
 }
 
-/// Makes the root keys on the first start only. Later on a missing one is an error: a new one would not open anything.
+/// Creates the root keys, on the first start only. A key that is missing later is an error, because a new one could not open anything.
 async fn make_root_keys_once(vault: &VaultSettings, store: &dyn Store) -> Result<(), Failure> {
     let VaultSettings::Local(files) = vault else {
         return Ok(());
@@ -173,22 +173,22 @@ async fn make_root_keys_once(vault: &VaultSettings, store: &dyn Store) -> Result
     let Some(file) = missing.first() else {
         return Ok(());
     };
-    let mut read = store.read().await.context("the database cannot be read")?;
+    let mut read = store.read().await.context("cannot read the database")?;
     let app_keys = read
         .app_keys()
         .all()
         .await
-        .context("the database cannot be read")?;
+        .context("cannot read the database")?;
     if app_keys.is_empty() {
         return missing.into_iter().try_for_each(admin::make_root_key);
     }
     let hint = if *file == files.sign_in {
-        " (from before there was a sign-in key? then copy the root key to it)"
+        "  (if it predates the sign-in key, copy the root key to that file)"
     } else {
         ""
     };
     Err(Failure::new(format!(
-        "the root key {} is missing, and the database has keys under it; put it back, or begin anew with --fresh{hint}",
+        "root key {} is missing, but the database has keys under it; restore the file, or start over with --fresh{hint}",
         file.display()
     )))
 }

@@ -17,10 +17,10 @@ impl SystemEntropy {
 }
 
 impl Entropy for SystemEntropy {
-    /// A generator that fails ends the process: no caller may go on with bytes that are not random.
+    /// Fills `buffer`. The process aborts if the generator fails: no caller may continue with bytes that are not random.
     fn fill(&self, buffer: &mut [u8]) {
         if self.0.fill(buffer).is_err() {
-            tracing::error!("the source of randomness failed; the process ends");
+            tracing::error!("random number generator failed; aborting");
             std::process::abort();
         }
     }

@@ -1,9 +1,9 @@
-//! Why a command did not do what it was asked, as the person at the terminal reads it.
+//! Errors of commands, as shown at the terminal.
 
 use std::error::Error;
 use std::fmt;
 
-/// A sentence for the person who typed the command, and the cause below it.
+/// A message for the person who ran the command, and its cause.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
@@ -11,14 +11,14 @@ pub(crate) struct Failure {
     kind: Kind,
 }
 
-/// Decides the exit code, and whether anything is left to be said.
+/// The kind of failure. It determines the exit code, and whether the message is still to be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Exit code 1.
     Failed,
     /// Exit code 2: the command line itself is wrong.
     Usage,
-    /// Exit code 1; the answer on stdout says what is wrong.
+    /// Exit code 1; the output on stdout already describes the problem.
     Answered,
 }
 
@@ -26,7 +26,7 @@ impl Failure {
     /// The exit code when the command line itself is wrong.
     pub(crate) const WRONG_USAGE: u8 = 2;
 
-    /// The command was understood and failed.
+    /// A command that failed.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -35,7 +35,7 @@ impl Failure {
         }
     }
 
-    /// The command line asks for something that cannot be.
+    /// An invalid request on the command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Usage,
@@ -43,7 +43,7 @@ impl Failure {
         }
     }
 
-    /// The command ran to its end, its answer is printed, and the answer is bad news.
+    /// A command that ran to its end and has printed a negative result.
     pub(crate) fn answered(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Answered,
@@ -51,13 +51,13 @@ impl Failure {
         }
     }
 
-    /// The same with what was underneath.
+    /// Adds the cause.
     pub(crate) fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.cause = Some(cause.into());
         self
     }
 
-    /// 1 for failed, 2 for wrong usage.
+    /// The exit code: 1 for failure, 2 for wrong usage.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self.kind {
             Kind::Failed | Kind::Answered => 1,
@@ -65,13 +65,13 @@ impl Failure {
         }
     }
 
-    /// Whether stdout has said it all.
+    /// Whether stdout already contains the result.
     pub(crate) fn is_answered(&self) -> bool {
         self.kind == Kind::Answered
     }
 }
 
-/// The whole chain of causes in one line: a person at a terminal has no `source()` to call.
+/// Prints the whole chain of causes on one line.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
@@ -99,9 +99,9 @@ impl Error for Failure {
     }
 }
 
-/// Puts a sentence above a cause.
+/// Adds a message to an error.
 pub(crate) trait Context<T> {
-    /// The error becomes the cause of a [`Failure`] with this message.
+    /// Makes the error the cause of a [`Failure`] with this message.
     fn context(self, message: impl Into<String>) -> Result<T, Failure>;
 }
 

@@ -1,11 +1,11 @@
-//! What the process gives up before it touches a key (S4).
+//! Process hardening before any key is loaded (S4).
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-/// No core file, no page of ours in the swap, and no other process of the same user may attach or read our memory. Root
-/// still can.
+/// Disables core files and swapping of this process, and prevents other processes of the same user from attaching or reading its memory.
+/// Root still can.
 ///
-/// Answers what the system refused; the caller logs it once there is a log.
+/// Returns what the system refused. The caller logs it once logging has started.
 pub(crate) fn apply() -> Vec<&'static str> {
     let no_core = Rlimit {
         current: Some(0),
@@ -13,13 +13,13 @@ pub(crate) fn apply() -> Vec<&'static str> {
     };
     let mut refused = Vec::new();
     if setrlimit(Resource::Core, no_core).is_err() {
-        refused.push("RLIMIT_CORE could not be set to 0");
+        refused.push("cannot set RLIMIT_CORE to 0");
     }
     if !forbid_tracing() {
-        refused.push("PR_SET_DUMPABLE could not be set to 0");
+        refused.push("cannot set PR_SET_DUMPABLE to 0");
     }
     if !lock_memory() {
-        refused.push("memory could not be locked (raise the limit of locked memory to unlimited), so keys may be swapped out");
+        refused.push("cannot lock memory, so keys may be swapped out; set the locked-memory limit to unlimited");
     }
     refused
 }
@@ -30,8 +30,8 @@ fn forbid_tracing() -> bool {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok()
 }
 
-/// Locks every page as it is first touched. Only where no limit of locked memory applies: with one, what is locked later
-/// would fail in the middle of work.
+/// Locks every page when it is first touched. Requires an unlimited locked-memory limit: with a lower one, a later allocation would fail in
+/// the middle of work.
 #[cfg(target_os = "linux")]
 fn lock_memory() -> bool {
     use rustix::mm::{MlockAllFlags, mlockall};
@@ -43,13 +43,13 @@ fn lock_memory() -> bool {
     may_lock_all && mlockall(flags).is_ok()
 }
 
-/// Elsewhere the swap is encrypted by the system, or has to be.
+/// On other systems, swap encryption is up to the system.
 #[cfg(not(target_os = "linux"))]
 fn lock_memory() -> bool {
     true
 }
 
-/// Other systems have their own protections, which a process does not switch on for itself.
+/// Other systems have their own protections, which a process does not enable for itself.
 #[cfg(not(target_os = "linux"))]
 fn forbid_tracing() -> bool {
     true

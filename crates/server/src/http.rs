@@ -1,4 +1,4 @@
-//! The listeners, from their first connection to the end of the last request.
+//! The HTTP listeners, from startup to graceful shutdown.
 
 use std::future::Future;
 use std::io::ErrorKind;
@@ -25,45 +25,47 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Binds; nobody is answered yet, but a client that connects now only waits.
+    /// Binds the address. Clients can already connect, but are not answered yet.
     ///
     /// # Errors
-    /// Says when the address is taken.
+    /// Fails if the address is in use.
     pub(crate) fn bind(address: SocketAddr, hint: &str) -> Result<Self, Failure> {
         let socket = TcpListener::bind(address).map_err(|cause| match cause.kind() {
             ErrorKind::AddrInUse => Failure::new(format!(
-                "another program listens on {address}; stop it, or {hint}"
+                "{address} is in use by another program; stop it, or {hint}"
             )),
-            _ => Failure::new(format!("{address} cannot be listened on")).because(cause),
+            _ => Failure::new(format!("cannot listen on {address}")).because(cause),
         })?;
-        let address = socket.local_addr().context("a listener has no address")?;
+        let address = socket
+            .local_addr()
+            .context("cannot read the address of a listener")?;
         Ok(Self { socket, address })
     }
 }
 
-/// Everything that one process serves.
+/// The HTTP side of a process.
 pub(crate) struct Edge {
     pub(crate) service: Arc<Service>,
     pub(crate) web: WebSettings,
     pub(crate) plain: Option<Listener>,
     pub(crate) tls: Option<(Listener, Arc<Certificate>)>,
     pub(crate) times: Times,
-    /// Threads that parse and present; 0 means one per core.
+    /// Threads that parse requests and serialize responses; 0 means one per core.
     pub(crate) workers: usize,
-    /// What this process does besides.
+    /// Optional background tasks of this process.
     pub(crate) duties: Duties,
 }
 
-/// How the edge starts and stops.
+/// Timeouts at startup and shutdown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
-    /// From the first byte of a request head to its last.
+    /// From the first to the last byte of a request head.
     pub(crate) request: Duration,
     /// Between two requests on one connection.
     pub(crate) keep_alive: Duration,
-    /// Between the stop signal and the moment from which no connection is accepted.
+    /// From the stop signal until connections are no longer accepted.
     pub(crate) drain: Duration,
-    /// For requests that run at that moment.
+    /// The time that running requests then have to end.
     pub(crate) shutdown: Duration,
 }
 
@@ -79,13 +81,13 @@ impl Times {
 }
 
 impl Edge {
-    /// Serves until a stop signal, then: `/readyz` says no, the drain delay, no new connections, running requests end,
-    /// workers finish what they hold. `ready` is called once requests are answered.
+    /// Serves until a stop signal, then shuts down: `/readyz` fails, the drain delay passes, no new connections are accepted, running
+    /// requests end, and background tasks finish their current work. `ready` is called once requests are answered.
     ///
-    /// The HTTP workers have runtimes of their own; `runtime` is the service's.
+    /// The HTTP workers have their own runtimes; `runtime` is the service's.
     ///
     /// # Errors
-    /// The server could not be started, or `ready` failed.
+    /// Fails if the server cannot be started, or if `ready` fails.
     pub(crate) fn serve<F, R>(self, runtime: &Handle, ready: F) -> Result<(), Failure>
     where
         F: FnOnce() -> R,
@@ -122,8 +124,8 @@ impl Edge {
         end(handle, shutdown).await;
         server
             .await
-            .context("the HTTP server was lost")?
-            .context("the HTTP server failed")?;
+            .context("HTTP server task failed")?
+            .context("HTTP server failed")?;
         background.finish(shutdown).await;
         tracing::info!("stopped");
         Ok(())
@@ -150,33 +152,32 @@ impl Edge {
             }
             None => Ok(server),
         });
-        Ok(server.context("the listeners could not be started")?.run())
+        Ok(server.context("cannot start the listeners")?.run())
     }
 }
 
-/// Ends the server, and cuts off what does not end by itself: the workers of actix look at their deadline only once a
-/// second.
+/// Stops the server and aborts what does not end in time. Actix workers check their deadline only once a second.
 async fn end(handle: ServerHandle, at_most: Duration) {
     let cut = at_most + Duration::from_secs(2);
     if tokio::time::timeout(cut, handle.stop(true)).await.is_err() {
-        tracing::warn!("some requests did not end in time and were cut off");
+        tracing::warn!("requests did not end in time; aborted");
         handle.stop(false).await;
     }
 }
 
 async fn renew_on_hangup(certificate: Arc<Certificate>) {
     let renewed = signals::on_hangup(|| match certificate.reload() {
-        Ok(()) => tracing::info!("the certificate was read again"),
+        Ok(()) => tracing::info!("certificate reloaded"),
         Err(failure) => {
             let reason = failure.to_string();
-            tracing::error!(
-                reason,
-                "the certificate could not be read again; the old one stays in use"
-            );
+            tracing::error!(reason, "certificate reload failed; keeping the old one");
         }
     });
     if let Err(failure) = renewed.await {
         let reason = failure.to_string();
-        tracing::warn!(reason, "SIGHUP will not renew the certificate");
+        tracing::warn!(
+            reason,
+            "cannot handle SIGHUP; the certificate will not be reloaded"
+        );
     }
 }

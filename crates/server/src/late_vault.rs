@@ -1,7 +1,6 @@
-//! A vault whose key file may not be there yet.
+//! A vault whose key file may not exist yet.
 //!
-//! A service that starts without a root key is sealed, not dead: what needs a key under it is answered with 503, and works as
-//! soon as the file is back in its place.
+//! A service that starts without a root key is sealed. Calls that need a key under it return 503, and work as soon as the file is restored.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,7 +12,7 @@ use vestry_ports::port;
 use vestry_ports::vault::{KeyVault, VaultError, VaultStatus};
 use vestry_vault_local::LocalVault;
 
-/// Opens the file at the first use that finds it in order.
+/// A vault that opens its key file on first use.
 pub(crate) struct LateVault {
     path: PathBuf,
     entropy: Arc<dyn Entropy>,
@@ -29,7 +28,7 @@ impl LateVault {
         }
     }
 
-    /// The vault, or why it is sealed. The file may lie on a disk that does not answer, and must not hold up a worker.
+    /// The vault, or the reason why it is sealed. The file is read on a blocking thread, because a disk that hangs must not block a worker.
     async fn vault(&self) -> Result<Arc<LocalVault>, VaultError> {
         if let Some(vault) = self.opened() {
             return Ok(vault);

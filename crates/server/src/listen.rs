@@ -1,7 +1,7 @@
-//! `vestry listen` and `vestry events resend`: events of a service, posted to a program that is being written.
+//! `vestry listen` and `vestry events resend`: forward events of a service to a local URL during development.
 //!
-//! What they read is the log, as every reader does, and their place in it is all that they remember. So nothing is skipped and
-//! nothing overtakes, whatever becomes of connections and of the service meanwhile.
+//! Both read the event log. Their only state is the position in it. No event is therefore skipped or reordered, even if connections break
+//! or the service restarts.
 
 mod absence;
 mod calls;
@@ -33,10 +33,10 @@ use forward::{Forwarder, Tries};
 use report::Report;
 use source::Source;
 
-/// Has the secret with which events are signed.
+/// The variable with the signing secret.
 const SECRET: &str = "VESTRY_WEBHOOK_SECRET";
 
-/// `vestry listen`: until somebody ends it.
+/// Runs `vestry listen` until it is interrupted.
 pub(crate) async fn run(asked: &cli::Listen) -> Result<(), Failure> {
     let mut stop = StopSignals::listen()?;
     let source = Source::choose(&asked.forward)?;
@@ -56,7 +56,7 @@ pub(crate) async fn run(asked: &cli::Listen) -> Result<(), Failure> {
     ended.map_err(|failure| told(failure, asked.json))
 }
 
-/// `vestry events …`
+/// Runs `vestry events …`.
 pub(crate) async fn events(asked: &Events) -> Result<(), Failure> {
     let Events::Resend {
         event,
@@ -79,7 +79,7 @@ pub(crate) async fn events(asked: &Events) -> Result<(), Failure> {
     })?;
     match outcome.is_taken() {
         true => Ok(()),
-        false => Err(Failure::answered("the event was not taken")),
+        false => Err(Failure::answered("the receiver did not accept the event")),
     }
 }
 
@@ -87,7 +87,7 @@ fn forwarder(asked: &cli::Forward) -> Result<Forwarder, Failure> {
     Forwarder::new(&asked.forward_to, signing_secret(asked)?)
 }
 
-/// By the command line, a file or the environment; otherwise a new one.
+/// The secret from the command line, a file or the environment; otherwise a new one.
 fn signing_secret(asked: &cli::Forward) -> Result<SigningSecret, Failure> {
     let (found, text) = if let Some(text) = &asked.secret {
         ("--secret".to_owned(), text.clone())
@@ -104,7 +104,7 @@ fn signing_secret(asked: &cli::Forward) -> Result<SigningSecret, Failure> {
         .map_err(|invalid| Failure::usage(format!("{found}: {}", invalid.message)))
 }
 
-/// The filter as the service takes it; `None` for everything, which a star means where receivers are set up.
+/// The type filter as the API expects it; `None` for all types, which webhook endpoints write as `*`.
 fn types(names: &[String]) -> Result<Option<String>, Failure> {
     if names.is_empty() || names.iter().any(|name| name == "*") {
         return Ok(None);
@@ -114,15 +114,15 @@ fn types(names: &[String]) -> Result<Option<String>, Failure> {
     Ok(Some(names.join(",")))
 }
 
-/// The last line of a program's stdout is a document like those before it. What is wrong with the command line is found before the
-/// first of them, and told as by every command.
+/// Prints a failure as the last JSON line on stdout, after the lines before it. Usage errors are found before the first line and reported
+/// as in every command.
 fn told(failure: Failure, json: bool) -> Failure {
     if !json || failure.exit_code() == Failure::WRONG_USAGE {
         return failure;
     }
     let message = failure.to_string();
     let document = json!({ "error": { "message": message } });
-    // Nobody is left to be told when stdout is gone.
+    // If stdout is closed, there is nowhere left to report to.
     let _unheard = print_line(&document.to_string());
     Failure::answered(message)
 }

@@ -1,4 +1,4 @@
-//! Logs: JSON lines in production, readable ones in development, always on stderr.
+//! Logs to stderr: JSON lines in production, readable text in development.
 
 use std::io::IsTerminal;
 use std::panic::PanicHookInfo;
@@ -10,13 +10,13 @@ use tracing_subscriber::{Layer, fmt, registry};
 
 use crate::config::{LogFormat, LogSettings};
 
-/// Crates whose events are ours.
+/// The prefix of our own crates.
 const OURS: &str = "vestry";
 
-/// Starts the log. Later calls do nothing.
+/// Starts logging. Later calls do nothing.
 ///
-/// The level is for our own crates. Crates of others never say more than warnings: at their finer levels drivers print
-/// the parameters of statements and the heads of requests, which hold what must not be in a log (OTP-9).
+/// The configured level applies to our own crates. Others log at most warnings. At finer levels, drivers log statement parameters and
+/// request heads, which must not be in a log (OTP-9).
 pub(crate) fn start(settings: &LogSettings) {
     let shown = Targets::new()
         .with_default(LevelFilter::WARN.min(settings.level))
@@ -37,11 +37,11 @@ pub(crate) fn start(settings: &LogSettings) {
         tracing::subscriber::set_global_default(registry().with(output.with_filter(shown)));
 }
 
-/// A panic is logged with its place and nothing else: its message may hold a value that was being worked on.
+/// Logs a panic with its location only. Its message may contain a value that was being processed.
 pub(crate) fn quiet_panics() {
     std::panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
         let place = panic.location().map_or_else(
-            || "an unknown place".to_owned(),
+            || "unknown location".to_owned(),
             |location| format!("{}:{}", location.file(), location.line()),
         );
         if tracing::dispatcher::has_been_set() {

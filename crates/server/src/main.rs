@@ -1,7 +1,7 @@
 //! The binary `vestry`: composition root and admin commands.
 //!
-//! The only crate that knows them all: it reads the settings, opens the adapters, puts them together into a service
-//! and runs it behind the edge, or runs one admin command on it.
+//! The only crate that depends on all others. It reads the settings, opens the adapters and builds a service from them. It then serves
+//! requests with it, or runs one admin command.
 
 mod admin;
 mod background;
@@ -40,14 +40,14 @@ use config::Settings;
 use failure::{Context, Failure};
 use output::Format;
 
-/// Wipes what it frees: a password or a token leaves copies in buffers of the HTTP server, of TLS and of the JSON parser, and none of
-/// them outlives its use (M-11). What C libraries allocate for themselves is not wiped; SQLite and TLS see nothing in the clear that
-/// is not in the database or on its way anyway.
+/// Zeroes memory when it is freed (M-11). Copies of a password or token in buffers of the HTTP server, TLS and the JSON parser therefore do
+/// not outlive their use. Memory that C libraries allocate themselves is not zeroed. SQLite and TLS see only plaintext that is in the
+/// database or sent anyway.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: ZeroAlloc<tikv_jemallocator::Jemalloc> = ZeroAlloc(tikv_jemallocator::Jemalloc);
 
-/// The same over the allocator of the machine.
+/// The same for the system allocator.
 #[cfg(not(feature = "jemalloc"))]
 #[global_allocator]
 static ALLOCATOR: ZeroAlloc<std::alloc::System> = ZeroAlloc(std::alloc::System);
@@ -72,9 +72,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help that was asked for, on stdout; or what is wrong with the command line, on stderr and for a program as on any failure.
+/// Prints help to stdout, or a usage error to stderr and, with `--json`, as JSON to stdout.
 fn answer_of_the_parser(answer: &clap::Error, words: &[OsString]) -> ExitCode {
-    // Nobody is left to be told when both are gone.
+    // If both are closed, there is nowhere left to report to.
     let _unheard = answer.print();
     let is_wrong = answer.use_stderr();
     if is_wrong && words.iter().any(|word| word == "--json") {
@@ -83,11 +83,11 @@ fn answer_of_the_parser(answer: &clap::Error, words: &[OsString]) -> ExitCode {
     ExitCode::from(if is_wrong { Failure::WRONG_USAGE } else { 0 })
 }
 
-/// On stderr for people, and as the one document on stdout for a program that asked for JSON.
+/// Reports a failure to stderr and, if JSON was requested, as the one document on stdout.
 fn tell(failure: &Failure, format: Format) {
     eprintln!("vestry: {failure}");
     if format == Format::Json && !failure.is_answered() {
-        // Nobody is left to be told when stdout is gone.
+        // If stdout is closed, there is nowhere left to report to.
         let _unheard = print_error(&failure.to_string());
     }
 }
@@ -106,7 +106,7 @@ fn run(cli: Cli, started: Instant, refused: &[&str]) -> Result<(), Failure> {
             let settings = Settings::load(file)?;
             logging::start(&settings.log);
             for reason in refused {
-                tracing::warn!(reason, "the process is less protected than it should be");
+                tracing::warn!(reason, "process hardening is incomplete");
             }
             serve::run(&settings)
         }
@@ -118,12 +118,12 @@ fn run(cli: Cli, started: Instant, refused: &[&str]) -> Result<(), Failure> {
         Command::Check(answer) => check::run(file, answer),
         Command::Listen(asked) => with_runtime(async |_runtime| listen::run(&asked).await),
         Command::Events(asked) => with_runtime(async |_runtime| listen::events(&asked).await),
-        Command::Operator(_) => Err(not_built("operator", "there is no console to sign in to")),
+        Command::Operator(_) => Err(not_built("operator", "there is no console yet")),
         Command::Backup(_) => Err(not_built("backup", COPIES)),
         Command::Restore(_) => Err(not_built("restore", COPIES)),
         Command::Selftest(_) => Err(not_built(
             "selftest",
-            "`vestry check` and `vestry vault verify` look at an installation",
+            "use `vestry check` and `vestry vault verify` to check an installation",
         )),
         command => {
             let settings = Settings::load_for_people(file)?;
@@ -139,38 +139,40 @@ fn run(cli: Cli, started: Instant, refused: &[&str]) -> Result<(), Failure> {
     }
 }
 
-/// What stands in for both halves of it.
-const COPIES: &str = "until then, copy and put back the database by its own means and the root key files apart from it; docs/operations.md says how";
+/// The hint for both backup commands.
+const COPIES: &str = "back up and restore the database with its own tools, and the root key files separately; see docs/operations.md";
 
-/// The answer of a command that has its name and nothing else yet.
+/// The error of a reserved command.
 fn not_built(command: &str, instead: &str) -> Failure {
-    Failure::new(format!("`vestry {command}` is not built yet: {instead}"))
+    Failure::new(format!(
+        "`vestry {command}` is not implemented yet: {instead}"
+    ))
 }
 
-/// The runtime of the service: several threads, so that commands run side by side.
+/// The multi-threaded runtime of the service.
 fn runtime() -> Result<Runtime, Failure> {
     Builder::new_multi_thread()
         .enable_all()
         .thread_name("vestry-service")
         .build()
-        .context("the runtime could not be started")
+        .context("cannot start the runtime")
 }
 
-/// Runs one command to its end.
+/// Runs one command to completion.
 fn with_runtime<C>(command: C) -> Result<(), Failure>
 where
     C: AsyncFnOnce(tokio::runtime::Handle) -> Result<(), Failure>,
 {
     let runtime = runtime()?;
-    // Boxed: a future that `block_on` is given by value is compiled three times, and this one holds every command.
+    // Boxed, because a future passed to `block_on` by value is compiled three times, and this one contains every command.
     let command: Pin<Box<dyn Future<Output = _>>> = Box::pin(command(runtime.handle().clone()));
     let done = runtime.block_on(command);
     end(runtime);
     done
 }
 
-/// What still runs has nobody left to answer to; what blocks gets a moment to end. SQLite's threads are not waited for: a transaction
-/// that was under way is in the file whole or not at all, and nobody was told that it is.
+/// Shuts down the runtime. Tasks that still run have no caller left; blocking ones get a moment to end. SQLite threads are not awaited: an
+/// interrupted transaction is either entirely in the file or not at all, and was not acknowledged.
 fn end(runtime: Runtime) {
     runtime.shutdown_timeout(Duration::from_secs(2));
 }

@@ -13,7 +13,7 @@ pub(crate) async fn run(settings: &DatabaseSettings, asked: Migrate) -> Result<(
     let applied = apply(settings).await?;
     let format = asked.answer.format();
     let migrated = if applied.is_empty() {
-        "The database is up to date.".to_owned()
+        "The schema is up to date.".to_owned()
     } else {
         format!("Applied {}.", applied.join(", "))
     };
@@ -31,27 +31,27 @@ pub(crate) async fn run(settings: &DatabaseSettings, asked: Migrate) -> Result<(
     })
 }
 
-/// Brings the tables up to this version; answers with the names of what was applied.
+/// Migrates the schema to this version. Returns the names of the applied migrations.
 pub(crate) async fn apply(settings: &DatabaseSettings) -> Result<Vec<String>, Failure> {
     if let Database::Sqlite(path) = &settings.database {
         private_file::make_directory_of(path)?;
     }
     vestry_store_sql::migrate(&compose::store_settings(settings))
         .await
-        .context("the database cannot be migrated")
+        .context("migration failed")
 }
 
-/// Spreads the tables over the servers of a cluster; answers with those that were not spread before.
+/// Distributes the tables over a cluster. Returns the tables that were not distributed before.
 async fn distribute(settings: &DatabaseSettings) -> Result<Vec<String>, Failure> {
     if matches!(settings.database, Database::Sqlite(_)) {
         return Err(Failure::new(
-            "a SQLite file lies on one machine: only the tables of a Postgres with Citus can be distributed",
+            "SQLite tables cannot be distributed; --distribute requires Postgres with Citus",
         ));
     }
     let told = |table: &str, left: usize| {
-        eprintln!("vestry: distributing {table}, {left} to go");
+        eprintln!("vestry: distributing {table}, {left} remaining");
     };
     vestry_store_sql::distribute(&compose::store_settings(settings), &told)
         .await
-        .context("the tables cannot be distributed")
+        .context("cannot distribute the tables")
 }

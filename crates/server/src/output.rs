@@ -1,4 +1,4 @@
-//! What an admin command prints: a table or sentence for people, or exactly one JSON document.
+//! The output of an admin command: a table or text for people, or exactly one JSON document.
 
 use std::io::{self, Write};
 
@@ -7,17 +7,17 @@ use vestry_domain::Timestamp;
 
 use crate::failure::{Context, Failure};
 
-/// How the person who typed the command wants to read the answer.
+/// The output format of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// Tables and sentences.
+    /// Tables and text.
     Human,
     /// One JSON document.
     Json,
 }
 
 impl Format {
-    /// Prints the one answer of a command on stdout.
+    /// Prints the result of a command to stdout.
     pub(crate) fn print(
         self,
         document: &impl Serialize,
@@ -25,22 +25,23 @@ impl Format {
     ) -> Result<(), Failure> {
         let text = match self {
             Self::Human => human(),
-            Self::Json => serde_json::to_string_pretty(document)
-                .context("the answer cannot be written as JSON")?,
+            Self::Json => {
+                serde_json::to_string_pretty(document).context("cannot serialize the result")?
+            }
         };
         print_line(text.trim_end_matches('\n'))
     }
 }
 
-/// One piece of text and a line end on stdout. A reader that went away (`| head`) ends the command.
+/// Prints text and a newline to stdout. A closed pipe (`| head`) ends the command.
 pub(crate) fn print_line(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{text}")
         .and_then(|()| stdout.flush())
-        .context("stdout cannot be written")
+        .context("cannot write to stdout")
 }
 
-/// Columns as wide as their widest cell, two blanks apart. `none` is said instead of an empty table.
+/// Formats a table, with columns as wide as their widest cell and two spaces between them. An empty table is replaced by `none`.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>], none: &str) -> String {
     if rows.is_empty() {
         return none.to_owned();
@@ -71,9 +72,9 @@ pub(crate) fn date(at: Timestamp) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// Year, month and day of so many days after 1970-01-01, in the Gregorian calendar.
+/// Year, month and day of a number of days since 1970-01-01, in the Gregorian calendar.
 ///
-/// Counted in years that begin on the first of March, so that the leap day is the last one of its year.
+/// Internally, years begin on 1 March, so that the leap day is the last day of the year.
 const fn civil(days: i64) -> (i64, i64, i64) {
     const DAYS_OF_ERA: i64 = 146_097;
     /// From 0000-03-01 to 1970-01-01.
@@ -84,7 +85,7 @@ const fn civil(days: i64) -> (i64, i64, i64) {
     let year_of_era =
         (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Five months have 153 days, over and over, from March on.
+    // From March on, every five months have 153 days.
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 {

@@ -1,4 +1,4 @@
-//! Files that only their owner may read, in directories that only their owner may enter.
+//! Files readable only by their owner, in directories accessible only to their owner.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -9,16 +9,16 @@ use vestry_domain::Secret;
 
 use crate::failure::{Context, Failure};
 
-/// Makes a directory and those above it (mode 0700). One that is there is left as it is.
+/// Creates a directory and its parents (mode 0700). An existing one is left as it is.
 pub(crate) fn make_directory(path: &Path) -> Result<(), Failure> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .context(format!("the directory {} cannot be made", path.display()))
+        .context(format!("cannot create the directory {}", path.display()))
 }
 
-/// Makes the directory in which a file is to be.
+/// Creates the parent directory of a file.
 pub(crate) fn make_directory_of(file: &Path) -> Result<(), Failure> {
     match file.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => make_directory(directory),
@@ -26,10 +26,10 @@ pub(crate) fn make_directory_of(file: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The secret in a file, without the line break at its end. It is not on the command line, where other users of the machine see it.
+/// Reads a secret from a file, without the trailing line break. On the command line, other users of the machine could see it.
 pub(crate) fn read_secret(path: &Path) -> Result<Secret<String>, Failure> {
     let text = std::fs::read_to_string(path);
-    let text = Secret::new(text.context(format!("{} cannot be read", path.display()))?);
+    let text = Secret::new(text.context(format!("cannot read {}", path.display()))?);
     let secret = Secret::new(text.expose().trim().to_owned());
     if secret.expose().is_empty() {
         return Err(Failure::usage(format!("{} is empty", path.display())));
@@ -37,12 +37,12 @@ pub(crate) fn read_secret(path: &Path) -> Result<Secret<String>, Failure> {
     Ok(secret)
 }
 
-/// Writes the whole file (mode 0600) so that a reader sees the old or the new one and never half of it.
+/// Replaces a file atomically (mode 0600): a reader sees the old or the new content.
 pub(crate) fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = Path::new(&beside);
-    // What a crash left behind; made anew so that the mode is ours from the first byte on.
+    // A leftover of a crash. It is recreated so that the mode is ours from the first byte.
     match std::fs::remove_file(beside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -53,7 +53,7 @@ pub(crate) fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     std::fs::rename(beside, path)
 }
 
-/// Makes a file (mode 0600) that is not there yet.
+/// Creates a new file (mode 0600).
 pub(crate) fn open_new(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)

@@ -26,7 +26,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let service = runtime.block_on(async {
         if settings.database.migrate_on_start {
             let applied = migrate::apply(&settings.database).await?;
-            tracing::info!(applied = applied.len(), "the database is migrated");
+            tracing::info!(applied = applied.len(), "database migrated");
         }
         let store = compose::store(&settings.database).await?;
         refuse_unsafe(&store, &settings.database)?;
@@ -55,7 +55,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     };
     let handle = runtime.handle().clone();
     let served = edge.serve(&handle, async || {
-        // On the service's runtime, and not on the thread that accepts connections.
+        // On the service's runtime, not on the thread that accepts connections.
         let (ready, vault, sign_in_key) = service
             .run(|service| async move {
                 (
@@ -68,21 +68,21 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
             .context("the service did not start")?;
         if let Err(fault) = ready {
             let reason = Failure::new("see /readyz").because(fault).to_string();
-            tracing::error!(reason, "the service cannot do its work yet; has `vestry migrate` been run?");
+            tracing::error!(reason, "service is not ready; has `vestry migrate` been run?");
         }
         if let Err(cause) = vault {
             let reason = Failure::new("no root key").because(cause).to_string();
-            tracing::error!(reason, "the vault is sealed: calls that need a key of wallets are answered with 503 until the root key can be read");
+            tracing::error!(reason, "vault is sealed: calls that need a wallet key return 503 until the root key can be read");
         }
         if let Err(cause) = sign_in_key {
             let reason = Failure::new("no sign-in key").because(cause).to_string();
-            tracing::error!(reason, "the sign-in key cannot be read: sign-in, and whatever uses a wallet's key, is answered with 503 until it can");
+            tracing::error!(reason, "sign-in key is unavailable: sign-in and calls that use a wallet key return 503 until it can be read");
         }
         if matches!(settings.mail, MailSettings::Capture) {
-            tracing::warn!("no mail transport is set: live calls that send mail are answered with 503");
+            tracing::warn!("mail is not configured: live calls that send mail return 503");
         }
         if matches!(settings.sms, SmsSettings::Capture) {
-            tracing::warn!("no SMS provider is set: live calls that send text messages are answered with 503");
+            tracing::warn!("SMS is not configured: live calls that send SMS return 503");
         }
         tracing::info!(%address, %base_url, pid = std::process::id(), "ready");
         Ok(())
@@ -93,11 +93,11 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
 
 fn base_url(http: &HttpSettings) -> Result<BaseUrl, Failure> {
     http.base_url.clone().ok_or_else(|| {
-        Failure::new("http.base_url is not set; write the public URL of this service into vestry.toml or set VESTRY_HTTP__BASE_URL")
+        Failure::new("http.base_url is not set; set it to the public URL of this service in vestry.toml or VESTRY_HTTP__BASE_URL")
     })
 }
 
-/// Settings of the edge.
+/// The settings of the web layer.
 pub(crate) fn web_settings(http: &HttpSettings, limits: &LimitSettings) -> WebSettings {
     WebSettings {
         trusted_proxies: http.trusted_proxies.clone(),
@@ -110,27 +110,27 @@ pub(crate) fn web_settings(http: &HttpSettings, limits: &LimitSettings) -> WebSe
 fn warn_of_plain_http(http: &HttpSettings, base_url: &BaseUrl) {
     if !base_url.is_https() && !base_url.is_loopback() {
         tracing::warn!(
-            "http.base_url is not https: links and tokens will name an address that refuses plain HTTP"
+            "http.base_url is not https: links and tokens will contain an address that refuses plain HTTP"
         );
     }
     if http.tls.is_none() && !http.listen.ip().is_loopback() && http.trusted_proxies.is_empty() {
         tracing::warn!(
-            "http.listen is not a loopback address, and neither http.tls nor http.trusted_proxies is set: every call will be refused with https_required"
+            "http.listen is not a loopback address, and neither http.tls nor http.trusted_proxies is set: every call will fail with https_required"
         );
     }
 }
 
-/// An answer of 200 promises that what it says is on disk (K8).
+/// Refuses a database that can lose acknowledged writes: a 200 promises that they are on disk (K8).
 fn refuse_unsafe(store: &SqlStore, settings: &DatabaseSettings) -> Result<(), Failure> {
     let findings = store.durability_findings();
     for finding in findings {
-        tracing::error!(finding, "the database may lose what it has acknowledged");
+        tracing::error!(finding, "database may lose acknowledged writes");
     }
     if findings.is_empty() || settings.allow_unsafe_durability {
         return Ok(());
     }
     Err(Failure::new(format!(
-        "the database may lose what it has acknowledged ({}); correct it, or set database.allow_unsafe_durability to accept that",
+        "the database may lose acknowledged writes ({}); fix this, or set database.allow_unsafe_durability to accept the risk",
         findings.join("; ")
     )))
 }

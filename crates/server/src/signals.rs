@@ -1,4 +1,4 @@
-//! Signals that ask the process to stop or to look at its certificate again.
+//! Signals that stop the process or reload its certificate.
 
 use std::process;
 
@@ -6,23 +6,23 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::{Context, Failure};
 
-/// SIGTERM and SIGINT, from the moment of its making on.
+/// SIGTERM and SIGINT, caught from its creation on.
 pub(crate) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl StopSignals {
-    /// Takes both over from the system. To be called inside a runtime.
+    /// Installs handlers for both signals. Must be called inside a runtime.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let take = |kind| signal(kind).context("signals cannot be listened to");
+        let take = |kind| signal(kind).context("cannot install a signal handler");
         Ok(Self {
             terminate: take(SignalKind::terminate())?,
             interrupt: take(SignalKind::interrupt())?,
         })
     }
 
-    /// Waits for the next one and names it.
+    /// Waits for the next signal and returns its name.
     pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -30,7 +30,7 @@ impl StopSignals {
         }
     }
 
-    /// Waits for one more and ends the process at once, with exit code 1: somebody does not want to wait for us.
+    /// Waits for another signal, then ends the process at once with exit code 1.
     pub(crate) async fn next_one_ends_the_process(mut self) {
         let signal = self.next().await;
         tracing::warn!(signal, "stopping at once");
@@ -40,7 +40,7 @@ impl StopSignals {
 
 /// Calls `action` at each SIGHUP, for as long as it is polled.
 pub(crate) async fn on_hangup(action: impl Fn()) -> Result<(), Failure> {
-    let mut hangup = signal(SignalKind::hangup()).context("signals cannot be listened to")?;
+    let mut hangup = signal(SignalKind::hangup()).context("cannot install a signal handler")?;
     while hangup.recv().await.is_some() {
         action();
     }

@@ -1,4 +1,4 @@
-//! Certificates of the HTTPS listener.
+//! TLS certificates of the HTTPS listener.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,42 +13,41 @@ use rustls::sign::CertifiedKey;
 
 use crate::failure::{Context, Failure};
 
-/// Makes aws-lc the provider of everything that speaks TLS in this process.
+/// Makes aws-lc the TLS provider of this process.
 pub(crate) fn install_provider() {
-    // An error says that there is one already, which is this one: nothing else installs any.
+    // Fails only if a provider is already installed. It is the same one, as nothing else installs any.
     let _already = aws_lc_rs::default_provider().install_default();
 }
 
-/// Where a certificate and its key are, PEM.
+/// The PEM files of a certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CertificateFiles {
-    /// The chain, the server's own certificate first.
+    /// The certificate chain, with the server's own certificate first.
     pub(crate) certificate: PathBuf,
     /// The private key (PKCS#8, PKCS#1 or SEC 1).
     pub(crate) key: PathBuf,
 }
 
-/// A certificate that is read again when somebody renewed the files.
+/// A certificate that can be reloaded.
 pub(crate) struct Certificate {
     files: CertificateFiles,
     current: RwLock<Arc<CertifiedKey>>,
 }
 
 impl Certificate {
-    /// Reads the files.
     pub(crate) fn load(files: CertificateFiles) -> Result<Arc<Self>, Failure> {
         let current = RwLock::new(Arc::new(read(&files)?));
         Ok(Arc::new(Self { files, current }))
     }
 
-    /// Reads the files again. When they cannot be used, the certificate in use stays.
+    /// Reloads the files. If they are invalid, the current certificate is kept.
     pub(crate) fn reload(&self) -> Result<(), Failure> {
         let fresh = Arc::new(read(&self.files)?);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = fresh;
         Ok(())
     }
 
-    /// Settings of a listener: TLS 1.2 and 1.3, no client certificates.
+    /// The TLS configuration of a listener: TLS 1.2 and 1.3, no client certificates.
     pub(crate) fn server_config(self: &Arc<Self>) -> ServerConfig {
         let resolver: Arc<dyn ResolvesServerCert> = Arc::<Self>::clone(self);
         ServerConfig::builder()
@@ -72,22 +71,22 @@ impl ResolvesServerCert for Certificate {
 
 fn read(files: &CertificateFiles) -> Result<CertifiedKey, Failure> {
     let cannot_read =
-        |what: &str, path: &Path| format!("the {what} {} cannot be read", path.display());
+        |what: &str, path: &Path| format!("cannot read the {what} {}", path.display());
     let chain = CertificateDer::pem_file_iter(&files.certificate)
         .and_then(|chain| chain.collect::<Result<Vec<_>, _>>())
         .context(cannot_read("certificate", &files.certificate))?;
     if chain.is_empty() {
         return Err(Failure::new(format!(
-            "there is no certificate in {}",
+            "no certificate in {}",
             files.certificate.display()
         )));
     }
     let key =
         PrivateKeyDer::from_pem_file(&files.key).context(cannot_read("private key", &files.key))?;
     let provider = CryptoProvider::get_default()
-        .ok_or_else(|| Failure::new("there is no provider of TLS in this process"))?;
+        .ok_or_else(|| Failure::new("no TLS provider is installed"))?;
     CertifiedKey::from_der(chain, key, provider).context(format!(
-        "the certificate {} and the private key {} cannot be used together",
+        "the certificate {} and the private key {} do not match",
         files.certificate.display(),
         files.key.display()
     ))

@@ -1,4 +1,4 @@
-//! `vestry worker`: delivers messages, sends events, and answers no requests.
+//! `vestry worker`: delivers messages and webhooks without serving requests.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     with_runtime(async |runtime| {
         let mut stop = StopSignals::listen()?;
         let store = compose::store(&settings.database).await?;
-        // A worker answers no requests, so there is nothing to count and nobody to issue a token for.
+        // A worker answers no requests, so it has nothing to rate-limit and issues no tokens.
         let limiter = Arc::new(MemoryLimiter::new());
         let service =
             compose::service(settings, store, limiter, Vec::new(), None, runtime.clone())?;

@@ -31,7 +31,8 @@ pub(super) async fn run(
         cli::Audit::Key { answer } => {
             named(has_base_url)?;
             let key = service.checkpoint_key().await;
-            let key = key.map_err(|fault| Failure::new("checkpoint key is unavailable").because(fault))?;
+            let key =
+                key.map_err(|fault| Failure::new("checkpoint key is unavailable").because(fault))?;
             let key = key.to_string();
             answer.format().print(&json!({"key": key}), || key.clone())
         }
@@ -101,9 +102,7 @@ async fn checkpoint(service: &Service, answer: Answer) -> Result<(), Failure> {
     let made = service.make_checkpoint().await;
     let made = made.map_err(|fault| Failure::new("cannot create a checkpoint").because(fault))?;
     let Some(made) = made else {
-        return Err(Failure::answered(
-            "the audit log is empty",
-        ));
+        return Err(Failure::answered("the audit log is empty"));
     };
     service.bring_to_sinks().await;
     let document = json!({"number": made.number, "lines": made.lines, "note": made.note});

@@ -18,7 +18,8 @@ pub(super) async fn run(service: &Service, command: cli::Sessions) -> Result<(),
     let ended = service.end_all_sessions_of(World::new(app, environment));
     let ended = ended.await.map_err(|error| match error {
         AdminError::Fault(fault) => {
-            Failure::new("command failed; some sessions may have ended. Run it again").because(fault)
+            Failure::new("command failed; some sessions may have ended. Run it again")
+                .because(fault)
         }
         error => failed(error),
     })?;

@@ -127,7 +127,9 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
                         )
                     })
                 }
-                (None, None, None) => Err(Failure::usage("specify --event, --delivery, --failed-since or --after")),
+                (None, None, None) => Err(Failure::usage(
+                    "specify --event, --delivery, --failed-since or --after",
+                )),
             }
         }
         cli::Webhook::Replays { which, answer } => {

@@ -1,18 +1,18 @@
-//! Every key there is: its name, what it takes, and what it is when nobody sets it.
+//! All settings, with their types and defaults.
 
 /// One setting.
 pub(super) struct Key {
     /// Dotted name, as in the file; `a.b_c` is `VESTRY_A__B_C` in the environment.
     pub(super) name: &'static str,
-    /// What it takes.
+    /// The type of the value.
     pub(super) kind: Kind,
-    /// Its value when it is not set, written as in the environment; `None` when it is absent then.
+    /// The default, written as in the environment; `None` if the setting is absent by default.
     pub(super) default: Option<&'static str>,
-    /// Whether it is taken from the environment only, because it does not belong into a file of settings.
+    /// Whether it can be set only in the environment, because it does not belong in a settings file.
     pub(super) environment_only: bool,
 }
 
-/// What a setting takes.
+/// The type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A TOML string.
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Number,
     /// A TOML boolean.
     Switch,
-    /// A TOML array of strings; in the environment separated by commas.
+    /// A TOML array of strings; separated by commas in the environment.
     List,
 }
 
@@ -34,7 +34,7 @@ const fn key(name: &'static str, kind: Kind, default: Option<&'static str>) -> K
     }
 }
 
-/// What the keys mean is told in `deploy/vestry.example.toml`; a test holds the two together.
+/// All settings. `deploy/vestry.example.toml` describes them; a test compares the two.
 pub(super) const KEYS: &[Key] = &[
     key("database.url", Kind::Text, Some("sqlite:.vestry/vestry.db")),
     key("database.max_connections", Kind::Number, Some("10")),
@@ -104,12 +104,12 @@ pub(super) const KEYS: &[Key] = &[
     key("log.level", Kind::Text, Some("info")),
 ];
 
-/// The key of this name.
+/// The setting with this name.
 pub(super) fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// The known name that is most like this one, if any is like it: for "did you mean".
+/// The most similar known name, if any is close: for "did you mean".
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     KEYS.iter()
         .map(|key| (distance(key.name, name), key.name))
@@ -118,7 +118,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, known)| known)
 }
 
-/// How many characters have to be put in, taken out or replaced to get from one to the other (Levenshtein).
+/// The Levenshtein distance: the number of characters to insert, delete or replace.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -1,4 +1,4 @@
-//! Where settings come from: the file, then the environment over it, then the defaults.
+//! The sources of settings: the environment overrides the file, and both override the defaults.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,13 +14,13 @@ use super::keys::{self, Key, Kind};
 use crate::failure::{Context, Failure};
 
 const PREFIX: &str = "VESTRY_";
-/// Variables of the test suite. A person who runs it keeps them exported; they set nothing here.
+/// Variables of the test suite. Developers keep them exported; they configure nothing here.
 const TEST_PREFIX: &str = "VESTRY_TEST_";
-/// Credentials of programs that call the API, `vestry listen` among them. A shell that exports one can run every command.
+/// Credentials for clients of the API, such as `vestry listen`. Every command runs in a shell that exports them.
 pub(super) const CREDENTIALS: [&str; 3] =
     ["VESTRY_KEY", "VESTRY_MANAGE_KEY", "VESTRY_WEBHOOK_SECRET"];
 
-/// Where a value was found; every refusal says it.
+/// The source of a value, named in every error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Origin {
     File(PathBuf),
@@ -28,7 +28,7 @@ enum Origin {
     Default,
 }
 
-/// Behind the name of a key.
+/// The suffix after the name of a key.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -40,16 +40,16 @@ impl fmt::Display for Origin {
 }
 
 struct Entry {
-    /// Written as in the environment.
+    /// The value as written in the environment.
     text: String,
     origin: Origin,
 }
 
-/// All settings by name, still as text.
+/// All settings by name, not yet parsed.
 pub(super) struct Entries(BTreeMap<&'static str, Entry>);
 
 impl Entries {
-    /// Reads the file, if one is given, and the environment of the process.
+    /// Reads the file, if given, and the environment of the process.
     pub(super) fn read(file: Option<&Path>) -> Result<Self, Failure> {
         #[expect(clippy::disallowed_methods, reason = "this is where settings are read")]
         let variables = std::env::vars_os();
@@ -57,7 +57,7 @@ impl Entries {
             None => Self::from_parts(None, variables),
             Some(path) => {
                 let text = std::fs::read_to_string(path)
-                    .context(format!("the settings {} cannot be read", path.display()))?;
+                    .context(format!("cannot read the settings file {}", path.display()))?;
                 Self::from_parts(Some((path, &text)), variables)
             }
         }
@@ -88,7 +88,7 @@ impl Entries {
         Ok(entries)
     }
 
-    /// Sets a value that nobody set; one that was a default before is replaced.
+    /// Sets a default. It replaces an earlier default but no configured value.
     pub(super) fn set_default(&mut self, name: &'static str, text: &str) {
         let entry = self.0.get(name);
         if entry.is_none_or(|entry| entry.origin == Origin::Default) {
@@ -101,12 +101,12 @@ impl Entries {
     }
 
     fn take_file(&mut self, path: &Path, text: &str) -> Result<(), Failure> {
-        // The parser's own message quotes the line, which may hold a password; its place is enough.
+        // The parser's own error quotes the line, which may contain a password. The line number is enough.
         let table: Table = toml::from_str(text).map_err(|error: toml::de::Error| {
             let before = error.span().and_then(|span| text.get(..span.start));
             let line = before.map_or(1, |before| before.matches('\n').count() + 1);
             Failure::new(format!(
-                "{} is not TOML: line {line}: {}",
+                "{} is not valid TOML: line {line}: {}",
                 path.display(),
                 error.message()
             ))
@@ -125,7 +125,7 @@ impl Entries {
                 (None, _) => return Err(unknown(&name, &origin)),
                 (Some(key), _) if key.environment_only => {
                     return Err(Failure::new(format!(
-                        "{name}{origin}: this one is taken from the environment only, as {}",
+                        "{name}{origin}: can be set only in the environment, as {}",
                         variable_of(key)
                     )));
                 }
@@ -150,16 +150,16 @@ impl Entries {
         let key = keys::find(&name).ok_or_else(|| unknown(&name, &origin))?;
         let text = value
             .to_str()
-            .ok_or_else(|| Failure::new(format!("{name}{origin}: is not UTF-8")))?
+            .ok_or_else(|| Failure::new(format!("{name}{origin}: must be UTF-8")))?
             .to_owned();
-        // An empty variable is how a shell or a compose file unsets one.
+        // Shells and compose files unset a variable by making it empty.
         if !text.is_empty() {
             self.0.insert(key.name, Entry { text, origin });
         }
         Ok(())
     }
 
-    /// A refusal of a value, naming its key and where it was found, without the value.
+    /// An error about a value, naming its key and source but not the value itself.
     pub(super) fn refuse(&self, name: &str, why: &str) -> Failure {
         let origin = self
             .0
@@ -172,7 +172,7 @@ impl Entries {
         self.0.get(name).map(|entry| entry.text.as_str())
     }
 
-    /// A text, if it is set.
+    /// A string, if set.
     pub(super) fn text(&self, name: &'static str) -> Result<Option<String>, Failure> {
         match self.get(name) {
             Some("") => Err(self.refuse(name, "must not be empty")),
@@ -180,12 +180,12 @@ impl Entries {
         }
     }
 
-    /// A text that must be set.
+    /// A required string.
     pub(super) fn required_text(&self, name: &'static str) -> Result<String, Failure> {
         let variable = keys::find(name).map(variable_of).unwrap_or_default();
         self.text(name)?.ok_or_else(|| {
             Failure::new(format!(
-                "{name} is not set; write it into vestry.toml or set {variable}"
+                "{name} is not set; set it in vestry.toml or {variable}"
             ))
         })
     }
@@ -195,7 +195,7 @@ impl Entries {
         self.parsed(name, "must be true or false")
     }
 
-    /// A whole number between two bounds.
+    /// A whole number within bounds.
     pub(super) fn number<N>(
         &self,
         name: &'static str,
@@ -217,7 +217,7 @@ impl Entries {
         }
     }
 
-    /// A length of time in whole seconds.
+    /// A duration in whole seconds.
     pub(super) fn seconds(
         &self,
         name: &'static str,
@@ -226,14 +226,14 @@ impl Entries {
         self.number(name, bounds).map(Duration::from_secs)
     }
 
-    /// A value of some type; `why` says what would be right.
+    /// A value of any type; `why` describes a valid one.
     pub(super) fn parsed<T: FromStr>(&self, name: &'static str, why: &str) -> Result<T, Failure> {
         self.get(name)
             .and_then(|text| text.parse().ok())
             .ok_or_else(|| self.refuse(name, why))
     }
 
-    /// One of a few words.
+    /// One of several words.
     pub(super) fn one_of<T: Copy>(
         &self,
         name: &'static str,
@@ -247,7 +247,7 @@ impl Entries {
         })
     }
 
-    /// Several values.
+    /// A list of values.
     pub(super) fn list<T: FromStr>(
         &self,
         name: &'static str,
@@ -263,7 +263,7 @@ impl Entries {
     }
 }
 
-/// The variable that sets a key.
+/// The environment variable of a key.
 fn variable_of(key: &Key) -> String {
     format!("{PREFIX}{}", key.name.to_uppercase().replace('.', "__"))
 }
@@ -286,14 +286,14 @@ fn unknown(name: &str, origin: &Origin) -> Failure {
 
 const fn shape(kind: Kind) -> &'static str {
     match kind {
-        Kind::Text => "a text in quotes",
+        Kind::Text => "a quoted string",
         Kind::Number => "a whole number without quotes",
         Kind::Switch => "true or false without quotes",
-        Kind::List => "a list of texts, such as [\"a\", \"b\"]",
+        Kind::List => "a list of strings, such as [\"a\", \"b\"]",
     }
 }
 
-/// The value as it would be written in the environment, if it is of the right kind.
+/// The value as written in the environment, if it has the right type.
 fn text_of(key: &Key, value: Value) -> Option<String> {
     match (key.kind, value) {
         (Kind::Text, Value::String(text)) => Some(text),

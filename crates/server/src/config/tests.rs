@@ -21,27 +21,23 @@ fn refusal(file: &str, variables: &[(&str, &str)]) -> String {
         .to_string()
 }
 
-/// OPS-7: `deploy/vestry.example.toml` documents every key, and holds no key that does not exist.
+/// OPS-7: `deploy/vestry.example.toml` documents every setting and contains no unknown one.
 #[test]
 fn the_example_is_valid_and_names_every_key() {
-    load(EXAMPLE, &[]).expect("the example can be used as it is");
+    load(EXAMPLE, &[]).expect("the example is valid");
     let mut named = BTreeSet::new();
     collect("", &toml::from_str(EXAMPLE).unwrap(), &mut named);
     for key in keys::KEYS {
         if key.environment_only {
-            assert!(EXAMPLE.contains(key.name), "{} is not explained", key.name);
+            assert!(EXAMPLE.contains(key.name), "{} is not documented", key.name);
         } else {
             assert!(named.remove(key.name), "{} is not in the example", key.name);
         }
     }
-    assert_eq!(
-        named,
-        BTreeSet::new(),
-        "in the example and not in the table"
-    );
+    assert_eq!(named, BTreeSet::new(), "in the example but not in KEYS");
 }
 
-/// Every key of the example stands below a comment that says what it is.
+/// Every key of the example follows a comment that describes it.
 #[test]
 fn the_example_explains_every_key() {
     let mut explained = false;
@@ -49,7 +45,7 @@ fn the_example_explains_every_key() {
         match line {
             comment if comment.starts_with('#') => explained = true,
             "" => explained = false,
-            // A section, or a key right after an explained one, shares its comment.
+            // A section, or a key right after a documented one, shares its comment.
             _ => assert!(
                 explained || line.starts_with('['),
                 "no comment above: {line}"
@@ -100,7 +96,7 @@ fn without_a_file_the_defaults_hold() {
 }
 
 #[test]
-fn a_variable_is_stronger_than_the_file() {
+fn a_variable_overrides_the_file() {
     let file = "[limits]\ntest_per_minute = 7\nlive_per_minute = 8";
     let settings = load(file, &[("VESTRY_LIMITS__TEST_PER_MINUTE", "0")]).unwrap();
     assert_eq!(settings.limits.test_per_minute, 0);
@@ -123,9 +119,9 @@ fn lists_are_read_from_both() {
     assert_eq!(networks(load("", &variable).unwrap()), 3);
 }
 
-/// What a shell exports for programs that call the API sets nothing, and stands in no command's way; only under these names.
+/// Credentials exported for API clients configure nothing and break no command. This applies only to their exact names.
 #[test]
-fn credentials_in_the_environment_are_no_settings() {
+fn credentials_in_the_environment_are_not_settings() {
     let variables = source::CREDENTIALS.map(|name| (name, "sk_test_x"));
     load("", &variables).unwrap();
     for (name, _) in variables {
@@ -138,7 +134,7 @@ fn credentials_in_the_environment_are_no_settings() {
 }
 
 #[test]
-fn an_unknown_key_is_named_with_what_was_meant() {
+fn an_unknown_key_is_named_with_a_suggestion() {
     assert_eq!(
         refusal("[http]\nlistn = \"x\"", &[]),
         "unknown setting http.listn in vestry.toml; did you mean http.listen?"
@@ -186,7 +182,7 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
         ),
         (
             "http.tls.cert = \"x.pem\"",
-            "http.tls.cert in vestry.toml: needs http.tls.key beside it",
+            "http.tls.cert in vestry.toml: requires http.tls.key",
         ),
         (
             "http.trusted_proxies = [\"everybody\"]",
@@ -198,11 +194,11 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
         ),
         (
             "mail.kind = \"smtp\"",
-            "mail.smtp.url is not set; write it into vestry.toml or set VESTRY_MAIL__SMTP__URL",
+            "mail.smtp.url is not set; set it in vestry.toml or VESTRY_MAIL__SMTP__URL",
         ),
         (
             "sms.kind = \"http\"",
-            "sms.http.base_url is not set; write it into vestry.toml or set VESTRY_SMS__HTTP__BASE_URL",
+            "sms.http.base_url is not set; set it in vestry.toml or VESTRY_SMS__HTTP__BASE_URL",
         ),
         (
             "outbound.allowed_networks = [\"home\"]",
@@ -228,7 +224,7 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
         ),
         (
             "audit.sinks = [\"http:https://anchor.example.com/\"]",
-            "audit.http_token is not set; write it into vestry.toml or set VESTRY_AUDIT__HTTP_TOKEN",
+            "audit.http_token is not set; set it in vestry.toml or VESTRY_AUDIT__HTTP_TOKEN",
         ),
         (
             "audit.checkpoint_seconds = 0",
@@ -236,11 +232,11 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
         ),
         (
             "audit.require_anchor_minutes = 10",
-            "audit.require_anchor_minutes in vestry.toml: needs a sink beside log in audit.sinks: a log that nobody keeps is no anchor",
+            "audit.require_anchor_minutes in vestry.toml: requires a sink other than log in audit.sinks, because logs may not be retained",
         ),
         (
             "audit.sinks = [\"file:/srv/anchor\"]\naudit.checkpoint_seconds = 31\naudit.require_anchor_minutes = 1",
-            "audit.require_anchor_minutes in vestry.toml: must be at least twice audit.checkpoint_seconds: no checkpoint is younger",
+            "audit.require_anchor_minutes in vestry.toml: must be at least twice audit.checkpoint_seconds",
         ),
         (
             "log.level = \"loud\"",
@@ -248,18 +244,18 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
         ),
         (
             "vault.env.key = \"x\"",
-            "vault.env.key in vestry.toml: this one is taken from the environment only, as VESTRY_VAULT__ENV__KEY",
+            "vault.env.key in vestry.toml: can be set only in the environment, as VESTRY_VAULT__ENV__KEY",
         ),
         (
             "vault.local.sign_in_path = \".vestry/root.key\"",
-            "vault.local.sign_in_path in vestry.toml: must be another file than vault.local.path",
+            "vault.local.sign_in_path in vestry.toml: must differ from vault.local.path",
         ),
     ] {
         assert_eq!(refusal(file, &[]), message);
     }
 }
 
-/// OTP-9 in spirit: an error about the settings never repeats a value, because three of them hold passwords.
+/// OTP-9 in spirit: an error about the settings never repeats a value, because three of them contain passwords.
 #[test]
 fn a_refusal_does_not_repeat_the_value() {
     let secret = "hunter2hunter2";
@@ -280,7 +276,7 @@ fn a_refusal_does_not_repeat_the_value() {
 }
 
 #[test]
-fn variables_of_others_and_of_the_tests_are_left_alone() {
+fn unrelated_and_test_variables_are_ignored() {
     let variables = [
         ("VESTRYX", "1"),
         ("HOME", "/"),
@@ -290,7 +286,7 @@ fn variables_of_others_and_of_the_tests_are_left_alone() {
 }
 
 #[test]
-fn dev_has_other_defaults_but_what_is_set_stays() {
+fn dev_defaults_do_not_override_configured_values() {
     let variables = [(OsString::from("VESTRY_LOG__FORMAT"), OsString::from("json"))];
     let mut entries = Entries::from_parts(None, variables).unwrap();
     entries.set_default("log.format", "pretty");
@@ -319,7 +315,7 @@ fn the_issuer_is_host_and_port_of_the_base_url() {
     );
 }
 
-/// docs/configuration.md has every key, with its default.
+/// docs/configuration.md lists every setting with its default.
 #[test]
 fn the_documentation_names_every_key_and_its_default() {
     const PAGE: &str = include_str!("../../../../docs/configuration.md");
@@ -336,7 +332,7 @@ fn the_documentation_names_every_key_and_its_default() {
     }
 }
 
-/// The sign-in key lies beside the root key, unless it is said to be elsewhere; in the environment one value may be both.
+/// By default the sign-in key is next to the root key. In the environment, one value can serve as both.
 #[test]
 fn the_sign_in_key_follows_the_root_key() {
     let local = |file| match load(file, &[]).unwrap().vault {

@@ -1,12 +1,12 @@
-//! What `vestry dev` shows when it is ready.
+//! The text that `vestry dev` prints when it is ready.
 
 use std::time::Duration;
 
 use super::record::Record;
 
-/// A few lines that end with the ready line. The call in it works when it is pasted.
+/// The banner, ending with the ready line. The request in it works when pasted.
 ///
-/// `suffix` makes the address in it one that no earlier start has used: an address belongs to one user only.
+/// `suffix` makes its email address unique to this start, because an address can belong to one user only.
 pub(super) fn text(record: &Record, data_dir: &str, suffix: &str, took: Duration) -> String {
     let Record {
         base_url,
@@ -24,19 +24,19 @@ pub(super) fn text(record: &Record, data_dir: &str, suffix: &str, took: Duration
     let body = format!("{{\"email\":\"ada-{suffix}@example.com\",\"include_user\":true}}");
     format!(
         "
-  Vestry {version} for development; data and keys are in {data_dir}
+  Vestry {version} development service; data and keys are in {data_dir}
 
   API            {base_url}{https}
   Reference      {base_url}/docs
   Test key       {secret_key}
   Public token   {public_token}
-  Mail           is captured: GET /v1/test/messages
+  Mail           captured: GET /v1/test/messages
 
-  A user with an Ethereum wallet:
+  Create a user with an Ethereum wallet:
 
 curl -s {base_url}/v1/auth/users/create -H 'Authorization: Bearer {secret_key}' -H 'Content-Type: application/json' -d '{body}'
 
-Ready at {base_url} after {:.2} s. Ctrl-C stops the service.",
+Ready at {base_url} after {:.2} s. Press Ctrl-C to stop.",
         took.as_secs_f64()
     )
 }

@@ -1,4 +1,4 @@
-//! The directory in which `vestry dev` keeps everything, and who may use it.
+//! The data directory of `vestry dev`, locked by one process.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -8,17 +8,17 @@ use crate::failure::{Context, Failure};
 use crate::private_file;
 use crate::tls::CertificateFiles;
 
-/// The data directory, held by this process.
+/// The data directory, locked by this process.
 pub(super) struct DataDir {
     path: PathBuf,
-    /// Given back by the kernel when the process ends, however it ends.
+    /// The kernel releases it when the process ends, for whatever reason.
     _lock: File,
 }
 
-/// The file that tells other programs of a start; beside the database.
+/// The file that describes the running service to other programs, next to the database.
 pub(super) const RECORD: &str = "dev.json";
 
-/// Everything a start may leave in the directory, and all that `--fresh` deletes: the directory may be somebody's own.
+/// All files that a start can create, and all that `--fresh` deletes. The directory may contain other files.
 const OURS: [&str; 12] = [
     RECORD,
     "vestry.db",
@@ -35,12 +35,12 @@ const OURS: [&str; 12] = [
 ];
 
 impl DataDir {
-    /// Makes the directory (0700) if it is not there, and takes it for this process.
+    /// Creates the directory (0700) if needed, and locks it for this process.
     pub(super) fn take(path: &Path) -> Result<Self, Failure> {
         let shown = path.display();
         private_file::make_directory(path)?;
         let lock = File::create(path.join("lock"))
-            .context(format!("the data directory {shown} cannot be written to"))?;
+            .context(format!("cannot write to the data directory {shown}"))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self {
                 path: path.to_owned(),
@@ -49,19 +49,18 @@ impl DataDir {
             Err(TryLockError::WouldBlock) => Err(Failure::new(format!(
                 "another `vestry dev` is running in {shown}; stop it, or choose another directory with --data-dir"
             ))),
-            Err(TryLockError::Error(cause)) => Err(Failure::new(format!(
-                "the data directory {shown} cannot be locked"
-            ))
-            .because(cause)),
+            Err(TryLockError::Error(cause)) => {
+                Err(Failure::new(format!("cannot lock the data directory {shown}")).because(cause))
+            }
         }
     }
 
-    /// Deletes what earlier starts have made.
+    /// Deletes the files of earlier starts.
     pub(super) fn empty(&self) -> Result<(), Failure> {
         for name in OURS {
             match std::fs::remove_file(self.path.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Failure::new(format!("{name} cannot be deleted")).because(error));
+                    return Err(Failure::new(format!("cannot delete {name}")).because(error));
                 }
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! The App `Demo`: made on the first start, found again on later ones.
+//! The App `Demo`: created on the first start, reused on later ones.
 
 use vestry_app::Service;
 use vestry_app::admin::AdminError;
@@ -13,20 +13,19 @@ use super::record::{Keys, Record};
 use crate::failure::{Context, Failure};
 
 const NAME: &str = "Demo";
-/// Where the sample of most front ends listens.
+/// The usual callback of sample front ends.
 const REDIRECT_URL: &str = "http://localhost:3000/callback";
 
-/// The App and its keys, in the clear.
+/// The App and its keys, in plaintext.
 pub(super) struct Demo {
     pub(super) app_id: AppId,
     pub(super) test: Keys,
     pub(super) live: Keys,
 }
 
-/// The App with keys that work: those of the earlier start when its record is there, otherwise new ones.
+/// The App with working keys: those of an earlier start if its record exists, otherwise new ones.
 ///
-/// Keys are stored hashed, so keys whose record is lost cannot be shown again; they are revoked rather than left lying
-/// about.
+/// Only hashes of keys are stored. Keys whose record is lost cannot be shown again and are revoked.
 pub(super) async fn prepare(service: &Service, earlier: Option<&Record>) -> Result<Demo, Failure> {
     if let Some(record) = earlier
         && still_works(service, record).await?
@@ -37,16 +36,14 @@ pub(super) async fn prepare(service: &Service, earlier: Option<&Record>) -> Resu
             live: record.live.clone(),
         });
     }
-    set_up(service)
-        .await
-        .context("the App Demo could not be prepared")
+    set_up(service).await.context("cannot set up the Demo App")
 }
 
 async fn still_works(service: &Service, record: &Record) -> Result<bool, Failure> {
     let stored = match service.list_api_keys(record.app_id).await {
         Ok(keys) => keys,
         Err(AdminError::NotFound(_)) => return Ok(false),
-        Err(other) => return Err(other).context("the keys of the App Demo cannot be read"),
+        Err(other) => return Err(other).context("cannot read the keys of the Demo App"),
     };
     let works = |text: &str, kind: ApiKeyKind, environment: Environment| {
         let hash = TokenHash::of(text);
@@ -85,7 +82,7 @@ async fn set_up(service: &Service) -> Result<Demo, AdminError> {
     })
 }
 
-/// Adds what is missing in a world, so that a first start that was cut off is finished by the next.
+/// Adds what is missing in an environment. A first start that was interrupted is completed by the next.
 async fn complete(service: &Service, world: World) -> Result<(), AdminError> {
     if service.list_signing_keys(world).await?.is_empty() {
         service.rotate_signing_key(world).await?;
@@ -95,7 +92,7 @@ async fn complete(service: &Service, world: World) -> Result<(), AdminError> {
         let is_it = |url: &RedirectUrl| {
             (url.world, url.kind, url.target.as_str()) == (world, kind, REDIRECT_URL)
         };
-        // One that is there stays as it is: the developer may have made another one the default.
+        // An existing URL is left alone: the developer may have made another one the default.
         if !known.iter().any(is_it) {
             let added = service.add_redirect_url(world, kind, REDIRECT_URL, true);
             added.await?;

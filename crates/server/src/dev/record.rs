@@ -1,4 +1,4 @@
-//! `dev.json`: what a running `vestry dev` tells other programs, and its memory of the keys it made.
+//! `dev.json`: the addresses and keys of a running `vestry dev`, for other programs and later starts.
 
 use std::path::Path;
 
@@ -8,21 +8,21 @@ use vestry_domain::ids::AppId;
 use crate::failure::{Context, Failure};
 use crate::private_file;
 
-/// The file; its names are fixed.
+/// The content of `dev.json`. Its field names are a stable interface.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Record {
-    /// Where the API is, HTTP.
+    /// The URL of the API over HTTP.
     pub(super) base_url: String,
-    /// Where it is over HTTPS; `""` without.
+    /// The URL of the API over HTTPS; `""` if disabled.
     pub(super) https_url: String,
-    /// Where the console is; `""` while there is none.
+    /// The URL of the console; `""` while there is none.
     pub(super) console_url: String,
     /// The App `Demo`.
     pub(super) app_id: AppId,
     pub(super) test: Keys,
     pub(super) live: Keys,
     pub(super) operator: Operator,
-    /// Process that answers.
+    /// The ID of the process.
     pub(super) pid: u32,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Keys {
     pub(super) public_token: String,
 }
 
-/// Who may sign in to the console; `""` while there is none.
+/// The operator's console login; `""` while there is no console.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Operator {
     pub(super) email: String,
@@ -41,16 +41,16 @@ pub(super) struct Operator {
 }
 
 impl Record {
-    /// The file of an earlier start, if it is there and whole.
+    /// Reads the file of an earlier start, if it exists and is valid.
     pub(super) fn read(path: &Path) -> Option<Self> {
         let text = std::fs::read(path).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
-    /// Puts the file in place of the earlier one.
+    /// Replaces the file atomically.
     pub(super) fn write(&self, path: &Path) -> Result<(), Failure> {
-        let mut text = serde_json::to_vec_pretty(self).context("dev.json cannot be written")?;
+        let mut text = serde_json::to_vec_pretty(self).context("cannot serialize dev.json")?;
         text.push(b'\n');
-        private_file::write(path, &text).context(format!("{} cannot be written", path.display()))
+        private_file::write(path, &text).context(format!("cannot write {}", path.display()))
     }
 }

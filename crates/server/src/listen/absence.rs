@@ -1,4 +1,4 @@
-//! A service that is away for a while.
+//! Waiting while the service is unreachable.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use super::report::say;
 
 const SHORTEST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(10);
-/// How long somebody in front of the service may ask to be left alone.
+/// The longest Retry-After that is honoured.
 const LONGEST_ASKED: Duration = Duration::from_secs(3600);
 
-/// How long the service has been away, and whether that was said.
+/// How often the service has been unreachable in a row, and whether that was reported.
 #[derive(Debug, Default)]
 pub(super) struct Absence {
     misses: u32,
@@ -18,35 +18,32 @@ pub(super) struct Absence {
 }
 
 impl Absence {
-    /// Waits, and says once that there is nobody. A connection that broke is not said at first: a service that was started anew, or
-    /// had closed a connection for being idle, is there when it is asked again.
+    /// Waits, and reports the outage once. The first broken connection is not reported: a service that restarted or closed an idle
+    /// connection is back at the next request.
     pub(super) async fn wait(&mut self, away: &Away) {
         self.misses = self.misses.saturating_add(1);
         if !self.told && (self.misses > 1 || !away.broke_off) {
             self.told = true;
-            say(&format!(
-                "the service is away ({}); waiting for it",
-                away.why
-            ));
+            say(&format!("service is unreachable ({}); retrying", away.why));
         }
         tokio::time::sleep(pause(self.misses, away.retry_after)).await;
     }
 
-    /// Whether the service was there when it was last asked.
+    /// Whether the last request was answered.
     pub(super) const fn is_over(&self) -> bool {
         self.misses == 0
     }
 
-    /// It has answered.
+    /// Ends the outage.
     pub(super) fn end(&mut self) {
         if self.told {
-            say("the service is back");
+            say("service is reachable again");
         }
         *self = Self::default();
     }
 }
 
-/// Twice as long each time, and never shorter than was asked for.
+/// The pause before the next request: doubles each time, and is at least the Retry-After.
 fn pause(misses: u32, retry_after: Option<Duration>) -> Duration {
     let doublings = misses.saturating_sub(1).min(8);
     let growing = SHORTEST.saturating_mul(1 << doublings).min(LONGEST);

@@ -1,4 +1,4 @@
-//! How calls are made, to the service and to the receiver.
+//! HTTP calls, to the service and to the receiver.
 
 use std::error::Error;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::failure::{Context, Failure};
 
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// Who types a URL here means it: it may lead anywhere, and in clear.
+/// An HTTP client without restrictions: a URL from the command line may have any address and use plain HTTP.
 pub(super) fn outbound(whole: Duration, body: usize) -> Result<Outbound, Failure> {
     let everywhere = [Ipv4Net::default().into(), Ipv6Net::default().into()];
     let limits = Limits {
@@ -18,10 +18,10 @@ pub(super) fn outbound(whole: Duration, body: usize) -> Result<Outbound, Failure
         whole,
         body,
     };
-    Outbound::new(Reach::only(everywhere), limits).context("calls cannot be made")
+    Outbound::new(Reach::only(everywhere), limits).context("cannot set up the HTTP client")
 }
 
-/// What happened, and what was at the bottom of it; the layers in between say nothing to a person.
+/// The error and its root cause, without the layers in between.
 pub(super) fn reason(error: &OutboundError) -> String {
     let mut bottom: Option<&dyn Error> = None;
     let mut next = error.source();

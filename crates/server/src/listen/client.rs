@@ -1,4 +1,4 @@
-//! What is asked of the service.
+//! A client of the events API.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use super::source::{Found, Source};
 use crate::config::BaseUrl;
 use crate::failure::{Context, Failure};
 
-/// The longest that the service waits for an event, in seconds.
+/// The longest time that the service waits for an event, in seconds.
 const LONGEST_WAIT: &str = "30";
-/// The wait, and time enough for the answer.
+/// The timeout of a whole call: the wait, and enough time for the response.
 const WHOLE: Duration = Duration::from_secs(45);
-/// A page of the largest events is smaller by far.
+/// The largest response. A page of the largest events is far smaller.
 const PAGE: usize = 16 * 1024 * 1024;
 
-/// The API with a key.
+/// The API and the key to call it with.
 pub(super) struct Client {
     outbound: Outbound,
     pub(super) base: BaseUrl,
@@ -31,42 +31,42 @@ pub(super) struct Client {
     found: Found,
 }
 
-/// Why nothing was read.
+/// The reason why nothing was read.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// Perhaps there is something in a moment.
+    /// Temporary: a later request may succeed.
     Away(Away),
-    /// The log does not know the event behind which it was to be read.
+    /// The log does not contain the event to read after.
     CursorUnknown,
-    /// Nothing will be.
+    /// Permanent: a later request would fail too.
     Refused(Failure),
 }
 
-/// Nobody is there, or not for us.
+/// An outage of the service, or a rejection that is temporary.
 #[derive(Debug)]
 pub(super) struct Away {
     pub(super) why: String,
-    /// How long it wants to be left alone.
+    /// The Retry-After of the response.
     pub(super) retry_after: Option<Duration>,
-    /// Whether somebody was there.
+    /// Whether an open connection broke.
     pub(super) broke_off: bool,
 }
 
 impl Unread {
-    /// For who does not wait.
+    /// Converts to an error, for callers that do not retry.
     pub(super) fn into_failure(self) -> Failure {
         match self {
-            Self::Away(away) => Failure::new(format!("the service is away: {}", away.why)),
-            Self::CursorUnknown => Failure::new("the log does not know the event"),
+            Self::Away(away) => Failure::new(format!("the service is unreachable: {}", away.why)),
+            Self::CursorUnknown => Failure::new("unknown event"),
             Self::Refused(failure) => failure,
         }
     }
 }
 
-/// What the service does where there is no event to show.
+/// What the service does if there is no new event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// It answers at once.
+    /// It returns at once.
     No,
     ForEvents,
 }
@@ -102,7 +102,7 @@ impl Client {
         })
     }
 
-    /// What comes behind an event.
+    /// Reads the events after an event.
     pub(super) async fn page(
         &self,
         after: Option<&str>,
@@ -140,7 +140,7 @@ impl Client {
         }
         serde_json::from_slice(&answer.body)
             .context(format!(
-                "{} does not answer as this service does",
+                "{} did not return a valid response; is it a Vestry service?",
                 self.base
             ))
             .map_err(Unread::Refused)
@@ -152,7 +152,7 @@ impl Client {
         query: impl IntoIterator<Item = (&'q str, &'q str)>,
     ) -> Result<Url, Failure> {
         let url = Url::parse(&format!("{}{path}", self.base));
-        let mut url = url.context("the URL of the service cannot be used")?;
+        let mut url = url.context("invalid service URL")?;
         let mut query = query.into_iter().peekable();
         if query.peek().is_some() {
             url.query_pairs_mut().extend_pairs(query);
@@ -167,20 +167,20 @@ impl Client {
             409 if code == "cursor_unknown" => return Unread::CursorUnknown,
             408 | 429 | 500..=599 => return Unread::Away(Away::answered(answer, &message)),
             401 => format!(
-                "{} refuses the key {} ({message}); `vestry key create APP test` makes one",
+                "{} rejected the key {} ({message}); create one with `vestry key create APP test`",
                 self.base, self.found
             ),
             403 => format!(
-                "the key {} may not read events ({message}); `vestry key create APP test --scope events:read` makes one that may",
+                "the key {} may not read events ({message}); create one with `vestry key create APP test --scope events:read`",
                 self.found
             ),
-            _ => format!("{} answered {status} ({message})", self.base),
+            _ => format!("{} returned {status} ({message})", self.base),
         };
         Unread::Refused(Failure::new(failure))
     }
 }
 
-/// What a refusal says; empty of somebody who is not this service.
+/// The error of a response. Its code is empty if the response is not from this service.
 #[derive(Deserialize)]
 struct Problem {
     code: String,
@@ -197,7 +197,7 @@ impl Problem {
         read.map_or_else(
             |_of_somebody_else| Self {
                 code: String::new(),
-                message: "without saying why".to_owned(),
+                message: "no reason given".to_owned(),
             },
             |Body { error }| error,
         )
@@ -221,7 +221,7 @@ fn of_call(error: OutboundError) -> Unread {
         | OutboundError::InClear
         | OutboundError::NotHttp
         | OutboundError::TooLarge => {
-            Unread::Refused(Failure::new("the service cannot be asked").because(error))
+            Unread::Refused(Failure::new("cannot call the service").because(error))
         }
         OutboundError::Late | OutboundError::Unreachable(_) | OutboundError::Broken(_) => {
             Unread::Away(Away {

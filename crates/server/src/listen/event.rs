@@ -1,17 +1,17 @@
-//! An event, as it goes from the service to the receiver.
+//! An event on its way from the service to the receiver.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::failure::{Context, Failure};
 
-/// An event as the service wrote it, and what is read of it here.
+/// An event as the service sent it, and the fields that are read here.
 pub(super) struct Event {
     pub(super) text: Box<RawValue>,
     pub(super) head: EventHead,
 }
 
-/// Types and fields that this program does not know are passed on as they are.
+/// The fields that are read. Unknown types and fields are passed on unchanged.
 #[derive(Deserialize)]
 pub(super) struct EventHead {
     pub(super) id: String,
@@ -23,7 +23,8 @@ pub(super) struct EventHead {
 
 impl Event {
     pub(super) fn read(text: Box<RawValue>) -> Result<Self, Failure> {
-        let head = serde_json::from_str(text.get()).context("the service sent no event")?;
+        let head =
+            serde_json::from_str(text.get()).context("the service returned an invalid event")?;
         Ok(Self { text, head })
     }
 }

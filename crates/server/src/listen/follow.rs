@@ -1,4 +1,4 @@
-//! The log, read to its end and on.
+//! Follows the event log and forwards new events.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -14,24 +14,24 @@ use super::report::{Report, say};
 use crate::cli::Since;
 use crate::failure::Failure;
 
-/// Between two pages without anything. The service waits for events itself, but does not for the sixth of a key, and not when it
-/// stops.
+/// The pause between two empty pages. The service usually waits for events itself, but not for the sixth request of a key, and not while it
+/// is shutting down.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Somebody who reads the log in order, and passes it on.
+/// A reader of the log that forwards events in order.
 pub(super) struct Follower {
     pub(super) client: Client,
     pub(super) forwarder: Forwarder,
     pub(super) report: Report,
     pub(super) absence: Absence,
-    /// Names of types as the service takes them.
+    /// Event types in the syntax of the API.
     pub(super) types: Option<String>,
-    /// The last event that was looked at; `None` while there was none.
+    /// The last event that was read; `None` before the first.
     pub(super) place: Option<Place>,
 }
 
 impl Follower {
-    /// Goes on until nothing more can be read.
+    /// Runs until an error that is not temporary.
     pub(super) async fn run(&mut self, since: Since) -> Result<Infallible, Failure> {
         self.place = match since {
             Since::Now => Place::newest(&self.head().await?),
@@ -56,10 +56,10 @@ impl Follower {
         }
     }
 
-    /// For whoever has ended it, and wants the rest after all.
+    /// Reports how to resume, for a later run.
     pub(super) fn say_where_to_go_on(&self) {
         if let Some(place) = &self.place {
-            say(&format!("--since {} goes on from here", place.id));
+            say(&format!("to resume from here, use --since {}", place.id));
         }
     }
 
@@ -70,7 +70,7 @@ impl Follower {
             self.place = Some(Place::of(&event));
             self.report.event(&event, &outcome)?;
         }
-        // What was looked at and did not fit the filter needs not be looked at again.
+        // Events that the filter excluded need not be read again.
         if let Some(id) = page.next_after
             && self.place.as_ref().is_none_or(|place| place.id != id)
         {
@@ -80,11 +80,11 @@ impl Follower {
         Ok(())
     }
 
-    /// The next page, however long that takes; `None` when the log does not know our place.
+    /// Reads the next page, however long that takes; `None` if the log does not contain our position.
     async fn page(&mut self) -> Result<Option<Page>, Failure> {
         loop {
             let after = self.place.as_ref().map(|place| place.id.as_str());
-            // Whether the service is back is not to be waited for.
+            // During an outage, request without a wait, so that recovery is noticed at once.
             let wait = match self.absence.is_over() {
                 true => Wait::ForEvents,
                 false => Wait::No,
@@ -130,7 +130,7 @@ impl Follower {
         let head = self.head().await?;
         self.report.gap(self.place.as_ref(), &head)?;
         self.place = Place::newest(&head);
-        // Should that not be known either, nobody asks without a pause.
+        // If the new position is unknown too, pause before the next request.
         sleep(QUIET).await;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! An event on its way to whoever wants it.
+//! Forwards events to the receiver.
 
 use std::time::Duration;
 
@@ -14,35 +14,35 @@ use super::event::Event;
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 
-/// As long as a receiver of webhooks has.
+/// The timeout of a request, the same as for webhooks.
 const WHOLE: Duration = Duration::from_secs(15);
-/// Most that is read of an answer; only its status counts.
+/// The largest response that is read. Only its status matters.
 const ANSWER: usize = 64 * 1024;
-/// Between tries.
+/// The pauses between attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1)];
 
-/// Posts events to one URL, signed as Standard Webhooks 1.0 says.
+/// Posts events to one URL, signed according to Standard Webhooks 1.0.
 pub(super) struct Forwarder {
     outbound: Outbound,
     to: Url,
     secret: SigningSecret,
 }
 
-/// How often an event is tried.
+/// The number of attempts for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tries {
     One,
-    /// Three times.
+    /// Three attempts.
     Few,
 }
 
-/// What became of an event.
+/// The outcome of forwarding an event.
 pub(super) struct Outcome {
-    /// When the last try began.
+    /// When the last attempt began.
     pub(super) at: Timestamp,
-    /// The status of its answer, or why there was none.
+    /// Its status, or why there was no response.
     pub(super) answer: Result<u16, String>,
-    /// How long it took.
+    /// Its duration.
     pub(super) took: Duration,
     pub(super) tries: usize,
 }
@@ -57,7 +57,7 @@ impl Forwarder {
     pub(super) fn new(to: &Url, secret: SigningSecret) -> Result<Self, Failure> {
         if !matches!(to.scheme(), "http" | "https") || !to.has_host() {
             return Err(Failure::usage(
-                "--forward-to must be a URL that begins with http:// or https://",
+                "--forward-to must be an http:// or https:// URL",
             ));
         }
         Ok(Self {
@@ -75,7 +75,7 @@ impl Forwarder {
         &self.secret
     }
 
-    /// Tries until the event is taken, or for the last time.
+    /// Attempts delivery until the receiver accepts the event or the attempts are used up.
     pub(super) async fn forward(&self, event: &Event, tries: Tries) -> Outcome {
         let pauses = match tries {
             Tries::One => &[][..],

@@ -1,11 +1,11 @@
-//! Where in the log somebody is.
+//! Positions in the event log.
 
 use std::fmt;
 
 use super::client::Head;
 use super::event::Event;
 
-/// An event, by its place in the log where that is known.
+/// An event, and its position in the log if known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) id: String,
@@ -30,7 +30,7 @@ impl Place {
         }
     }
 
-    /// The end of the log.
+    /// The newest event of the log.
     pub(super) fn newest(head: &Head) -> Option<Self> {
         let mark = head.newest.as_ref()?;
         Some(Self {

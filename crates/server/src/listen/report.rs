@@ -1,4 +1,4 @@
-//! What is said of it.
+//! The output of `vestry listen`.
 
 use std::io::{self, Write};
 
@@ -13,13 +13,13 @@ use crate::config::BaseUrl;
 use crate::failure::Failure;
 use crate::output::print_line;
 
-/// To people or to a program.
+/// The output, for people or as JSON.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report {
     pub(super) json: bool,
 }
 
-/// On stderr. Nobody is left to be told when it is gone, and that is no reason to end.
+/// Prints a message to stderr. A closed stderr is no reason to stop.
 pub(super) fn say(message: &str) {
     let _unheard = writeln!(io::stderr().lock(), "vestry: {message}");
 }
@@ -43,11 +43,11 @@ impl Report {
             return print_line(&json!({ "listening": begun }).to_string());
         }
         let from = place.map_or_else(
-            || "from the beginning on".to_owned(),
-            |place| format!("behind {}", place.id),
+            || "from the start of the log".to_owned(),
+            |place| format!("after {}", place.id),
         );
         print_line(&format!(
-            "Events of {base} {from} go to {to}\nSigned with {secret}"
+            "Forwarding events of {base} {from} to {to}\nSigned with {secret}"
         ))
     }
 
@@ -59,7 +59,7 @@ impl Report {
         }
     }
 
-    /// The log does not know our place in it.
+    /// Reports that the log does not contain our position.
     pub(super) fn gap(self, lost: Option<&Place>, head: &Head) -> Result<(), Failure> {
         let newest = head.newest.as_ref();
         if self.json {
@@ -74,17 +74,17 @@ impl Report {
 }
 
 fn gap(lost: Option<&Place>, head: &Head) -> String {
-    let lost = lost.map_or_else(|| "its beginning".to_owned(), ToString::to_string);
+    let lost = lost.map_or_else(|| "the start of the log".to_owned(), ToString::to_string);
     let end = head.newest.as_ref().map_or_else(
-        || "its end, for it is empty".to_owned(),
+        || "the end of the empty log".to_owned(),
         |mark| format!("{} (log {}, position {})", mark.id, head.log, mark.position),
     );
     format!(
-        "the log does not know {lost} any more: the database was set back, or the event is older than events are kept. What came behind it, up to {end}, may be missed and is not forwarded; going on from there"
+        "unknown position {lost}: the event has expired, or the database was restored from a backup. Events up to {end} may be missing and are not forwarded. Continuing from there"
     )
 }
 
-/// One line for a person.
+/// One line for people.
 pub(super) fn line_of(event: &Event, outcome: &Outcome) -> String {
     let at = rfc3339::format(outcome.at);
     let (kind, id) = (&event.head.kind, &event.head.id);
@@ -94,7 +94,7 @@ pub(super) fn line_of(event: &Event, outcome: &Outcome) -> String {
     };
     let took = outcome.took.as_millis();
     let failed = failed(outcome);
-    // The longest name of a type has 25 letters.
+    // The longest type name has 25 letters.
     format!("{at}  {kind:<25}  {id}  {status:>3}  {took} ms{failed}")
 }
 
@@ -113,7 +113,7 @@ fn failed(outcome: &Outcome) -> String {
     format!("  failed{times}{why}")
 }
 
-/// The same for a program.
+/// The JSON of a forwarded event.
 pub(super) fn document_of(event: &Event, outcome: &Outcome) -> Value {
     json!({
         "at": rfc3339::format(outcome.at),

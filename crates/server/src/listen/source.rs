@@ -1,4 +1,4 @@
-//! Which service, and with which key.
+//! Chooses the service and the key to call it with.
 
 use std::fmt;
 use std::path::Path;
@@ -11,12 +11,12 @@ use crate::config::BaseUrl;
 use crate::failure::Failure;
 use crate::private_file::read_secret;
 
-/// Where a `vestry dev` that was started here tells of itself.
+/// The file of a `vestry dev` in this directory.
 const RECORD: &str = ".vestry/dev.json";
 const VARIABLE: &str = "VESTRY_KEY";
 const DEFAULT: &str = "http://127.0.0.1:8080";
 
-/// A service, and a key to it.
+/// A service and a key for it.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) base: BaseUrl,
@@ -24,7 +24,7 @@ pub(super) struct Source {
     pub(super) found: Found,
 }
 
-/// Where the key was found, for whoever has to replace it.
+/// Where the key was found, so that a message can say which one to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Argument,
@@ -36,15 +36,15 @@ pub(super) enum Found {
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Argument => "of --key",
-            Self::File => "of --key-file",
-            Self::Variable => "of VESTRY_KEY",
-            Self::Record => "of .vestry/dev.json",
+            Self::Argument => "from --key",
+            Self::File => "from --key-file",
+            Self::Variable => "from VESTRY_KEY",
+            Self::Record => "from .vestry/dev.json",
         })
     }
 }
 
-/// What is read of `dev.json`, as any other program reads it.
+/// The fields of `dev.json` that are read here.
 #[derive(Deserialize)]
 struct Record {
     base_url: String,
@@ -58,7 +58,7 @@ struct Keys {
 }
 
 impl Source {
-    /// By the command line, the environment, and the `vestry dev` of this directory.
+    /// Chooses by command line, then environment, then the `vestry dev` of this directory.
     pub(super) fn choose(asked: &Forward) -> Result<Self, Failure> {
         let variable = variable(VARIABLE);
         let record = std::fs::read(Path::new(RECORD)).ok();
@@ -78,7 +78,7 @@ impl Source {
     }
 }
 
-/// A credential in the environment, if one is set. An empty variable is how a shell or a compose file unsets one.
+/// A credential from the environment, if set. An empty variable counts as unset.
 pub(super) fn variable(name: &str) -> Option<Secret<String>> {
     #[expect(
         clippy::disallowed_methods,
@@ -97,7 +97,7 @@ fn base(asked: &Forward, record: Option<&Record>) -> Result<BaseUrl, Failure> {
         .map_err(|why| Failure::new(format!("base_url in {RECORD} {why}")))
 }
 
-/// The keys of `dev.json` are for a service on this machine, and are told to no other one.
+/// Chooses the key. The keys of `dev.json` are used only for a service on this machine, and never sent to another one.
 fn key(
     asked: &Forward,
     variable: Option<Secret<String>>,
@@ -119,22 +119,22 @@ fn key(
             Ok((Secret::new(keys.secret_key), Found::Record))
         }
         _ => Err(Failure::usage(format!(
-            "no key: put a secret key of the App into {VARIABLE} or a file for --key-file (`vestry key create APP test` makes one), or start `vestry dev` in this directory"
+            "no key: set {VARIABLE} or --key-file to a secret key of the App (create one with `vestry key create APP test`), or start `vestry dev` in this directory"
         ))),
     }
 }
 
-/// Does not repeat the key.
+/// Checks a key. Errors do not repeat it.
 fn check(key: &str, live: bool) -> Result<(), Failure> {
     let is_written_so = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if !key.starts_with("sk_") || !key.bytes().all(is_written_so) {
         return Err(Failure::usage(
-            "the key is not a secret key of an App, which begins with sk_test_ or sk_live_",
+            "not a secret key of an App; it must begin with sk_test_ or sk_live_",
         ));
     }
     if key.starts_with("sk_live_") && !live {
         return Err(Failure::usage(
-            "this is a live key: with it, what happens to real users goes to the URL; take a key of the test environment, or say --live if you mean it",
+            "a live key would forward real user data; use a test key, or pass --live to allow it",
         ));
     }
     Ok(())

@@ -120,9 +120,7 @@ async fn a_rotation_of_app_keys_disturbs_no_signature(site: Site) {
     until_at_least(&done, 20).await;
     let begun = Instant::now();
     let mut rotation = Process::start(&mut site.command(&["vault", "rotate-apps"]));
-    rotation
-        .logged("wallets and secrets under new App keys")
-        .await;
+    rotation.logged("wallets and secrets re-encrypted").await;
     rotation.kill().await;
     let finished = block_in_place(|| site.admin(&["vault", "rotate-apps"]));
     assert_eq!(finished["failed_wallets"], json!([]));

@@ -129,14 +129,14 @@ fn m_19_what_is_not_built_says_so() {
     ] {
         let said = site.run(arguments);
         assert_eq!((said.code, said.stdout.as_str()), (1, ""), "{said:?}");
-        let sentence = format!("vestry: `vestry {}` is not built yet: ", arguments[0]);
+        let sentence = format!("vestry: `vestry {}` is not implemented yet: ", arguments[0]);
         assert!(
             said.stderr.starts_with(&sentence) && said.stderr.lines().count() == 1,
             "{said:?}"
         );
         let said = site.run(&[arguments, &["--json"]].concat());
         assert_eq!(said.code, 1, "{said:?}");
-        assert!(text(&said.json()["error"], "message").contains("is not built yet"));
+        assert!(text(&said.json()["error"], "message").contains("is not implemented yet"));
         assert!(!help.contains(&format!("  {}", arguments[0])), "{help}");
     }
 }
@@ -526,12 +526,12 @@ async fn check_says_what_stands_before_postgres() {
     assert_eq!(found.is_some(), site.database.is_pooled());
     if let Some((ok, detail)) = found {
         assert_eq!(ok, true, "{detail}");
-        assert!(detail.contains("keeps prepared statements"), "{detail}");
+        assert!(detail.contains("prepared statement support"), "{detail}");
     }
     if let Some([losing, of_sessions]) = site.database.other_pooler_urls() {
         for (url, is_ok, says) in [
             (losing, false, "max_prepared_statements"),
-            (of_sessions, true, "each session"),
+            (of_sessions, true, "session mode"),
         ] {
             site.set("database.url", &url);
             let (ok, detail) = finding(&site).unwrap();

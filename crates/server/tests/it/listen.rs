@@ -269,16 +269,20 @@ async fn it_says_once_that_the_service_is_away_and_once_that_it_is_back() {
     let mut listener = listen(&site, &keys.test, &front.base_url, &to).await;
     front.close();
     server.process.kill().await;
-    line_with(&mut listener, &["the service is away"]).await;
+    line_with(&mut listener, &["service is unreachable"]).await;
     let server = site.serve().await;
     front.lead_to(&server);
-    line_with(&mut listener, &["the service is back"]).await;
+    line_with(&mut listener, &["service is reachable again"]).await;
     user(&server.api(&keys.test), "again").await;
     line_with(&mut listener, &["user.created", "204"]).await;
     listener.signal(Signal::INT);
     assert_eq!(listener.ended().await.code(), Some(0));
     let said = listener.output_of(Stream::Stderr);
-    for words in ["is away", "is back", "goes on from here"] {
+    for words in [
+        "is unreachable",
+        "is reachable again",
+        "to resume from here",
+    ] {
         assert_eq!(said.matches(words).count(), 1, "{said}");
     }
     server.process.stop().await;
@@ -394,7 +398,11 @@ async fn e_9_a_place_that_the_log_does_not_know_is_no_silent_gap() {
     let to = ["--forward-to", &receiver.url, "--since", unknown];
     let mut listener = listen(&site, &keys.test, &server.base_url, &to).await;
     let end = text(log.last().unwrap(), "id");
-    line_with(&mut listener, &["does not know", unknown, "may be missed"]).await;
+    line_with(
+        &mut listener,
+        &["unknown position", unknown, "may be missing"],
+    )
+    .await;
     let after = user(&api, "after").await;
     let (behind, _) = log_until(&api, Some(&end), &after).await;
     let last = text(behind.last().unwrap(), "id");
@@ -469,9 +477,9 @@ async fn key_and_secret_come_from_files_or_variables() {
     arrived.iter().for_each(check_signature);
     let missing = format!("{key}.gone");
     for (arguments, told) in [
-        (vec!["--key-file", &missing], "cannot be read"),
+        (vec!["--key-file", &missing], "cannot read"),
         (vec!["--key-file", &empty], "is empty"),
-        (vec!["--key-file", &live], "say --live"),
+        (vec!["--key-file", &live], "pass --live"),
         (
             vec!["--key-file", &key, "--key", "sk_test_x"],
             "cannot be used with",
@@ -510,7 +518,7 @@ async fn a_refused_key_ends_it() {
     let other_scope = new(&["--scope", "users:read"]);
     for (key, told) in [
         ("sk_test_wrong".to_owned(), "key create"),
-        (text(&revoked, "key"), "of VESTRY_KEY"),
+        (text(&revoked, "key"), "from VESTRY_KEY"),
         (text(&other_scope, "key"), "events:read"),
     ] {
         let to = [
@@ -544,9 +552,9 @@ fn wrong_usage_is_told_before_anything_is_asked() {
     let to = ["listen", "--forward-to", "http://127.0.0.1:9/"];
     let with = |more: &[&'static str]| [&to[..], more].concat();
     for (arguments, key, told) in [
-        (with(&[]), "", "no key: put a secret key"),
-        (with(&[]), "sk_live_abc", "say --live"),
-        (with(&["--key", "sk_live_abc"]), "", "say --live"),
+        (with(&[]), "", "no key: set VESTRY_KEY"),
+        (with(&[]), "sk_live_abc", "pass --live"),
+        (with(&["--key", "sk_live_abc"]), "", "pass --live"),
         (with(&[]), "pk_test_abc", "not a secret key"),
         (
             with(&["--secret", "abc"]),

@@ -78,10 +78,7 @@ async fn memory_is_locked_or_the_log_says_that_it_is_not() {
         .find_map(|line| line.strip_prefix("VmLck:"))
         .unwrap();
     let is_locked = !locked.trim().starts_with("0 ");
-    let is_said = server
-        .process
-        .output()
-        .contains("memory could not be locked");
+    let is_said = server.process.output().contains("cannot lock memory");
     assert_ne!(is_locked, is_said, "locked: {locked}");
     server.process.stop().await;
 }
@@ -121,7 +118,7 @@ async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
     let (key, elsewhere) = (site.file(".vestry/root.key"), site.file("root.key"));
     fs::rename(&key, &elsewhere).unwrap();
     let server = site.serve().await;
-    assert!(server.process.output().contains("the vault is sealed"));
+    assert!(server.process.output().contains("vault is sealed"));
     let api = server.api(&keys.live);
     api.until_ready().await;
     let wallet = format!("/v1/wallets/{}", owner.wallet_id);
@@ -178,7 +175,7 @@ async fn a_service_without_its_sign_in_key_heals_without_a_restart() {
         server
             .process
             .output()
-            .contains("the sign-in key cannot be read")
+            .contains("sign-in key is unavailable")
     );
     let api = server.api(&keys.test);
     api.until_ready().await;

@@ -82,7 +82,7 @@ async fn check_finds_a_provider_that_refuses_us() {
         sms["detail"]
             .as_str()
             .unwrap()
-            .contains("the SMS provider cannot be used"),
+            .contains("SMS provider check failed"),
         "{sms}"
     );
 }

@@ -300,7 +300,7 @@ async fn pr_57_a_server_that_dies_fails_its_own_apps_alone() {
     let cluster = findings.iter().find(|one| one["name"] == "cluster");
     let said = cluster.unwrap()["detail"].as_str().unwrap();
     assert!(
-        said.starts_with("2 servers have the Apps, in 8 shards; the largest App is app_"),
+        said.starts_with("Apps are distributed over 2 nodes in 8 shards; largest App: app_"),
         "{said}"
     );
     stop(&site, servers).await;

@@ -98,8 +98,7 @@ fn m_19_a_line_that_is_no_object_is_told_so() {
     let report = said.json();
     assert_eq!(report["imported"], 1, "{report}");
     let refused = report["refused"].as_array().unwrap();
-    let is_no_object =
-        |refusal: &Value| text(refusal, "reason").starts_with("this is no JSON object");
+    let is_no_object = |refusal: &Value| text(refusal, "reason").starts_with("not a JSON object");
     let told: Vec<_> = refused
         .iter()
         .map(|refusal| (refusal["line"].as_u64().unwrap(), is_no_object(refusal)))

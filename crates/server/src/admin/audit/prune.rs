@@ -31,8 +31,7 @@ pub(super) async fn run(
         .await
         .map_err(|error| match error {
             AdminError::Fault(fault) => {
-                Failure::new("export failed; no entries were removed")
-                    .because(fault)
+                Failure::new("export failed; no entries were removed").because(fault)
             }
             other => failed(other),
         });

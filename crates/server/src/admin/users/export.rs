@@ -47,11 +47,8 @@ fn tell_what_stays(with_passkeys: usize, with_totps: usize) -> Result<(), Failur
         (with_totps, "authenticator apps"),
     ] {
         if users > 0 {
-            writeln!(
-                stderr,
-                "{users} users have {what}, which are not exported."
-            )
-            .context("cannot write to stderr")?;
+            writeln!(stderr, "{users} users have {what}, which are not exported.")
+                .context("cannot write to stderr")?;
         }
     }
     Ok(())

@@ -54,8 +54,7 @@ pub(super) async fn run(
     let finished = import.finish().await;
     report.print(format, is_rehearsal)?;
     read.context("import interrupted; run it again to continue")?;
-    finished
-        .context("users were imported, but the summary event could not be written")?;
+    finished.context("users were imported, but the summary event could not be written")?;
     if report.refused.is_empty() {
         Ok(())
     } else {

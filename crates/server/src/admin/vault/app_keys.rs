@@ -138,8 +138,7 @@ fn why(why: &Why) -> String {
             )
         }
         Why::TooSoon(_) => {
-            "replaced less than an hour ago; run `vestry vault retire-apps` again later"
-                .to_owned()
+            "replaced less than an hour ago; run `vestry vault retire-apps` again later".to_owned()
         }
     }
 }

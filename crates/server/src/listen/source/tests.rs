@@ -25,7 +25,7 @@ fn record() -> Option<Record> {
     })
 }
 
-/// Service, key, and where it was found.
+/// The chosen service and key, and where the key was found.
 fn chosen(source: Result<Source, Failure>) -> (String, String, Found) {
     let source = source.unwrap();
     let key = source.key.expose().clone();
@@ -68,7 +68,7 @@ fn a_key_that_is_missing_or_not_meant_is_wrong_usage() {
     let elsewhere = Some("https://id.example.com");
     for refused in [
         Source::of(&asked(None, None, false), None, None),
-        // The keys of `vestry dev` stay on this machine.
+        // The keys of `vestry dev` are not sent to other machines.
         Source::of(&asked(elsewhere, None, false), None, record()),
         Source::of(&asked(None, Some("sk_live_abc"), false), None, None),
         Source::of(&asked(None, Some("pk_test_abc"), false), None, None),
