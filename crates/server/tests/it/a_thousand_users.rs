@@ -1,4 +1,4 @@
-//! `vestry users import` and `export`: a thousand people who keep their passwords.
+//! `vestry users import` and `export`: a thousand users who keep their passwords.
 
 use std::fs;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ on_both_databases! {
     a_thousand_users_keep_their_passwords => super::a_thousand_users_keep_their_passwords;
 }
 
-/// How many there are, and how many sign in at the same time.
+/// The number of users, and of concurrent sign-ins.
 const USERS: usize = 1_000;
 const AT_ONCE: usize = 8;
 
-/// Hashes of one password that other programs made (libxcrypt, Python's hashlib).
+/// Hashes of one password made by other programs (libxcrypt, Python's hashlib).
 const PHRASE: &str = "correct horse battery staple é";
 const FOREIGN: &[&str] = &[
     "$2b$04$abcdefghijklmnopqrstuuKAbCf0FrEMqP6uxscx2X5vbhwe2ssIi",
@@ -35,7 +35,7 @@ const FOREIGN: &[&str] = &[
     "pbkdf2_sha256$1000$0123456789abcdef$u7E/u6S0nYfcBPOuT45rLcIC9YWuIkITunzFCq1Akow=",
 ];
 
-/// A line of the file, and the password of its user.
+/// A line of the import file, and the password of its user.
 async fn person(hasher: &Argon2Hasher, number: usize) -> (Value, String) {
     let (hash, password) = if number.is_multiple_of(4) {
         let hash = FOREIGN[number / 4 % FOREIGN.len()];
@@ -58,7 +58,7 @@ async fn person(hasher: &Argon2Hasher, number: usize) -> (Value, String) {
     (line, password)
 }
 
-/// How many of these can sign in; everybody tries once.
+/// Returns how many users can sign in; each tries once.
 async fn sign_in_all(api: &Api, people: &[(String, String)]) -> usize {
     let people = Arc::new(people.to_vec());
     let workers = (0..AT_ONCE).map(|worker| {
@@ -103,7 +103,7 @@ async fn a_thousand_users_keep_their_passwords(site: Site) {
         let imported = site.admin(&command("import", Some("users.jsonl"), &keys.app, &[]));
         let expected = json!({"dry_run": false, "lines": USERS, "imported": USERS, "founded": 0, "existing": 0, "refused": []});
         assert_eq!(imported, expected);
-        // Once more: everybody is there.
+        // Import again: all users exist already.
         let again = site.admin(&command("import", Some("users.jsonl"), &keys.app, &[]));
         assert_eq!(
             (&again["imported"], &again["existing"]),

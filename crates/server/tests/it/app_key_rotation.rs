@@ -1,4 +1,4 @@
-//! New root keys and new App keys under load.
+//! Rotation of root keys and App keys under load.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,11 +16,11 @@ use crate::support::site::{Site, text};
 on_both_databases! {
     /// R17: rotation while signatures run; none fails, and every key opens afterwards.
     a_rotation_disturbs_no_signature => super::a_rotation_disturbs_no_signature;
-    /// R17, M-8: new App keys three times while signatures run, cut off by a kill and run again; none fails, and the old keys can go.
+    /// R17, M-8: rotates App keys three times during signatures, with a kill and a rerun. No signature fails, and old keys can be retired.
     a_rotation_of_app_keys_disturbs_no_signature => super::a_rotation_of_app_keys_disturbs_no_signature;
 }
 
-/// Signs until it is told to stop; counts, and answers with the first thing that went wrong.
+/// Signs until it is told to stop. Returns the number of signatures, or the first failure.
 async fn keep_signing(api: Api, owner: Owner, stop: Arc<AtomicBool>, done: Arc<AtomicUsize>) {
     while !stop.load(Ordering::Relaxed) {
         let signed = sign(&api, &owner, "test").await.ok();
@@ -60,7 +60,7 @@ async fn a_rotation_disturbs_no_signature(site: Site) {
         let expected = json!({ "wallets": version, "secrets": version });
         assert_eq!(rotated["versions"], expected);
         assert_eq!(rotated["rewrapped"], 4);
-        // A wallet made after the rotation stands under the new version.
+        // A wallet created after the rotation is under the new version.
         new_owner(&api, &format!("user{version}@example.com")).await;
     }
     until_at_least(&done, 100).await;
@@ -73,13 +73,13 @@ async fn a_rotation_disturbs_no_signature(site: Site) {
     assert_eq!(verified["wallets"], 4);
     assert_eq!(verified["app_keys"], 4);
 
-    // The old versions can go: a process that has opened nothing yet still signs.
+    // The old versions can be retired: a process that has opened nothing yet still signs.
     assert_eq!(
         site.admin(&["vault", "rotate-root", "--retire"])["retired"],
         true
     );
     let status = site.admin(&["vault", "status"]);
-    // The deployment notes what it destroys under a key of secrets of its own.
+    // The deployment records what it destroys under its own key for secrets.
     for (purpose, app_keys) in [("wallets", 2), ("secrets", 3)] {
         let versions = json!([{ "version": 5, "app_keys": app_keys }]);
         assert_eq!(status[purpose]["versions"], versions);
@@ -91,7 +91,7 @@ async fn a_rotation_disturbs_no_signature(site: Site) {
     server.process.stop().await;
 }
 
-/// Wallets under rotation: ten batches of them, so that a kill leaves some behind. `cargo xtask rotation` has 100,000.
+/// Number of wallets to rotate: ten batches, so that a kill leaves some behind. `cargo xtask rotation` has 100,000.
 const ROTATED: usize = 500;
 
 async fn a_rotation_of_app_keys_disturbs_no_signature(site: Site) {
@@ -157,8 +157,8 @@ async fn a_rotation_of_app_keys_disturbs_no_signature(site: Site) {
     server.process.stop().await;
 }
 
-/// M-8: old keys of secrets stay for an hour, and while something stands under them that has not ended; then they go, but for what the
-/// audit log and decoys need of them.
+/// M-8: old keys for secrets are kept for an hour, and while anything unexpired is under them. They are then destroyed, except for what the
+/// audit log and decoys need.
 async fn m_8_old_keys_of_secrets_go(site: &Site) {
     let purposes = "SELECT purpose AS one, CAST(COUNT(*) AS TEXT) AS two FROM app_keys GROUP BY purpose ORDER BY purpose";
     let count = |found: &[(String, String)], purpose: &str| {

@@ -1,4 +1,4 @@
-//! The audit log against somebody who writes the database (S8), and against a process that is killed.
+//! The audit log, against tampering with the database (S8) and against killed processes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,13 +13,13 @@ use crate::support::journey::{new_owner, sign, sign_in};
 use crate::support::site::Site;
 
 on_both_databases! {
-    /// S8: whatever is altered or taken out, `vestry audit verify` says so and exits with 1.
+    /// S8: `vestry audit verify` reports every alteration and removal, and exits with 1.
     s8_an_altered_log_is_found => super::an_altered_log_is_found;
-    /// A killed process leaves a whole chain behind, with every answer that it gave.
+    /// A killed process leaves a complete chain with every acknowledged entry.
     a_killed_process_leaves_a_whole_log => super::a_killed_process_leaves_a_whole_log;
-    /// What goes from the database is in the file, and the service, which runs all the while, goes on where the chains do.
+    /// Entries removed from the database are in the file. The running service continues the chains.
     aud_2_what_is_pruned_is_in_the_file => super::what_is_pruned_is_in_the_file;
-    /// A disk that is full where the log is.
+    /// The disk is full where the log is.
     aud_5_what_the_log_cannot_take_is_refused => super::what_the_log_cannot_take_is_refused;
 }
 
@@ -38,7 +38,7 @@ async fn an_altered_log_is_found(site: Site) {
     }
     let (code, whole) = verify(&site);
     assert_eq!((code, &whole["ok"]), (0, &Value::Bool(true)));
-    // The wallets' of this process, and what was done to the App in either world: making it with its keys, and another key each.
+    // The wallet chain of this process, and the control chains of both environments: creating the App with its keys, and one more key each.
     assert_eq!(
         (&whole["chains"], &whole["entries"]),
         (&3.into(), &(4 + 6).into())
@@ -76,7 +76,7 @@ const COPIED: [&str; 4] = [
     "control_chains",
 ];
 
-/// What somebody does to the log, and what is said of it.
+/// An attack on the log, and the expected finding.
 const DAMAGES: &[(&[&str], &str)] = &[
     (
         &["UPDATE audit_entries SET action = 'create' WHERE sequence = 2"],
@@ -93,7 +93,7 @@ const DAMAGES: &[(&[&str], &str)] = &[
         ],
         "entry 1 was altered",
     ),
-    // What no entry ever says.
+    // A value that no entry ever has.
     (
         &["UPDATE audit_entries SET action = 'stolen' WHERE sequence = 3"],
         "entry 3 was altered",
@@ -128,7 +128,7 @@ const DAMAGES: &[(&[&str], &str)] = &[
         &["UPDATE audit_chains SET sequence = 2"],
         "record of how far the chain goes was altered",
     ),
-    // An entry of before the second format, and a payload that was not signed.
+    // An entry of the first format, and a payload that was not signed.
     (
         &["UPDATE audit_entries SET format = 1 WHERE sequence = 2"],
         "entry 2 was altered",
@@ -175,7 +175,7 @@ async fn a_killed_process_leaves_a_whole_log(site: Site) {
     }
     let (code, found) = verify(&site);
     assert_eq!(code, 0, "{found}");
-    // With the six entries of both control chains.
+    // Includes the six entries of both control chains.
     assert_eq!(found["chains"], 2 + 2);
     assert_eq!(found["entries"], signed + 6);
 }
@@ -189,7 +189,7 @@ async fn what_is_pruned_is_in_the_file(site: Site) {
     let mut removed = 0;
     let (mut files, mut seen) = (0, 0);
     let wallet = format!("/v1/wallets/{}/audit", owner.wallet_id);
-    // What is of the second of the newest entry stays for the next time.
+    // The second of the newest entry is left for the next time.
     while seen < 10 {
         sign(&api, &owner, "test").await.ok();
         let newest = &api.get(&wallet).await.ok()["entries"][0];
@@ -254,8 +254,7 @@ async fn what_is_pruned_is_in_the_file(site: Site) {
     server.process.stop().await;
 }
 
-/// AUD-5: while no entry can be written, nothing is done that needs one: no key is used, no setting changes. People sign in all the
-/// same, and everything can be read.
+/// AUD-5: while no entry can be written, calls that need one fail: no key is used, no setting changes. Sign-in and reads still work.
 async fn what_the_log_cannot_take_is_refused(site: Site) {
     let keys = site.set_up();
     let server = site.serve().await;
@@ -304,7 +303,7 @@ async fn what_the_log_cannot_take_is_refused(site: Site) {
     assert_eq!(app["name"], "Shop");
     let noted = api.get(&format!("{wallet}/audit")).await.ok();
     let entries = noted["entries"].as_array().unwrap();
-    // A chain began anew: within a second, the ids of two chains are in no order.
+    // A chain was restarted. Within a second, the IDs of two chains are in no particular order.
     let mut actions: Vec<_> = entries
         .iter()
         .map(|entry| entry["action"].as_str().unwrap())

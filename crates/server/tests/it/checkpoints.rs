@@ -1,4 +1,4 @@
-//! Checkpoints that running processes bring to a directory, against somebody who sets the database back (AUD-3, AUD-4).
+//! Checkpoints in a directory, written by running processes, against rollbacks of the database (AUD-3, AUD-4).
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -24,17 +24,17 @@ use crate::support::process::PATIENCE;
 use crate::support::site::{Keys, Said, Site, text};
 
 on_both_databases! {
-    /// The logs as they were before: nothing but a checkpoint tells.
+    /// A rollback of the logs: only a checkpoint reveals it.
     aud_3_logs_that_were_set_back_are_found => super::logs_that_were_set_back_are_found;
-    /// Rows that were deleted or edited, in every table by which a verification could be led astray.
+    /// Deleted or edited rows, in every table that could mislead a verification.
     aud_11_a_verification_goes_by_rows_and_checkpoints => super::a_verification_goes_by_rows_and_checkpoints;
-    /// Edited progress of a sink is an alarm, and the sink gets the next checkpoint all the same.
+    /// Edited progress of a sink raises an alarm, and the sink still gets the next checkpoint.
     aud_10_edited_progress_silences_no_sink => super::edited_progress_silences_no_sink;
-    /// Two processes that run make one row of checkpoints, and a third one, a command, makes one of them.
+    /// Two running processes write one sequence of checkpoints, and a command adds one to it.
     running_processes_make_checkpoints => super::running_processes_make_checkpoints;
 }
 
-/// Where the directory is that checkpoints are brought to.
+/// The directory of checkpoints.
 fn anchor(site: &mut Site) -> PathBuf {
     let directory = site.file("anchor");
     fs::create_dir(&directory).unwrap();
@@ -49,7 +49,7 @@ fn verify(site: &Site, more: &[&str]) -> (i32, Value) {
     (verified.code, verified.json())
 }
 
-/// Something that has an entry.
+/// A call that is recorded in the audit log.
 fn change(site: &Site, keys: &Keys, name: &str) {
     let url = format!("https://app.example.com/{name}");
     site.admin(&["redirect-url", "add", &keys.app, "live", &url]);
@@ -59,7 +59,7 @@ fn list<'a>(document: &'a Value, name: &str) -> &'a Vec<Value> {
     document[name].as_array().unwrap()
 }
 
-/// The tables of which a copy is brought back: both logs.
+/// The tables that are rolled back: both logs.
 const LOGS: [&str; 4] = [
     "audit_entries",
     "audit_chains",
@@ -83,7 +83,7 @@ async fn logs_that_were_set_back_are_found(mut site: Site) {
 
     sign(&api, &owner, "lost").await.ok();
     change(&site, &keys, "lost");
-    // A process that runs may make another one right after, of what went on since alone; a start looks at the newest.
+    // A running process may then create another checkpoint, for later changes only. Startup checks the newest one.
     server.process.stop().await;
     let made = site.admin(&["audit", "checkpoint"]);
     let key = text(&site.admin(&["audit", "key"]), "key");
@@ -97,10 +97,10 @@ async fn logs_that_were_set_back_are_found(mut site: Site) {
         site.database.execute(&restored).await;
     }
 
-    // The checkpoints of the database itself say so, too.
+    // The checkpoints in the database reveal it too.
     let (code, alone) = verify(&site, &[]);
     assert_eq!((code, list(&alone, "flaws").len()), (1, 2), "{alone}");
-    // Under the key of the vault, and under the one that somebody kept.
+    // With the vault's key, and with a separately stored key.
     for more in [&[][..], &["--key", &key]] {
         let (code, found) = verify(&site, &[&["--against", &directory], more].concat());
         assert_eq!(code, 1, "{found}");
@@ -117,7 +117,7 @@ async fn logs_that_were_set_back_are_found(mut site: Site) {
             assert!(said.starts_with("it ends at "), "{said}");
         }
     }
-    // One checkpoint by itself says the same, wherever it was kept.
+    // A single checkpoint reveals it too, wherever it was stored.
     let alone = site.file("mailed.txt");
     fs::write(&alone, text(&made, "note")).unwrap();
     let (code, found) = verify(&site, &["--against", alone.to_str().unwrap()]);
@@ -128,10 +128,10 @@ async fn logs_that_were_set_back_are_found(mut site: Site) {
     let nobody = site.run(&["audit", "verify", "--against", &giving]);
     assert_eq!(nobody.code, 1, "it answers once: {nobody:?}");
 
-    // A start sees it, says so, and goes on.
+    // Startup detects and reports it, and continues.
     let mut server = site.serve().await;
     let alarm = "ALARM: the database does not bear out what the sink has: run `vestry audit verify --against`";
-    // It looks before it makes one.
+    // It checks before it creates a checkpoint.
     server.process.logged("a checkpoint of the audit log").await;
     let said = server.process.output();
     let said = said.lines().find(|line| line.contains(alarm));
@@ -145,7 +145,7 @@ async fn logs_that_were_set_back_are_found(mut site: Site) {
     acknowledge(&site, &directory);
 }
 
-/// Explains all that is found, one after the other.
+/// Acknowledges all findings, one by one.
 fn acknowledge(site: &Site, directory: &str) {
     let against = ["--against", directory];
     let (_, found) = verify(site, &against);
@@ -171,11 +171,11 @@ fn acknowledge(site: &Site, directory: &str) {
     for known in acknowledged {
         assert_eq!(known["reason"], "restored a backup");
     }
-    // Nothing is found there any more.
+    // No findings are left.
     assert_eq!(explain(&text(&flaws[0], "about")).code, 1);
 }
 
-/// What is done to the database, and how it is undone.
+/// A change to the database, and how to undo it.
 struct Attack {
     name: &'static str,
     statements: Vec<String>,
@@ -195,7 +195,7 @@ impl Attack {
         }
     }
 
-    /// One that leaves other rows in a table, which is filled anew afterwards.
+    /// An attack that changes the rows of a table, which is refilled afterwards.
     fn on(name: &'static str, table: &str, statement: &str) -> Self {
         let undone = [
             format!("DELETE FROM {table}"),
@@ -290,7 +290,7 @@ async fn a_verification_goes_by_rows_and_checkpoints(mut site: Site) {
     let api = server.api(&keys.test);
     let owner = new_owner(&api, "ada@example.com").await;
     sign(&api, &owner, "hi").await.ok();
-    // The events have their places.
+    // The events have been sequenced.
     let page = api.get("/v1/events?limit=1000&wait=30").await.ok();
     assert!(list(&page, "events").len() > 1, "{page}");
     server.process.stop().await;
@@ -381,7 +381,7 @@ async fn running_processes_make_checkpoints(mut site: Site) {
             }
             change(&site, &keys, &round.to_string());
             site.admin(&["audit", "checkpoint"]);
-            // Those that the commands made, and some that a process made.
+            // Those created by the commands, and some created by a process.
             if fs::read_dir(&directory).unwrap().count() > round + 4 {
                 break;
             }
@@ -397,12 +397,12 @@ async fn running_processes_make_checkpoints(mut site: Site) {
     assert_eq!(found["checkpoints"], json!(notes));
 }
 
-/// How often the database loses its last commits; the first number of EV-A2.
+/// How often the database loses its last commits; the first figure of EV-A2.
 const FAILOVERS: usize = 3;
-/// What each process signs between two steps.
+/// Signatures of each process between two steps.
 const SIGNATURES: u64 = 5;
 
-/// Somebody who signs all the time, whatever the answers are.
+/// A client that signs continuously, whatever the responses.
 struct Signer {
     signed: watch::Receiver<u64>,
     stop: Arc<AtomicBool>,
@@ -424,7 +424,7 @@ impl Signer {
         Self { signed, stop, task }
     }
 
-    /// Waits until so much more was signed.
+    /// Waits for a number of further signatures.
     async fn go_on(&mut self) {
         let enough = *self.signed.borrow_and_update() + SIGNATURES;
         let signed = self.signed.wait_for(|count| *count >= enough);
@@ -438,8 +438,8 @@ impl Signer {
     }
 }
 
-/// EV-A2: a standby that has not got the last commits takes over while two processes sign. What is there is sound (no false flaw), a
-/// checkpoint names exactly what is not, and the service goes on.
+/// EV-A2: a standby without the last commits takes over while two processes sign. The remaining data is valid (no false finding), a
+/// checkpoint names exactly what is missing, and the service continues.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ev_a2_aud_4_what_a_failover_loses_is_named() {
     let Some(programs) = Programs::find().await else {
@@ -453,7 +453,7 @@ async fn ev_a2_aud_4_what_a_failover_loses_is_named() {
     for (number, api) in apis.iter().enumerate() {
         owners.push(new_owner(api, &format!("user{number}@example.com")).await);
     }
-    // The key of checkpoints is made with the first one, and is not to be lost.
+    // The checkpoint key is created with the first checkpoint, and must not be lost.
     block_in_place(|| site.admin(&["audit", "checkpoint"]));
     for round in 0..rng::rounds(FAILOVERS) {
         let mut signers: Vec<_> = apis
@@ -494,7 +494,7 @@ async fn ev_a2_aud_4_what_a_failover_loses_is_named() {
             let kept = site.file("kept.txt");
             fs::write(&kept, text(&made, "note")).unwrap();
             let (code, found) = verify(&site, &["--against", kept.to_str().unwrap()]);
-            // Beside the chains, events that had their places by then.
+            // In addition to the chains, events that had been sequenced by then.
             let is_of_chain = |flaw: &&Value| flaw.get("chain").is_some();
             let flaws = list(&found, "flaws").iter().filter(is_of_chain);
             let named: BTreeSet<_> = flaws.map(|flaw| text(flaw, "about")).collect();
@@ -506,7 +506,7 @@ async fn ev_a2_aud_4_what_a_failover_loses_is_named() {
     }
 }
 
-/// Chains of which the database does not have what a checkpoint states.
+/// The chains for which the database lacks what a checkpoint states.
 async fn lost(site: &Site, note: &str) -> BTreeSet<String> {
     let hash = site.database.hex("hash");
     let mut there = Vec::new();
@@ -524,7 +524,7 @@ async fn lost(site: &Site, note: &str) -> BTreeSet<String> {
     missing.map(|(chain, _)| chain).collect()
 }
 
-/// A URL that answers one request with this note.
+/// A URL that serves this note once.
 fn gives_back(note: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/newest", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Admin commands: exit codes, JSON, and that a running service follows them.
+//! Admin commands: exit codes, JSON, and their effect on a running service.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::support::site::{Site, text};
 on_both_databases! {
     /// Two processes that change different settings at the same time: both changes are kept.
     parallel_changes_of_different_settings_are_kept => super::parallel_changes_of_different_settings_are_kept;
-    /// A shell that exports credentials of the API runs every command.
+    /// Every command runs in a shell that exports API credentials.
     commands_ignore_exported_credentials => super::commands_ignore_exported_credentials;
 }
 
@@ -89,7 +89,7 @@ fn wrong_usage_ends_with_2() {
         assert_eq!(said.code, 2, "{arguments:?}: {said:?}");
         assert_eq!(said.stdout, "");
         assert!(!said.stderr.is_empty());
-        // M-19: for a program, what is wrong is one document.
+        // M-19: for programs, the error is one JSON document.
         let said = site.run(&[arguments, &["--json"]].concat());
         assert_eq!(said.code, 2, "{arguments:?}: {said:?}");
         let message = text(&said.json()["error"], "message");
@@ -98,7 +98,7 @@ fn wrong_usage_ends_with_2() {
     }
 }
 
-/// Help is no failure, whoever asks for it.
+/// Help is not a failure, with or without `--json`.
 #[test]
 fn m_19_help_stays_help_under_json() {
     let site = Site::sqlite();
@@ -113,7 +113,7 @@ fn m_19_help_stays_help_under_json() {
     }
 }
 
-/// Names that are promised already do not look like typing errors.
+/// Reserved names are not reported as typing errors.
 #[test]
 fn m_19_what_is_not_built_says_so() {
     let site = Site::sqlite();
@@ -314,7 +314,7 @@ async fn every_admin_command_answers_with_one_document() {
     assert_eq!(site.admin(&["check"])["ok"], true);
 }
 
-/// What a person reads: the key alone on a line, and tables.
+/// Output for people: the key alone on a line, and tables.
 #[test]
 fn without_json_people_can_read_it() {
     let site = Site::sqlite();
@@ -338,7 +338,7 @@ fn without_json_people_can_read_it() {
     assert_eq!(said.stdout.lines().count(), 4);
 }
 
-/// S-15: several keys at once, and a revoked one stops within two seconds on a running service.
+/// S-15: several keys at once; a revoked one stops within two seconds on a running service.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_service_follows_the_keys() {
     let site = Site::sqlite();
@@ -369,7 +369,7 @@ async fn a_running_service_follows_the_keys() {
     server.process.stop().await;
 }
 
-/// When the last request was sent that was still accepted.
+/// The time of the last request that was still accepted.
 async fn until_refused(api: &Api) -> Option<std::time::Instant> {
     tokio::time::timeout(PATIENCE, async {
         let mut accepted = None;
@@ -388,7 +388,7 @@ async fn until_refused(api: &Api) -> Option<std::time::Instant> {
     .unwrap()
 }
 
-/// `serve` does not migrate by itself: it says what is missing and is not ready.
+/// `serve` does not migrate on its own: it reports what is missing and is not ready.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_without_its_tables_is_not_ready_until_they_are_there() {
     let Some(site) = Site::postgres().await else {
@@ -435,7 +435,7 @@ async fn serve_refuses_a_database_that_forgets() {
     assert_eq!(failed[0]["name"], "durability");
 }
 
-/// `disable` and `require` are taken at their word, and said aloud when they lead away from this machine.
+/// `disable` and `require` are honoured, with a warning if the database is on another machine.
 #[tokio::test(flavor = "multi_thread")]
 async fn m_3_an_unprotected_way_to_the_database_is_warned_of_at_the_start() {
     let Some(mut site) = Site::postgres().await else {
@@ -447,7 +447,7 @@ async fn m_3_an_unprotected_way_to_the_database_is_warned_of_at_the_start() {
     let said = server.process.stop().await;
     assert!(!said.contains("sslmode"), "{said}");
 
-    // To this very server, which the URL calls by another name.
+    // The same server, under another name.
     let away = here.replacen("postgres@127.0.0.1:", "postgres:hunter2@db.example:", 1);
     assert_ne!(away, here);
     site.set(
@@ -462,7 +462,7 @@ async fn m_3_an_unprotected_way_to_the_database_is_warned_of_at_the_start() {
         assert!(!said.contains(kept), "{said}");
     }
 
-    // Nothing goes there in clear text that was not told to, and the server of the tests has no TLS.
+    // No connection falls back to plaintext unless configured. The test server has no TLS.
     for mode in ["", "&sslmode=require", "&sslmode=verify-full"] {
         site.set("database.url", &format!("{away}?hostaddr=127.0.0.1{mode}"));
         let refused = site.run(&["serve"]);
@@ -510,7 +510,7 @@ fn check_says_what_is_wrong() {
     assert!(said.stdout.contains("FAILED"));
 }
 
-/// PR-51: whether prepared statements survive the pooler, where there is one.
+/// PR-51: reports whether prepared statements work through the pooler, if there is one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn check_says_what_stands_before_postgres() {
     let Some(mut site) = Site::postgres().await else {
@@ -585,7 +585,7 @@ fn providers_are_set_listed_and_removed() {
     assert_eq!(list()["providers"][0]["provider"], "acme");
 }
 
-/// Whoever has no public URL of his own yet has that of `vestry dev`, and whoever has none is told so.
+/// Without a configured public URL, that of `vestry dev` is used. Without either, the command fails with a hint.
 #[tokio::test(flavor = "multi_thread")]
 async fn m_19_callback_urls_are_whole_beside_vestry_dev() {
     let mut site = Site::sqlite();
@@ -632,7 +632,7 @@ async fn m_19_callback_urls_are_whole_beside_vestry_dev() {
     );
     let said = site.run(&list).done();
     assert!(said.stdout.contains(&callbacks), "{said:?}");
-    // What is set counts before what `vestry dev` said.
+    // The configured URL takes precedence over that of `vestry dev`.
     site.set("http.base_url", "https://id.example.com");
     let listed = site.admin(&list);
     let callback = text(&listed["providers"][0], "callback_url");

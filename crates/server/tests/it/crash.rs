@@ -1,4 +1,4 @@
-//! K1 and K2: `kill -9` at a random moment during mixed load. After each restart everything acknowledged must be there.
+//! K1 and K2: `kill -9` at a random moment under mixed load. After each restart, everything acknowledged must still exist.
 
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,11 @@ on_both_databases! {
 }
 
 const KILLS: usize = 20;
-/// How long most starts may take, and how long any: the machine runs other tests too.
+/// The time limits for most starts and for any start. The machine runs other tests too.
 const READY_WITHIN: Duration = Duration::from_secs(3);
 const EVER_READY_WITHIN: Duration = Duration::from_secs(15);
 
-/// Starts the service and notes how long that took.
+/// Starts the service and records the duration.
 async fn timed_start(site: &Site, ready: &mut Vec<Duration>) -> Server {
     let started = Instant::now();
     let server = site.serve().await;

@@ -19,7 +19,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// A site as a newcomer has it: nothing is set.
+/// A site without any settings.
 fn nothing_set() -> Site {
     let mut site = Site::sqlite();
     for name in [
@@ -73,7 +73,7 @@ async fn a_first_start_makes_everything_out_of_nothing() {
     for name in ["dev.json", "root.key", "sign-in.key", "vestry.db"] {
         assert_eq!(mode(&site.file(".vestry").join(name)), 0o600, "{name}");
     }
-    // The admin commands find the same database and root key without being told.
+    // The admin commands find the same database and root key without settings.
     let urls = site.admin(&["redirect-url", "list", &text(&record, "app_id")]);
     let urls = urls["redirect_urls"].as_array().unwrap().clone();
     assert_eq!(urls.len(), 6);
@@ -107,7 +107,7 @@ async fn the_ready_line_is_the_last_and_comes_within_two_seconds() {
     assert!(took.iter().any(|seconds| *seconds <= 2.0), "{took:?}");
 }
 
-/// The words of a line as a shell takes them, for the quoting that the banner uses.
+/// Splits a line into shell words, for the quoting that the banner uses.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for (place, part) in line.split('\'').enumerate() {
@@ -260,7 +260,7 @@ async fn an_address_of_other_machines_is_refused() {
     assert!(!site.file(".vestry").exists());
 }
 
-/// F5: no key is made in place of a lost one.
+/// F5: a lost key is not replaced.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_root_key_is_not_replaced() {
     for name in ["root.key", "sign-in.key"] {
@@ -277,7 +277,7 @@ async fn a_lost_root_key_is_not_replaced() {
     }
 }
 
-/// A `vestry.toml` that lies about is that of a real deployment more often than not.
+/// A `vestry.toml` in the current directory usually belongs to a real deployment.
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_that_lie_about_are_left_alone_unless_named() {
     let site = nothing_set();

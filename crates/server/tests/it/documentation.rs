@@ -1,5 +1,5 @@
-//! What the documentation says to type, is typed: every command in a code block runs, every command in a sentence is one, and every
-//! path is there with its method. A page that tells of something that does not work fails here.
+//! Runs the documentation: every command in a code block runs, every command in a sentence is valid, and every path exists with its method.
+//! A page with anything that does not work fails here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use tokio::task::block_in_place;
 use crate::support::client::Answer;
 use crate::support::site::{Said, Site, binary, text};
 
-/// Commands that are read, and not run.
+/// Commands that are parsed but not run.
 const READ: [(&str, &str); 10] = [
     ("vestry dev", "serves until it is stopped"),
     ("vestry serve", "serves until it is stopped"),
@@ -45,34 +45,34 @@ const READ: [(&str, &str); 10] = [
     ),
 ];
 
-/// What has been done in the installation in which commands run, and can be done once.
+/// Commands that can run only once in the installation and have run already.
 const ONCE: [&str; 1] = ["vestry vault init"];
 
-/// Endpoints that were set up: one URL is taken once.
+/// Endpoints that exist already: each URL can be used once.
 static ENDPOINTS: AtomicUsize = AtomicUsize::new(0);
 
-/// A prefix of paths, where the text speaks of all calls below it.
+/// A path prefix, where the text refers to all calls below it.
 const PREFIXES: [&str; 2] = ["/v1/test", "/v1/test/…"];
 
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-/// Somebody to be imported, for commands that read a file of people.
+/// A user to import, for commands that read a file of users.
 const PEOPLE: &str = "{\"emails\":[{\"email\":\"ada@example.com\",\"verified\":true}]}\n";
 
-/// A page, and where it is.
+/// A page and its path.
 struct Page {
     name: String,
     text: String,
 }
 
-/// Something that a page says, and the line on which it begins.
+/// A passage of a page, and its first line.
 #[derive(Debug, Clone)]
 struct Passage {
     place: String,
     text: String,
 }
 
-/// The README and everything below `docs/`, but for the requirements: those say what shall be.
+/// The README and everything below `docs/`, except the requirements, which describe goals.
 fn pages() -> Vec<Page> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut found = vec![root.join("README.md")];
@@ -96,7 +96,7 @@ fn pages() -> Vec<Page> {
 }
 
 impl Page {
-    /// Lines of code blocks, each with those that it goes on in; and the paragraphs between the blocks.
+    /// Logical lines of code blocks, and the paragraphs between the blocks.
     fn passages(&self) -> (Vec<Passage>, Vec<Passage>) {
         let (mut code, mut prose) = (Vec::new(), Vec::new());
         let mut is_code = false;
@@ -125,7 +125,7 @@ impl Page {
     }
 }
 
-/// The spans between single backticks, with each blank or line end as one blank.
+/// The spans between single backticks, with runs of white space as one space.
 fn spans(paragraph: &Passage) -> Vec<Passage> {
     let spans = paragraph.text.split('`').skip(1).step_by(2);
     let passage = |span: &str| Passage {
@@ -135,7 +135,7 @@ fn spans(paragraph: &Passage) -> Vec<Passage> {
     spans.map(passage).collect()
 }
 
-/// Commands in code blocks, without what a shell takes for a comment.
+/// Commands in code blocks, without shell comments.
 fn commands_of_blocks(pages: &[Page]) -> Vec<Passage> {
     let lines = pages.iter().flat_map(|page| page.passages().0);
     let commands = lines.filter(|line| line.text.trim_start().starts_with("vestry "));
@@ -151,7 +151,7 @@ fn commands_of_blocks(pages: &[Page]) -> Vec<Passage> {
         .collect()
 }
 
-/// Commands in sentences and tables; `list|show` there is two.
+/// Commands in sentences and tables; `list|show` counts as two.
 fn commands_of_sentences(pages: &[Page]) -> Vec<Passage> {
     let paragraphs = pages.iter().flat_map(|page| page.passages().1);
     let spans: Vec<_> = paragraphs.flat_map(|paragraph| spans(&paragraph)).collect();
@@ -178,14 +178,14 @@ fn alternatives(command: &Passage) -> Vec<Passage> {
     word.split('|').map(one).collect()
 }
 
-/// A name of a command and nothing for it to work on.
+/// A command name without its arguments.
 fn is_a_name(command: &str) -> bool {
     let is_lower = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
     let mut words = command.split(' ');
     words.all(|word| !word.starts_with('-') && word.bytes().all(is_lower))
 }
 
-/// An installation in which everything is there that commands of the documentation speak of.
+/// An installation that contains everything that documented commands refer to.
 struct Stage {
     site: Site,
     app: String,
@@ -205,7 +205,7 @@ impl Stage {
         Self { site, app, user }
     }
 
-    /// What stands in the place of a word that every reader fills in himself.
+    /// The value for a placeholder that readers fill in themselves.
     fn word(&self, word: &str) -> String {
         match word {
             "APP" | "APP_ID" | "app_…" => self.app.clone(),
@@ -232,7 +232,7 @@ impl Stage {
             "NAME=VALUE" | "name=value" => "name=Shop".to_owned(),
             // "And so on."
             "…" => String::new(),
-            // The rest of an id that only its owner knows.
+            // The elided part of an ID.
             _ => word.replace('…', "0"),
         }
     }
@@ -249,7 +249,7 @@ impl Stage {
         in_shell(&self.site, &words.join(" "))
     }
 
-    /// Runs a command of a code block; some are read only.
+    /// Runs a command of a code block; some are only parsed.
     fn try_out(&self, command: &str) -> Said {
         let is_read = READ.iter().any(|(read, _)| {
             let rest = command.strip_prefix(read);
@@ -266,12 +266,12 @@ impl Stage {
         self.type_in(command)
     }
 
-    /// Has a command read as far as it goes, and nothing done.
+    /// Parses a command without running it.
     fn read(&self, command: &str) -> Said {
         self.type_in(&format!("{command} --help"))
     }
 
-    /// Runs a command of a sentence; one that is only named is read.
+    /// Runs a command of a sentence; a bare name is only parsed.
     fn try_out_named(&self, command: &str) -> Said {
         if is_a_name(command) {
             self.read(command)
@@ -319,7 +319,7 @@ fn m_19_every_command_of_the_documentation_runs() {
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
-    // The exceptions above are about commands that pages name.
+    // Every exception above must be named by some page.
     let all: BTreeSet<_> = typed
         .iter()
         .chain(&named)
@@ -331,7 +331,7 @@ fn m_19_every_command_of_the_documentation_runs() {
     }
 }
 
-/// The test above finds what does not run: the commands that it was written for, and a typing error in a sentence.
+/// The test above detects invalid commands: those it was written for, and a typo in a sentence.
 #[test]
 fn m_19_a_command_that_does_not_run_is_found() {
     let page = Page {
@@ -372,14 +372,14 @@ fn m_19_a_command_that_does_not_run_is_found() {
     assert!(stage.site.file("app.txt").exists());
 }
 
-/// A path of the API in a page.
+/// An API path in a page.
 #[derive(Debug, PartialEq, Eq)]
 struct Call {
     method: Option<&'static str>,
     path: String,
 }
 
-/// The calls that a line or paragraph speaks of. A line with `curl` says the method as curl takes it.
+/// The calls that a line or paragraph refers to. A line with `curl` gives the method as curl determines it.
 fn calls(passage: &str) -> Vec<Call> {
     let mut calls = Vec::new();
     let of_curl = passage.contains("curl ").then(|| method_of_curl(passage));
@@ -408,7 +408,7 @@ fn method_of_curl(line: &str) -> &'static str {
     named.unwrap_or(if has_body { "POST" } else { "GET" })
 }
 
-/// Whether a path that somebody wrote is this one of the description. What a reader fills in fits a parameter only.
+/// Whether a documented path matches this path of the description. Placeholders match parameters only.
 fn fits(template: &str, written: &str) -> bool {
     let (template, written) = (template.split('/'), written.split('/'));
     template.clone().count() == written.clone().count()
@@ -434,7 +434,7 @@ fn described() -> Vec<(String, String)> {
     operations.collect()
 }
 
-/// As the router does, a path that stands in the description as it is, is no other one.
+/// Like the router, prefers a literal path of the description to one with parameters.
 fn is_described(described: &[(String, String)], call: &Call) -> bool {
     let stands_there = described.iter().any(|(_, path)| *path == call.path);
     described.iter().any(|(method, path)| {
@@ -467,7 +467,7 @@ fn m_19_every_path_of_the_documentation_is_there() {
     assert!(seen >= 80, "{seen}");
 }
 
-/// Refusals of a call that is not made as it has to be, whatever its values are.
+/// Error codes of calls that are malformed, whatever their values.
 const MISTAKES: [&str; 6] = [
     "missing_field",
     "unknown_field",
@@ -477,7 +477,7 @@ const MISTAKES: [&str; 6] = [
     "unsupported_media_type",
 ];
 
-/// The body that a `curl` sends; what a reader fills in stays as it is written, and `{…}` is an empty object.
+/// The body that a `curl` sends. Placeholders are kept as written; `{…}` is an empty object.
 fn body_of_curl(line: &str) -> Option<Value> {
     let (_, body) = line.split_once("-d '")?;
     let (body, _) = body.split_once('\'')?;
@@ -485,7 +485,7 @@ fn body_of_curl(line: &str) -> Option<Value> {
     Some(serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}")))
 }
 
-/// What is wrong with an answer, if the call that it answers could not be right with any values.
+/// The problem with a response, if no values could have made the call valid.
 fn mistake(answer: &Answer) -> Option<&str> {
     let code = answer.body["error"]["code"].as_str().unwrap_or_default();
     let is_no_route = answer.body["error"]["param"] == "route";
@@ -493,7 +493,7 @@ fn mistake(answer: &Answer) -> Option<&str> {
     is_wrong.then_some(answer.text.as_str())
 }
 
-/// Every `curl` of a code block is sent. Its values are those of a reader, so most are refused, but for nothing else than a value.
+/// Sends every `curl` of a code block. Its placeholders make most calls fail, but only because of their values.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m_19_every_call_of_the_documentation_is_understood() {
     let site = Site::sqlite();
@@ -504,7 +504,7 @@ async fn m_19_every_call_of_the_documentation_is_understood() {
     let api = server.api(&keys.test);
     let (mut wrong, mut sent) = (Vec::new(), 0);
     for line in pages().iter().flat_map(|page| page.passages().0) {
-        // A body that goes on over lines, or that a shell puts together, is read by people only.
+        // Multi-line bodies, and bodies that a shell assembles, are skipped.
         let is_whole = line.text.matches('\'').count() % 2 == 0 && !line.text.contains("${");
         if !line.text.trim_start().starts_with("curl ") || !is_whole {
             continue;
@@ -536,7 +536,7 @@ async fn m_19_every_call_of_the_documentation_is_understood() {
     assert!(sent >= 20, "{sent}");
 }
 
-/// The test above knows a path and a method that are not there.
+/// The test above detects a path and a method that do not exist.
 #[test]
 fn m_19_a_path_that_is_not_there_is_found() {
     let described = described();

@@ -1,4 +1,4 @@
-//! The log of events, read while processes are killed (E-1 to E-4, EV-K1).
+//! The event log, read while processes are killed (E-1 to E-4, EV-K1).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ on_both_databases! {
 const ROUNDS: usize = 6;
 const FOLLOWERS: usize = 3;
 
-/// Somebody who goes on from `next_after`, whichever process answers.
+/// A reader that continues from `next_after` at any process.
 struct Follower {
     rng: Rng,
     after: Option<String>,
@@ -28,7 +28,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// Reads at a process until it is told to stop, or the process is gone.
+    /// Reads from a process until it is told to stop, or the process is gone.
     fn follow(mut self, api: Api, stop: Arc<AtomicBool>) -> JoinHandle<Self> {
         tokio::spawn(async move {
             while !stop.load(Ordering::Relaxed) && self.read(&api, 1).await.is_some() {}
@@ -36,7 +36,7 @@ impl Follower {
         })
     }
 
-    /// One page of a random size, half of them through a filter that lets everything pass; `None` when nobody answers.
+    /// Reads one page of a random size, half of them with a filter that matches everything; `None` if no process responds.
     async fn read(&mut self, api: &Api, wait: u32) -> Option<bool> {
         let limit = 10 + self.rng.below(200);
         let mut path = format!("/v1/events?limit={limit}&wait={wait}");
@@ -53,7 +53,7 @@ impl Follower {
         page["has_more"].as_bool()
     }
 
-    /// Reads on until this user was told of.
+    /// Reads until the event of this user.
     async fn catch_up(&mut self, api: &Api, last: &str) {
         let is_there =
             |event: &Value| event["type"] == "user.created" && event["data"]["user_id"] == last;
@@ -67,7 +67,7 @@ impl Follower {
 
 async fn followers_get_every_event_once_across_kills(site: Site) {
     let keys = site.set_up();
-    // A night of it makes more than an App may in an hour.
+    // A night of this creates more than an App's hourly limit.
     let limit = "new_users_per_hour=1000000";
     site.admin(&["app", "set", &keys.app, limit]);
     let mut rng = Rng::from_seed(rng::seed());
@@ -133,8 +133,8 @@ async fn followers_get_every_event_once_across_kills(site: Site) {
     }
 }
 
-/// EV-F3: a transaction that somebody leaves open holds up no event, on its way into the log or out of it. What the database cannot
-/// clean up in half an hour of that is not seen here.
+/// EV-F3: an open transaction delays no event, neither into the log nor out of it. The effect of half an hour without vacuum is not tested
+/// here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ev_f3_e_10_an_open_transaction_holds_up_nothing() {
     let Some(site) = Site::postgres().await else {
@@ -154,13 +154,13 @@ async fn ev_f3_e_10_an_open_transaction_holds_up_nothing() {
         let made = api.post("/v1/auth/users/create", &body).await.ok();
         follower.catch_up(&api, &text(&made, "user_id")).await;
     }
-    // It was open all the time.
+    // It was open the whole time.
     left_open.batch_execute("COMMIT").await.unwrap();
     the_log(&[follower]);
     server.process.stop().await;
 }
 
-/// What all of them saw: the same, without a hole or a repetition (E-2, E-3).
+/// Checks that all readers saw the same events, without gaps or repetitions (E-2, E-3).
 fn the_log(followers: &[Follower]) -> Vec<Value> {
     let logs: Vec<_> = followers.iter().map(|follower| &follower.seen).collect();
     let shortest = logs.iter().map(|log| log.len()).min().unwrap();
@@ -175,7 +175,7 @@ fn the_log(followers: &[Follower]) -> Vec<Value> {
     log
 }
 
-/// Everything acknowledged was told once, and in its order (E-1, E-4).
+/// Checks that everything acknowledged has exactly one event, in order (E-1, E-4).
 fn check_log(log: &[Value], histories: &[History]) {
     let mut told = BTreeMap::<(String, String), usize>::new();
     let mut born = BTreeMap::<String, i64>::new();
@@ -210,7 +210,7 @@ fn check_log(log: &[Value], histories: &[History]) {
             wallets += 1;
         }
     }
-    // A busy machine may come to no wallet between its kills.
+    // A busy machine may create no wallet between kills.
     println!("{users} users and {wallets} wallets were told of");
     assert!(users > 0, "nobody was made");
 }

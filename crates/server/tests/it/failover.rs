@@ -1,7 +1,7 @@
-//! Another database in the place of the one that the service spoke to: a standby that was promoted, or a restore.
+//! Replacement of the database under a running service: a promoted standby, or a restore.
 //!
-//! K5: a failover loses nothing that was acknowledged. M-4: a wallet that is disabled in the database that the service speaks to never
-//! signs, not even when transactions and rows get the numbers that others had before.
+//! K5: a failover loses nothing acknowledged. M-4: a wallet that is disabled in the current database never signs, even if transactions and
+//! rows get numbers that others had before.
 
 use std::time::{Duration, Instant};
 
@@ -17,24 +17,24 @@ use crate::support::mixed_load::{History, Load, check_all, check_mails, check_ro
 use crate::support::process::PATIENCE;
 use crate::support::site::text;
 
-/// Transactions that the lost timeline is ahead, so that the other one can come to the same number.
+/// Transactions by which the lost timeline is ahead, so that the other one can reach the same number.
 const AHEAD: usize = 300;
 
-/// What Postgres calls a version of a row: who wrote it, and where it lies. Unique on one timeline only.
+/// A row version in Postgres: its writer and its location. Unique within one timeline only.
 #[derive(Debug, PartialEq, Eq)]
 struct Version {
     xmin: u32,
     ctid: String,
 }
 
-/// A wallet and the way to it.
+/// A wallet and a client for it.
 struct Wallet {
     api: Api,
     owner: Owner,
 }
 
 impl Wallet {
-    /// The first answer that the database had a part in: connections have to be made anew.
+    /// The first response that involved the database, since connections must be reopened first.
     async fn ask(&self, call: &str) -> Answer {
         let path = format!("/v1/wallets/{}/{call}", self.owner.wallet_id);
         let answered = async {
@@ -52,7 +52,7 @@ impl Wallet {
     }
 
     async fn signs(&self, when: &str) {
-        // Twice: what a process remembers, it has by the second time.
+        // Twice, so that the second call covers what a process has cached.
         for _ in 0..2 {
             let answer = self.ask("sign_message").await;
             assert_eq!(answer.status, 200, "{when}: {}", answer.text);
@@ -89,7 +89,7 @@ impl Wallet {
         }
     }
 
-    /// Assignments that make the row what it is on this cluster.
+    /// Assignments that give the row the values it has on this cluster.
     async fn row(&self, cluster: &Cluster) -> String {
         let columns = ["disabled_at", "disabled_reason", "updated_at", "mac"];
         let parts = columns.map(|column| format!("'{column} = ' || quote_nullable({column})"));
@@ -97,7 +97,7 @@ impl Wallet {
         only(&cluster.client().await, &query).await
     }
 
-    /// Writes the row so often on a cluster that nobody else uses that this is its version; in the end it is as `row` says.
+    /// Updates the row on an otherwise idle cluster until it has this version. In the end it has the values of `row`.
     async fn repeat(&self, cluster: &Cluster, row: &str, version: &Version, writes: usize) {
         let client = cluster.client().await;
         let update = async |assignments: &str| {
@@ -118,7 +118,7 @@ impl Wallet {
     }
 }
 
-/// Spends numbers of transactions.
+/// Consumes transaction numbers.
 async fn burn(cluster: &Cluster) {
     let client = cluster.client().await;
     for _ in 0..AHEAD {
@@ -141,7 +141,7 @@ async fn m_4_a_disabled_wallet_never_signs_again() {
     };
     wallet.signs("new").await;
 
-    // To a standby that has nothing of it, where the disabled row comes to be the version that was enabled and signed before.
+    // To a standby without the change. The disabled row there gets the version that was enabled and signed before.
     let second = first.standby();
     second.start();
     first.is_followed_by(&second).await;
@@ -163,7 +163,7 @@ async fn m_4_a_disabled_wallet_never_signs_again() {
     wallet.enable().await;
     wallet.signs("enabled after the failover").await;
 
-    // To a standby that has it.
+    // To a standby with the change.
     let third = second.standby();
     third.start();
     wallet.disable().await;
@@ -175,7 +175,7 @@ async fn m_4_a_disabled_wallet_never_signs_again() {
     front.lead_to(&third.socket());
     wallet.refuses("disabled before the failover").await;
 
-    // Back to the moment at which it was disabled, under the numbers of the moment at which it was enabled.
+    // Back to the moment it was disabled, under the numbers of the moment it was enabled.
     let disabled = wallet.row(&third).await;
     let earlier = third.backup();
     burn(&third).await;
@@ -197,26 +197,26 @@ async fn m_4_a_disabled_wallet_never_signs_again() {
     server.process.stop().await;
 }
 
-/// How long after a promotion the service may go on to refuse writes.
+/// How long the service may refuse writes after a promotion.
 const WRITES_AGAIN_WITHIN: Duration = Duration::from_secs(10);
 
-/// Reads at once.
+/// Number of concurrent reads.
 const CONNECTIONS: usize = 64;
 
 /// How the primary ends.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    /// It does not, nobody is cut off, and nobody has told it that there is another one: what it is given it can never acknowledge.
+    /// It keeps running with its clients, unaware of the new primary. It can never acknowledge another write.
     LivesOn,
-    /// Its clients are cut off, and find another standby, which refuses writes and stays what it is.
+    /// Its clients are disconnected and reach another standby, which refuses writes and is not promoted.
     LeavesAReader,
-    /// Its clients are cut off, and find the standby before that is promoted.
+    /// Its clients are disconnected and reach the standby before it is promoted.
     CutsOff,
-    /// As by a power cut.
+    /// Like a power failure.
     Dies,
 }
 
-/// One failover under load; the new primary, and the load that had to do with both.
+/// One failover under load. Returns the new primary and the load on both.
 async fn fail_over(
     api: &Api,
     front: &Front,
@@ -236,7 +236,7 @@ async fn fail_over(
     let refused_for = promoted.elapsed();
     println!("K5, {end:?}: writes again after {refused_for:?}");
     assert!(refused_for <= WRITES_AGAIN_WITHIN, "{end:?}");
-    // Nor does anybody go on to read what the old one has. Connections that nobody uses end by themselves.
+    // Reads move to the new primary too. Unused connections end on their own.
     let moved = async {
         while let Some(server) = &left_behind
             && front.guests_of(&server.socket()) > 0
@@ -249,7 +249,7 @@ async fn fail_over(
     (standby, load)
 }
 
-/// Promotes the standby; the server that connections may still lead to.
+/// Promotes the standby. Returns the server that connections may still reach.
 async fn leave(
     api: &Api,
     front: &Front,
@@ -264,7 +264,7 @@ async fn leave(
         }
         End::LeavesAReader => {
             let reader = primary.standby();
-            // What is acknowledged is to be at the standby that will be promoted.
+            // Everything acknowledged must be on the standby that will be promoted.
             reader.start_as_bystander();
             front.lead_to(&reader.socket());
             primary.stop();
@@ -288,8 +288,8 @@ async fn leave(
     }
 }
 
-/// Asks for a user's sessions so often at once that each connection of the service's pool has its turn: unlike the user and a session
-/// by its token, a list of sessions is read for each request alone.
+/// Lists a user's sessions with enough concurrency to use each connection of the service's pool. Unlike a user, or a session by its token,
+/// a list is read for each request separately.
 async fn read_by_many(api: &Api, user: &str) {
     let reads: Vec<_> = (0..CONNECTIONS)
         .map(|_| {
@@ -309,7 +309,7 @@ async fn refused_write(api: &Api) {
     assert_eq!(refused.error(503), "unavailable");
 }
 
-/// Asks until a write is acknowledged; the user that it made.
+/// Retries until a write is acknowledged. Returns the user that it created.
 async fn written(api: &Api, email: &str) -> String {
     let body = json!({ "email": email, "expires_in": 10 });
     let written = async {

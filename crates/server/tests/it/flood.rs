@@ -1,4 +1,4 @@
-//! A flood of password verifies (F10, P-7, attack-22): memory stays within its bound, and the rest of the service goes on.
+//! A flood of password verifications (F10, P-7, attack-22): memory stays bounded, and the rest of the service keeps working.
 
 use std::fs;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::support::journey::sign_in;
 use crate::support::process::PATIENCE;
 use crate::support::site::{Site, text};
 
-/// Verifies at the same time.
+/// Concurrent verifications.
 const FLOOD: usize = 200;
-/// Verifies of each attacker, one after the other: enough to overflow the line, and over before the tests beside this one starve.
+/// Sequential verifications of each attacker: enough to overflow the queue, without starving the tests that run at the same time.
 const ROUNDS: usize = 5;
-/// How many session verifies are timed, at rest and during the flood.
+/// Session verifications that are timed, at rest and during the flood.
 const TIMED: usize = 60;
-/// Threads that hash, and memory of each in MiB.
+/// Hashing threads, and the memory of each in MiB.
 const THREADS: usize = 2;
 const MEMORY: usize = 19;
 
@@ -31,8 +31,8 @@ fn memory(process: u32, name: &str) -> usize {
     kib / 1024
 }
 
-/// Waits until the process holds so much less than at its peak, in MiB: what hashes needed is given back a while after the last of
-/// them, also where the service locks its memory.
+/// Waits until memory has dropped this far below its peak, in MiB. Memory of hashes is released some time after the last one, also if the
+/// service locks its memory.
 async fn given_back(process: u32, peak: usize, wanted: usize) {
     let mut looks = tokio::time::interval(Duration::from_millis(50));
     let less = async {
@@ -45,7 +45,7 @@ async fn given_back(process: u32, peak: usize, wanted: usize) {
     assert!(in_time, "{peak} MiB in the flood, and still {now}");
 }
 
-/// How long session verifies take, sorted.
+/// Durations of session verifications, sorted.
 async fn timed(api: &Api, token: &str) -> Vec<Duration> {
     let mut times = Vec::with_capacity(TIMED);
     for _ in 0..TIMED {
@@ -58,7 +58,7 @@ async fn timed(api: &Api, token: &str) -> Vec<Duration> {
     times
 }
 
-/// What the flood was answered with.
+/// The responses to the flood.
 #[derive(Default)]
 struct Answers {
     right: AtomicUsize,
@@ -89,8 +89,8 @@ async fn attack_22_a_flood_of_verifies_takes_no_more_than_its_share() {
     let mut site = Site::sqlite();
     site.set("limits.test_per_minute", "0");
     site.set("passwords.threads", &THREADS.to_string());
-    // The allocator of glibc, which builds for tests have, stops mapping blocks as large as the first one that was freed. On a slow
-    // machine that is the memory of a thread which was idle before the flood, and none would be given back after it.
+    // glibc's allocator, which test builds use, stops mapping blocks as large as the first freed one. On a slow machine that block belongs
+    // to a thread that was idle before the flood, and no memory would be released after it.
     site.set_variable("MALLOC_MMAP_THRESHOLD_", "131072");
     let keys = block_in_place(|| site.set_up());
     let server = site.serve().await;
@@ -135,6 +135,6 @@ async fn attack_22_a_flood_of_verifies_takes_no_more_than_its_share() {
         "{before} MiB before, {peak} MiB at the peak"
     );
     given_back(server.process.id(), peak, THREADS * (MEMORY - 1)).await;
-    // How long the verifies took is printed and not judged: the flood, the service and the clients share this machine.
+    // Latencies are printed but not asserted: the flood, the service and the clients share this machine.
     server.process.stop().await;
 }

@@ -1,4 +1,4 @@
-//! HTTPS with a certificate of one's own, and what happens without (S-18).
+//! HTTPS with a custom certificate, and requests without HTTPS (S-18).
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::support::client::{Api, http};
 use crate::support::site::{Server, Site};
 
-/// Writes a new certificate for this machine; answers with it.
+/// Writes and returns a new certificate for this machine.
 fn certify(site: &Site) -> String {
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).unwrap();

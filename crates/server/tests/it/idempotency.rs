@@ -1,4 +1,4 @@
-//! R13: one `Idempotency-Key` in many requests at once, in two processes, and over a `kill -9`.
+//! R13: one `Idempotency-Key` in many concurrent requests, in two processes, and across `kill -9`.
 
 use std::time::Duration;
 
@@ -26,12 +26,12 @@ fn is_replay(answer: &Answer) -> bool {
     answer.headers.contains_key("idempotent-replayed")
 }
 
-/// A twin runs: worth waiting for.
+/// The response while the first request runs; clients retry it.
 fn is_running(answer: &Answer) -> bool {
     answer.status == 409 && answer.headers.contains_key("retry-after")
 }
 
-/// The calls of a round, each with a body and a changed one: what is naturally unique, and what is not.
+/// The calls of a round, each with a body and a changed one, for operations with and without natural uniqueness.
 fn calls(round: usize, user: &str) -> [(&'static str, Value, Value); 3] {
     let create = |email: String| json!({ "email": email, "include_user": true });
     [
@@ -63,7 +63,7 @@ async fn one_effect_of_fifty_requests_with_one_key(site: Site) {
         for (number, (path, body, changed)) in calls(round, &owner).into_iter().enumerate() {
             let key = format!("key-{round}-{number}");
             let answers = all_at_once(&clients, PARALLEL, |number, api| {
-                // A tenth of them says something else under the same key.
+                // A tenth of them send another body under the same key.
                 let is_changed = number % 10 == 9;
                 let body = if is_changed {
                     changed.clone()
@@ -108,7 +108,7 @@ async fn one_effect_of_fifty_requests_with_one_key(site: Site) {
     field.stop("R13", ROUNDS, PARALLEL).await;
 }
 
-/// One answer that is new, its copies, and refusals.
+/// Checks for one fresh response, its copies, and refusals.
 fn judge(answers: &[Answer]) {
     let mut taken = answers.iter().filter(|answer| answer.status == 200);
     let first = taken.next().expect("one of them was answered");
@@ -124,7 +124,7 @@ fn new_user(kill: usize, number: usize) -> Value {
     json!({ "email": format!("user{kill}-{number}@example.com"), "include_user": true })
 }
 
-/// Asks until the request is answered, as a client does that follows `Retry-After`.
+/// Retries until the request is answered, as a client does that follows `Retry-After`.
 async fn answered(api: Api, body: Value) -> Answer {
     for _ in 0..60 {
         let answer = api.post("/v1/auth/users/create", &body).await;

@@ -1,7 +1,6 @@
-//! R2 and R10: imports of one key, and imports beside creates, against two server processes on one Postgres
-//! and against one on SQLite.
+//! R2 and R10: imports of one key, and imports during creates, with two server processes on one Postgres and with one on SQLite.
 //!
-//! The numbers are those for each change.
+//! The counts are those for each change.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -42,7 +41,7 @@ fn drawn(chains: &Chains, entropy: &SeededEntropy) -> (String, String) {
     (digits, address)
 }
 
-/// A message of its own for a key pair of its own.
+/// A unique message for a new key pair.
 async fn message(api: &Api, user_id: &str, key: &str, address: &str) -> Value {
     let mut wallet = json!({
         "public_address": address,
@@ -59,8 +58,8 @@ async fn message(api: &Api, user_id: &str, key: &str, address: &str) -> Value {
     json!({"user_id": user_id, "wallet": wallet})
 }
 
-/// However imports of one key and creates for its user meet: one import succeeds, the others find the address taken or their
-/// message used, every create answers the one default wallet, and each wallet signs.
+/// Concurrent imports of one key and creates for its user: one import succeeds, and the others find the address taken or their message
+/// used. Every create returns the one default wallet, and each wallet signs.
 async fn one_wallet_of_twenty_imports_beside_creates(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
@@ -81,7 +80,7 @@ async fn one_wallet_of_twenty_imports_beside_creates(site: Site) {
         }
         let create = json!({ "user_id": user_id, "wallet_type": "ethereum" });
         let calls = 2 * MESSAGES + CREATES;
-        // The creates somewhere among the imports.
+        // The creates are at a random place among the imports.
         let first = (round * 7) % (2 * MESSAGES);
         let creates = first..first + CREATES;
         let answers = all_at_once(&clients, calls, |number, api| {

@@ -1,4 +1,4 @@
-//! Whole journeys through the real binary, on both databases.
+//! End-to-end flows through the real binary, on both databases.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! EV-K2: a process is killed at a step, where a lock on a table holds it: a request between its change and the event of it, the
-//! sequencer between taking events and giving them places, the worker between a receiver's answer and its note of it.
+//! EV-K2: kills a process at an exact step, held there by a table lock. The request is between its change and its event, the sequencer
+//! between taking and sequencing events, or the worker between a response and its outcome record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,26 +12,26 @@ use crate::support::process::PATIENCE;
 use crate::support::receiver::{Manner, Receiver};
 use crate::support::site::{Site, text};
 
-/// At each step; the first number of EV-K2.
+/// Kills at each step; the first figure of EV-K2.
 const KILLS: usize = 2;
 
-/// Tables that are written at one step each.
+/// Tables that are written at exactly one step.
 const STEPS: [&str; 5] = [
-    // The event is left.
+    // The event is queued,
     "events_inbox",
-    // It is to get its place,
+    // is about to be sequenced,
     "event_heads",
-    // has got it,
+    // has been sequenced,
     "events",
-    // and is to be sent; or a note of the answer is to be made.
+    // is about to be sent, or has an outcome to record.
     "webhook_deliveries",
     "webhook_attempts",
 ];
 
-/// Who is made while the table is locked.
+/// A user created while the table is locked.
 const USERS: usize = 6;
 
-/// A user who may come to be; the id, where that was acknowledged.
+/// A user that may have been created; the ID if acknowledged.
 fn user(api: &Api, name: String) -> JoinHandle<Option<String>> {
     let api = api.clone();
     tokio::spawn(async move {
@@ -41,15 +41,15 @@ fn user(api: &Api, name: String) -> JoinHandle<Option<String>> {
     })
 }
 
-/// Looks until something is so.
+/// Polls until a condition holds.
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let looking = async { while !is_so().await {} };
-    // What was taken by a process that is gone comes when its lease ends, a minute later.
+    // Work of a killed process resumes when its lease ends, a minute later.
     let looked = tokio::time::timeout(2 * PATIENCE, looking).await;
     looked.unwrap_or_else(|_late| panic!("{what} does not come to pass"));
 }
 
-/// The whole log of the test world.
+/// The whole log of the test environment.
 async fn log(api: &Api) -> Vec<Value> {
     let (mut log, mut after) = (Vec::new(), String::new());
     loop {
@@ -94,7 +94,7 @@ async fn ev_k2_e_1_e_2_wh_1_a_kill_at_any_step_loses_nothing() {
             servers[0] = site.serve().await;
         }
     }
-    // The one that was made last at each kill, at least.
+    // At least the last one created at each kill.
     assert!(acknowledged.len() >= STEPS.len() * kills);
     let api = servers[1].api(&keys.test);
     let last = user(&api, "last".to_owned()).await.unwrap().unwrap();

@@ -19,15 +19,15 @@ use crate::support::receiver::{Arrived, Manner, Receiver};
 use crate::support::site::{Keys, Said, Server, Site, text};
 
 on_both_databases! {
-    /// A kill loses none (WH-1), and who follows the cursor gets every event once, in order (E-3).
+    /// A kill loses no event (WH-1), and a follower of the cursor gets every event once, in order (E-3).
     wh_1_e_3_every_event_is_forwarded_once_and_in_order_across_kills => super::every_event_is_forwarded_once_and_in_order_across_kills;
 }
 
 const ROUNDS: usize = 10;
-/// What its receivers of webhooks are not told.
+/// Event types that are not sent to webhook receivers.
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-/// One address, behind which the service is killed and comes again.
+/// A stable address for a service that is killed and restarted.
 struct Front {
     base_url: String,
     leads_to: watch::Sender<Option<String>>,
@@ -64,7 +64,7 @@ async fn lead(mut client: TcpStream, behind: Option<String>) {
     let Ok(mut server) = TcpStream::connect(address).await else {
         return;
     };
-    // It ends when either side does.
+    // The connection ends when either side closes it.
     let _ended = copy_bidirectional(&mut client, &mut server).await;
 }
 
@@ -72,7 +72,7 @@ fn rng() -> Rng {
     Rng::from_seed(vestry_contract::rng::seed())
 }
 
-/// Starts to listen, and waits until it has found its place in the log.
+/// Starts listening, and waits until the position in the log is known.
 async fn listen(site: &Site, key: &str, base_url: &str, more: &[&str]) -> Process {
     let arguments = ["listen", "--url", base_url, "--secret", SECRET];
     let arguments: Vec<&str> = arguments.iter().chain(more).copied().collect();
@@ -89,7 +89,7 @@ async fn begun(mut process: Process) -> Process {
     process
 }
 
-/// The next line that has all of these words.
+/// The next line that contains all of these words.
 async fn line_with(process: &mut Process, words: &[&str]) -> String {
     let has = |line: &str| words.iter().all(|word| line.contains(word));
     let found = process.find(|_, line| has(line).then(|| line.to_owned()));
@@ -97,7 +97,7 @@ async fn line_with(process: &mut Process, words: &[&str]) -> String {
     found.unwrap_or_else(|| panic!("it ended, and said:\n{}", process.output()))
 }
 
-/// Runs a command with a key to its end.
+/// Runs a command with a key to completion.
 fn run_with(site: &Site, key: &str, arguments: &[&str]) -> Said {
     let output = site.command(arguments).env("VESTRY_KEY", key).output();
     let output = output.unwrap();
@@ -108,7 +108,7 @@ fn run_with(site: &Site, key: &str, arguments: &[&str]) -> Said {
     }
 }
 
-/// A new user; its id.
+/// Creates a user and returns its ID.
 async fn user(api: &Api, name: &str) -> String {
     let body = json!({ "email": format!("{name}@example.com") });
     text(
@@ -117,10 +117,10 @@ async fn user(api: &Api, name: &str) -> String {
     )
 }
 
-/// Somebody who has users made, whether the service is there or not.
+/// A client that creates users, whether or not the service is running.
 struct Maker {
     stop: watch::Sender<bool>,
-    /// How many were made up to now.
+    /// The number of users created so far.
     made: watch::Receiver<usize>,
     task: JoinHandle<Vec<String>>,
 }
@@ -140,7 +140,7 @@ impl Maker {
                 front.mark_unchanged();
                 match api.try_post("/v1/auth/users/create", &body).await {
                     Ok(answer) if answer.status == 200 => users.push(text(&answer.body, "user_id")),
-                    // Cut off, or nobody is there: until somebody comes.
+                    // Interrupted, or no service: retry.
                     _ => front.wait_for(Option::is_some).await.map(drop).unwrap(),
                 }
                 count.send_replace(users.len());
@@ -150,7 +150,7 @@ impl Maker {
         Self { stop, made, task }
     }
 
-    /// Until so many more are made.
+    /// Waits for a number of further users.
     async fn make(&mut self, more: usize) {
         let wanted = *self.made.borrow() + more;
         self.made.wait_for(|made| *made >= wanted).await.unwrap();
@@ -162,7 +162,7 @@ impl Maker {
     }
 }
 
-/// The log behind an event up to the one that tells of this user, and the pages that it came in.
+/// The log from an event up to the one of this user, and the pages that it came in.
 async fn log_until(api: &Api, after: Option<&str>, last_user: &str) -> (Vec<Value>, String) {
     let (mut log, mut pages, mut after) = (Vec::new(), String::new(), after.map(str::to_owned));
     loop {
@@ -186,7 +186,7 @@ async fn log_until(api: &Api, after: Option<&str>, last_user: &str) -> (Vec<Valu
     }
 }
 
-/// HMAC-SHA256 of `id.timestamp.body`, as Standard Webhooks 1.0 has it.
+/// HMAC-SHA256 of `id.timestamp.body`, according to Standard Webhooks 1.0.
 fn check_signature(request: &Arrived) {
     let key = SECRET.strip_prefix("whsec_").unwrap();
     let key = hmac::Key::new(hmac::HMAC_SHA256, &BASE64.decode(key.as_bytes()).unwrap());
@@ -215,7 +215,7 @@ async fn every_event_is_forwarded_once_and_in_order_across_kills(site: Site) {
     let mut listener = listen(&site, &keys.test, &front.base_url, &to).await;
     let mut maker = Maker::start(api.clone(), &front);
     for round in 0..ROUNDS {
-        // So that each kill finds it reading, and none falls into the pause after another.
+        // Each kill then finds it reading, and none falls into the pause after another.
         let seen = user(&server.api(&keys.test), &format!("round{round}")).await;
         let (log, _) = log_until(&server.api(&keys.test), Some(&since), &seen).await;
         line_with(&mut listener, &[&text(log.last().unwrap(), "id")]).await;
@@ -322,7 +322,7 @@ async fn an_event_that_is_refused_three_times_is_passed_over() {
     server.process.stop().await;
 }
 
-/// A receiver that is not there is no reason to end, and the line says why nothing came of it.
+/// An unreachable receiver is no reason to stop, and the line reports the reason.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_reads_a_document_a_line() {
     let site = Site::sqlite();
@@ -357,7 +357,7 @@ async fn a_program_reads_a_document_a_line() {
     server.process.stop().await;
 }
 
-/// Without anything on the command line: the key and the address are in `dev.json`, the log is followed from now on.
+/// Without options: the key and the address are in `dev.json`, and the log is followed from now on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn beside_vestry_dev_nothing_needs_to_be_said() {
     let mut site = Site::sqlite();
@@ -422,7 +422,7 @@ async fn e_9_a_place_that_the_log_does_not_know_is_no_silent_gap() {
     server.process.stop().await;
 }
 
-/// Key and secret come from files or from variables as well, and neither is on the command line then.
+/// Key and secret can also come from files or variables, and are then not on the command line.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn key_and_secret_come_from_files_or_variables() {
     let site = Site::sqlite();
@@ -446,7 +446,7 @@ async fn key_and_secret_come_from_files_or_variables() {
     ];
     for (number, (arguments, variables)) in [
         (vec!["--key-file", &key, "--secret-file", &secret], vec![]),
-        // What is named on the command line goes first.
+        // The command line takes precedence.
         (
             vec!["--key-file", &key, "--secret-file", &secret],
             vec![
@@ -503,7 +503,7 @@ async fn key_and_secret_come_from_files_or_variables() {
     server.process.stop().await;
 }
 
-/// A key that does not count, or not for this, ends with 1.
+/// An invalid key, or one without the required scope, ends the command with exit code 1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_key_ends_it() {
     let site = Site::sqlite();
@@ -545,7 +545,7 @@ async fn a_refused_key_ends_it() {
     server.process.stop().await;
 }
 
-/// And none of it repeats what is secret.
+/// Usage errors come first, and do not repeat secrets.
 #[test]
 fn wrong_usage_is_told_before_anything_is_asked() {
     let site = Site::sqlite();

@@ -1,4 +1,4 @@
-//! Readers of the log of events on a hot standby, and after a failover that lost the end of it (EV-R4).
+//! Readers of the event log on a hot standby, and after a failover that lost its end (EV-R4).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,9 +15,9 @@ use crate::support::front::behind_a_front;
 use crate::support::process::PATIENCE;
 use crate::support::site::text;
 
-/// The first number of EV-R4.
+/// The first figure of EV-R4.
 const FAILOVERS: usize = 3;
-/// Who is made between two steps.
+/// Users created between two steps.
 const USERS: usize = 20;
 
 async fn create_some(api: &Api, names: &str) -> String {
@@ -30,7 +30,7 @@ async fn create_some(api: &Api, names: &str) -> String {
     last
 }
 
-/// Asks until the database answers.
+/// Retries until the database responds.
 async fn ask(call: impl AsyncFn() -> Answer) -> Answer {
     let asked = async {
         loop {
@@ -44,7 +44,7 @@ async fn ask(call: impl AsyncFn() -> Answer) -> Answer {
     asked.expect("the new primary is found")
 }
 
-/// Everything behind a cursor, up to the creation of this user.
+/// All events after a cursor, up to the creation of this user.
 async fn read_up_to(api: &Api, after: Option<&str>, user: &str) -> Vec<Value> {
     let mut events: Vec<Value> = Vec::new();
     let is_last =
@@ -64,7 +64,7 @@ fn position(event: &Value) -> i64 {
     event["position"].as_i64().unwrap()
 }
 
-/// The places that a server has of the test world, in their order.
+/// The positions that a server has in the test environment, in order.
 async fn places(client: &tokio_postgres::Client) -> Vec<i64> {
     let query = "SELECT position FROM events WHERE environment = 'test' ORDER BY position";
     let rows = client.simple_query(query).await.unwrap();
@@ -75,7 +75,7 @@ async fn places(client: &tokio_postgres::Client) -> Vec<i64> {
     places.collect()
 }
 
-/// Reads all the time on a standby that follows: what is there has no hole, ever (E-3).
+/// Reads continuously on a standby: it never has a gap (E-3).
 async fn read_on(standby: &Cluster, stop: &Arc<AtomicBool>) -> JoinHandle<Vec<i64>> {
     let (client, stop) = (standby.client().await, Arc::clone(stop));
     tokio::spawn(async move {

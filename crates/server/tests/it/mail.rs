@@ -38,7 +38,7 @@ async fn a_live_code_arrives_by_mail(mut site: Site) {
     let mail = block_in_place(|| mail_server.next_mail());
     assert!(mail.encrypted, "it came over TLS");
     assert_eq!(mail.login.as_deref(), Some(smtp_server::USER));
-    // The name as it was sent and not as it is compared; a domain has no case.
+    // The local part as it was entered, not as it is compared. A domain is case-insensitive.
     assert_eq!(mail.recipients, ["Ada@example.com"]);
     assert_eq!(mail.header("from"), "Shop <no-reply@shop.example.com>");
     assert!(mail.header("message-id").starts_with("<evt_"));
@@ -48,7 +48,7 @@ async fn a_live_code_arrives_by_mail(mut site: Site) {
         .find(|word| word.len() == 6)
         .unwrap()
         .to_owned();
-    // OTP-9: neither the code nor the address is in the log; live mail is captured nowhere.
+    // OTP-9: neither the code nor the address is logged; live mail is not captured.
     let body = json!({ "method_id": method_id, "otp": code, "session_expires_in": 60 });
     let verified = api.post("/v1/auth/otps/verify", &body).await.ok();
     let token = json!({ "session_token": text(&verified, "session_token") });

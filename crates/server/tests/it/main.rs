@@ -1,6 +1,6 @@
-//! The real binary: its commands, its start and its end, whole journeys, races between processes, and power cuts.
+//! The real binary: its commands, startup and shutdown, end-to-end flows, races between processes, and power failures.
 //!
-//! Each test has a directory of its own and, for Postgres, a database of its own; ports are picked by the kernel.
+//! Each test has its own directory and, for Postgres, its own database. The kernel picks the ports.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,7 +10,7 @@
 
 mod support;
 
-// Tests begin in the order of their names. What takes longest comes first, or one core is idle in the end.
+// Tests start in alphabetical order. The longest come first, so that no core is idle in the end.
 mod a_thousand_users;
 mod app_key_rotation;
 
@@ -46,7 +46,7 @@ mod users;
 mod vault;
 mod webhooks;
 
-/// Makes two tests out of one: on SQLite and on Postgres.
+/// Expands one test into two: on SQLite and on Postgres.
 macro_rules! on_both_databases {
     ($($(#[$doc:meta])* $name:ident => $body:path;)*) => {
         mod sqlite {

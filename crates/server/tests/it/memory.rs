@@ -1,4 +1,4 @@
-//! M-11, S3: what is left of secrets in the memory of a service that has used them.
+//! M-11, S3: secrets left in the memory of a service that has used them.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -21,11 +21,10 @@ on_both_databases! {
     m_11_what_is_freed_is_wiped => super::what_is_freed_is_wiped;
 }
 
-/// What is looked for of each secret: its end, because allocators write into the first bytes of what is freed, and because JWTs begin
-/// alike.
+/// The searched part of each secret: its end. Allocators overwrite the first bytes of freed memory, and JWTs begin alike.
 const LENGTH: usize = 24;
 
-/// Parts of secrets, by what they are, found by their first two bytes.
+/// Parts of secrets by name, indexed by their first two bytes.
 #[derive(Default)]
 struct Secrets(BTreeMap<[u8; 2], Vec<(&'static str, Vec<u8>)>>);
 
@@ -39,7 +38,7 @@ impl Secrets {
             .push((what, part));
     }
 
-    /// Which of them lie in the memory of this process, and how often.
+    /// Returns which of them are in the memory of this process, and how often.
     fn found_in(&self, process: u32) -> std::io::Result<BTreeMap<&'static str, usize>> {
         let mut starts = vec![false; 1 << 16];
         for start in self.0.keys() {
@@ -67,7 +66,7 @@ const SET: &str = "a password that somebody set, and nobody else has";
 const RESET: &str = "the password that came with a link after the first one";
 const WRONG: &str = "what somebody typed in who does not know the password";
 
-/// What searches a text leaves pieces of it on the stack, of 16 or 32 bytes; which ones depends on its length and on what is in it.
+/// Text searches leave pieces of 16 or 32 bytes on the stack. Which ones depends on the length and content of the text.
 const JUDGED: [&str; 4] = [
     "what somebody thinks of 1990",
     "another one which somebody thinks of 11!",
@@ -75,12 +74,12 @@ const JUDGED: [&str; 4] = [
     "and the last one, which is the longest of all that nobody ever told 33password",
 ];
 
-/// Of a request that is not at its end.
+/// A request that is still incomplete.
 const SENT: &str = "a password that was sent and is still being read by then";
 const IN_USE: &str = "password in use";
 
-/// Every call whose body carries a secret, in either direction; what they were. Not the token of the reset: the test world keeps its
-/// mail in the database, and the database keeps it in its caches.
+/// Makes every call whose body carries a secret in either direction; returns those secrets. The reset token is left out: the test
+/// environment stores its mail in the database, which keeps it in its caches.
 async fn use_secrets(api: &Api, key: &str) -> Secrets {
     let mut secrets = Secrets::default();
     secrets.add("API key", key);
@@ -125,7 +124,7 @@ async fn use_secrets(api: &Api, key: &str) -> Secrets {
         api.post(path, &json!({ "password": password })).await.ok();
         secrets.add("judged password", password);
     }
-    // A key that is sent where nobody asks for one, by several at once: one after the other would be read into the same memory.
+    // A key sent where none is expected, by several clients at once: sequential requests would reuse the same memory.
     let clients = std::slice::from_ref(api);
     all_at_once(clients, 16, |_, api| async move { api.get("/livez").await }).await;
     for (what, password) in [
@@ -138,7 +137,7 @@ async fn use_secrets(api: &Api, key: &str) -> Secrets {
     secrets
 }
 
-/// The mail with which a password is set anew.
+/// The mail with the link for a password reset.
 async fn captured_reset(api: &Api) -> Value {
     let find = async {
         loop {
@@ -152,7 +151,7 @@ async fn captured_reset(api: &Api) -> Value {
     tokio::time::timeout(PATIENCE, find).await.unwrap()
 }
 
-/// A request of which all has been sent but the end of its body: the service has to hold what came.
+/// A request without the end of its body: the service has to hold the rest.
 async fn send_half(server: &Server, key: &str) -> TcpStream {
     let address = server.base_url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -166,7 +165,7 @@ async fn send_half(server: &Server, key: &str) -> TcpStream {
     stream
 }
 
-/// Nothing of it is left once the connections are closed that it came over. The same search finds a secret that is in use.
+/// No secret is left once its connections are closed. The same search finds a secret that is in use.
 async fn what_is_freed_is_wiped(site: Site) {
     let keys = site.set_up();
     let page = "https://app.example.com/in";
@@ -193,7 +192,7 @@ async fn what_is_freed_is_wiped(site: Site) {
     if lane::required("memory", seen, lacks).is_none() {
         return;
     }
-    // A search that finds nothing would find nothing to wipe.
+    // A search that finds nothing would prove nothing.
     let in_use = send_half(&server, &keys.test).await;
     let is_found = async {
         while !secrets.found_in(process).unwrap().contains_key(IN_USE) {

@@ -1,5 +1,5 @@
-//! R6 for sign-ins through identity providers: against two server processes on one Postgres, and against one on
-//! SQLite. The numbers are those for each change.
+//! R6 for sign-ins through identity providers, with two server processes on one Postgres and with one on SQLite. The counts are those for
+//! each change.
 
 use serde_json::{Value, json};
 
@@ -15,9 +15,9 @@ on_both_databases! {
     one_success_of_a_hundred_returns_of_a_state => super::one_success_of_a_hundred_returns_of_a_state;
     /// R6, O-3
     one_success_of_a_hundred_uses_of_a_code => super::one_success_of_a_hundred_uses_of_a_code;
-    /// M-2: by two processes, too
+    /// M-2: also across two processes
     verifiers_of_a_token_are_counted_one_by_one => super::verifiers_of_a_token_are_counted_one_by_one;
-    /// M-2: by two processes, too
+    /// M-2: also across two processes
     verifiers_of_a_link_are_counted_one_by_one => super::verifiers_of_a_link_are_counted_one_by_one;
     /// R2, O-8
     one_user_of_a_hundred_first_sign_ins => super::one_user_of_a_hundred_first_sign_ins;
@@ -26,7 +26,7 @@ on_both_databases! {
 const LANDING: &str = "https://app.example.com/in";
 const VERIFY: &str = "/v1/auth/oauth/verify";
 
-/// The path of an address of the service, whichever process it names.
+/// The path of a service URL, whichever process it names.
 #[track_caller]
 pub(crate) fn path(url: &str) -> &str {
     let at = url
@@ -41,7 +41,7 @@ pub(crate) fn location(answer: &Answer) -> String {
     answer.headers["location"].to_str().unwrap().to_owned()
 }
 
-/// Begins, answers at the built-in provider, and says where the browser would go back to.
+/// Starts a sign-in at the built-in provider. Returns the URL that the browser would be redirected to.
 async fn at_the_provider(api: &Api, query: &str) -> String {
     let begun = api
         .get(&format!(
@@ -52,7 +52,7 @@ async fn at_the_provider(api: &Api, query: &str) -> String {
     location(&api.get(path(&url)).await)
 }
 
-/// The whole way to a token.
+/// Completes a sign-in and returns its token.
 async fn token(api: &Api, query: &str) -> String {
     let back = at_the_provider(api, query).await;
     let landed = location(&api.get(path(&back)).await);
@@ -60,7 +60,7 @@ async fn token(api: &Api, query: &str) -> String {
     token.to_owned()
 }
 
-/// The one that succeeded; the others were refused with this code.
+/// The single success; the others were refused with this code.
 #[track_caller]
 fn only_one(answers: Vec<Answer>, code: &str) -> Value {
     let (mut good, bad): (Vec<_>, Vec<_>) =
@@ -150,8 +150,7 @@ async fn one_success_of_a_hundred_uses_of_a_code(site: Site) {
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// The right verifier among many wrong ones wins at most once, and comes too late once they are through; many right ones have
-/// one winner.
+/// The right verifier among many wrong ones wins at most once, and is too late after them. Many right ones have one winner.
 async fn verifiers_are_counted(
     clients: &[Api],
     path: &'static str,
@@ -212,7 +211,7 @@ async fn verifiers_of_a_link_are_counted_one_by_one(site: Site) {
     field.stop("M-2 (links)", rounds() / 5, PARALLEL).await;
 }
 
-/// One person in many windows at once: one user, and every window is let in.
+/// One person in many windows at once: one user, and every window is signed in.
 async fn one_user_of_a_hundred_first_sign_ins(site: Site) {
     const WINDOWS: usize = 20;
     let field = Field::start_with_urls(&site).await;

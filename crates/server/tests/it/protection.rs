@@ -1,4 +1,4 @@
-//! What the process keeps to itself (S4, S5), and a vault that is sealed (F5).
+//! Process protection (S4, S5) and a sealed vault (F5).
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -11,11 +11,11 @@ use crate::support::journey::{new_owner, sign_in};
 use crate::support::process::Process;
 use crate::support::site::{Site, binary, text};
 
-/// A user id that is not root's and owns nothing.
+/// A user ID that is not root's and owns nothing.
 const SOMEBODY: u32 = 65_534;
 
-/// S4: no core file. The kernel hands the files of a process that is not dumpable to root, so that no other process of
-/// the same user can attach to it or read its memory or environment.
+/// S4: no core file. The kernel assigns the files of a process that is not dumpable to root. No other process of the same user can then
+/// attach to it or read its memory or environment.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_core_and_no_other_process_may_look_inside() {
     let site = Site::sqlite();
@@ -23,9 +23,9 @@ async fn no_core_and_no_other_process_may_look_inside() {
     let mut command = site.command(&["serve"]);
     let me = fs::metadata("/proc/self").unwrap().uid();
     if me == 0 {
-        // Root owns everything anyway; the service must run as somebody else for the difference to show.
+        // Root owns everything anyway; the service must run as another user for the difference to show.
         let copy = site.file("vestry");
-        // By another program: a child of another test that was not begun yet would hold it open for writing, and no such file runs.
+        // Copied by another program: a forked child of another test could hold the file open for writing, and such a file cannot run.
         let copied = std::process::Command::new("cp")
             .arg(binary())
             .arg(&copy)
@@ -66,7 +66,7 @@ async fn no_core_and_no_other_process_may_look_inside() {
     process.stop().await;
 }
 
-/// Where no limit of locked memory applies, no page of the service goes into the swap; where one does, the log says so.
+/// With unlimited locked memory, no page of the service is swapped. With a limit, the log reports it.
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_is_locked_or_the_log_says_that_it_is_not() {
     let site = Site::sqlite();
@@ -95,8 +95,8 @@ async fn the_command_line_holds_no_secret() {
     server.process.stop().await;
 }
 
-/// F5: without its root key a service that starts refuses what needs a key of wallets, signs people in all the same, makes no new
-/// key, and works again with the key back.
+/// F5: started without its root key, a service refuses calls that need a wallet key, still signs users in, creates no new key, and recovers
+/// when the key is back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
     let site = Site::sqlite();
@@ -151,7 +151,7 @@ async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
     let refused = api.post("/v1/auth/users/create", &body).await;
     assert_eq!(refused.error(503), "sealed");
     assert!(refused.headers.contains_key("retry-after"));
-    // With a test key, since live mail has no transport here.
+    // With a test key, because live mail is not configured here.
     signs_in(&server.api(&keys.test), "ada@example.com").await;
     assert!(!key.exists(), "no new key was made");
 
@@ -160,7 +160,7 @@ async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
     server.process.stop().await;
 }
 
-/// The other way round: without the sign-in key nobody comes in, and nothing is signed, because it could not be noted.
+/// The reverse: without the sign-in key no user can sign in, and nothing is signed, because it could not be recorded.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_without_its_sign_in_key_heals_without_a_restart() {
     let site = Site::sqlite();
@@ -201,14 +201,14 @@ async fn a_service_without_its_sign_in_key_heals_without_a_restart() {
 
 const LOGIN: &str = "/v1/auth/otps/email/login_or_create";
 
-/// By a code, and with the session then.
+/// Signs in by code, then uses the session.
 async fn signs_in(api: &Api, email: &str) {
     let signed_in = sign_in(api, email).await;
     let session = json!({ "session_token": signed_in["session_token"] });
     api.post("/v1/auth/sessions/verify", &session).await.ok();
 }
 
-/// A root key that others may read is refused, and so is one that is damaged.
+/// A root key that is readable by others, or damaged, is refused.
 #[test]
 fn a_root_key_in_disorder_is_named() {
     let site = Site::sqlite();

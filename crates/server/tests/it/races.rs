@@ -1,6 +1,6 @@
-//! Races, against two server processes on one Postgres and against one on SQLite.
+//! Races, with two server processes on one Postgres and with one on SQLite.
 //!
-//! The numbers are those for each change (`docs/requirements/faults.md`).
+//! The counts are those for each change (`docs/requirements/faults.md`).
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -32,17 +32,17 @@ on_both_databases! {
     one_success_of_a_hundred_recovery_codes => super::one_success_of_a_hundred_recovery_codes;
     /// R6, ML-3
     one_success_of_a_hundred_uses_of_a_link => super::one_success_of_a_hundred_uses_of_a_link;
-    /// R6, P-13: the link that sets a password
+    /// R6, P-13: the link of a password reset
     one_success_of_a_hundred_resets => super::one_success_of_a_hundred_resets;
     /// R6: the link and the code of one mail
     one_success_of_a_hundred_uses_of_a_mail => super::one_success_of_a_hundred_uses_of_a_mail;
-    /// R6: the session of the browser that asked
+    /// R6: the session of the browser that started the sign-in
     one_success_of_a_hundred_origins => super::one_success_of_a_hundred_origins;
     /// R6
     one_success_of_a_hundred_wallet_signatures => super::one_success_of_a_hundred_wallet_signatures;
     /// M-32, R1
     m_32_creates_beside_a_wallet_sign_in_answer_one_wallet => super::creates_beside_a_wallet_sign_in_answer_one_wallet;
-    /// A wallet that is disabled signs no more, whichever process disabled it and whichever is asked.
+    /// A disabled wallet does not sign, on any process.
     a_disabled_wallet_signs_no_more => super::a_disabled_wallet_signs_no_more;
     /// R16
     exactly_a_hundred_of_three_hundred_requests => super::exactly_a_hundred_of_three_hundred_requests;
@@ -50,14 +50,14 @@ on_both_databases! {
 
 pub(crate) const PARALLEL: usize = 100;
 
-/// How often each race is run: as `VESTRY_TEST_ROUNDS` says, which `cargo xtask attacks --races` sets, else 20 times. A race that a
-/// statement without a guard loses is lost in the first rounds; more of them are for what is rare.
+/// The rounds of each race: `VESTRY_TEST_ROUNDS`, set by `cargo xtask attacks --races`, or 20. A statement without a guard loses its race
+/// in the first rounds; more rounds find rare failures.
 pub(crate) fn rounds() -> usize {
     let wanted = variable("VESTRY_TEST_ROUNDS");
     wanted.map_or(20, |rounds| rounds.parse().unwrap())
 }
 
-/// The processes that race: two where the database can be shared.
+/// The processes that race: two if they can share the database.
 pub(crate) struct Field {
     servers: Vec<Server>,
     pub(crate) keys: Keys,
@@ -82,7 +82,7 @@ impl Field {
         servers
     }
 
-    /// Ends all processes as a power cut would, and starts as many.
+    /// Kills all processes like a power failure, and restarts them.
     pub(crate) async fn kill_and_start_again(&mut self, site: &Site) {
         for server in &mut self.servers {
             server.process.kill().await;
@@ -90,7 +90,7 @@ impl Field {
         self.servers = Self::serve(site).await;
     }
 
-    /// With a default redirect URL of each kind.
+    /// Sets up a default redirect URL of each kind.
     pub(crate) async fn start_with_urls(site: &Site) -> Self {
         let field = Self::start(site).await;
         site.admin(&[
@@ -106,7 +106,7 @@ impl Field {
         field
     }
 
-    /// Clients of all processes with one key.
+    /// Clients for all processes, with one key.
     pub(crate) fn clients(&self, key: &str) -> Vec<Api> {
         let first = self.servers[0].api(key);
         self.servers
@@ -126,7 +126,7 @@ impl Field {
     }
 }
 
-/// Lets `count` calls run at once, spread over the clients.
+/// Runs `count` calls at once, spread over the clients.
 pub(crate) async fn all_at_once<F, C>(clients: &[Api], count: usize, call: C) -> Vec<Answer>
 where
     C: Fn(usize, Api) -> F,
@@ -148,7 +148,7 @@ async fn one_wallet_of_a_hundred_creates(site: Site) {
     let clients = field.clients(&field.keys.test);
     let mut wallets = 0;
     for round in 0..rounds() {
-        // A user of a sign-in has no wallet yet.
+        // A user created by a sign-in has no wallet yet.
         let email = format!("user{round}@example.com");
         let body = json!({ "email": email });
         let created = clients[0]
@@ -209,7 +209,7 @@ async fn a_disabled_wallet_signs_no_more(site: Site) {
         }
         switching.post(&enable, &nothing).await.ok();
     }
-    // In each round signed twenty times, disabled and enabled.
+    // Each round signs twenty times, and disables and enables the wallet.
     let expected = u64::try_from(rounds() * (20 + 2)).unwrap();
     assert_eq!(entries() - before, expected);
     field.stop("disabled wallets", rounds(), 20).await;
@@ -219,7 +219,7 @@ async fn one_user_of_a_hundred_sign_ins(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() {
-        // Spellings of one mailbox: its server may tell capital letters of the local part from small ones.
+        // Spellings of one mailbox: some servers distinguish capital letters in the local part.
         let spellings = [
             format!("user{round}@example.com"),
             format!("user{round}@Example.com"),
@@ -231,7 +231,7 @@ async fn one_user_of_a_hundred_sign_ins(site: Site) {
             async move { api.post("/v1/auth/otps/email/login_or_create", &body).await }
         })
         .await;
-        // All but one only repeat that one, and are answered as it was (M-5).
+        // All but one are repeats of that one and get the same response (M-5).
         for answer in &answers {
             assert_eq!(answer.status, 200, "round {round}: {}", answer.body);
             assert_eq!(answer.body["user_created"], true, "round {round}");
@@ -242,7 +242,7 @@ async fn one_user_of_a_hundred_sign_ins(site: Site) {
             .collect();
         assert_eq!(users.len(), 1, "round {round}");
 
-        // Spellings of one identity that may be several mailboxes: each has a message of its own, up to the limit of the identity.
+        // Spellings of one identity that may be several mailboxes: each gets its own message, up to the limit of the identity.
         let spellings = ["case", "Case", "CASE"].map(|local| format!("{local}{round}@example.com"));
         let answers = all_at_once(&clients, PARALLEL, |number, api| {
             let body = json!({ "email": spellings[number % spellings.len()] });
@@ -295,7 +295,7 @@ async fn one_success_of_a_hundred_right_codes(site: Site) {
     field.stop("R3", rounds(), PARALLEL).await;
 }
 
-/// One assertion a hundred times: the challenge is used once, and everybody else gets the one refusal.
+/// One assertion a hundred times: the challenge is used once, and all others get the same refusal.
 async fn one_success_of_a_hundred_answers_to_a_challenge(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
@@ -353,7 +353,7 @@ async fn five_tries_of_a_hundred_wrong_codes(site: Site) {
         let method_id = send_code(&clients[0], &email).await;
         let right = captured_code(&clients[0], &email).await;
         let right: u32 = right.parse().unwrap();
-        // The right code comes somewhere among the wrong ones, and each wrong one is another.
+        // The right code is at a random place among distinct wrong ones.
         let place = round * 7 % PARALLEL;
         let answers = all_at_once(&clients, PARALLEL, |number, api| {
             let wrong = u32::try_from(number).unwrap() + 1;
@@ -382,7 +382,7 @@ async fn five_tries_of_a_hundred_wrong_codes(site: Site) {
         let tries = site.database.pairs(&tries).await;
         let counted: u32 = tries[0].1.parse().unwrap();
         assert!(counted <= 5, "round {round}: {counted} comparisons");
-        // Dead or used: even the right code says nothing any more.
+        // Dead or used: even the right code no longer has any effect.
         let body = verification(&method_id, &format!("{right:06}"));
         let again = clients[0].post("/v1/auth/otps/verify", &body).await;
         assert_eq!(again.error(400), "invalid_otp");
@@ -395,7 +395,7 @@ async fn five_tries_of_a_hundred_wrong_codes(site: Site) {
 struct Authenticator {
     user_id: String,
     seed: Vec<u8>,
-    /// The step of the first code; the next one is accepted too, whatever time passes in a test.
+    /// The step of the first code. The next one is accepted too, however long the test takes.
     step: i64,
     recovery_codes: Vec<String>,
 }
@@ -433,7 +433,7 @@ impl Authenticator {
     }
 }
 
-/// Exactly one of a hundred same requests succeeds, the others get this refusal, and there is one session.
+/// Exactly one of a hundred identical requests succeeds, the others get this refusal, and there is one session.
 async fn one_of_a_hundred(
     clients: &[Api],
     path: &'static str,
@@ -460,7 +460,7 @@ async fn one_of_a_hundred(
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
 }
 
-/// What a used code answers.
+/// The refusal of a used code.
 const USED_CODE: (u16, &str) = (400, "invalid_otp");
 
 async fn one_success_of_a_hundred_totp_codes(site: Site) {
@@ -493,7 +493,7 @@ async fn one_success_of_a_hundred_recovery_codes(site: Site) {
     field.stop("R6 (recovery code)", rounds(), PARALLEL).await;
 }
 
-/// Sends a link to a fresh address, and answers with the mail and the id of the address.
+/// Sends a link to a fresh address. Returns the mail and the ID of the address.
 async fn mailed_link(api: &Api, email: &str) -> (Value, String) {
     let body = json!({ "email": email });
     let sent = api
@@ -505,7 +505,7 @@ async fn mailed_link(api: &Api, email: &str) -> (Value, String) {
     (found["messages"][0].take(), text(&sent, "email_id"))
 }
 
-/// How many sessions a user has.
+/// The number of a user's sessions.
 async fn sessions_of(api: &Api, user_id: &str) -> usize {
     let path = format!("/v1/auth/sessions/list?user_id={user_id}");
     let found = api.get(&path).await.ok();
@@ -535,7 +535,7 @@ async fn one_success_of_a_hundred_uses_of_a_link(site: Site) {
     field.stop("R6 (links)", rounds(), PARALLEL).await;
 }
 
-/// Fewer rounds than of the others: every call finds the link good at first, and pays a hash.
+/// Fewer rounds than the others: every call first finds the link valid, and pays for a hash.
 async fn one_success_of_a_hundred_resets(mut site: Site) {
     const ROUNDS: usize = 10;
     site.set("passwords.memory_kib", "7168");
@@ -567,14 +567,14 @@ async fn one_success_of_a_hundred_resets(mut site: Site) {
         assert_eq!(winners.len(), 1, "round {round}");
         for answer in answers.iter().filter(|answer| answer.status != 200) {
             match answer.status {
-                // On a busy machine some wait too long for their hash, and change nothing.
+                // On a busy machine some calls wait too long for their hash, and change nothing.
                 503 => assert_eq!(answer.error(503), "unavailable"),
                 _ => assert_eq!(answer.error(400), "invalid_magic_token"),
             }
         }
         let user_id = text(&created, "user_id");
         assert_eq!(sessions_of(&clients[0], &user_id).await, 1);
-        // The password is that of the call which was told so.
+        // The password is that of the call that succeeded.
         for (number, status) in [(winners[0], 200), ((winners[0] + 1) % PARALLEL, 401)] {
             let body = json!({ "user_id": user_id, "password": password(number) });
             let verified = clients[0].post("/v1/auth/passwords/verify", &body).await;
@@ -592,7 +592,7 @@ async fn one_success_of_a_hundred_uses_of_a_mail(site: Site) {
         let (mail, email_id) = mailed_link(&clients[0], &format!("user{round}@example.com")).await;
         let link = json!({ "token": mail["token"], "session_expires_in": 60 });
         let code = verification(&email_id, &text(&mail, "code"));
-        // Two of each, and one by one: both processes get both.
+        // Two of each, alternating: both processes get both.
         let answers = all_at_once(&clients, PARALLEL, |number, api| {
             let (link, code) = (link.clone(), code.clone());
             async move {
@@ -665,7 +665,7 @@ async fn one_success_of_a_hundred_origins(site: Site) {
         .await;
 }
 
-/// The wallets in the people's pockets are those of the live world, which to the test world are wallets from outside.
+/// These are wallets of the live environment; to the test environment they are external wallets.
 async fn one_success_of_a_hundred_wallet_signatures(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
@@ -692,8 +692,8 @@ async fn one_success_of_a_hundred_wallet_signatures(site: Site) {
         .await;
 }
 
-/// Creates race with the signature that gives the user a wallet held elsewhere. If the signature came first, that wallet is the answer
-/// and none is made; if not, the new one is. Either way all creates answer the same one, and nobody makes a second.
+/// Creates race with the signature that links an external wallet to the user. If the signature is first, creates return that wallet and
+/// make none. Otherwise they make a new one. All creates return the same wallet, and there is never a second.
 async fn creates_beside_a_wallet_sign_in_answer_one_wallet(site: Site) {
     const PARALLEL: usize = 8;
     let field = Field::start(&site).await;
@@ -702,7 +702,7 @@ async fn creates_beside_a_wallet_sign_in_answer_one_wallet(site: Site) {
     let mut held_first = 0;
     for round in 0..rounds() {
         let pocket = new_owner(&pockets[0], &format!("pocket{round}@example.com")).await;
-        // A user of a sign-in has no wallet yet.
+        // A user created by a sign-in has no wallet yet.
         let user = sign_in(&clients[0], &format!("user{round}@example.com")).await;
         let user = text(&user, "user_id");
         let mut proof = json!({
@@ -716,7 +716,7 @@ async fn creates_beside_a_wallet_sign_in_answer_one_wallet(site: Site) {
         proof["signature"] = signed.ok()["signature"].clone();
         proof.as_object_mut().unwrap().remove("user_id");
         let create = json!({ "user_id": user, "wallet_type": "ethereum" });
-        // In another place among the calls in each round, so that either side comes first at times. Who signed creates at once.
+        // At another place among the calls in each round, so that either side can be first. After signing, the client creates at once.
         let answers = all_at_once(&clients, PARALLEL, |number, api| {
             let (proof, create) = (proof.clone(), create.clone());
             async move {
@@ -792,7 +792,7 @@ async fn exactly_a_hundred_of_three_hundred_requests(mut site: Site) {
     field.stop("R16", ROUNDS, REQUESTS).await;
 }
 
-/// A wallet that exists is what every later create answers with, on either process.
+/// Every later create returns the existing wallet, on either process.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wallet_of_one_process_is_that_of_the_other() {
     let Some(site) = Site::postgres().await else {

@@ -1,5 +1,4 @@
-//! What an operator takes back at once, with processes that remember otherwise: two on Postgres, one on SQLite, and the command
-//! itself, which is another one.
+//! Immediate revocation despite caches: with two processes on Postgres and one on SQLite, plus the command's own process.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +26,7 @@ on_both_databases! {
 
 const VERIFY: &str = "/v1/auth/sessions/verify";
 
-/// The ids of the keys that this process publishes for the test world.
+/// The IDs of the keys that this process publishes for the test environment.
 async fn published(api: &Api, app: &str) -> Vec<String> {
     let path = format!("/v1/auth/jwks/{app}?environment=test");
     let set = api.get(&path).await.ok();
@@ -75,7 +74,7 @@ async fn a_withdrawn_signing_key_counts_nowhere(site: Site) {
         assert!(shown_for.as_secs_f64() <= 2.0, "{shown_for:?}");
     }
     for api in &clients {
-        // What publishes it signs with it.
+        // The process that publishes it signs with it.
         let fresh = api.post(VERIFY, &named("session_token")).await.ok();
         let jwt = json!({ "session_jwt": text(&fresh, "session_jwt") });
         for other in &clients {
@@ -114,7 +113,7 @@ async fn everybody_is_signed_out_everywhere(site: Site) {
         }
     }
     assert_eq!(end_all("test")["ended"], 0);
-    // Nobody is kept out. Of two messages of one second nobody knows which is the newer.
+    // No user is locked out. Two messages of the same second have no known order.
     clients[0]
         .delete("/v1/test/messages", &json!({}))
         .await
@@ -125,7 +124,7 @@ async fn everybody_is_signed_out_everywhere(site: Site) {
     field.stop("M-22", 1, sessions.len()).await;
 }
 
-/// The ways in which sessions end, each by a call to one process.
+/// The ways to end a session, each a call to one process.
 const ENDS: [&str; 5] = [
     "sessions/delete",
     "sessions/delete_all",
@@ -155,7 +154,7 @@ async fn end(api: &Api, way: &str, session: &Value, email: &str) {
             api.delete(&path, &json!({})).await
         }
         "passwords/session/update" => {
-            // By another session of the user, which goes on.
+            // By another session of the user, which continues.
             let other = sign_in(api, email).await;
             let change = json!({
                 "session_token": text(&other, "session_token"), "password": "correct horse battery",
@@ -167,7 +166,7 @@ async fn end(api: &Api, way: &str, session: &Value, email: &str) {
     assert_eq!(ended.status, 200, "{way}: {}", ended.text);
 }
 
-/// Every process has verified each session shortly before one of them ends it; then all are killed, and start again.
+/// Every process verifies each session shortly before one of them ends it. Then all are killed and restarted.
 async fn what_has_ended_stays_ended(site: Site) {
     let mut field = Field::start(&site).await;
     let key = field.keys.test.clone();
@@ -184,7 +183,7 @@ async fn what_has_ended_stays_ended(site: Site) {
         {
             api.post(VERIFY, named).await.ok();
         }
-        // Of two messages of one second nobody knows which is the newer.
+        // Two messages of the same second have no known order.
         clients[0]
             .delete("/v1/test/messages", &json!({}))
             .await
@@ -212,10 +211,10 @@ async fn what_has_ended_stays_ended(site: Site) {
     field.stop("attack 14", 1, ended.len()).await;
 }
 
-/// Short calls of one key at each process while it ends.
+/// Short calls with one key at each process while it is revoked.
 const BUSY: usize = 10;
 
-/// Reads on until there is nothing more; the last event.
+/// Reads to the end. Returns the last event.
 async fn newest_event(api: &Api) -> String {
     let mut after = String::new();
     loop {
@@ -231,7 +230,7 @@ async fn newest_event(api: &Api) -> String {
     }
 }
 
-/// Calls one after another until one is refused: when the last success began, and the refusal. The first success is announced.
+/// Calls in sequence until one is refused. Returns when the last success began, and the refusal. Announces the first success.
 async fn call_until_refused(api: Api, begun: UnboundedSender<()>) -> (Instant, Answer) {
     let mut last = Instant::now();
     loop {
@@ -241,12 +240,12 @@ async fn call_until_refused(api: Api, begun: UnboundedSender<()>) -> (Instant, A
             return (last, answer);
         }
         last = asked;
-        // Nobody listens any more once every caller has begun.
+        // Sending fails once every caller has started.
         let _heard = begun.send(());
     }
 }
 
-/// A key is revoked, and another one narrowed, while calls of it wait at every process and short ones follow one another.
+/// Revokes one key and narrows another while their calls wait at every process and short ones follow one another.
 async fn a_key_that_ends_stops_calls_in_flight(site: Site) {
     let field = Field::start(&site).await;
     let app = field.keys.app.clone();

@@ -1,4 +1,4 @@
-//! How a process stops (OPS-6).
+//! Shutdown of a process (OPS-6).
 
 use std::time::Instant;
 
@@ -15,13 +15,13 @@ async fn start(site: &Site) -> (Keys, Server) {
     (keys, site.serve().await)
 }
 
-/// A call in the middle of its body: the service has taken it and waits for the rest.
+/// A call in the middle of its body: the service has accepted it and waits for the rest.
 struct UnderWay(TcpStream);
 
 const BODY: &str = r#"{"email":"ada@example.com"}"#;
 
 impl UnderWay {
-    /// "100 Continue" is the service's word that it reads this request.
+    /// "100 Continue" confirms that the service reads this request.
     async fn begin(server: &Server, key: &str) -> Self {
         let address = server.base_url.strip_prefix("http://").unwrap();
         let mut stream = TcpStream::connect(address).await.unwrap();
@@ -38,9 +38,9 @@ impl UnderWay {
         Self(stream)
     }
 
-    /// Sends the rest; answers with everything that comes back.
+    /// Sends the rest. Returns everything that comes back.
     async fn finish(mut self) -> String {
-        // The service may have hung up by now.
+        // The service may have closed the connection by now.
         let _hung_up = self.0.write_all(BODY.as_bytes()).await;
         let mut said = Vec::new();
         let _reset = self.0.read_to_end(&mut said).await;
@@ -96,7 +96,7 @@ async fn connect(server: &Server) -> TcpStream {
     TcpStream::connect(address).await.unwrap()
 }
 
-/// One response of a connection that stays open.
+/// Reads one response of a connection that stays open.
 async fn livez(stream: &mut TcpStream) -> String {
     stream.write_all(LIVEZ.as_bytes()).await.unwrap();
     let mut said = Vec::new();
@@ -106,7 +106,7 @@ async fn livez(stream: &mut TcpStream) -> String {
     String::from_utf8(said).unwrap()
 }
 
-/// What comes back until the service closes the connection.
+/// Reads until the service closes the connection.
 async fn all_that_is_said_to(server: &Server, request: &str) -> String {
     let mut stream = connect(server).await;
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -123,7 +123,7 @@ fn assert_closes(said: &str) {
     assert!(head.contains("\r\nconnection: close"), "API-24: {said}");
 }
 
-/// API-24: a client that reads this does not send its next request into a connection that ends.
+/// API-24: a client that reads this does not send its next request on a closing connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn api_24_the_last_response_says_that_its_connection_closes() {
     let mut site = Site::sqlite();
@@ -149,12 +149,12 @@ async fn api_24_the_last_response_says_that_its_connection_closes() {
     assert_closes(&all_that_is_said_to(&server, LIVEZ).await);
     assert_closes(&livez(&mut idle).await);
     assert_eq!(idle.read(&mut [0]).await.unwrap(), 0, "it was closed");
-    // The rest of the delay is of no use.
+    // The rest of the delay is not needed.
     server.process.signal(Signal::TERM);
     assert_eq!(server.process.ended().await.code(), Some(1));
 }
 
-/// API-24: a connection stays as long as the setting says, and no longer.
+/// API-24: an idle connection stays open for the configured time, and no longer.
 #[tokio::test(flavor = "multi_thread")]
 async fn api_24_an_idle_connection_stays_for_the_time_that_is_set() {
     let mut site = Site::sqlite();
@@ -170,7 +170,7 @@ async fn api_24_an_idle_connection_stays_for_the_time_that_is_set() {
     server.process.stop().await;
 }
 
-/// A connection without a request is not waited for.
+/// Shutdown does not wait for a connection without a request.
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_do_not_hold_up_the_end() {
     let mut site = Site::sqlite();
@@ -184,7 +184,7 @@ async fn idle_connections_do_not_hold_up_the_end() {
     assert!(asked.elapsed().as_secs() < 50, "{:?}", asked.elapsed());
 }
 
-/// The load balancer sees `/readyz` say no while calls are still answered.
+/// `/readyz` fails while calls are still answered.
 #[tokio::test(flavor = "multi_thread")]
 async fn readiness_goes_before_the_listener() {
     let mut site = Site::sqlite();
@@ -231,7 +231,7 @@ async fn what_does_not_end_is_cut_off() {
     assert_eq!(running.finish().await, "");
 }
 
-/// `vestry worker` delivers what a service without a worker has left, and stops in order.
+/// `vestry worker` delivers what a service without a worker has queued, and stops gracefully.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_delivers_for_others() {
     use crate::support::journey::{captured_code, send_code};
@@ -253,7 +253,7 @@ async fn a_worker_delivers_for_others() {
     server.process.stop().await;
 }
 
-/// Logs go to stderr, one JSON object a line; stdout stays empty.
+/// Logs go to stderr, one JSON object per line; stdout stays empty.
 #[tokio::test(flavor = "multi_thread")]
 async fn logs_are_json_lines_on_stderr() {
     let site = Site::sqlite();

@@ -1,4 +1,4 @@
-//! Live text messages over a provider in the shape of Twilio's.
+//! Live text messages over a Twilio-compatible provider.
 
 use serde_json::json;
 use vestry_contract::words::reveals;
@@ -16,7 +16,7 @@ use provider::{Provider, Reply, SID, TOKEN};
 const LOGIN: &str = "/v1/auth/otps/sms/login_or_create";
 
 on_both_databases! {
-    /// A live sign-in: the code arrives at the provider, after a failure too, and nowhere else.
+    /// A live sign-in: the code is sent to the provider only, also after a failed attempt.
     a_live_code_arrives_by_text => super::a_live_code_arrives_by_text;
 }
 
@@ -65,7 +65,7 @@ async fn a_live_code_arrives_by_text(mut site: Site) {
     assert_eq!(provider.arrived().len(), 3, "and no more");
 }
 
-/// `vestry check` says when the provider does not take the login.
+/// `vestry check` reports when the provider rejects the login.
 #[tokio::test(flavor = "multi_thread")]
 async fn check_finds_a_provider_that_refuses_us() {
     let mut site = Site::sqlite();

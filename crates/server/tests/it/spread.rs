@@ -18,7 +18,7 @@ use crate::support::mixed_load::{Client, Load, check_all, check_rows};
 use crate::support::process::PATIENCE;
 use crate::support::site::{Keys, Server, Site, text};
 
-/// What is in doubt after a server died is settled within a second, and not within a minute as by default.
+/// In-doubt transactions are resolved within a second after a crash, instead of a minute as by default.
 const OPTIONS: &str = "-c listen_addresses= -c fsync=off -c wal_level=logical -c max_connections=200 -c max_prepared_transactions=200 \
     -c shared_preload_libraries=citus -c citus.shard_count=8 -c citus.recover_2pc_interval=1s";
 
@@ -30,7 +30,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    /// One coordinator and two others; `None` when there is no Citus, and that was said aloud.
+    /// One coordinator and two servers; `None` without Citus, which is then reported.
     async fn start() -> Option<Self> {
         let remedy = "VESTRY_TEST_CITUS is not set: run cargo xtask scale --cluster";
         lane::required("citus", lane::variable("VESTRY_TEST_CITUS"), remedy)?;
@@ -48,7 +48,7 @@ impl Nodes {
         Some(nodes)
     }
 
-    /// One server more.
+    /// Adds a server.
     async fn add(&mut self) {
         let worker = node(&self.programs).await;
         let add = format!("SELECT citus_add_node('{}', 5432)", worker.host());
@@ -62,7 +62,7 @@ impl Nodes {
         format!("postgres://postgres@{host}/vestry")
     }
 
-    /// Where an App is.
+    /// The server of an App.
     async fn place_of(&self, app: &str) -> usize {
         let query = format!(
             "SELECT nodename FROM citus_shards WHERE shardid = get_shard_id_for_distribution_column('users', '{app}')"
@@ -84,10 +84,10 @@ impl Nodes {
     }
 }
 
-/// A server of the cluster, with nothing on it.
+/// An empty server of the cluster.
 async fn node(programs: &Arc<Programs>) -> Cluster {
     let node = Cluster::with(programs, OPTIONS).await;
-    // It listens nowhere else, and is `localhost` to itself otherwise.
+    // It listens only on this address; by default it would call itself `localhost`.
     let host = node.host();
     let itself = format!("ALTER DATABASE vestry SET citus.local_hostname = '{host}'");
     let client = node.client().await;
@@ -105,7 +105,7 @@ fn set_up(nodes: &Nodes) -> Site {
     site
 }
 
-/// Nobody stopped before it was told to.
+/// Checks that no caller stopped on its own.
 #[track_caller]
 fn assert_undisturbed(clients: &[Client]) {
     let gave_up = clients.iter().filter(|client| client.gave_up).count();
@@ -126,13 +126,13 @@ async fn until_it_answers(api: &Api) {
     tokio::time::timeout(PATIENCE, answers).await.unwrap();
 }
 
-/// Callers of one App that go on whatever they are answered, and count it.
+/// Callers of one App that continue whatever the responses, and count them.
 struct Poll {
     stop: Arc<AtomicBool>,
     callers: Vec<JoinHandle<Counted>>,
 }
 
-/// How often each call was answered in which way.
+/// How often each call got which response.
 type Counted = BTreeMap<(&'static str, String), usize>;
 
 /// Callers at each process.
@@ -156,7 +156,7 @@ impl Poll {
         Self { stop, callers }
     }
 
-    /// All that was counted. The service has to be whole again, so that each caller ends.
+    /// Returns all counts. The service must be whole again, so that each caller can end.
     async fn end(self) -> Counted {
         self.stop.store(true, Ordering::Relaxed);
         let mut all = Counted::new();
@@ -169,7 +169,7 @@ impl Poll {
     }
 }
 
-/// Reads and writes of every kind, in turn: single statements, shared reads, transactions, and what ends with an entry of the audit log.
+/// Reads and writes of every kind in turn: single statements, shared reads, transactions, and calls that write an audit entry.
 async fn poll(
     api: Api,
     name: String,
@@ -235,8 +235,8 @@ async fn poll(
     counted
 }
 
-/// A server dies under load and comes back: the Apps on the other one go on without an error, mail and all; every call of its own Apps is
-/// answered with 503 and `Retry-After` meanwhile; and nothing that was acknowledged is lost.
+/// A server fails under load and comes back. Apps on the other server see no errors, mail included. Calls of its own Apps get 503 with
+/// `Retry-After`, and nothing acknowledged is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pr_57_a_server_that_dies_fails_its_own_apps_alone() {
     let Some(nodes) = Nodes::start().await else {
@@ -306,7 +306,7 @@ async fn pr_57_a_server_that_dies_fails_its_own_apps_alone() {
     stop(&site, servers).await;
 }
 
-/// A server is added, and Apps are moved to it under load, without one request that fails.
+/// Adds a server and moves Apps to it under load, without a failed request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pr_57_apps_move_while_they_are_used() {
     let Some(mut nodes) = Nodes::start().await else {
@@ -346,8 +346,8 @@ async fn pr_57_apps_move_while_they_are_used() {
     stop(&site, servers).await;
 }
 
-/// A database that was filled on one server is distributed: not while it is in use; and when that is killed half-way, nobody can work
-/// there until it is finished, and then everything is where it was.
+/// Distributes an existing database. This is refused while it is in use. After a kill halfway, the service does not start until it is
+/// finished, and then all data is unchanged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pr_57_a_living_database_is_distributed() {
     let Some(nodes) = Nodes::start().await else {
@@ -366,7 +366,7 @@ async fn pr_57_a_living_database_is_distributed() {
     assert!(in_use.stdout.contains("stop every"), "{}", in_use.stdout);
     server.process.stop().await;
 
-    // Killed where it has told of the middle one.
+    // Killed once it has reported the middle table.
     let mut half = site.command(&distribute);
     let mut half = half.stderr(Stdio::piped()).spawn().unwrap();
     let told = BufReader::new(half.stderr.take().unwrap());
@@ -383,7 +383,7 @@ async fn pr_57_a_living_database_is_distributed() {
         refused.stderr
     );
 
-    // A lease of its lock has to run out.
+    // Its lock's lease has to expire first.
     let rest = block_in_place(|| site.admin(&["migrate", "--distribute"]));
     let rest = rest["distributed"].as_array().unwrap().len();
     let again = block_in_place(|| site.admin(&["migrate", "--distribute"]));
@@ -391,7 +391,7 @@ async fn pr_57_a_living_database_is_distributed() {
     let here = nodes.coordinator.client().await;
     let all = only(&here, "SELECT count(*) FROM citus_tables").await;
     let all: usize = all.parse().unwrap();
-    // Before it told of the one where it was killed, the 17 before were done.
+    // The 17 tables before the reported one were done.
     assert!((1..=all - 17).contains(&rest), "{rest} of {all} were left");
     let left = "SELECT pg_relation_size('users') + pg_relation_size('wallet_keys')";
     assert_eq!(only(&here, left).await, "0");
@@ -407,7 +407,7 @@ async fn pr_57_a_living_database_is_distributed() {
     stop(&site, servers).await;
 }
 
-/// Ends both, and walks everything that is sealed or chained.
+/// Stops both processes, and verifies everything that is encrypted or chained.
 async fn stop(site: &Site, servers: [Server; 2]) {
     for server in servers {
         server.process.stop().await;

@@ -1,4 +1,4 @@
-//! SQLite's file among processes.
+//! The SQLite file, shared between processes.
 
 use std::time::Instant;
 
@@ -12,9 +12,9 @@ use crate::support::journey::new_owner;
 use crate::support::process::PATIENCE;
 use crate::support::site::Site;
 
-/// K2: a service that waited in vain for another process throws its connection away, and must not give up its locks on the file
-/// with it. The other process would be the last to close the database, remove the write-ahead log, and with it whatever
-/// the service goes on to acknowledge.
+/// K2: a service that waited in vain for another process discards its connection, but must keep its locks on the file. Otherwise the other
+/// process would be the last to close the database. It would remove the write-ahead log, and with it whatever the service acknowledges
+/// next.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn k2_a_service_that_waited_in_vain_still_holds_the_file() {
     let mut site = Site::sqlite();
@@ -62,7 +62,7 @@ async fn k2_a_service_that_waited_in_vain_still_holds_the_file() {
 const ALARM: &str = "ALARM: database file was deleted or replaced while in use; all requests return 503. Put the original file back, \
     or restart to use the new one";
 
-/// Asks until the service says that it is not ready.
+/// Polls until the service is not ready.
 async fn until_not_ready(api: &Api) {
     let begun = Instant::now();
     let noticed = async { while api.get("/readyz").await.status != 503 {} };
@@ -71,12 +71,12 @@ async fn until_not_ready(api: &Api) {
     println!("K12: noticed after {:?}", begun.elapsed());
 }
 
-/// K12: a file that is deleted, moved or replaced while the service runs is noticed. Nothing is acknowledged that no later process would
-/// find, and no empty database takes its place.
+/// K12: a file that is deleted, moved or replaced while the service runs is detected. Nothing is acknowledged that a later process would
+/// not find, and no empty database is created in its place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn k12_a_file_that_is_deleted_or_replaced_is_noticed() {
     let mut site = Site::sqlite();
-    // The limiter in the database has a connection of its own.
+    // The limiter in the database has its own connection.
     site.set("limits.store", "database");
     site.set("limits.test_per_minute", "1000000");
     let keys = site.set_up();
@@ -103,7 +103,7 @@ async fn k12_a_file_that_is_deleted_or_replaced_is_noticed() {
         let refused = api.get(&format!("/v1/auth/users/{}", owner.user_id)).await;
         assert_eq!(refused.error(503), "unavailable");
         assert_eq!(path.exists(), replacement.is_some(), "it was made again");
-        // The file comes back, and with it the service.
+        // The file is restored, and the service recovers.
         std::fs::rename(&aside, path).unwrap();
         server.process.logged("the database file is back").await;
         api.until_ready().await;
@@ -112,7 +112,7 @@ async fn k12_a_file_that_is_deleted_or_replaced_is_noticed() {
             .ok();
     }
     new_owner(&api, "bob@example.com").await;
-    // Whoever restarts the service decides for the file that is there.
+    // A restart accepts the file that exists then.
     std::fs::remove_file(path).unwrap();
     server.process.logged(ALARM).await;
     until_not_ready(&api).await;
@@ -120,7 +120,7 @@ async fn k12_a_file_that_is_deleted_or_replaced_is_noticed() {
     assert!(!path.exists(), "a service that stops makes no file");
 }
 
-/// K7: a file that cannot be written is no error of the service.
+/// K7: a read-only file is not an internal error of the service.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn k7_a_read_only_file_is_unavailable() {
     let site = Site::sqlite();

@@ -22,23 +22,23 @@ const MOST_ROUNDS: usize = 15;
 /// Where the table begins in docs/statements.md.
 const TABLE: &str = "| call | statements | round trips | commits |\n|---|--:|--:|--:|\n";
 
-/// Calls over a wire, and what each of them took.
+/// A wire that counts, and the counts of each call.
 struct Meter<'a> {
     database: &'a Database,
     api: Api,
-    /// The live world, where the wallets are that people bring.
+    /// The live environment, where external wallets are.
     pockets: Api,
     wire: Wire,
-    /// Of somebody who is signed in all the time.
+    /// The token of a user who stays signed in.
     session: Value,
     rows: Vec<(&'static str, Counts)>,
 }
 
 impl Meter<'_> {
     async fn row(&mut self, name: &'static str, call: impl Future<Output = Answer>) -> Answer {
-        // Places are given beside the calls, a moment after what they tell is there.
+        // Events are sequenced in the background, a moment after their change.
         while !self.is_placed().await {}
-        // Both that and mails take longer than a key is remembered.
+        // Both sequencing and mails take longer than a key is cached.
         let session = self.api.post("/v1/auth/sessions/verify", &self.session);
         session.await.ok();
         let before = self.wire.counts();
@@ -91,7 +91,7 @@ impl Meter<'_> {
         self.post(verify, "auth/magic_links/verify", body).await;
     }
 
-    /// The mail that came to this address last; there are no others.
+    /// The only mail to this address.
     async fn mail(&self, email: &str) -> Value {
         let path = format!("/v1/test/messages?to={email}&wait=20");
         let found = self.api.get(&path).await.ok();
@@ -134,7 +134,7 @@ impl Meter<'_> {
             .await;
     }
 
-    /// Signs in with a wallet in somebody's pocket.
+    /// Signs in with an external wallet.
     async fn wallet(&mut self, [begin, verify]: [&'static str; 2], pocket: &Owner) {
         let mut body = json!({ "wallet_type": "ethereum", "public_address": pocket.address });
         let path = "auth/wallets/registrations/begin";
@@ -145,7 +145,7 @@ impl Meter<'_> {
         self.post(verify, "auth/wallets/verify", body).await;
     }
 
-    /// Signs in at the identity provider that every test environment has.
+    /// Signs in with the identity provider that every test environment has.
     async fn provider(&mut self, verify: &'static str, email: &str) {
         let api = self.api.clone();
         let query = format!("identity=verified&email={email}");
@@ -271,7 +271,7 @@ fn page() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/statements.md")
 }
 
-/// Whether the table is to be written anew and not compared.
+/// Whether to rewrite the table instead of comparing with it.
 #[expect(clippy::disallowed_methods, reason = "a switch of this test")]
 fn writes() -> bool {
     std::env::var_os("VESTRY_TEST_WRITE_STATEMENTS").is_some()
@@ -291,7 +291,7 @@ async fn pr_110_calls_ask_no_more_than_the_table_says() {
         }
         keys
     });
-    // What is delivered is not part of a call, and goes by another way.
+    // Delivery is not part of a call, and uses another connection.
     let worker = Process::start(&mut site.command(&["worker"]));
     let url = site.database.url();
     let (server, database) = url.split_once('@').unwrap().1.split_once('/').unwrap();

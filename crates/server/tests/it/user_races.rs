@@ -1,7 +1,6 @@
-//! Races about users: R7 with a deletion, R9 and R11, against two server processes on one
-//! Postgres and against one on SQLite.
+//! Races about users: R7 with a deletion, R9 and R11, with two server processes on one Postgres and with one on SQLite.
 //!
-//! The numbers are those for each change, but for R7 with 50 rounds of its 200: each round waits for a mail.
+//! The counts are those for each change, except R7 with 50 of its 200 rounds: each round waits for a mail.
 
 use std::collections::HashSet;
 
@@ -97,8 +96,7 @@ async fn nobody_signs_in_to_a_deleted_user(site: Site) {
     field.stop("R7", ROUNDS, 4).await;
 }
 
-/// Right codes and passwords while the user is disabled: whoever came before is signed in and signed out again, whoever comes after
-/// is told that it was wrong.
+/// Right codes and passwords while the user is disabled. Earlier sign-ins succeed and are then ended; later ones are refused as wrong.
 async fn no_session_outlives_a_disabling(site: Site) {
     const PARALLEL: usize = 12;
     const ROUNDS: usize = 20;
@@ -252,7 +250,7 @@ async fn one_user_gets_the_address(site: Site) {
             new_user(&clients[0], &format!("a{round}@example.com")).await,
             new_user(&clients[0], &format!("b{round}@example.com")).await,
         ];
-        // Two addresses, named in both orders: nobody waits in a circle.
+        // Two addresses in both orders: no deadlock.
         let pair = |number: usize| {
             let mut pair = [
                 format!("x{round}@example.com"),
@@ -297,8 +295,8 @@ async fn one_user_gets_the_address(site: Site) {
     field.stop("R11", ROUNDS, PARALLEL).await;
 }
 
-/// The victim's address and the planter's stand in one account that rests on nothing, and both are proved at the same moment:
-/// whoever comes first has the account, the other one gets another.
+/// The victim's and the attacker's addresses are in one account without an owner, and both are verified at the same moment. The first gets
+/// the account, the other another one.
 async fn two_first_proofs_never_share_an_account(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
@@ -323,12 +321,12 @@ async fn two_first_proofs_never_share_an_account(site: Site) {
         .await;
         let mut owners = HashSet::new();
         for (answer, address) in answers.into_iter().zip(&addresses) {
-            // The account is of whoever was first; the other is told to ask anew, and gets one of his own.
+            // The account belongs to the first. The other is asked to start again, and gets an account of their own.
             let signed_in = if answer.status == 200 {
                 answer.ok()
             } else {
                 assert_eq!(answer.error(403), "insufficient_factor", "round {round}");
-                // Of two messages of one second nobody knows which is the newer.
+                // Two messages of the same second have no known order.
                 clients[0]
                     .delete("/v1/test/messages", &json!({}))
                     .await
@@ -353,8 +351,8 @@ async fn two_first_proofs_never_share_an_account(site: Site) {
     }
 }
 
-/// A claim of a founded account is proved from outside, attached again and removed at once: either it has moved to its successor,
-/// verified, or it was removed before. It is never verified where it was claimed.
+/// A claimed address of an owned account is verified from outside, attached again and removed at once. It has either moved, verified, to
+/// its new owner, or was removed before. It is never verified on the claiming account.
 async fn a_claim_ends_as_some_order_says(site: Site) {
     const PARALLEL: usize = 100;
     const ROUNDS: usize = 10;
@@ -382,7 +380,7 @@ async fn a_claim_ends_as_some_order_says(site: Site) {
             let (user, attach, proof) = (user.clone(), attach.clone(), proof.clone());
             let removal = format!("/v1/auth/users/emails/{method_id}/delete");
             async move {
-                // Beginning with another kind in each round.
+                // Starts with another kind in each round.
                 match (number + round) % 3 {
                     0 => api.post("/v1/auth/otps/verify", &proof).await,
                     1 => update(&api, &user, &attach).await,
@@ -424,8 +422,8 @@ async fn a_claim_ends_as_some_order_says(site: Site) {
     field.stop("CL-8", ROUNDS, PARALLEL).await;
 }
 
-/// Somebody who knows the password of an account under another person's address signs in while she proves it: of all his sessions
-/// none is left.
+/// An attacker who knows the password of an account under the victim's address signs in while the victim verifies it. None of the
+/// attacker's sessions survive.
 async fn no_planted_session_outlives_the_founding(site: Site) {
     const PARALLEL: usize = 12;
     const ROUNDS: usize = 10;

@@ -1,4 +1,4 @@
-//! `vestry users import`, `export` and `unlock`: what they say, and one who was kept out.
+//! `vestry users import`, `export` and `unlock`: their output, and a locked-out user.
 
 use std::fs;
 
@@ -8,10 +8,10 @@ use tokio::task::block_in_place;
 use crate::support::journey::sign_in;
 use crate::support::site::{Site, text};
 
-/// A hash of one password that another program made (libxcrypt).
+/// A hash of one password made by another program (libxcrypt).
 const FOREIGN: &str = "$2b$04$abcdefghijklmnopqrstuuKAbCf0FrEMqP6uxscx2X5vbhwe2ssIi";
 
-/// The arguments of a command about the users of the test environment.
+/// The arguments of a command about users of the test environment.
 pub(crate) fn command<'a>(
     verb: &'a str,
     file: Option<&'a str>,
@@ -24,7 +24,7 @@ pub(crate) fn command<'a>(
     arguments
 }
 
-/// Every bad line is named with its number and reason, the others are taken, and the exit code is 1.
+/// Every bad line is reported with its number and reason, the others are imported, and the exit code is 1.
 #[test]
 fn bad_lines_are_reported_by_number() {
     let site = Site::sqlite();
@@ -73,7 +73,7 @@ fn bad_lines_are_reported_by_number() {
     assert!(said.stderr.contains("nothing.jsonl"), "{said:?}");
 }
 
-/// JSON that is no object is told from an object with a wrong field, and none of it is an array of the fields in their order.
+/// Other JSON is distinguished from an object with a wrong field, and an array of the fields in order is rejected.
 #[test]
 fn m_19_a_line_that_is_no_object_is_told_so() {
     let site = Site::sqlite();
@@ -109,7 +109,7 @@ fn m_19_a_line_that_is_no_object_is_told_so() {
     assert!(!report.to_string().contains("example.com"), "{report}");
 }
 
-/// Spreadsheets and some editors begin a file in UTF-8 with the mark, and other services write `null` for what they do not know.
+/// Spreadsheets and some editors begin a UTF-8 file with a byte order mark, and other services write `null` for unknown values.
 #[test]
 fn m_33_an_import_file_may_begin_with_a_byte_order_mark() {
     let site = Site::sqlite();
@@ -119,7 +119,7 @@ fn m_33_an_import_file_may_begin_with_a_byte_order_mark() {
     for (number, (text, imported, refused)) in [
         (format!("\u{feff}{ada}\n{bob}\n"), 2, 0),
         (format!("\u{feff}\n{ada}\n"), 0, 0),
-        // At another place it is no mark.
+        // Elsewhere it is not a byte order mark.
         (format!("{bob}\n\u{feff}{ada}\n"), 0, 1),
         (format!("\u{feff}\u{feff}{ada}"), 0, 1),
     ]
@@ -135,7 +135,7 @@ fn m_33_an_import_file_may_begin_with_a_byte_order_mark() {
     }
 }
 
-/// Hashes leave only when they are asked for by name.
+/// Hashes are exported only on request.
 #[test]
 fn an_export_has_no_hashes_unless_it_is_told_to() {
     let site = Site::sqlite();
@@ -160,7 +160,7 @@ fn an_export_has_no_hashes_unless_it_is_told_to() {
     assert!(whole.done().stdout.contains("$2b$04$"));
 }
 
-/// Guesses keep a user out until an operator ends his wait, on a service that runs.
+/// Guesses lock a user out until an operator clears the lockout on a running service.
 #[tokio::test(flavor = "multi_thread")]
 async fn attack_24_an_operator_unlocks_a_user() {
     const PASSWORD: &str = "correct horse battery";

@@ -1,4 +1,4 @@
-//! Wallets that somebody changed behind the service's back.
+//! Wallets that were tampered with in the database.
 
 use vestry_domain::wallet::WalletType;
 
@@ -8,9 +8,9 @@ use crate::support::journey::{Owner, new_owner, new_owner_of, sign};
 use crate::support::site::Site;
 
 on_both_databases! {
-    /// T1: ciphertexts of two wallets swapped.
+    /// T1: the ciphertexts of two wallets are swapped.
     swapped_ciphertexts_are_refused => super::swapped_ciphertexts_are_refused;
-    /// T5, T6: one field of a wallet changed.
+    /// T5, T6: one field of a wallet is changed.
     a_changed_field_is_refused => super::a_changed_field_is_refused;
 }
 
@@ -26,7 +26,7 @@ async fn assert_works(api: &Api, owner: &Owner) {
     sign(api, owner, "test").await.ok();
 }
 
-/// Puts one column of another wallet's key into this wallet's.
+/// Copies one column of another wallet's key into this wallet's.
 async fn transplant(site: &Site, column: &str, from: &Owner, to: &Owner) {
     let place = format!(
         "SELECT app_id AS one, environment AS two FROM wallet_keys WHERE wallet_id = '{}'",
@@ -43,7 +43,7 @@ async fn transplant(site: &Site, column: &str, from: &Owner, to: &Owner) {
     site.database.execute(&statement).await;
 }
 
-/// What moves from one wallet to another: one layer of a key, both, and with the public key that they fit.
+/// The parts copied from one wallet to another: one layer of a key, both, and both with the matching public key.
 const LAYERS: [&[&str]; 4] = [
     &["ciphertext"],
     &["wrapped_data_key"],
@@ -62,7 +62,7 @@ async fn swapped_ciphertexts_are_refused(site: Site) {
                 new_owner_of(&api, &email, wallet_type).await
             };
             let (one, other, third) = (of("one").await, of("other").await, of("third").await);
-            // What the service remembers of a wallet that signed does not keep its row from being looked at.
+            // Even if the service has cached a wallet that signed, it checks its row.
             for whole in [&one, &other] {
                 assert_works(&api, whole).await;
             }
@@ -76,7 +76,7 @@ async fn swapped_ciphertexts_are_refused(site: Site) {
             }
         }
     }
-    // The others are not touched by it, and the verifier finds exactly the broken ones.
+    // The others are unaffected, and the verification finds exactly the broken ones.
     let untouched = new_owner(&api, "untouched@example.com").await;
     assert_works(&api, &untouched).await;
     let verified = site.run(&["vault", "verify", "--json"]);
@@ -86,7 +86,7 @@ async fn swapped_ciphertexts_are_refused(site: Site) {
     let broken = WalletType::ALL.len() * LAYERS.len() * 3;
     let failed = document["failed_wallets"].as_array().unwrap();
     assert_eq!(failed.len(), broken);
-    // Every owner but those of Ethereum's has a default wallet beside the broken one.
+    // Every owner except those of Ethereum has a default wallet in addition to the broken one.
     assert_eq!(document["wallets"], broken - LAYERS.len() * 3 + 1);
     server.process.stop().await;
 }

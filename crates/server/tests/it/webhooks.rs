@@ -1,4 +1,4 @@
-//! Events on their way to receivers, while processes are killed (WH-1, EV-K1).
+//! Webhook deliveries while processes are killed (WH-1, EV-K1).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -25,10 +25,10 @@ on_both_databases! {
 }
 
 const ROUNDS: usize = 4;
-/// Requests to one endpoint that may be under way when a process is killed, of first tries and of later ones.
+/// Concurrent requests to one endpoint when a process is killed, first attempts and retries.
 const WINDOW: usize = 32;
 
-/// An endpoint of the test world, and its secret.
+/// An endpoint of the test environment, and its secret.
 struct Endpoint {
     id: String,
     secret: SigningSecret,
@@ -49,7 +49,7 @@ fn on_loopback(site: &mut Site) {
     site.set("webhooks.timeout", "2");
 }
 
-/// A new user in the test world; its id.
+/// Creates a user in the test environment and returns its ID.
 async fn user(api: &Api, number: usize) -> String {
     let body = json!({ "email": format!("receiver{number}@example.com") });
     text(
@@ -58,7 +58,7 @@ async fn user(api: &Api, number: usize) -> String {
     )
 }
 
-/// Looks until something is so.
+/// Polls until a condition holds.
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let lacks = async || match is_so().await {
         true => Vec::new(),
@@ -67,7 +67,7 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     until_nothing_lacks(what, lacks).await;
 }
 
-/// Looks until nothing is named that is still lacking.
+/// Polls until nothing is missing.
 async fn until_nothing_lacks(what: &str, mut lacking: impl AsyncFnMut() -> Vec<String>) {
     let mut look = tokio::time::interval(Duration::from_millis(100));
     let mut lacks = Vec::new();
@@ -98,7 +98,7 @@ async fn log(api: &Api) -> Vec<Value> {
     }
 }
 
-/// What was taken of each event.
+/// The accepted requests of each event.
 fn taken(arrived: &[Arrived]) -> BTreeMap<String, usize> {
     let mut taken = BTreeMap::new();
     for request in arrived.iter().filter(|request| request.was_taken) {
@@ -122,7 +122,7 @@ fn check_signatures(endpoint: &Endpoint, arrived: &[Arrived]) {
 async fn no_receiver_misses_an_event_across_kills(mut site: Site) {
     on_loopback(&mut site);
     let keys = site.set_up();
-    // A night of it makes more than an App may in an hour.
+    // A night of this creates more than an App's hourly limit.
     let limit = "new_users_per_hour=1000000";
     site.admin(&["app", "set", &keys.app, limit]);
     let mut rng = Rng::from_seed(rng::seed());
@@ -132,7 +132,7 @@ async fn no_receiver_misses_an_event_across_kills(mut site: Site) {
     let mut servers = [site.serve().await, site.serve().await];
     let api = servers[0].api(&keys.test);
     let endpoints = [&sound, &flaky, &dead].map(|to| endpoint(&site, &keys, &to.url, "*"));
-    // What is behind the last of them goes to all.
+    // All endpoints get the events after the last of them.
     let created = json!(endpoints[2].id);
     let mut from = String::new();
     until("the endpoints", async || {
@@ -167,7 +167,7 @@ async fn no_receiver_misses_an_event_across_kills(mut site: Site) {
     .await;
     let behind = all.iter().skip_while(|event| event["id"] != *from).skip(1);
     let ids: BTreeSet<String> = behind.map(|event| text(event, "id")).collect();
-    // What was on its way to a killed process, or has failed, is due by the test clock.
+    // Deliveries of a killed process, and failed ones, become due by the test clock.
     for (name, receiver) in [("sound", &sound), ("flaky", &flaky)] {
         until_nothing_lacks(name, async || {
             let taken = taken(&receiver.arrived());
@@ -182,7 +182,7 @@ async fn no_receiver_misses_an_event_across_kills(mut site: Site) {
         .await;
     }
     let arrived = [&sound, &flaky].map(Receiver::arrived);
-    // Moving the clock made further events: the dead endpoint fails by it.
+    // Moving the clock created further events, as the dead endpoint fails by it.
     let known: BTreeSet<String> = log(&api)
         .await
         .iter()
@@ -208,7 +208,7 @@ async fn no_receiver_misses_an_event_across_kills(mut site: Site) {
     }
 }
 
-/// A process is killed while it replays a stretch of the log: the other one goes on, and each event was left for the endpoint once.
+/// A process is killed during a replay of a range. The other one continues it, and each event was queued for the endpoint once.
 async fn a_replay_survives_a_kill(mut site: Site) {
     const USERS: usize = 60;
     on_loopback(&mut site);
@@ -242,7 +242,7 @@ async fn a_replay_survives_a_kill(mut site: Site) {
             .collect()
     };
     until("every event once more", async || {
-        // What was on its way to the killed process is due by the test clock.
+        // Deliveries of the killed process become due by the test clock.
         let ahead = json!({ "advance_seconds": 60 });
         api.post("/v1/test/clock", &ahead).await.ok();
         replayed() == behind
@@ -283,7 +283,7 @@ async fn disabling_takes_effect_on_every_process(mut site: Site) {
         let user = create(server).await;
         until("a user", async || was_sent(&user)).await;
     }
-    // What could not be delivered waits; disabling holds it.
+    // Undelivered events are pending; disabling holds them.
     receiver.be(Manner::Says(500));
     let held = [create(0).await, create(1).await];
     until("the first tries", async || {
@@ -338,7 +338,7 @@ async fn disabling_takes_effect_on_every_process(mut site: Site) {
     }
 }
 
-/// With more endpoints that never answer than there is room for, one that answers gets everything at once.
+/// With more dead endpoints than there are slots, an endpoint that responds gets everything at once.
 async fn a_dead_receiver_holds_up_nobody(mut site: Site) {
     on_loopback(&mut site);
     site.set("webhooks.max_in_flight", "16");
@@ -362,7 +362,7 @@ async fn a_dead_receiver_holds_up_nobody(mut site: Site) {
     for number in 0..20 {
         user(&api, number).await;
     }
-    // Half of the room is theirs.
+    // Half of the slots are theirs.
     until("half of the room", async || dead.arrived().len() == 8).await;
     let api = server.api(&other.test);
     for number in 0..20 {
@@ -373,11 +373,11 @@ async fn a_dead_receiver_holds_up_nobody(mut site: Site) {
     })
     .await;
     assert_eq!(dead.arrived().len(), 8);
-    // What is under way would be waited for.
+    // Shutdown would wait for running requests.
     server.process.kill().await;
 }
 
-/// Where the operator allows no networks, nothing on this machine is connected to.
+/// If the operator allows no networks, nothing on this machine is connected to.
 async fn no_endpoint_leads_inwards(site: Site) {
     let keys = site.set_up();
     let mut rng = Rng::from_seed(rng::seed());
@@ -405,12 +405,12 @@ async fn no_endpoint_leads_inwards(site: Site) {
     assert!(receiver.arrived().is_empty());
 }
 
-/// How many endpoints never answer, and how many of them an App has.
+/// The number of dead endpoints, and how many of them an App has.
 const DEAD: usize = 100;
 const OF_AN_APP: usize = 19;
 
-/// EV-F1: a hundred endpoints that never answer, in six Apps, beside one that does. It gets everything while they keep their connections
-/// open; how long that takes, with and without them, is printed and no more: the machine is shared.
+/// EV-F1: a hundred endpoints that never respond, in six Apps, next to one that does. It gets everything while they hold their connections
+/// open. The latency with and without them is only printed, as the machine is shared.
 async fn a_hundred_dead_receivers_hold_up_nobody(mut site: Site) {
     on_loopback(&mut site);
     site.set("webhooks.timeout", "30");
@@ -437,7 +437,7 @@ async fn a_hundred_dead_receivers_hold_up_nobody(mut site: Site) {
             user(&api, number).await;
         }
     }
-    // A machine that is slow has tried some of them twice by then.
+    // A slow machine has tried some of them twice by then.
     let tried = || {
         let arrived = dead.arrived().into_iter();
         let paths = arrived.map(|request| request.header(":path").to_owned());
@@ -447,11 +447,11 @@ async fn a_hundred_dead_receivers_hold_up_nobody(mut site: Site) {
     let beside = delays(&api, &sound, 55..105).await;
     assert_eq!(sound.arrived().len(), 105);
     println!("EV-F1: the slowest of 50 alone {alone:?}, beside {DEAD} dead ones {beside:?}");
-    // What is under way would be waited for.
+    // Shutdown would wait for running requests.
     server.process.kill().await;
 }
 
-/// Makes these users, one after the other, and sees each arrive; the longest time that it took.
+/// Creates these users one after the other and waits for each event. Returns the longest time.
 async fn delays(api: &Api, receiver: &Receiver, users: std::ops::Range<usize>) -> Duration {
     let mut longest = Duration::ZERO;
     for number in users {

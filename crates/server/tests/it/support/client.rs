@@ -1,4 +1,4 @@
-//! A client of the API, the way an App's backend is one.
+//! An API client, like that of an App's backend.
 
 use std::sync::Once;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(crate) struct Api {
     idempotency_key: Option<String>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -28,14 +28,14 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The body of an answer that must be good.
+    /// The body of a response that must be successful.
     #[track_caller]
     pub(crate) fn ok(self) -> Value {
         assert_eq!(self.status, 200, "{}", self.body);
         self.body
     }
 
-    /// The code of an answer that must be bad.
+    /// The code of a response that must be an error.
     #[track_caller]
     pub(crate) fn error(&self, status: u16) -> &str {
         assert_eq!(self.status, status, "{}", self.body);
@@ -45,7 +45,7 @@ impl Answer {
     }
 }
 
-/// A client without any address; `roots` are PEM certificates to trust and nothing else is.
+/// A client without a base URL that trusts only the PEM certificates in `roots`.
 pub(crate) fn http(roots: &[&str]) -> Client {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
@@ -61,7 +61,7 @@ pub(crate) fn http(roots: &[&str]) -> Client {
         // Shorter than `http.keep_alive`: a request that is sent while the server closes its connection is lost.
         .pool_idle_timeout(Duration::from_secs(60))
         .tls_certs_only(roots)
-        // Where a browser would go is an answer like any other.
+        // A redirect is a response like any other.
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .unwrap()
@@ -114,8 +114,8 @@ impl Api {
         read(self.request(Method::GET, path)).await.unwrap()
     }
 
-    /// Asks until the service says that it is ready: it gives itself half a second to look, which is short on a machine that runs other
-    /// tests too.
+    /// Polls until the service is ready. Its readiness check takes at most half a second, which is short on a machine that runs other tests
+    /// too.
     pub(crate) async fn until_ready(&self) {
         let ready = async { while self.get("/readyz").await.status != 200 {} };
         tokio::time::timeout(PATIENCE, ready).await.unwrap();
@@ -125,7 +125,7 @@ impl Api {
         self.try_post(path, body).await.unwrap()
     }
 
-    /// A POST whose answer may never come.
+    /// A POST that may get no response.
     pub(crate) async fn try_post(&self, path: &str, body: &Value) -> reqwest::Result<Answer> {
         read(self.request(Method::POST, path).json(body)).await
     }
@@ -134,7 +134,7 @@ impl Api {
         read(self.request(Method::GET, path)).await
     }
 
-    /// A PUT. A connection that the server closed while it lay idle gives no answer, and the same PUT is sent again.
+    /// A PUT. If the server closed an idle connection, there is no response and the same PUT is sent again.
     pub(crate) async fn put(&self, path: &str, body: &Value) -> Answer {
         let request = || self.request(Method::PUT, path).json(body);
         let first = read(request()).await;

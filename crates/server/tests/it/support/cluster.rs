@@ -1,4 +1,4 @@
-//! Postgres clusters of a test's own: made, copied, followed by standbys, stopped as by a power cut, and promoted.
+//! Postgres clusters for a single test: created, copied, followed by standbys, stopped as by a power failure, and promoted.
 
 use std::os::unix::fs::chown;
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use vestry_testkit::postgres::programs;
 
 use super::process::PATIENCE;
 
-/// The programs of a Postgres installation, and the user they may run as: as root they refuse.
+/// The programs of a Postgres installation, and the user to run them as: they refuse to run as root.
 pub(crate) struct Programs {
     directory: PathBuf,
     owner: Option<(u32, u32)>,
 }
 
-/// A cluster that is stopped and deleted with this value. It listens on a socket in its directory and nowhere else.
+/// A cluster that is stopped and deleted on drop. It listens only on a socket in its directory.
 pub(crate) struct Cluster {
     programs: Arc<Programs>,
     directory: TempDir,
@@ -26,11 +26,11 @@ pub(crate) struct Cluster {
     options: &'static str,
 }
 
-/// Nothing but the test writes: what a transaction does, and in which, is repeated exactly.
+/// Options without background writes, so that transactions and their numbers are reproducible.
 const OPTIONS: &str = "-c listen_addresses= -c fsync=off -c autovacuum=off -c wal_level=replica -c max_connections=50";
 
 impl Programs {
-    /// Those of the server of the tests; `None` when they are not there, and that was said aloud.
+    /// The programs of the test server; `None` if they are missing, which is then reported.
     pub(crate) async fn find() -> Option<Arc<Self>> {
         let directory = programs().await?;
         let is_root = rustix::process::geteuid().is_root();
@@ -73,7 +73,7 @@ fn number_of_nobody(flag: &str) -> u32 {
     text.trim().parse().unwrap()
 }
 
-/// Runs a program to its end. What it starts may keep its output open, so that goes nowhere.
+/// Runs a program to completion. Its children may keep its output open, so the output is discarded.
 fn run(command: &mut Command) {
     let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
     let status = block_in_place(|| quiet.status()).unwrap();
@@ -81,12 +81,12 @@ fn run(command: &mut Command) {
 }
 
 impl Cluster {
-    /// A new cluster that runs, with an empty database `vestry`.
+    /// A running new cluster, with an empty database `vestry`.
     pub(crate) async fn new(programs: &Arc<Programs>) -> Self {
         Self::with(programs, OPTIONS).await
     }
 
-    /// The same with other options of the server.
+    /// The same with other server options.
     pub(crate) async fn with(programs: &Arc<Programs>, options: &'static str) -> Self {
         let cluster = programs.place(options);
         let mut initdb = programs.command("initdb");
@@ -108,12 +108,12 @@ impl Cluster {
         cluster
     }
 
-    /// A base backup of it, not started.
+    /// A base backup, not started.
     pub(crate) fn backup(&self) -> Self {
         self.copied(&[])
     }
 
-    /// A standby that follows it, not started.
+    /// A standby, not started.
     pub(crate) fn standby(&self) -> Self {
         self.copied(&["--write-recovery-conf"])
     }
@@ -135,7 +135,7 @@ impl Cluster {
         self.start_with("");
     }
 
-    /// As a standby for which nothing waits ([`Cluster::wait_for_standbys`]).
+    /// Starts as a standby that no commit waits for ([`Cluster::wait_for_standbys`]).
     pub(crate) fn start_as_bystander(&self) {
         self.start_with("-c cluster_name=bystander");
     }
@@ -152,12 +152,12 @@ impl Cluster {
             .args(["-o", &options, "start"]));
     }
 
-    /// At once, as by a power cut.
+    /// Stops at once, as by a power failure.
     pub(crate) fn stop(&self) {
         run(self.control().args(["-m", "immediate", "stop"]));
     }
 
-    /// From now on nothing is acknowledged that a standby does not have. A standby without a name of its own is called as below.
+    /// From now on, commits wait for a standby. A standby without a name of its own is called as below.
     pub(crate) async fn wait_for_standbys(&self) {
         let client = self.client().await;
         for statement in [
@@ -171,14 +171,14 @@ impl Cluster {
         tokio::time::timeout(PATIENCE, waits).await.unwrap();
     }
 
-    /// Cuts off every client.
+    /// Disconnects every client.
     pub(crate) async fn cut_off_clients(&self) {
         let client = self.client().await;
         let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
         only(&client, cut).await;
     }
 
-    /// Makes a standby a primary.
+    /// Promotes a standby.
     pub(crate) fn promote(&self) {
         run(self.control().arg("promote"));
     }
@@ -193,12 +193,12 @@ impl Cluster {
         self.directory.path().join("data")
     }
 
-    /// Where it listens.
+    /// Its address.
     pub(crate) fn socket(&self) -> PathBuf {
         self.directory.path().join(".s.PGSQL.5432")
     }
 
-    /// The directory of the socket, as libpq takes it for a host.
+    /// The socket directory, as libpq takes it for a host.
     pub(crate) fn host(&self) -> String {
         self.directory.path().display().to_string()
     }
@@ -236,7 +236,7 @@ impl Drop for Cluster {
     }
 }
 
-/// The one value that a query answers.
+/// The single value that a query returns.
 pub(crate) async fn only(client: &Client, query: &str) -> String {
     let answered = client.simple_query(query).await.unwrap();
     let row = answered.iter().find_map(|message| match message {

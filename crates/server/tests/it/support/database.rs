@@ -1,4 +1,4 @@
-//! The two databases, and a way into their rows behind the service's back.
+//! The two databases, with direct access to their rows.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,13 @@ use diesel::{Connection, QueryableByName, RunQueryDsl, SqliteConnection, sql_que
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use vestry_testkit::postgres::Throwaway;
 
-/// One database of one test.
+/// The database of one test.
 pub(crate) enum Database {
     /// A file in the test's directory.
     Sqlite(PathBuf),
-    /// A database of its own on the test server; dropped with this value.
+    /// A separate database on the test server, dropped with this value.
     Postgres(Throwaway),
-    /// One that somebody else made and drops, by its URL.
+    /// A database that its caller creates and drops, by its URL.
     Elsewhere(String),
 }
 
@@ -26,7 +26,7 @@ struct Row {
 }
 
 impl Database {
-    /// A new database on the test server, empty. `None` when `xtask` has said aloud that there is no server.
+    /// A new, empty database on the test server. `None` without a server, which `xtask` has reported.
     pub(crate) async fn postgres() -> Option<Self> {
         Throwaway::empty().await.map(Self::Postgres)
     }
@@ -40,17 +40,17 @@ impl Database {
         }
     }
 
-    /// Whether its tables are to be distributed.
+    /// Whether its tables are distributed.
     pub(crate) fn is_spread(&self) -> bool {
         matches!(self, Self::Postgres(_)) && vestry_testkit::postgres::is_spread()
     }
 
-    /// Whether a pooler stands before it.
+    /// Whether it is behind a connection pooler.
     pub(crate) fn is_pooled(&self) -> bool {
         self.url() != self.direct_url()
     }
 
-    /// The same behind a pooler that loses prepared statements, and behind one of sessions, where the tests go through poolers.
+    /// The same behind a pooler that loses prepared statements, and behind one in session mode, if the tests use poolers.
     pub(crate) fn other_pooler_urls(&self) -> Option<[String; 2]> {
         match self {
             Self::Postgres(postgres) => postgres.other_pooler_urls(),
@@ -66,7 +66,7 @@ impl Database {
         }
     }
 
-    /// Copies a table as it is now into another one of this name. Neither needs to have rows.
+    /// Copies a table into a new one of this name. Neither needs to have rows.
     pub(crate) async fn copy(&self, table: &str, name: &str) {
         let copy = format!("CREATE TABLE {name} AS SELECT * FROM {table}");
         match self {
@@ -78,7 +78,7 @@ impl Database {
         }
     }
 
-    /// Nobody writes this table of a Postgres until what this answers is dropped.
+    /// Blocks writes to this Postgres table until the returned value is dropped.
     pub(crate) async fn lock(&self, table: &str) -> Client {
         let client = connect(&self.direct_url()).await;
         let lock = format!("BEGIN; LOCK TABLE {table} IN EXCLUSIVE MODE");
@@ -86,7 +86,7 @@ impl Database {
         client
     }
 
-    /// A transaction on Postgres with a snapshot and a number, which stays open until it is committed.
+    /// An open Postgres transaction with a snapshot and a number.
     pub(crate) async fn leave_open(&self) -> Client {
         let client = connect(&self.direct_url()).await;
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT pg_current_xact_id()";
@@ -94,7 +94,7 @@ impl Database {
         client
     }
 
-    /// Whether somebody waits to write it.
+    /// Whether a transaction is waiting to write it.
     pub(crate) async fn is_waited_for(&self, table: &str) -> bool {
         let waiting = format!(
             "SELECT mode AS one, pid::text AS two FROM pg_locks \
@@ -103,7 +103,7 @@ impl Database {
         !self.pairs(&waiting).await.is_empty()
     }
 
-    /// From now on there is no room in this table, as the database says it of a full disk.
+    /// From now on, writes to this table fail as on a full disk.
     pub(crate) async fn fill(&self, table: &str) {
         match self {
             Self::Sqlite(path) => {
@@ -126,7 +126,7 @@ impl Database {
         }
     }
 
-    /// From now on a row of this table of a SQLite file is refused as SQLite refuses it in a file that is read-only.
+    /// From now on, writes to this table of a SQLite file fail as in a read-only file.
     pub(crate) fn make_read_only(&self, table: &str) {
         let Self::Sqlite(path) = self else {
             panic!("this is not SQLite");
@@ -138,7 +138,7 @@ impl Database {
         sql_query(trigger).execute(&mut open(path)).unwrap();
     }
 
-    /// Copies the database in a SQLite file, as it is now, into another file.
+    /// Copies the current content of a SQLite database into another file.
     pub(crate) fn copy_into(&self, file: &std::path::Path) {
         let Self::Sqlite(path) = self else {
             panic!("this is not SQLite");
@@ -147,7 +147,7 @@ impl Database {
         sql_query(copy).execute(&mut open(path)).unwrap();
     }
 
-    /// There is room again.
+    /// Writes succeed again.
     pub(crate) async fn clear(&self, table: &str) {
         match self {
             Self::Sqlite(path) => {
@@ -162,13 +162,13 @@ impl Database {
         }
     }
 
-    /// Runs one statement that both databases understand, and touches at least one row.
+    /// Runs a statement that both databases understand and that affects at least one row.
     pub(crate) async fn execute(&self, statement: &str) {
         let done = self.touch(statement).await;
         assert!(done > 0, "no row was touched: {statement}");
     }
 
-    /// Runs one statement that both databases understand; returns the number of rows that it touched.
+    /// Runs a statement that both databases understand; returns the number of affected rows.
     pub(crate) async fn touch(&self, statement: &str) -> u64 {
         match self {
             Self::Sqlite(path) => {
@@ -203,7 +203,7 @@ impl Database {
         }
     }
 
-    /// Lower-case hex of a column of bytes.
+    /// An SQL expression for a bytes column in lower-case hex.
     pub(crate) fn hex(&self, column: &str) -> String {
         match self {
             Self::Sqlite(_) => format!("lower(hex({column}))"),

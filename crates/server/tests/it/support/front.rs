@@ -1,4 +1,4 @@
-//! One address, behind which the database changes.
+//! A stable address for a database that is replaced.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use tokio::sync::watch;
 use super::cluster::{Cluster, Programs};
 use super::site::Site;
 
-/// An address that stays, as the name of a primary does.
+/// A stable address, like the name of a primary.
 pub(crate) struct Front {
     port: u16,
     behind: watch::Sender<Behind>,
     guests: Guests,
 }
 
-/// How many clients are led to each server, those included whom it does not know yet.
+/// The number of clients of each server, including those it does not know yet.
 type Guests = Arc<Mutex<HashMap<PathBuf, usize>>>;
 
-/// Where it leads, and since which change what is connected is cut off.
+/// The current target, and the change before which connections are closed.
 #[derive(Clone, Default)]
 struct Behind {
     socket: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub(crate) async fn behind_a_front(programs: &Arc<Programs>) -> (Cluster, Front,
 }
 
 impl Front {
-    /// Leads nowhere at first.
+    /// Has no target at first.
     pub(crate) async fn open() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -58,23 +58,23 @@ impl Front {
         }
     }
 
-    /// How many clients are still led to the server with this socket.
+    /// The number of clients still connected to the server with this socket.
     pub(crate) fn guests_of(&self, socket: &Path) -> usize {
         let guests = self.guests.lock().unwrap();
         guests.get(socket).copied().unwrap_or(0)
     }
 
-    /// From now on to the server with this socket. What is connected is cut off.
+    /// Switches to the server with this socket. Existing connections are closed.
     pub(crate) fn lead_to(&self, socket: &Path) {
         self.change(Some(socket), true);
     }
 
-    /// The same, as a name does that is looked up anew: what is connected stays.
+    /// The same, like a DNS change: existing connections stay open.
     pub(crate) fn lead_others_to(&self, socket: &Path) {
         self.change(Some(socket), false);
     }
 
-    /// From now on nowhere.
+    /// Removes the target.
     pub(crate) fn close(&self) {
         self.change(None, true);
     }
@@ -89,7 +89,7 @@ impl Front {
 
 async fn lead(mut client: TcpStream, mut leads_to: watch::Receiver<Behind>, guests: Guests) {
     let (socket, cuts) = {
-        // Whoever changes where it leads waits for this, and finds the guest counted.
+        // A change of the target waits for this, and finds the guest counted.
         let behind = leads_to.borrow_and_update();
         let Some(socket) = behind.socket.clone() else {
             return;
@@ -104,10 +104,10 @@ async fn lead(mut client: TcpStream, mut leads_to: watch::Receiver<Behind>, gues
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
     let up = async move {
-        // Either side may go at any time.
+        // Either side may end at any time.
         drop(copy(&mut from_client, &mut to_server).await);
         drop(to_server.shutdown().await);
-        // The client is gone. The server may not have noticed: it waits for a standby.
+        // The client is gone. The server may not have noticed, because it waits for a standby.
         drop(guest);
     };
     let down = async {

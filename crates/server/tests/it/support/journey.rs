@@ -1,4 +1,4 @@
-//! Steps that many tests take.
+//! Steps shared by many tests.
 
 use serde_json::{Value, json};
 use vestry_chains::Chains;
@@ -9,7 +9,7 @@ use super::client::{Answer, Api};
 use super::database::Database;
 use super::site::text;
 
-/// A user and a wallet of it.
+/// A user and one of its wallets.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
     pub(crate) user_id: String,
@@ -41,20 +41,20 @@ pub(crate) async fn new_owner_of(api: &Api, email: &str, wallet_type: WalletType
     }
 }
 
-/// Has a message signed by the owner's wallet.
+/// Has the owner's wallet sign a message.
 pub(crate) async fn sign(api: &Api, owner: &Owner, message: &str) -> Answer {
     let path = format!("/v1/wallets/{}/sign_message", owner.wallet_id);
     api.post(&path, &json!({ "message": message })).await
 }
 
-/// The code in the newest captured mail to this address; waits for it.
+/// Waits for the code in the newest captured mail to this address.
 pub(crate) async fn captured_code(api: &Api, email: &str) -> String {
     let path = format!("/v1/test/messages?to={email}&wait=20");
     let found = api.get(&path).await.ok();
     text(&found["messages"][0], "code")
 }
 
-/// Signs a user in by a mailed code; answers with what `otps/verify` said.
+/// Signs a user in with a mailed code. Returns the response of `otps/verify`.
 pub(crate) async fn sign_in(api: &Api, email: &str) -> Value {
     let method_id = send_code(api, email).await;
     let code = captured_code(api, email).await;
@@ -62,15 +62,14 @@ pub(crate) async fn sign_in(api: &Api, email: &str) -> Value {
     api.post("/v1/auth/otps/verify", &body).await.ok()
 }
 
-/// Has a code sent, creating the user if need be; answers with the id of the address.
+/// Sends a code, creating the user if needed. Returns the ID of the address.
 pub(crate) async fn send_code(api: &Api, email: &str) -> String {
     let body = json!({ "email": email, "expires_in": 10 });
     let sent = api.post("/v1/auth/otps/email/login_or_create", &body).await;
     text(&sent.ok(), "email_id")
 }
 
-/// Checks a signature of the message by a wallet: with the public key out of the database, which must yield the
-/// wallet's address.
+/// Checks a wallet's signature of the message with the public key from the database, which must match the wallet's address.
 pub(crate) async fn assert_signed(
     database: &Database,
     owner: &Owner,
@@ -89,7 +88,7 @@ pub(crate) async fn assert_signed(
     assert_signed_by(public_key, owner, message, signature);
 }
 
-/// The same with a public key that is at hand, in hex.
+/// The same with a given public key, in hex.
 #[track_caller]
 pub(crate) fn assert_signed_by(public_key: &str, owner: &Owner, message: &str, signature: &str) {
     let chains = Chains::new(&Secret::new([7; 32]));

@@ -1,7 +1,7 @@
-//! Clients that do everything at once, remember what was acknowledged, and look for it afterwards.
+//! Clients that make all kinds of calls at once, remember what was acknowledged, and check for it afterwards.
 //!
-//! Every client keeps a history: what was acknowledged, and what nobody knows because the answer never came. Everything acknowledged
-//! must be there; what is unknown may have happened or not, once.
+//! Every client keeps a history of what was acknowledged, and of what is unknown because the response never came. Everything acknowledged
+//! must exist. What is unknown may have happened at most once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,30 +19,30 @@ use super::site::{Site, text};
 
 const CLIENTS: usize = 16;
 
-/// Clients at work.
+/// Number of concurrent clients.
 pub(crate) struct Load {
     stop: Arc<AtomicBool>,
     clients: Vec<JoinHandle<Client>>,
 }
 
 impl Load {
-    /// Sixteen more clients, of whom nobody is ever refused anything; `round` keeps their addresses apart from those of earlier ones.
+    /// Sixteen more clients, none of which is ever refused. `round` keeps their addresses apart from earlier ones.
     pub(crate) fn start(api: &Api, round: usize, rng: &mut Rng) -> Self {
         Self::of(api, round, 499, rng)
     }
 
-    /// The same where a server may answer that does not know yet what was acknowledged: who is refused stops, and what was acknowledged
-    /// must be there afterwards all the same.
+    /// The same, for servers that may not know yet what was acknowledged. A refused client stops, and what was acknowledged must still
+    /// exist afterwards.
     pub(crate) fn start_before_failover(api: &Api, round: usize, rng: &mut Rng) -> Self {
         Self::of(api, round, 399, rng)
     }
 
-    /// The same where nothing may disturb anybody: an error of the service's is one of the test's.
+    /// The same without faults: an internal error of the service fails the test.
     pub(crate) fn start_undisturbed(api: &Api, round: usize, rng: &mut Rng) -> Self {
         Self::of(api, round, 599, rng)
     }
 
-    /// Clients who stop at an answer of a status above `most`.
+    /// Clients that stop at a response with a status above `most`.
     fn of(api: &Api, round: usize, most: u16, rng: &mut Rng) -> Self {
         let stop = Arc::<AtomicBool>::default();
         let first = round * CLIENTS;
@@ -63,14 +63,14 @@ impl Load {
         }
     }
 
-    /// Lets them work for a random moment, two seconds at most.
+    /// Lets them work for a random time, two seconds at most.
     pub(crate) async fn go_on(&self, rng: &mut Rng) {
         let moment = Duration::from_millis(50 + u64::try_from(rng.below(1950)).unwrap());
         let load = tokio::time::timeout(moment, std::future::pending::<()>());
         load.await.expect_err("the load goes on until then");
     }
 
-    /// The clients as they are when each has had its last answer.
+    /// The clients once each has had its last response.
     pub(crate) async fn end(self) -> Vec<Client> {
         self.stop.store(true, Ordering::Relaxed);
         let mut ended = Vec::new();
@@ -81,12 +81,12 @@ impl Load {
     }
 }
 
-/// What is known about a session.
+/// The known state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
     Alive,
     Ended,
-    /// The call to end it was not answered.
+    /// The call to end it got no response.
     Unknown,
 }
 
@@ -99,11 +99,11 @@ struct Sent {
 /// A code that was presented.
 struct Presented {
     body: Value,
-    /// Whether the answer came, and was yes.
+    /// Whether the response came and was positive.
     acknowledged: bool,
 }
 
-/// What one client has done.
+/// The history of one client.
 #[derive(Default)]
 pub(crate) struct History {
     pub(crate) users: Vec<String>,
@@ -112,31 +112,31 @@ pub(crate) struct History {
     without_wallet: Vec<String>,
     sessions: Vec<(String, Known)>,
     codes: Vec<Presented>,
-    /// Sends that were acknowledged and whose mail was not looked at yet.
+    /// Acknowledged sends whose mail has not been read yet.
     unread: Vec<Sent>,
     pub(crate) acknowledged_writes: usize,
 }
 
-/// One client: its key, its chances, and its history.
+/// One client: its key, its random generator, and its history.
 pub(crate) struct Client {
     api: Api,
     rng: Rng,
     number: usize,
     steps: usize,
     most: u16,
-    /// Whether it stopped by itself, since something was not answered as it had to be.
+    /// Whether it stopped on its own, after an unexpected response.
     pub(crate) gave_up: bool,
-    /// The response because of which it stopped, if there was one.
+    /// The response that stopped it, if any.
     pub(crate) refused: Option<Answer>,
     pub(crate) history: History,
 }
 
 impl Client {
-    /// Goes on until it is stopped, or something was not answered, or with an error of the service's.
+    /// Runs until it is stopped, or gets an unexpected response or an internal error.
     async fn run(mut self, stop: Arc<AtomicBool>) -> Self {
         while !stop.load(Ordering::Relaxed) {
             self.steps += 1;
-            // K1, without the calls that this build does not have.
+            // K1, without the calls that this build lacks.
             let went_on = match self.rng.below(100) {
                 0..50 => self.sign_in().await,
                 50..75 => self.create_wallet().await,
@@ -151,7 +151,7 @@ impl Client {
         self
     }
 
-    /// The answer, if there was one that says what happened.
+    /// The response, if it determines the outcome.
     fn known(&mut self, answer: reqwest::Result<Answer>) -> Option<Answer> {
         let answer = answer.ok()?;
         if answer.status <= self.most {
@@ -250,7 +250,7 @@ impl Client {
     }
 }
 
-/// Checks a history against a server that runs undisturbed; what was unknown is known afterwards.
+/// Checks a history against an undisturbed server; the unknown is known afterwards.
 async fn check(api: &Api, history: &mut History, public_keys: &[(String, String)]) {
     for user in &history.users {
         api.get(&format!("/v1/auth/users/{user}")).await.ok();
@@ -307,7 +307,7 @@ async fn check(api: &Api, history: &mut History, public_keys: &[(String, String)
     }
 }
 
-/// Checks all clients, side by side.
+/// Checks all clients concurrently.
 pub(crate) async fn check_all(api: &Api, site: &Site, clients: Vec<Client>) -> Vec<Client> {
     let query = format!(
         "SELECT wallet_id AS one, {} AS two FROM wallet_keys",
@@ -331,7 +331,7 @@ pub(crate) async fn check_all(api: &Api, site: &Site, clients: Vec<Client>) -> V
     clients
 }
 
-/// I7: every acknowledged send is delivered, also when the worker that held it was killed.
+/// I7: every acknowledged send is delivered, even if the worker that held it was killed.
 pub(crate) async fn check_mails(api: &Api, histories: &[History]) {
     let unread = histories.iter().flat_map(|history| &history.unread);
     let tasks: Vec<_> = unread
@@ -361,7 +361,7 @@ pub(crate) async fn check_mails(api: &Api, histories: &[History]) {
     }
 }
 
-/// The rows as they are, behind the service's back.
+/// Checks the rows in the database directly.
 pub(crate) async fn check_rows(site: &Site) {
     if matches!(site.database, Database::Sqlite(_)) {
         let query = "SELECT integrity_check AS one, '' AS two FROM pragma_integrity_check";

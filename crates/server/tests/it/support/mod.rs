@@ -1,4 +1,4 @@
-//! Runs the real binary in directories and databases of its own.
+//! Runs the real binary in separate directories and databases.
 
 pub(crate) mod client;
 pub(crate) mod cluster;

@@ -1,4 +1,4 @@
-//! A running `vestry`, watched line by line.
+//! A running `vestry`, observed line by line.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,17 +9,17 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Much longer than anything here takes; a test that runs into it has failed.
+/// Much longer than anything here takes. A test that exceeds it has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where a line came from.
+/// The stream of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     Stdout,
     Stderr,
 }
 
-/// A process that ends with this value.
+/// A process that is killed on drop.
 pub(crate) struct Process {
     child: Child,
     lines: UnboundedReceiver<(Stream, String)>,
@@ -45,7 +45,7 @@ impl Process {
         self.child.id()
     }
 
-    /// The next line for which `find` has an answer. `None` when the process ended before it came.
+    /// The next line for which `find` returns a value. `None` if the process ended before it came.
     pub(crate) async fn find<T>(
         &mut self,
         mut find: impl FnMut(Stream, &str) -> Option<T>,
@@ -79,7 +79,7 @@ impl Process {
         kill_process(id, signal).unwrap();
     }
 
-    /// Waits for the end.
+    /// Waits for the process to end.
     pub(crate) async fn ended(&mut self) -> ExitStatus {
         // Both pipes close when the process ends.
         let end = self.find(|_, _| None::<()>).await;
@@ -87,13 +87,13 @@ impl Process {
         self.child.wait().unwrap()
     }
 
-    /// `kill -9`, as a power cut would end it.
+    /// `kill -9`, like a power failure.
     pub(crate) async fn kill(&mut self) {
         self.signal(Signal::KILL);
         self.ended().await;
     }
 
-    /// Asks it to stop, expects that it does so in order, and answers everything it said.
+    /// Stops it, expects a graceful end, and returns all output.
     pub(crate) async fn stop(mut self) -> String {
         self.signal(Signal::TERM);
         let status = self.ended().await;
@@ -101,14 +101,14 @@ impl Process {
         self.output()
     }
 
-    /// Everything it said up to now.
+    /// All output so far.
     pub(crate) fn output(&self) -> String {
         let seen = self.seen.lock().unwrap();
         let lines = seen.iter().map(|(_, line)| format!("{line}\n"));
         lines.collect()
     }
 
-    /// Everything it said up to now on one stream.
+    /// All output so far on one stream.
     pub(crate) fn output_of(&self, wanted: Stream) -> String {
         let seen = self.seen.lock().unwrap();
         let lines = seen.iter().filter(|(stream, _)| *stream == wanted);
@@ -118,7 +118,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended on its own.
         let _ended = self.child.kill();
         let _status = self.child.wait();
         if std::thread::panicking() {
@@ -137,7 +137,7 @@ fn watch(
     std::thread::spawn(move || {
         for line in BufReader::new(pipe).lines().map_while(Result::ok) {
             seen.lock().unwrap().push((stream, line.clone()));
-            // Nobody may be waiting for lines any more.
+            // The receiver of the lines may be gone.
             let _unread = send.send((stream, line));
         }
     });

@@ -1,4 +1,4 @@
-//! Somebody who is sent events: an HTTP server of a few lines that keeps what arrives.
+//! A webhook receiver: a minimal HTTP server that stores its requests.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,23 +8,23 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use vestry_contract::rng::Rng;
 
-/// How a receiver takes what it is sent.
+/// The behaviour of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// It takes everything.
+    /// It accepts everything.
     Sound,
-    /// Of ten requests it answers two with 500 and hangs up on one, but takes what it has refused [`MOST_REFUSALS`] times.
+    /// Of ten requests it answers two with 500 and hangs up on one, but accepts events that it has refused [`MOST_REFUSALS`] times.
     Flaky,
-    /// It answers nothing, ever.
+    /// It never responds.
     Dead,
-    /// It answers with this status.
+    /// It responds with this status.
     Says(u16),
 }
 
 /// A request that arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrived {
-    /// By names in lower case; the path as `:path`.
+    /// Keys are in lower case; the path is `:path`.
     pub(crate) headers: HashMap<String, String>,
     pub(crate) body: Vec<u8>,
     /// Whether it was answered with 2xx.
@@ -51,12 +51,12 @@ struct State {
     manner: Manner,
     rng: Rng,
     arrived: Vec<Arrived>,
-    /// How often an event was refused, by its id.
+    /// The number of refusals by event ID.
     refused: HashMap<String, u32>,
 }
 
-/// A delivery is given up after ten attempts, and kills cost some of them: of some thousand events one would be, now and then, by chance
-/// alone.
+/// A delivery is given up after ten attempts, and kills use up some of them. Without this limit, one event in some thousand would be given
+/// up by chance.
 const MOST_REFUSALS: u32 = 4;
 
 impl Receiver {
@@ -78,19 +78,19 @@ impl Receiver {
         Self { url, state }
     }
 
-    /// How it takes what it is sent from here on.
+    /// Changes its behaviour.
     pub(crate) fn be(&self, manner: Manner) {
         self.state.lock().unwrap().manner = manner;
     }
 
-    /// Everything that arrived, in its order.
+    /// All requests, in order.
     pub(crate) fn arrived(&self) -> Vec<Arrived> {
         self.state.lock().unwrap().arrived.clone()
     }
 }
 
 impl State {
-    /// The status of the answer to a request about this event; `None` where there is none.
+    /// The status for a request about this event; `None` for no response.
     fn decide(&mut self, id: &str) -> Option<u16> {
         match self.manner {
             Manner::Sound => Some(204),
@@ -113,7 +113,7 @@ impl State {
     }
 }
 
-/// Requests of one connection, until it ends or one is not answered.
+/// Serves a connection until it ends or a request gets no response.
 async fn serve(stream: TcpStream, state: Arc<Mutex<State>>) {
     let mut stream = BufReader::new(stream);
     while let Some((headers, body)) = request(&mut stream).await {

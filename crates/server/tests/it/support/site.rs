@@ -1,4 +1,4 @@
-//! One installation: a directory, a database, settings, and the processes that run on it.
+//! An installation: a directory, a database, settings, and the processes that use it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -10,14 +10,14 @@ use super::client::Api;
 use super::database::Database;
 use super::process::{Process, Stream};
 
-/// A directory of its own in which the binary is run.
+/// A separate directory in which the binary runs.
 pub(crate) struct Site {
     directory: TempDir,
     pub(crate) database: Database,
     variables: Vec<(String, String)>,
 }
 
-/// What `set_up` made.
+/// The result of `set_up`.
 #[derive(Debug, Clone)]
 pub(crate) struct Keys {
     pub(crate) app: String,
@@ -25,13 +25,13 @@ pub(crate) struct Keys {
     pub(crate) live: String,
 }
 
-/// A service that answers.
+/// A service that is ready.
 pub(crate) struct Server {
     pub(crate) process: Process,
     pub(crate) base_url: String,
 }
 
-/// What a command said.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: i32,
@@ -40,7 +40,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// The one JSON document on stdout.
+    /// The single JSON document on stdout.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         let read = serde_json::from_str(&self.stdout);
@@ -61,13 +61,13 @@ impl Site {
         Self::new(directory, Database::Sqlite(file))
     }
 
-    /// `None` when there is no server, and that was said aloud.
+    /// `None` without a server, which is then reported.
     pub(crate) async fn postgres() -> Option<Self> {
         let database = Database::postgres().await?;
         Some(Self::new(tempfile::tempdir().unwrap(), database))
     }
 
-    /// On a Postgres database that is there already.
+    /// On an existing Postgres database.
     pub(crate) fn at(url: String) -> Self {
         Self::new(tempfile::tempdir().unwrap(), Database::Elsewhere(url))
     }
@@ -79,11 +79,11 @@ impl Site {
             variables: Vec::new(),
         };
         site.set("database.url", &site.database.url());
-        // A hundred requests at once wait for one writer, on a machine that runs other tests too.
+        // A hundred concurrent requests wait for one writer, on a machine that runs other tests too.
         if !matches!(site.database, Database::Elsewhere(_)) {
             site.set("database.acquire_timeout", "30");
         }
-        // The throwaway server of the tests does not wait for its disk.
+        // The throwaway test server does not wait for its disk.
         site.set("database.allow_unsafe_durability", "true");
         site.set("http.listen", "127.0.0.1:0");
         site.set("http.base_url", "http://localhost:8080");
@@ -98,32 +98,32 @@ impl Site {
         self.directory.path()
     }
 
-    /// Sets a setting by its variable, in place of an earlier one.
+    /// Sets or replaces a setting by its variable.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         let variable = format!("VESTRY_{}", name.to_uppercase().replace('.', "__"));
         self.variables.retain(|(known, _)| *known != variable);
         self.variables.push((variable, value.to_owned()));
     }
 
-    /// Sets a variable that is not the service's own.
+    /// Sets another environment variable.
     pub(crate) fn set_variable(&mut self, name: &str, value: &str) {
         self.variables.push((name.to_owned(), value.to_owned()));
     }
 
-    /// What a setting was set to.
+    /// The value of a setting.
     pub(crate) fn setting(&self, name: &str) -> String {
         let variable = format!("VESTRY_{}", name.to_uppercase().replace('.', "__"));
         let found = self.variables.iter().find(|(known, _)| *known == variable);
         found.expect("it was set").1.clone()
     }
 
-    /// Takes a setting back to its default.
+    /// Resets a setting to its default.
     pub(crate) fn unset(&mut self, name: &str) {
         let variable = format!("VESTRY_{}", name.to_uppercase().replace('.', "__"));
         self.variables.retain(|(known, _)| *known != variable);
     }
 
-    /// The binary with these arguments, in this directory, with these settings and no others.
+    /// The binary with these arguments, in this directory, with these settings only.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         self.command_of(binary(), arguments)
     }
@@ -139,7 +139,7 @@ impl Site {
         command
     }
 
-    /// Runs a command to its end.
+    /// Runs a command to completion.
     pub(crate) fn run(&self, arguments: &[&str]) -> Said {
         let Output {
             status,
@@ -153,14 +153,14 @@ impl Site {
         }
     }
 
-    /// The answer of an admin command that must succeed, as JSON.
+    /// The JSON of an admin command that must succeed.
     #[track_caller]
     pub(crate) fn admin(&self, arguments: &[&str]) -> Value {
         let arguments: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
         self.run(&arguments).done().json()
     }
 
-    /// Everything up to a first key: tables, root key, an App, a secret key for test and for live.
+    /// Sets up everything up to a first key: tables, root key, an App, a secret key for test and for live.
     pub(crate) fn set_up(&self) -> Keys {
         let migrate: &[&str] = match self.database.is_spread() {
             true => &["migrate", "--distribute"],
@@ -223,12 +223,12 @@ impl Server {
     }
 }
 
-/// The binary that this build made.
+/// The binary of this build.
 pub(crate) fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_vestry"))
 }
 
-/// A text in a document.
+/// A string field of a document.
 #[track_caller]
 pub(crate) fn text(document: &Value, name: &str) -> String {
     let value = document[name].as_str();

@@ -1,16 +1,16 @@
-//! A wire to Postgres that counts what is said over it.
+//! A proxy to Postgres that counts messages.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What was said.
+/// The counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// That were carried out, with those that begin and end transactions.
+    /// Executed statements, including those that begin and end transactions.
     pub(crate) statements: u32,
-    /// How often something was asked while no answer was waited for: statements that are sent together are one.
+    /// Round trips: statements that are sent together count as one.
     pub(crate) round_trips: u32,
     pub(crate) commits: u32,
 }
@@ -24,7 +24,7 @@ impl Counts {
         }
     }
 
-    /// The least of each.
+    /// The minimum of each.
     pub(crate) fn min(self, other: Self) -> Self {
         Self {
             statements: self.statements.min(other.statements),
@@ -34,14 +34,14 @@ impl Counts {
     }
 }
 
-/// An address that leads to a Postgres.
+/// A proxy address in front of a Postgres.
 pub(crate) struct Wire {
     port: u16,
     counts: Arc<Mutex<Counts>>,
 }
 
 impl Wire {
-    /// To the server at this address, which speaks without TLS.
+    /// Connects to the server at this address, without TLS.
     pub(crate) async fn to(server: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -60,13 +60,13 @@ impl Wire {
         self.port
     }
 
-    /// Since the wire is there.
+    /// Counts since the start of the proxy.
     pub(crate) fn counts(&self) -> Counts {
         *self.counts.lock().unwrap()
     }
 }
 
-/// One connection: its two directions, and how many questions of it are open.
+/// One connection: its two directions, and its number of open queries.
 async fn lead(client: TcpStream, server: TcpStream, counts: Arc<Mutex<Counts>>) {
     client.set_nodelay(true).unwrap();
     server.set_nodelay(true).unwrap();
@@ -74,7 +74,7 @@ async fn lead(client: TcpStream, server: TcpStream, counts: Arc<Mutex<Counts>>) 
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     let asked = pass(from_client, to_server, Messages::of_client(), |kinds| {
-        // Sync and Query are what the server answers with "ready".
+        // The server answers Sync and Query with ReadyForQuery.
         let asks = kinds.iter().filter(|(kind, _)| matches!(kind, b'S' | b'Q'));
         let asks = u32::try_from(asks.count()).unwrap();
         let mut open = open.lock().unwrap();
@@ -103,7 +103,7 @@ async fn lead(client: TcpStream, server: TcpStream, counts: Arc<Mutex<Counts>>) 
     }
 }
 
-/// Passes one direction on, and shows the messages that have come whole before they go on.
+/// Forwards one direction, and inspects complete messages first.
 async fn pass(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -119,10 +119,10 @@ async fn pass(
     }
 }
 
-/// Cuts a stream into messages (protocol 3.0): a byte that says which, a length of four bytes that counts itself, the body.
+/// Splits a stream into messages (protocol 3.0): a type byte, a length of four bytes that includes itself, and the body.
 struct Messages {
     rest: Vec<u8>,
-    /// The first message of a client has no such byte.
+    /// The first message of a client has no type byte.
     begins_bare: bool,
 }
 
