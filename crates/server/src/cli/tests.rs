@@ -28,7 +28,7 @@ const APP: &str = "app_000000000000000000000000000";
 
 /// Scripts of before go on; whatever stands where, it is the same command.
 #[test]
-fn m_19_the_app_stands_first_and_may_be_spelled_as_before() {
+fn m_19_the_app_comes_first_and_the_old_spelling_works() {
     for (now, before) in [
         (
             "users import APP live f --dry-run",
@@ -68,7 +68,7 @@ fn m_19_the_app_stands_first_and_may_be_spelled_as_before() {
 }
 
 #[test]
-fn m_19_wrong_usage_is_told_in_one_line() {
+fn m_19_wrong_usage_is_reported_on_one_line() {
     for (line, told) in [
         ("frobnicate", "unrecognized subcommand 'frobnicate'"),
         (

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn dates_are_those_of_the_calendar() {
+fn dates_follow_the_gregorian_calendar() {
     for (unix, text) in [
         (0, "1970-01-01 00:00:00 UTC"),
         (-1, "1969-12-31 23:59:59 UTC"),

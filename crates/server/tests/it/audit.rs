@@ -18,9 +18,9 @@ on_both_databases! {
     /// A killed process leaves a complete chain with every acknowledged entry.
     a_killed_process_leaves_a_whole_log => super::a_killed_process_leaves_a_whole_log;
     /// Entries removed from the database are in the file. The running service continues the chains.
-    aud_2_what_is_pruned_is_in_the_file => super::what_is_pruned_is_in_the_file;
+    aud_2_what_is_pruned_is_in_the_file => super::pruned_entries_are_in_the_file;
     /// The disk is full where the log is.
-    aud_5_what_the_log_cannot_take_is_refused => super::what_the_log_cannot_take_is_refused;
+    aud_5_what_the_log_cannot_take_is_refused => super::calls_that_cannot_be_logged_are_refused;
 }
 
 fn verify(site: &Site) -> (i32, Value) {
@@ -180,7 +180,7 @@ async fn a_killed_process_leaves_a_whole_log(site: Site) {
     assert_eq!(found["entries"], signed + 6);
 }
 
-async fn what_is_pruned_is_in_the_file(site: Site) {
+async fn pruned_entries_are_in_the_file(site: Site) {
     let keys = site.set_up();
     let server = site.serve().await;
     let api = server.api(&keys.live);
@@ -255,7 +255,7 @@ async fn what_is_pruned_is_in_the_file(site: Site) {
 }
 
 /// AUD-5: while no entry can be written, calls that need one fail: no key is used, no setting changes. Sign-in and reads still work.
-async fn what_the_log_cannot_take_is_refused(site: Site) {
+async fn calls_that_cannot_be_logged_are_refused(site: Site) {
     let keys = site.set_up();
     let server = site.serve().await;
     let api = server.api(&keys.test);

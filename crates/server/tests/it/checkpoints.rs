@@ -441,7 +441,7 @@ impl Signer {
 /// EV-A2: a standby without the last commits takes over while two processes sign. The remaining data is valid (no false finding), a
 /// checkpoint names exactly what is missing, and the service continues.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ev_a2_aud_4_what_a_failover_loses_is_named() {
+async fn ev_a2_aud_4_entries_lost_in_a_failover_are_reported() {
     let Some(programs) = Programs::find().await else {
         return;
     };

@@ -58,7 +58,7 @@ async fn commands_ignore_exported_credentials(mut site: Site) {
 
 /// OPS-2.
 #[test]
-fn wrong_usage_ends_with_2() {
+fn wrong_usage_exits_with_2() {
     let site = Site::sqlite();
     for arguments in [
         &["frobnicate"][..],
@@ -115,7 +115,7 @@ fn m_19_help_stays_help_under_json() {
 
 /// Reserved names are not reported as typing errors.
 #[test]
-fn m_19_what_is_not_built_says_so() {
+fn m_19_reserved_commands_report_that_they_are_not_implemented() {
     let site = Site::sqlite();
     let help = site.run(&["--help"]).done().stdout;
     for arguments in [
@@ -142,7 +142,7 @@ fn m_19_what_is_not_built_says_so() {
 }
 
 #[test]
-fn help_teaches_and_ends_with_0() {
+fn help_has_examples_and_exits_with_0() {
     let site = Site::sqlite();
     let said = site.run(&["--help"]).done();
     for word in [
@@ -178,7 +178,7 @@ fn an_unknown_setting_is_named() {
 }
 
 #[test]
-fn a_failure_is_one_document_too() {
+fn a_failure_prints_one_document() {
     let site = Site::sqlite();
     let said = site.run(&["app", "list", "--json"]);
     assert_eq!(said.code, 1);
@@ -193,7 +193,7 @@ fn a_failure_is_one_document_too() {
 
 /// OPS-2.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_admin_command_answers_with_one_document() {
+async fn every_admin_command_prints_one_document() {
     let site = Site::sqlite();
     let applied = site.admin(&["migrate"]);
     assert_ne!(applied["applied"].as_array().unwrap().len(), 0);
@@ -390,7 +390,7 @@ async fn until_refused(api: &Api) -> Option<std::time::Instant> {
 
 /// `serve` does not migrate on its own: it reports what is missing and is not ready.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_without_its_tables_is_not_ready_until_they_are_there() {
+async fn a_service_without_a_schema_is_not_ready() {
     let Some(site) = Site::postgres().await else {
         return;
     };
@@ -404,7 +404,7 @@ async fn a_service_without_its_tables_is_not_ready_until_they_are_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn serve_can_migrate_when_it_is_told_to() {
+async fn serve_can_migrate_on_start() {
     let Some(mut site) = Site::postgres().await else {
         return;
     };
@@ -416,7 +416,7 @@ async fn serve_can_migrate_when_it_is_told_to() {
 
 /// K8: "refuse live mode otherwise".
 #[tokio::test(flavor = "multi_thread")]
-async fn serve_refuses_a_database_that_forgets() {
+async fn serve_refuses_a_database_that_can_lose_writes() {
     let mut site = Site::sqlite();
     site.set_up();
     site.set("database.synchronous", "normal");
@@ -437,7 +437,7 @@ async fn serve_refuses_a_database_that_forgets() {
 
 /// `disable` and `require` are honoured, with a warning if the database is on another machine.
 #[tokio::test(flavor = "multi_thread")]
-async fn m_3_an_unprotected_way_to_the_database_is_warned_of_at_the_start() {
+async fn m_3_an_unprotected_database_connection_logs_a_warning_at_startup() {
     let Some(mut site) = Site::postgres().await else {
         return;
     };
@@ -484,7 +484,7 @@ fn serve_needs_its_public_url() {
 }
 
 #[test]
-fn check_says_what_is_wrong() {
+fn check_reports_failures() {
     let mut site = Site::sqlite();
     site.set("mail.kind", "smtp");
     site.set("mail.smtp.url", "smtp://127.0.0.1:1?tls=none");
@@ -512,7 +512,7 @@ fn check_says_what_is_wrong() {
 
 /// PR-51: reports whether prepared statements work through the pooler, if there is one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn check_says_what_stands_before_postgres() {
+async fn check_reports_the_connection_pooler() {
     let Some(mut site) = Site::postgres().await else {
         return;
     };
@@ -587,7 +587,7 @@ fn providers_are_set_listed_and_removed() {
 
 /// Without a configured public URL, that of `vestry dev` is used. Without either, the command fails with a hint.
 #[tokio::test(flavor = "multi_thread")]
-async fn m_19_callback_urls_are_whole_beside_vestry_dev() {
+async fn m_19_callback_urls_are_complete_next_to_vestry_dev() {
     let mut site = Site::sqlite();
     site.unset("http.base_url");
     let app = tokio::task::block_in_place(|| site.set_up()).app;

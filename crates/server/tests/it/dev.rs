@@ -38,7 +38,7 @@ fn nothing_set() -> Site {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_first_start_makes_everything_out_of_nothing() {
+async fn a_first_start_creates_everything() {
     let site = nothing_set();
     let server = site.dev(&[]).await;
     let record = record(&site);
@@ -153,7 +153,7 @@ async fn paste(server: &Server) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_call_of_the_banner_works_at_every_start() {
+async fn the_request_in_the_banner_works_at_every_start() {
     let site = nothing_set();
     for _ in 0..2 {
         let server = site.dev(&[]).await;
@@ -207,7 +207,7 @@ async fn without_dev_json_the_app_gets_new_keys_and_the_old_ones_stop() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fresh_forgets_everything_of_ours_and_nothing_else() {
+async fn fresh_deletes_our_files_and_nothing_else() {
     let site = nothing_set();
     site.dev(&[]).await.process.stop().await;
     let before = record(&site);
@@ -242,7 +242,7 @@ async fn a_second_start_in_the_same_directory_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_port_that_is_taken_is_named_and_nothing_is_made() {
+async fn a_port_in_use_is_reported_and_nothing_is_created() {
     let site = nothing_set();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -253,7 +253,7 @@ async fn a_port_that_is_taken_is_named_and_nothing_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_of_other_machines_is_refused() {
+async fn a_non_loopback_address_is_refused() {
     let site = nothing_set();
     let said = site.run(&["dev", "--listen", "0.0.0.0:0"]);
     assert_eq!(said.code, 2, "{said:?}");
@@ -279,7 +279,7 @@ async fn a_lost_root_key_is_not_replaced() {
 
 /// A `vestry.toml` in the current directory usually belongs to a real deployment.
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_that_lie_about_are_left_alone_unless_named() {
+async fn a_settings_file_in_the_current_directory_is_ignored_by_dev() {
     let site = nothing_set();
     fs::write(site.file("vestry.toml"), "[limits]\ntest_per_minute = 3\n").unwrap();
     for (more, limit) in [(&[][..], "100"), (&["--config", "vestry.toml"][..], "3")] {

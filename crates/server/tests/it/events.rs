@@ -136,7 +136,7 @@ async fn followers_get_every_event_once_across_kills(site: Site) {
 /// EV-F3: an open transaction delays no event, neither into the log nor out of it. The effect of half an hour without vacuum is not tested
 /// here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ev_f3_e_10_an_open_transaction_holds_up_nothing() {
+async fn ev_f3_e_10_an_open_transaction_delays_nothing() {
     let Some(site) = Site::postgres().await else {
         return;
     };
@@ -212,5 +212,5 @@ fn check_log(log: &[Value], histories: &[History]) {
     }
     // A busy machine may create no wallet between kills.
     println!("{users} users and {wallets} wallets were told of");
-    assert!(users > 0, "nobody was made");
+    assert!(users > 0, "no user was created");
 }

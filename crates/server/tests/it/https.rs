@@ -32,7 +32,7 @@ fn over_tls(server: &Server, certificate: &str, key: &str) -> Api {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_renewed_certificate_is_taken_on_sighup() {
+async fn a_renewed_certificate_is_loaded_on_sighup() {
     let mut site = Site::sqlite();
     let keys = site.set_up();
     let first = certify(&site);
@@ -72,7 +72,7 @@ async fn a_renewed_certificate_is_taken_on_sighup() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_that_does_not_fit_its_key_is_refused_at_start() {
+async fn a_certificate_that_does_not_match_its_key_is_refused() {
     let mut site = Site::sqlite();
     site.set_up();
     certify(&site);

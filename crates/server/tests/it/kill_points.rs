@@ -123,7 +123,7 @@ async fn ev_k2_e_1_e_2_wh_1_a_kill_at_any_step_loses_nothing() {
         .iter()
         .filter(|event| event["type"] == "user.created")
         .count();
-    assert_eq!(count, created.len(), "each is told of once");
+    assert_eq!(count, created.len(), "each has one event");
     for user in acknowledged {
         assert!(created.contains_key(&user), "nothing tells of {user}");
     }
@@ -131,7 +131,7 @@ async fn ev_k2_e_1_e_2_wh_1_a_kill_at_any_step_loses_nothing() {
     assert_eq!(
         found["total_count"],
         created.len(),
-        "who is there is told of, and nobody else"
+        "existing users have an event, and no others"
     );
     let wanted: BTreeSet<_> = created.into_values().collect();
     until("every delivery", async || {

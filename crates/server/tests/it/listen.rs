@@ -259,7 +259,7 @@ async fn every_event_is_forwarded_once_and_in_order_across_kills(site: Site) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_says_once_that_the_service_is_away_and_once_that_it_is_back() {
+async fn an_outage_and_its_end_are_each_reported_once() {
     let site = Site::sqlite();
     let keys = site.set_up();
     let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
@@ -289,7 +289,7 @@ async fn it_says_once_that_the_service_is_away_and_once_that_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_event_that_is_refused_three_times_is_passed_over() {
+async fn an_event_refused_three_times_is_skipped() {
     let site = Site::sqlite();
     let keys = site.set_up();
     let receiver = Receiver::start(Manner::Says(500), &mut rng()).await;
@@ -324,7 +324,7 @@ async fn an_event_that_is_refused_three_times_is_passed_over() {
 
 /// An unreachable receiver is no reason to stop, and the line reports the reason.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_program_reads_a_document_a_line() {
+async fn json_output_has_one_document_per_line() {
     let site = Site::sqlite();
     let keys = site.set_up();
     let server = site.serve().await;
@@ -359,7 +359,7 @@ async fn a_program_reads_a_document_a_line() {
 
 /// Without options: the key and the address are in `dev.json`, and the log is followed from now on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn beside_vestry_dev_nothing_needs_to_be_said() {
+async fn no_options_are_needed_next_to_vestry_dev() {
     let mut site = Site::sqlite();
     site.unset("http.base_url");
     let server = site.dev(&[]).await;
@@ -386,7 +386,7 @@ async fn beside_vestry_dev_nothing_needs_to_be_said() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_9_a_place_that_the_log_does_not_know_is_no_silent_gap() {
+async fn e_9_an_unknown_position_is_reported() {
     let site = Site::sqlite();
     let keys = site.set_up();
     let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
@@ -505,7 +505,7 @@ async fn key_and_secret_come_from_files_or_variables() {
 
 /// An invalid key, or one without the required scope, ends the command with exit code 1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refused_key_ends_it() {
+async fn a_rejected_key_ends_the_command() {
     let site = Site::sqlite();
     let Keys { app, .. } = site.set_up();
     let server = site.serve().await;
@@ -547,7 +547,7 @@ async fn a_refused_key_ends_it() {
 
 /// Usage errors come first, and do not repeat secrets.
 #[test]
-fn wrong_usage_is_told_before_anything_is_asked() {
+fn usage_errors_come_before_any_request() {
     let site = Site::sqlite();
     let to = ["listen", "--forward-to", "http://127.0.0.1:9/"];
     let with = |more: &[&'static str]| [&to[..], more].concat();
@@ -592,7 +592,7 @@ fn wrong_usage_is_told_before_anything_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_live_key_is_taken_if_that_is_meant() {
+async fn a_live_key_requires_the_live_flag() {
     let site = Site::sqlite();
     let keys = site.set_up();
     let receiver = Receiver::start(Manner::Sound, &mut rng()).await;

@@ -65,7 +65,7 @@ async fn a_live_code_arrives_by_mail(mut site: Site) {
 /// "Live mail without a configured transport: the send call answers 503 `unavailable`, says so in the log, and creates
 /// nothing."
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_transport_a_live_send_creates_nothing() {
+async fn a_live_send_without_mail_configured_creates_nothing() {
     let site = Site::sqlite();
     let keys = site.set_up();
     let server = site.serve().await;

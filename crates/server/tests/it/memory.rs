@@ -18,7 +18,7 @@ use crate::support::site::{Server, Site, text};
 
 on_both_databases! {
     /// M-11, S3
-    m_11_what_is_freed_is_wiped => super::what_is_freed_is_wiped;
+    m_11_what_is_freed_is_wiped => super::freed_memory_is_wiped;
 }
 
 /// The searched part of each secret: its end. Allocators overwrite the first bytes of freed memory, and JWTs begin alike.
@@ -166,7 +166,7 @@ async fn send_half(server: &Server, key: &str) -> TcpStream {
 }
 
 /// No secret is left once its connections are closed. The same search finds a secret that is in use.
-async fn what_is_freed_is_wiped(site: Site) {
+async fn freed_memory_is_wiped(site: Site) {
     let keys = site.set_up();
     let page = "https://app.example.com/in";
     site.admin(&[
@@ -200,7 +200,7 @@ async fn what_is_freed_is_wiped(site: Site) {
         }
     };
     let outcome = tokio::time::timeout(PATIENCE, is_found).await;
-    assert!(outcome.is_ok(), "what is in use is not found");
+    assert!(outcome.is_ok(), "secrets in use are not found");
     drop((api, in_use));
     let mut left = BTreeMap::new();
     let is_clean = async {

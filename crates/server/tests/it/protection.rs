@@ -17,7 +17,7 @@ const SOMEBODY: u32 = 65_534;
 /// S4: no core file. The kernel assigns the files of a process that is not dumpable to root. No other process of the same user can then
 /// attach to it or read its memory or environment.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_core_and_no_other_process_may_look_inside() {
+async fn no_core_file_and_no_attaching_process() {
     let site = Site::sqlite();
     site.set_up();
     let mut command = site.command(&["serve"]);
@@ -68,7 +68,7 @@ async fn no_core_and_no_other_process_may_look_inside() {
 
 /// With unlimited locked memory, no page of the service is swapped. With a limit, the log reports it.
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_is_locked_or_the_log_says_that_it_is_not() {
+async fn memory_is_locked_or_the_log_reports_it() {
     let site = Site::sqlite();
     site.set_up();
     let server = site.serve().await;
@@ -210,7 +210,7 @@ async fn signs_in(api: &Api, email: &str) {
 
 /// A root key that is readable by others, or damaged, is refused.
 #[test]
-fn a_root_key_in_disorder_is_named() {
+fn an_invalid_root_key_is_reported() {
     let site = Site::sqlite();
     site.set_up();
     for name in ["root.key", "sign-in.key"] {

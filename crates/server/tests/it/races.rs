@@ -794,7 +794,7 @@ async fn exactly_a_hundred_of_three_hundred_requests(mut site: Site) {
 
 /// Every later create returns the existing wallet, on either process.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wallet_of_one_process_is_that_of_the_other() {
+async fn a_wallet_of_one_process_is_visible_to_the_other() {
     let Some(site) = Site::postgres().await else {
         return;
     };

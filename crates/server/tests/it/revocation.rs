@@ -17,7 +17,7 @@ on_both_databases! {
     /// M-23, S-13
     m_23_a_withdrawn_signing_key_counts_nowhere => super::a_withdrawn_signing_key_counts_nowhere;
     /// S-4, S-5, S-6, attack-14
-    attack_14_what_has_ended_stays_ended => super::what_has_ended_stays_ended;
+    attack_14_what_has_ended_stays_ended => super::ended_sessions_stay_ended;
     /// R12
     r12_a_key_that_ends_stops_calls_in_flight => super::a_key_that_ends_stops_calls_in_flight;
     /// M-22, S-4
@@ -167,7 +167,7 @@ async fn end(api: &Api, way: &str, session: &Value, email: &str) {
 }
 
 /// Every process verifies each session shortly before one of them ends it. Then all are killed and restarted.
-async fn what_has_ended_stays_ended(site: Site) {
+async fn ended_sessions_stay_ended(site: Site) {
     let mut field = Field::start(&site).await;
     let key = field.keys.test.clone();
     let clients = field.clients(&key);

@@ -49,7 +49,7 @@ impl UnderWay {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sigterm_and_ctrl_c_end_with_0() {
+async fn sigterm_and_ctrl_c_exit_with_0() {
     let site = Site::sqlite();
     site.set_up();
     for signal in [Signal::TERM, Signal::INT] {
@@ -64,7 +64,7 @@ async fn sigterm_and_ctrl_c_end_with_0() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_runs_is_finished_and_nothing_new_is_accepted() {
+async fn running_calls_finish_and_new_ones_are_refused() {
     let site = Site::sqlite();
     let (keys, mut server) = start(&site).await;
     let running = UnderWay::begin(&server, &keys.test).await;
@@ -172,7 +172,7 @@ async fn api_24_an_idle_connection_stays_for_the_time_that_is_set() {
 
 /// Shutdown does not wait for a connection without a request.
 #[tokio::test(flavor = "multi_thread")]
-async fn idle_connections_do_not_hold_up_the_end() {
+async fn idle_connections_do_not_delay_shutdown() {
     let mut site = Site::sqlite();
     site.set("http.shutdown_timeout", "60");
     let (_keys, mut server) = start(&site).await;
@@ -205,7 +205,7 @@ async fn readiness_goes_before_the_listener() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_signal_ends_it_at_once() {
+async fn a_second_signal_ends_the_process_at_once() {
     let site = Site::sqlite();
     let (keys, mut server) = start(&site).await;
     let running = UnderWay::begin(&server, &keys.test).await;
@@ -219,7 +219,7 @@ async fn a_second_signal_ends_it_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_end_is_cut_off() {
+async fn calls_that_do_not_end_are_aborted() {
     let mut site = Site::sqlite();
     site.set("http.shutdown_timeout", "1");
     let (keys, mut server) = start(&site).await;

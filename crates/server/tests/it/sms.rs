@@ -67,7 +67,7 @@ async fn a_live_code_arrives_by_text(mut site: Site) {
 
 /// `vestry check` reports when the provider rejects the login.
 #[tokio::test(flavor = "multi_thread")]
-async fn check_finds_a_provider_that_refuses_us() {
+async fn check_reports_a_provider_that_rejects_the_login() {
     let mut site = Site::sqlite();
     let provider = Provider::start().await;
     with_sms(&mut site, &provider);

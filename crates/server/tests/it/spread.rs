@@ -349,7 +349,7 @@ async fn pr_57_apps_move_while_they_are_used() {
 /// Distributes an existing database. This is refused while it is in use. After a kill halfway, the service does not start until it is
 /// finished, and then all data is unchanged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pr_57_a_living_database_is_distributed() {
+async fn pr_57_a_database_with_data_is_distributed() {
     let Some(nodes) = Nodes::start().await else {
         return;
     };

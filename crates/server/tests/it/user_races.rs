@@ -14,7 +14,7 @@ use crate::support::site::{Site, text};
 
 on_both_databases! {
     /// R7, S-5
-    nobody_signs_in_to_a_deleted_user => super::nobody_signs_in_to_a_deleted_user;
+    a_deleted_user_cannot_sign_in => super::a_deleted_user_cannot_sign_in;
     /// attack-1, O-10, CL-3
     two_first_proofs_never_share_an_account => super::two_first_proofs_never_share_an_account;
     /// CL-3, CL-8
@@ -44,7 +44,7 @@ async fn update(api: &Api, user: &str, body: &Value) -> Answer {
         .await
 }
 
-async fn nobody_signs_in_to_a_deleted_user(site: Site) {
+async fn a_deleted_user_cannot_sign_in(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
     let mut signed_in = 0;

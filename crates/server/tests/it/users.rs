@@ -75,7 +75,7 @@ fn bad_lines_are_reported_by_number() {
 
 /// Other JSON is distinguished from an object with a wrong field, and an array of the fields in order is rejected.
 #[test]
-fn m_19_a_line_that_is_no_object_is_told_so() {
+fn m_19_a_line_that_is_not_an_object_is_reported() {
     let site = Site::sqlite();
     let keys = site.set_up();
     let lines = [
@@ -137,7 +137,7 @@ fn m_33_an_import_file_may_begin_with_a_byte_order_mark() {
 
 /// Hashes are exported only on request.
 #[test]
-fn an_export_has_no_hashes_unless_it_is_told_to() {
+fn an_export_omits_hashes_by_default() {
     let site = Site::sqlite();
     let keys = site.set_up();
     let line = json!({"emails": [{"email": "ada@example.com"}], "password_hash": FOREIGN});

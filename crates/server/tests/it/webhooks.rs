@@ -316,7 +316,7 @@ async fn disabling_takes_effect_on_every_process(mut site: Site) {
     assert_eq!(receiver.arrived().len(), tries);
     receiver.be(Manner::Sound);
     site.admin(&["webhook", "enable", &keys.app, &made.id]);
-    until("what was held", async || {
+    until("the held events", async || {
         let arrived = receiver.arrived();
         let taken = arrived.iter().filter(|request| request.was_taken);
         let taken: Vec<_> = taken.map(|request| request.event().to_string()).collect();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn pauses_grow_and_heed_what_was_asked_for() {
+fn pauses_grow_and_honour_retry_after() {
     let milliseconds = |misses| pause(misses, None).as_millis();
     assert_eq!(
         [1, 2, 3, 4, 5, 6, 7, u32::MAX].map(milliseconds),

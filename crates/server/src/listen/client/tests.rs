@@ -24,7 +24,7 @@ const UNKNOWN: &str =
     r#"{"error": {"code": "cursor_unknown", "message": "gone", "param": "after"}}"#;
 
 #[test]
-fn what_may_pass_is_waited_out() {
+fn temporary_errors_are_retried() {
     for status in [408, 429, 500, 502, 503, 504] {
         let Unread::Away(away) = said(status, None, "<html>") else {
             panic!("{status}");
@@ -41,7 +41,7 @@ fn what_may_pass_is_waited_out() {
 }
 
 #[test]
-fn what_does_not_pass_ends_it() {
+fn permanent_errors_end_the_command() {
     assert!(matches!(said(409, None, UNKNOWN), Unread::CursorUnknown));
     for (status, body) in [
         (301, ""),
@@ -61,7 +61,7 @@ fn what_does_not_pass_ends_it() {
 }
 
 #[test]
-fn a_call_names_its_place_and_its_filter() {
+fn a_call_contains_its_position_and_filter() {
     let client = client();
     let url = |query: &[(&str, &str)]| {
         let url = client.url("/v1/events", query.iter().copied());

@@ -33,7 +33,7 @@ fn chosen(source: Result<Source, Failure>) -> (String, String, Found) {
 }
 
 #[test]
-fn what_is_said_goes_before_what_is_found() {
+fn explicit_values_take_precedence() {
     let variable = || Some(Secret::new("sk_test_variable".to_owned()));
     let of = |base: &str, key: &str, found| (base.to_owned(), key.to_owned(), found);
     let url = Some("http://127.0.0.1:9001");
@@ -64,7 +64,7 @@ fn what_is_said_goes_before_what_is_found() {
 }
 
 #[test]
-fn a_key_that_is_missing_or_not_meant_is_wrong_usage() {
+fn a_missing_or_unintended_key_is_wrong_usage() {
     let elsewhere = Some("https://id.example.com");
     for refused in [
         Source::of(&asked(None, None, false), None, None),
