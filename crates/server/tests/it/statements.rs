@@ -14,12 +14,12 @@ use crate::support::process::Process;
 use crate::support::site::{Site, text};
 use crate::support::wire::{Counts, Wire};
 
-/// How often each call is made, and how often at most until it is what the table says. What counts is the least that one took: in some, a
-/// connection is opened, a statement is prepared, what a process remembers has to be read anew, or its tasks ask for something.
+/// How often each call is made, and the maximum until it matches the table. Only the minimum counts: some calls also open a connection,
+/// prepare a statement, reload a cache, or coincide with background tasks.
 const ROUNDS: usize = 6;
 const MOST_ROUNDS: usize = 15;
 
-/// Where the table begins in docs/statements.md.
+/// The start of the table in docs/statements.md.
 const TABLE: &str = "| call | statements | round trips | commits |\n|---|--:|--:|--:|\n";
 
 /// A wire that counts, and the counts of each call.
