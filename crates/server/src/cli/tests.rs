@@ -18,7 +18,7 @@ fn changes_are_pairs() {
     assert!(assignment("name").is_err());
 }
 
-/// Reads the words behind `vestry`.
+/// Parses the arguments of `vestry`.
 fn read(line: &str) -> Result<Cli, clap::Error> {
     let words = std::iter::once("vestry").chain(line.split(' '));
     Cli::read(&words.map(OsString::from).collect::<Vec<_>>())
@@ -26,7 +26,7 @@ fn read(line: &str) -> Result<Cli, clap::Error> {
 
 const APP: &str = "app_000000000000000000000000000";
 
-/// Scripts of before go on; whatever stands where, it is the same command.
+/// Old scripts keep working: both spellings give the same command, in any order.
 #[test]
 fn m_19_the_app_comes_first_and_the_old_spelling_works() {
     for (now, before) in [

@@ -187,7 +187,7 @@ fn a_failure_prints_one_document() {
     assert!(said.stderr.contains(&message));
     assert!(
         !site.file(".vestry").exists(),
-        "a command that fails makes nothing"
+        "a failed command creates nothing"
     );
 }
 
@@ -272,7 +272,7 @@ async fn every_admin_command_prints_one_document() {
     let pattern = "https://*.example.com/in";
     let add = ["redirect-url", "add", &app, "live", pattern];
     let as_default = site.run(&[&add[..], &["--default"]].concat());
-    assert_eq!(as_default.code, 2, "many URLs are no default");
+    assert_eq!(as_default.code, 2, "a wildcard cannot be the default");
     let kept = site.admin(&add)["redirect_urls"][0].clone();
     assert_eq!(
         (&kept["url"], &kept["default"]),
@@ -456,7 +456,7 @@ async fn m_3_an_unprotected_database_connection_logs_a_warning_at_startup() {
     );
     let said = site.serve().await.process.stop().await;
     let warning = said.lines().find(|line| line.contains("sslmode=disable"));
-    let warning = warning.unwrap_or_else(|| panic!("it did not warn:\n{said}"));
+    let warning = warning.unwrap_or_else(|| panic!("no warning was logged:\n{said}"));
     assert!(warning.contains("\"WARN\""), "{warning}");
     for kept in ["hunter2", "db.example"] {
         assert!(!said.contains(kept), "{said}");
@@ -620,7 +620,7 @@ async fn m_19_callback_urls_are_complete_next_to_vestry_dev() {
     assert_eq!(
         site.run(&["provider", "remove", &app, "test", "acme"]).code,
         1,
-        "nothing was set"
+        "no provider was stored"
     );
 
     let server = site.dev(&[]).await;

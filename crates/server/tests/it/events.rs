@@ -60,7 +60,7 @@ impl Follower {
         while !self.seen.iter().rev().any(is_there) {
             let seen = self.seen.len();
             self.read(api, 30).await.unwrap();
-            assert!(self.seen.len() > seen, "the last event does not come");
+            assert!(self.seen.len() > seen, "the last event never arrives");
         }
     }
 }
@@ -166,7 +166,7 @@ fn the_log(followers: &[Follower]) -> Vec<Value> {
     let shortest = logs.iter().map(|log| log.len()).min().unwrap();
     let log = logs[0][..shortest].to_vec();
     for (event, place) in log.iter().zip(1..) {
-        assert_eq!(event["position"], place, "a hole or a repetition");
+        assert_eq!(event["position"], place, "a gap or a repetition");
         assert_eq!(event["log"], 1);
     }
     for other in &logs {

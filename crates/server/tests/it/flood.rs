@@ -42,7 +42,7 @@ async fn given_back(process: u32, peak: usize, wanted: usize) {
     };
     let in_time = tokio::time::timeout(PATIENCE, less).await.is_ok();
     let now = memory(process, "VmRSS");
-    assert!(in_time, "{peak} MiB in the flood, and still {now}");
+    assert!(in_time, "{peak} MiB in the flood, still {now} MiB");
 }
 
 /// Durations of session verifications, sorted.

@@ -46,7 +46,7 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let looking = async { while !is_so().await {} };
     // Work of a killed process resumes when its lease ends, a minute later.
     let looked = tokio::time::timeout(2 * PATIENCE, looking).await;
-    looked.unwrap_or_else(|_late| panic!("{what} does not come to pass"));
+    looked.unwrap_or_else(|_late| panic!("timed out waiting for {what}"));
 }
 
 /// The whole log of the test environment.
@@ -125,7 +125,7 @@ async fn ev_k2_e_1_e_2_wh_1_a_kill_at_any_step_loses_nothing() {
         .count();
     assert_eq!(count, created.len(), "each has one event");
     for user in acknowledged {
-        assert!(created.contains_key(&user), "nothing tells of {user}");
+        assert!(created.contains_key(&user), "user {user} has no event");
     }
     let found = api.post("/v1/auth/users/search", &json!({})).await.ok();
     assert_eq!(
@@ -144,7 +144,7 @@ async fn ev_k2_e_1_e_2_wh_1_a_kill_at_any_step_loses_nothing() {
     .await;
     let again = receiver.arrived().len() - wanted.len();
     println!(
-        "EV-K2: {} kills, {} events, {again} sent once more",
+        "EV-K2: {} kills, {} events, {again} sent again",
         STEPS.len() * kills,
         wanted.len()
     );

@@ -85,7 +85,7 @@ async fn begun(mut process: Process) -> Process {
     let found =
         process.find(|stream, line| (stream == Stream::Stdout && begins(line)).then_some(()));
     let found = found.await;
-    assert!(found.is_some(), "it said:\n{}", process.output());
+    assert!(found.is_some(), "output:\n{}", process.output());
     process
 }
 
@@ -94,7 +94,7 @@ async fn line_with(process: &mut Process, words: &[&str]) -> String {
     let has = |line: &str| words.iter().all(|word| line.contains(word));
     let found = process.find(|_, line| has(line).then(|| line.to_owned()));
     let found = found.await;
-    found.unwrap_or_else(|| panic!("it ended, and said:\n{}", process.output()))
+    found.unwrap_or_else(|| panic!("it ended; output:\n{}", process.output()))
 }
 
 /// Runs a command with a key to completion.
@@ -102,7 +102,7 @@ fn run_with(site: &Site, key: &str, arguments: &[&str]) -> Said {
     let output = site.command(arguments).env("VESTRY_KEY", key).output();
     let output = output.unwrap();
     Said {
-        code: output.status.code().expect("it ended by itself"),
+        code: output.status.code().expect("exited without a signal"),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
     }
@@ -235,7 +235,7 @@ async fn every_event_is_forwarded_once_and_in_order_across_kills(site: Site) {
     for request in &arrived {
         check_signature(request);
         let body = std::str::from_utf8(&request.body).unwrap();
-        assert!(pages.contains(body), "not as it stands in the log: {body}");
+        assert!(pages.contains(body), "differs from the log: {body}");
     }
     let arrived: Vec<Value> = arrived.iter().map(Arrived::event).collect();
     let places = |events: &[Value]| -> Vec<i64> {

@@ -83,7 +83,7 @@ async fn read_on(standby: &Cluster, stop: &Arc<AtomicBool>) -> JoinHandle<Vec<i6
             let is_last = stop.load(SeqCst);
             let seen = places(&client).await;
             let whole: Vec<_> = (1..).take(seen.len()).collect();
-            assert_eq!(seen, whole, "a hole on the standby");
+            assert_eq!(seen, whole, "a gap on the standby");
             if is_last {
                 return seen;
             }

@@ -47,7 +47,7 @@ async fn a_live_code_arrives_by_text(mut site: Site) {
         look.tick().await;
     }
     let arrived = provider.arrived();
-    assert_eq!(arrived[1].body, arrived[2].body, "the same text once more");
+    assert_eq!(arrived[1].body, arrived[2].body, "the same text again");
     assert!(
         arrived[2]
             .line

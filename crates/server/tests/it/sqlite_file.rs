@@ -67,7 +67,7 @@ async fn until_not_ready(api: &Api) {
     let begun = Instant::now();
     let noticed = async { while api.get("/readyz").await.status != 503 {} };
     let in_time = tokio::time::timeout(PATIENCE, noticed).await;
-    in_time.expect("K12: the file is gone, and the service says that it is ready");
+    in_time.expect("K12: the file is gone, but the service is ready");
     println!("K12: noticed after {:?}", begun.elapsed());
 }
 

@@ -241,7 +241,7 @@ async fn a_replay_survives_a_kill(mut site: Site) {
             .map(|request| request.header("webhook-id").to_owned())
             .collect()
     };
-    until("every event once more", async || {
+    until("every event again", async || {
         // Deliveries of the killed process become due by the test clock.
         let ahead = json!({ "advance_seconds": 60 });
         api.post("/v1/test/clock", &ahead).await.ok();
@@ -459,7 +459,7 @@ async fn delays(api: &Api, receiver: &Receiver, users: std::ops::Range<usize>) -
         let id = user(api, number).await;
         let is_it = |arrived: &Arrived| arrived.event()["data"]["user_id"] == *id;
         while !receiver.arrived().iter().rev().any(is_it) {
-            assert!(begun.elapsed() < PATIENCE, "{id} does not arrive");
+            assert!(begun.elapsed() < PATIENCE, "{id} never arrives");
             tokio::task::yield_now().await;
         }
         longest = longest.max(begun.elapsed());

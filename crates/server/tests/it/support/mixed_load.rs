@@ -67,7 +67,7 @@ impl Load {
     pub(crate) async fn go_on(&self, rng: &mut Rng) {
         let moment = Duration::from_millis(50 + u64::try_from(rng.below(1950)).unwrap());
         let load = tokio::time::timeout(moment, std::future::pending::<()>());
-        load.await.expect_err("the load goes on until then");
+        load.await.expect_err("the load runs until it is stopped");
     }
 
     /// The clients once each has had its last response.
@@ -287,7 +287,7 @@ async fn check(api: &Api, history: &mut History, public_keys: &[(String, String)
                 "I1: an acknowledged session is lost: {}",
                 verified.body
             ),
-            Known::Ended => assert!(!alive, "I6: an ended session lives"),
+            Known::Ended => assert!(!alive, "I6: an ended session is still valid"),
             Known::Unknown => *state = if alive { Known::Alive } else { Known::Ended },
         }
         if !alive {

@@ -71,7 +71,7 @@ impl Process {
                 (event["message"] == message).then_some(event)
             })
             .await;
-        found.unwrap_or_else(|| panic!("it never logged {message:?}; it said:\n{}", self.output()))
+        found.unwrap_or_else(|| panic!("{message:?} was never logged; output:\n{}", self.output()))
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -97,7 +97,7 @@ impl Process {
     pub(crate) async fn stop(mut self) -> String {
         self.signal(Signal::TERM);
         let status = self.ended().await;
-        assert_eq!(status.code(), Some(0), "it said:\n{}", self.output());
+        assert_eq!(status.code(), Some(0), "output:\n{}", self.output());
         self.output()
     }
 

@@ -114,7 +114,7 @@ impl Site {
     pub(crate) fn setting(&self, name: &str) -> String {
         let variable = format!("VESTRY_{}", name.to_uppercase().replace('.', "__"));
         let found = self.variables.iter().find(|(known, _)| *known == variable);
-        found.expect("it was set").1.clone()
+        found.expect("the setting is set").1.clone()
     }
 
     /// Resets a setting to its default.
@@ -147,7 +147,7 @@ impl Site {
             stderr,
         } = self.command(arguments).output().unwrap();
         Said {
-            code: status.code().expect("it ended by itself"),
+            code: status.code().expect("exited without a signal"),
             stdout: String::from_utf8(stdout).unwrap(),
             stderr: String::from_utf8(stderr).unwrap(),
         }
@@ -207,7 +207,8 @@ impl Site {
                 rest.split(' ').next().map(str::to_owned)
             })
             .await;
-        let base_url = ready.unwrap_or_else(|| panic!("it did not start:\n{}", process.output()));
+        let base_url =
+            ready.unwrap_or_else(|| panic!("vestry did not start:\n{}", process.output()));
         Server { process, base_url }
     }
 
