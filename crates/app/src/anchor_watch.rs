@@ -1,20 +1,21 @@
-//! What this process has found of how far the audit log is known outside of the database.
+//! Cached time up to which the audit log is anchored outside the database.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vestry_domain::Timestamp;
 use vestry_domain::timestamp::Seconds;
 
-/// How long one believes what was found: requests that use keys are too many to ask for each.
+/// How long the cached time is used. Requests that use keys are too frequent for a query each.
 const BELIEVED: Seconds = Seconds(5);
 
-/// What this process has found.
+/// The cache of one process.
 pub(crate) struct AnchorWatch(Mutex<Found>);
 
 struct Found {
-    /// When one looked last.
+    /// Time of the last look-up.
     at: Option<Timestamp>,
-    /// Up to when somebody outside knows the log. At first the start of the process: whatever it does comes later.
+    /// Time up to which a sink outside the database has the log. It starts as the start of the process, since everything this process does
+    /// comes later.
     anchored: Timestamp,
     was_told: bool,
 }
@@ -32,14 +33,14 @@ impl AnchorWatch {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was found lately.
+    /// Returns the cached time if it is fresh.
     pub(crate) fn anchored(&self, now: Timestamp) -> Option<Timestamp> {
         let found = self.found();
         let looked = found.at?;
         (looked <= now && now < looked + BELIEVED).then_some(found.anchored)
     }
 
-    /// Notes what was found; what holds now.
+    /// Stores the result of a look-up and returns the latest known time.
     pub(crate) fn find(&self, anchored: Option<Timestamp>, now: Timestamp) -> Timestamp {
         let mut found = self.found();
         found.at = Some(now);
@@ -47,7 +48,7 @@ impl AnchorWatch {
         found.anchored
     }
 
-    /// Whether it is to be told now that keys are refused.
+    /// Records whether keys are blocked; returns whether to raise the alarm, which is only on a change.
     pub(crate) fn refuses(&self, refuses: bool) -> bool {
         let mut found = self.found();
         let is_news = refuses && !found.was_told;

@@ -1,4 +1,4 @@
-//! The keyed hashes that entries and the heads of their chains carry.
+//! Keyed hashes of audit entries, chain heads, prune markers and sink progress.
 
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
 use vestry_domain::audit::{AuditHead, AuditMarker};
@@ -8,14 +8,14 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::{CustodyError, Sealer};
 use vestry_ports::store::SinkProgress;
 
-/// What keeps the keyed hash of an entry from ever being that of a head.
+/// Domain separation: the keyed hash of an entry is never valid for a head.
 const ENTRY: &[u8] = b"entry";
 const HEAD: &[u8] = b"head";
 const CONTROL_HEAD: &[u8] = b"control head";
 const MARKER: &[u8] = b"marker";
 const SINK_PROGRESS: &[u8] = b"sink progress";
 
-/// Whether a keyed hash is right. One under a key that is not there, or does not open, is not; which of them `vault verify` tells.
+/// Maps a keyed hash whose key is missing or does not open to a mismatch. `vault verify` reports the key.
 pub(crate) fn held(matches: Result<bool, CustodyError>) -> Result<bool, CustodyError> {
     match matches {
         Err(CustodyError::Tampered { .. }) => Ok(false),
@@ -133,7 +133,7 @@ pub(crate) async fn marker_matches(
         .await
 }
 
-/// How far a sink is, under the keyed hash of the deployment's log.
+/// Creates the progress record of a sink, with a keyed hash under the deployment's key.
 pub(crate) async fn new_progress(
     sealer: &dyn Sealer,
     sink: &str,

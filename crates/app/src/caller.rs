@@ -1,4 +1,4 @@
-//! Who is calling: a world, its settings and its rights.
+//! The authenticated caller: environment, App settings and scopes.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use crate::condition::Condition;
 use crate::run::{About, Run};
 use crate::{Fault, Refusal};
 
-/// A request whose key is known and not revoked.
+/// An authenticated request: its key exists and is not revoked.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The App and environment that the key opens.
+    /// The environment that the key belongs to.
     pub world: World,
-    /// The key.
+    /// The API key.
     pub key: Arc<ApiKey>,
     /// The App.
     pub app: Arc<App>,
-    /// The id of the request.
+    /// The request id.
     pub(crate) request_id: Option<Arc<str>>,
-    /// Of a request with an `Idempotency-Key`.
+    /// The run of a request with an `Idempotency-Key`.
     pub(crate) run: Option<Arc<Run>>,
 }
 
-/// Why a key opens nothing.
+/// Reason why authentication failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthenticateError {
-    /// Not a key, an unknown one, or a revoked one; the answer does not tell which.
-    #[error("the API key is not valid")]
+    /// Malformed, unknown or revoked key; the response does not say which.
+    #[error("invalid API key")]
     Unknown,
     /// See [`Fault`].
     #[error(transparent)]
@@ -39,7 +39,7 @@ pub enum AuthenticateError {
 }
 
 impl Caller {
-    /// The caller of a request with this id.
+    /// Returns this caller with the given request id.
     pub fn of_request(&self, id: Arc<str>) -> Self {
         Self {
             request_id: Some(id),
@@ -47,7 +47,7 @@ impl Caller {
         }
     }
 
-    /// Who that is to those who read events.
+    /// Returns the actor shown in events.
     pub(crate) fn actor(&self) -> Actor {
         match self.key.kind {
             ApiKeyKind::Secret => Actor::ApiKey(self.key.id),
@@ -55,12 +55,12 @@ impl Caller {
         }
     }
 
-    /// Whether such events are written in its world.
+    /// Returns whether events of this kind are written in this environment.
     pub(crate) fn wants(&self, kind: EventKind) -> bool {
         self.app.wants(self.world.environment, kind)
     }
 
-    /// The caller of a request that has an `Idempotency-Key`: what its use case does is on disk together with its answer.
+    /// Returns this caller bound to an idempotent run: its changes and its response are committed together.
     pub fn in_run(&self, run: Arc<Run>) -> Self {
         Self {
             run: Some(run),
@@ -68,8 +68,10 @@ impl Caller {
         }
     }
 
-    /// Commits the last transaction of a use case. That of a run stays open until [`Service::end_run`] has put the answer
-    /// into it; so nothing after it may need the database, or tell anybody of what it did.
+    /// Commits the last transaction of a use case.
+    ///
+    /// In an idempotent run, the transaction stays open until [`Service::end_run`] has added the response to it. Code that runs afterwards
+    /// must therefore neither use the database nor announce the changes.
     ///
     /// [`Service::end_run`]: crate::Service::end_run
     pub(crate) async fn commit_last(&self, tx: Box<dyn Tx>) -> StoreResult<()> {
@@ -82,21 +84,21 @@ impl Caller {
         }
     }
 
-    /// Notes that the call was let pass by this: its kept answer is given again while this holds.
+    /// Records a precondition of the call. The stored response is replayed only while it holds.
     pub(crate) fn rests_on(&self, condition: Condition) {
         if let Some(run) = &self.run {
             run.rests_on(condition);
         }
     }
 
-    /// Notes whom the answer of the call is about: it is erased with that user.
+    /// Records the user that the response is about. The stored response is erased with that user.
     pub(crate) fn is_about(&self, about: About) {
         if let Some(run) = &self.run {
             run.is_about(about);
         }
     }
 
-    /// Refuses to create a user for a repeat of a request whose user was deleted: what was erased stays erased.
+    /// Rejects the creation of a user if this repeats a request whose user was deleted: erased data stays erased.
     ///
     /// # Errors
     /// [`Refusal::NotFound`].
@@ -107,17 +109,17 @@ impl Caller {
         }
     }
 
-    /// The App's settings.
+    /// Returns the App's settings.
     pub fn settings(&self) -> &AppSettings {
         &self.app.settings
     }
 
-    /// Whether this is the test world.
+    /// Returns whether this is the test environment.
     pub fn is_test(&self) -> bool {
         self.world.environment == Environment::Test
     }
 
-    /// Refuses a call that the key's scopes do not cover.
+    /// Rejects a call that the key's scopes do not cover.
     ///
     /// # Errors
     /// [`Refusal::NotAllowed`].

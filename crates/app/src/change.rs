@@ -1,4 +1,4 @@
-//! Changes that the audit log tells of: what is to be recorded is on disk with its entry, or not at all (AUD-1).
+//! Audited transactions: a change and its audit entry are committed together or not at all (AUD-1).
 
 use std::ops::{Deref, DerefMut};
 
@@ -12,7 +12,7 @@ use crate::events::Source;
 use crate::fault::retried;
 use crate::{Caller, Fault, Service};
 
-/// A transaction that ends with the entries of what it changed.
+/// A transaction that commits its changes with their audit entries.
 pub(crate) struct Change<'a> {
     tx: Box<dyn Tx>,
     trail: &'a ControlTrail,
@@ -34,24 +34,23 @@ impl DerefMut for Change<'_> {
 }
 
 impl Change<'_> {
-    /// Has an entry written at the commit.
+    /// Queues an entry to be written at commit.
     pub(crate) fn note(&mut self, event: ControlEvent) {
         self.noted.push(event);
     }
 
-    /// Commits what was changed with the entries of it. Without one it is an error, unless nothing was changed: then the transaction is
-    /// to be dropped.
+    /// Commits the changes with their entries. It is an error if there is no entry: a transaction without changes must be dropped instead.
     ///
     /// # Errors
-    /// See [`Fault`]; as after [`Tx::commit`], an error of the commit leaves open whether it happened.
+    /// See [`Fault`]. As with [`Tx::commit`], an error during the commit leaves the outcome unknown.
     pub(crate) async fn commit(self) -> Result<(), Fault> {
         if self.noted.is_empty() {
-            return Err(Fault::Internal("a change without an entry".into()));
+            return Err(Fault::Internal("change without an audit entry".into()));
         }
         self.commit_with_any().await
     }
 
-    /// Commits what was changed with its entries, if it has any.
+    /// Commits the changes with their entries, if there are any.
     ///
     /// # Errors
     /// See [`Change::commit`].
@@ -63,7 +62,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// The same as the last transaction of a use case: see [`Caller::commit_last`].
+    /// Commits as the last transaction of a use case: see [`Caller::commit_last`].
     ///
     /// # Errors
     /// See [`Change::commit`].
@@ -88,7 +87,7 @@ impl Change<'_> {
 }
 
 impl Service {
-    /// Begins a change in a world, or in both of an App.
+    /// Begins an audited transaction in one environment, or in both of an App.
     pub(crate) async fn begin_change(
         &self,
         worlds: impl IntoIterator<Item = World> + Send,
@@ -105,7 +104,7 @@ impl Service {
         })
     }
 
-    /// Begins a change that has entries only if it `is_recorded`.
+    /// Begins a transaction that is audited only if `is_recorded`.
     pub(crate) async fn begin_change_if(
         &self,
         is_recorded: bool,
@@ -114,7 +113,7 @@ impl Service {
         self.begin_change(is_recorded.then_some(world)).await
     }
 
-    /// Writes an entry by itself, of what is about to be done and takes more than a transaction.
+    /// Writes an entry in its own transaction, before an operation that needs more than one transaction.
     pub(crate) async fn record_change(&self, event: ControlEvent) -> Result<(), Fault> {
         retried(|| async {
             let mut change = self.begin_change([event.world]).await?;
@@ -124,7 +123,7 @@ impl Service {
         .await
     }
 
-    /// What was done, for its entry.
+    /// Builds an entry about a completed action.
     pub(crate) fn done(
         &self,
         by: &Source<'_>,
@@ -144,7 +143,7 @@ impl Service {
         }
     }
 
-    /// The same by whoever runs `vestry`.
+    /// Builds an entry about an action of the command line.
     pub(crate) fn done_by_cli(
         &self,
         world: World,
@@ -156,7 +155,7 @@ impl Service {
     }
 }
 
-/// Both worlds of an App.
+/// Returns both environments of an App.
 pub(crate) fn worlds_of(app: AppId) -> [World; 2] {
     Environment::ALL.map(|environment| World::new(app, environment))
 }

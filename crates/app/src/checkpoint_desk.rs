@@ -1,4 +1,4 @@
-//! What this process remembers of checkpoints: which ends the last ones named, and which sinks take none.
+//! Checkpoint state of one process: the ends listed so far, and the failing sinks.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -8,23 +8,23 @@ use vestry_domain::Timestamp;
 use vestry_domain::audit::checkpoint::Line;
 use vestry_domain::timestamp::Seconds;
 
-/// Lines in one checkpoint at most, so that its note stays well below
-/// [`SignedNote::LARGEST`](vestry_domain::audit::checkpoint::SignedNote::LARGEST). What has no room is in the next one.
+/// Maximum lines in one checkpoint, so that its note stays well below
+/// [`SignedNote::LARGEST`](vestry_domain::audit::checkpoint::SignedNote::LARGEST). Remaining lines go into the next one.
 const MOST_LINES: usize = 50_000;
-/// After so many checkpoints everything is named again.
+/// Number of checkpoints after which everything is listed again.
 const ALL_EVERY: i64 = 100;
 
-/// What is remembered.
+/// The state.
 #[derive(Default)]
 pub(crate) struct CheckpointDesk {
     named: Mutex<Named>,
-    /// When a round was last known to be done; at first, when this process first asked.
+    /// Time of the last known round; initially, the time of the first query.
     round: Mutex<Option<Timestamp>>,
-    /// Since when sinks have taken nothing, and whether that was told.
+    /// Start of each sink's failure, and whether the alarm was raised.
     failing: Mutex<HashMap<String, (Timestamp, bool)>>,
 }
 
-/// The lines that were named by the checkpoints up to this one, as hashes: there may be millions, and they are as long as a row.
+/// Hashes of the lines listed by checkpoints up to this number. There can be millions of lines, each as long as a row.
 #[derive(Default)]
 struct Named {
     up_to: i64,
@@ -33,7 +33,7 @@ struct Named {
 }
 
 impl CheckpointDesk {
-    /// Which lines the checkpoint behind this one has to name: all that this process does not know to be named, and at times all.
+    /// Returns the lines that the next checkpoint must list: those not known to be listed, and periodically all.
     pub(crate) fn due(&self, newest: i64, lines: Vec<Line>) -> Vec<Line> {
         let mut named = lock(&self.named);
         let is_all_due = newest.rem_euclid(ALL_EVERY) == 0;
@@ -46,7 +46,6 @@ impl CheckpointDesk {
         let is_changed = lines.iter().any(is_new);
         let mut due = lines;
         if knows_all && !is_changed {
-            // Nothing happened.
             return Vec::new();
         }
         if knows_all && !is_all_due {
@@ -58,7 +57,7 @@ impl CheckpointDesk {
         due
     }
 
-    /// A checkpoint with these lines is on disk.
+    /// Records a checkpoint that was stored with these lines.
     pub(crate) fn made(&self, number: i64, lines: &[Line]) {
         let mut named = lock(&self.named);
         named.up_to = number;
@@ -69,25 +68,25 @@ impl CheckpointDesk {
         named.lines.extend(hashes);
     }
 
-    /// Has the next checkpoint name everything: what was named may not have reached everybody.
+    /// Makes the next checkpoint list everything, because earlier lines may not have reached every sink.
     pub(crate) fn forget(&self) {
         let mut named = lock(&self.named);
         named.up_to = -1;
         named.lines.clear();
     }
 
-    /// The number of the newest checkpoint that this process made and has not forgotten.
+    /// Returns the number of the newest checkpoint made by this process, unless forgotten.
     pub(crate) fn newest(&self) -> Option<i64> {
         Some(lock(&self.named).up_to).filter(|number| *number > 0)
     }
 
-    /// A round was done at this moment.
+    /// Records a completed round.
     pub(crate) fn round_done(&self, at: Timestamp) {
         let mut round = lock(&self.round);
         *round = (*round).max(Some(at));
     }
 
-    /// Whether no round is known for longer than this. It is so once; then as long is waited again.
+    /// Returns whether no round is known for longer than `most`. Returning `true` restarts the waiting time.
     pub(crate) fn is_overdue(&self, now: Timestamp, most: Seconds) -> bool {
         let mut round = lock(&self.round);
         let last = *round.get_or_insert(now);
@@ -98,13 +97,13 @@ impl CheckpointDesk {
         is_overdue
     }
 
-    /// A sink took what it was given, or there was nothing for it; whether it had been told that it fails.
+    /// Records success of a sink, or that there was nothing to send. Returns whether its failure had been reported.
     pub(crate) fn took(&self, sink: &str) -> bool {
         let ended = lock(&self.failing).remove(sink);
         ended.is_some_and(|(_, was_told)| was_told)
     }
 
-    /// A sink did not take a checkpoint; whether that is to be told now, which is once it has gone on since `told_from`.
+    /// Records a failure of a sink. Returns whether to raise the alarm, which is once, if it has failed since `told_from` or earlier.
     pub(crate) fn failed(&self, sink: &str, now: Timestamp, told_from: Timestamp) -> bool {
         let mut failing = lock(&self.failing);
         let (since, was_told) = failing.entry(sink.to_owned()).or_insert((now, false));

@@ -1,5 +1,4 @@
-//! Entries of the control chains, on their way into the transaction of what they tell of (AUD-1): where the chains end, and what
-//! this process remembers of that.
+//! Writer of control log entries within the transaction of the change (AUD-1), and the remembered chain ends.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,18 +18,19 @@ use crate::audit_seals::{control_head_matches, entry_mac, held, marker_matches, 
 use crate::ports::Ports;
 use crate::{Fault, mint};
 
-/// Ends that are remembered at most. Beyond it all are forgotten: then this process does not notice if exactly those are set back.
+/// Maximum number of chain ends kept in memory. Beyond it, all are forgotten, and a rollback of exactly those chains goes unnoticed by this
+/// process.
 const MOST_ENDS: usize = 10_000;
 
-/// Writes entries.
+/// The writer.
 pub(crate) struct ControlTrail {
     sealer: Arc<dyn Sealer>,
     entropy: Arc<dyn Entropy>,
     ends: Mutex<HashMap<World, ControlHead>>,
 }
 
-/// Where chains end once the transaction is committed.
-#[must_use = "the trail is to hear of the commit"]
+/// New chain ends, valid once the transaction is committed.
+#[must_use = "pass it to `ControlTrail::committed` after the commit"]
 pub(crate) struct NewEnds(Vec<ControlHead>);
 
 impl ControlTrail {
@@ -42,13 +42,13 @@ impl ControlTrail {
         }
     }
 
-    /// Has the key of a world's hashes at hand, before the transaction: in it, nobody waits for the key provider.
+    /// Loads the key for an environment's hashes before the transaction, so that no transaction waits for the key provider.
     pub(crate) async fn make_ready(&self, world: &World) -> Result<(), CustodyError> {
         let made = self.sealer.mac(world, SecretKind::Audit, &[]).await;
         made.map(drop)
     }
 
-    /// Has the key at hand, too, under which the end of the chain was written: it may be an older version.
+    /// Loads the key that authenticated the end of the chain, which may be an older version.
     pub(crate) async fn look_at_end(&self, store: &dyn Store, world: &World) -> Result<(), Fault> {
         let heads = store.read().await?.control_log().heads(world).await?;
         if let Some(head) = heads.last() {
@@ -57,19 +57,18 @@ impl ControlTrail {
         Ok(())
     }
 
-    /// Whether the service wrote a head.
+    /// Returns whether the service wrote a head.
     async fn is_ours(&self, head: &ControlHead) -> Result<bool, CustodyError> {
         held(control_head_matches(&*self.sealer, head).await)
     }
 
-    /// Writes entries behind the ends of their chains. To be called last in a transaction: whoever writes into the same chain waits
-    /// from here to the commit.
+    /// Appends entries to their chains. Call it last in a transaction: from here to the commit, other writers of the same chain wait.
     pub(crate) async fn write(
         &self,
         tx: &mut dyn Repositories,
         events: Vec<ControlEvent>,
     ) -> Result<NewEnds, Fault> {
-        // In the order of the worlds, so that two who write into the same ones do not wait for each other.
+        // Lock chains in the order of environments to avoid deadlocks.
         let mut by_world = BTreeMap::<World, Vec<ControlEvent>>::new();
         for event in events {
             by_world.entry(event.world).or_default().push(event);
@@ -94,21 +93,22 @@ impl ControlTrail {
             entries.push(self.place(event, &mut end).await?);
         }
         let Some(last) = entries.last() else {
-            return Err(Fault::Internal("a change without an entry".into()));
+            return Err(Fault::Internal("change without an audit entry".into()));
         };
         let sealer = &*self.sealer;
         let head = new_control_head(sealer, end.number, last).await?;
         let log = tx.control_log();
         if !log.append(found.as_ref(), &entries, &head).await? {
-            // Somebody has just begun the first chain.
+            // A concurrent transaction has begun the first chain.
             return Err(Fault::LostRace);
         }
         Ok(head)
     }
 
-    /// Behind what the next entry goes: behind the last one, unless entries are gone that this process has seen, or somebody altered
-    /// the end. To go on from there would write a good end over the traces; such a chain is left, and another one begins with what is
-    /// known of it.
+    /// Returns the end that the next entry follows.
+    ///
+    /// Normally that is the last entry. If entries that this process has seen are gone, or the end was altered, continuing would put a
+    /// valid end over the traces. Such a chain is abandoned, and a new one begins with an entry about it.
     async fn ground(
         &self,
         tx: &mut dyn Repositories,
@@ -151,7 +151,7 @@ impl ControlTrail {
     async fn place(&self, event: ControlEvent, end: &mut End) -> Result<ControlEntry, Fault> {
         let entropy = &*self.entropy;
         let chain = end.chain.unwrap_or_else(|| mint::id(entropy, event.at));
-        // The clock of the process before may be ahead of this one's.
+        // The clock of the process that wrote the last entry may be ahead.
         let earlier = end.id.map_or(event.at, |id| id.timestamp());
         let id = mint::id_behind(entropy, event.at.max(earlier), end.id);
         let sequence = end.sequence.saturating_add(1);
@@ -175,7 +175,7 @@ impl ControlTrail {
         Ok(entry)
     }
 
-    /// The transaction was committed.
+    /// Remembers the new ends after the commit.
     pub(crate) fn committed(&self, ends: NewEnds) {
         let mut known = lock(&self.ends);
         if known.len() >= MOST_ENDS {
@@ -183,7 +183,7 @@ impl ControlTrail {
         }
         for end in ends.0 {
             match known.get(&end.world) {
-                // A later one of this process was faster from its commit to here.
+                // A later commit of this process got here first.
                 Some(later) if (later.number, later.sequence) > (end.number, end.sequence) => {}
                 _ => {
                     known.insert(end.world, end);
@@ -193,7 +193,7 @@ impl ControlTrail {
     }
 }
 
-/// Behind what the next entry goes.
+/// The end that the next entry follows.
 struct End {
     number: i64,
     chain: Option<AuditChainId>,
@@ -218,7 +218,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether entries are gone that this process has seen committed.
+/// Returns whether entries that this process has seen committed are gone.
 async fn was_set_back(
     tx: &mut dyn Repositories,
     sealer: &dyn Sealer,
@@ -229,7 +229,7 @@ async fn was_set_back(
         return Ok(true);
     };
     if found.number != remembered.number {
-        // Of a later chain another process has said so already.
+        // If the chain is newer, another process has already recorded the restart.
         return Ok(found.number < remembered.number);
     }
     if found.sequence <= remembered.sequence || found.chain != remembered.chain {
@@ -242,7 +242,7 @@ async fn was_set_back(
     if let Some((_, hash)) = there.await? {
         return Ok(hash != remembered.hash);
     }
-    // It may have been pruned since.
+    // The entry may have been pruned since.
     let marker = tx.audit_log().marker(&found.world, found.chain).await?;
     Ok(match marker {
         Some(marker) if marker.sequence >= remembered.sequence => {
@@ -252,14 +252,14 @@ async fn was_set_back(
     })
 }
 
-/// What says that a chain was left because its end was altered.
+/// Builds the entry about a chain abandoned because its end was altered, and raises the alarm.
 fn altered(found: &ControlHead, events: &[ControlEvent]) -> Option<ControlEvent> {
     let at = events.first()?.at;
     tracing::error!(
         world = %found.world,
         chain = %found.chain,
         found_at = found.sequence,
-        "ALARM: the end of a chain of the audit log was altered: run `vestry audit verify`"
+        "ALARM: end of an audit chain was altered (possible tampering); a new chain was started; run `vestry audit verify`"
     );
     let detail = Detail::default()
         .with("chain", found.chain.to_string())
@@ -281,7 +281,7 @@ fn restart(left: &ControlHead, detail: &Detail, at: Timestamp) -> ControlEvent {
     }
 }
 
-/// What says that a chain was left, and where it ended and should have ended.
+/// Builds the entry about a chain abandoned after a rollback, with its actual and expected end, and raises the alarm.
 fn restarted(
     found: Option<&ControlHead>,
     remembered: &ControlHead,
@@ -295,7 +295,7 @@ fn restarted(
         chain = %remembered.chain,
         ended_at = remembered.sequence,
         ?found_at,
-        "ALARM: the database was set back: entries of the audit log are lost"
+        "ALARM: database rollback detected (audit entries are lost); a new audit chain was started; run `vestry audit verify --against`"
     );
     let detail = Detail::default()
         .with("chain", remembered.chain.to_string())

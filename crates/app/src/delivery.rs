@@ -1,7 +1,7 @@
-//! The outbox worker: takes what was committed, sends it (live) or captures it (test), and tries again with growing waits.
+//! The outbox worker: claims committed messages, sends (live) or captures (test) them, and retries with increasing delays.
 //!
-//! Delivery is at least once. A worker that dies between the transport's acceptance and its own note sends again,
-//! under the same `Message-ID` and with the same code.
+//! Delivery is at least once. If a worker dies between the transport's acceptance and recording it, the message is sent again with the same
+//! `Message-ID` and code.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -30,40 +30,40 @@ use crate::events::Source;
 use crate::fault::{causes, retried};
 use crate::{Fault, Service};
 
-/// Jobs taken at once.
+/// Jobs claimed in one transaction.
 const BATCH: i64 = 16;
-/// With so many jobs under way no more are taken.
+/// Number of jobs in flight at which no more are claimed.
 const MOST_AT_ONCE: usize = 128;
-/// How long one App may keep a worker from the others.
+/// Time limit for claiming the jobs of one App, so that it does not delay the others.
 const PATIENCE_WITH_ONE: Duration = Duration::from_secs(1);
-/// How often the outbox is looked at without a bell: for jobs of other processes and for those whose wait is over.
+/// Interval between polls, for jobs of other processes and for due retries.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What became of one job.
+/// Result of an attempt.
 enum Outcome {
-    /// Of a message of this kind, where that is known.
+    /// The job has ended. The kind of message is given if known.
     End(JobEnd, Option<MessageKind>),
     Captured(Box<Secret<Message>>),
-    /// Not before the provider wants to be asked again, if it said when.
+    /// To be retried, no earlier than the provider asked for, if it did.
     Again(Option<Seconds>),
 }
 
 impl Service {
-    /// Delivers until `stop` is done; finishes the jobs it holds before it returns.
+    /// Delivers messages until `stop` completes, then finishes the jobs in flight.
     ///
-    /// Jobs are taken while others are under way: a transport that is slow to answer holds up its own messages, and those
-    /// of the others only when it holds `MOST_AT_ONCE`.
+    /// Jobs are claimed while others are in flight. A slow transport therefore delays only its own messages, until it holds `MOST_AT_ONCE`
+    /// jobs.
     pub async fn run_outbox(&self, stop: impl Future<Output = ()>) {
         let owner = self.new_id::<JobId>(self.ports.clock.machine()).to_string();
         let mut stop = std::pin::pin!(stop);
         let mut under_way = FuturesUnordered::new();
         let mut second = tokio::time::interval(LOOK_EVERY);
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // Whether there may be something to take.
+        // Whether there may be jobs to claim.
         let mut look = true;
         loop {
             if look && under_way.len() < MOST_AT_ONCE {
-                // What is under way goes on meanwhile: it may hold the very connection that the look waits for.
+                // Keep driving the jobs in flight: one of them may hold the connection that the claim waits for.
                 let mut taking = std::pin::pin!(self.take(&owner));
                 let taken = loop {
                     tokio::select! {
@@ -94,14 +94,13 @@ impl Service {
         match retried(|| self.claim(owner)).await {
             Ok(jobs) => jobs,
             Err(fault) => {
-                tracing::warn!(error = causes(&fault), "the outbox could not be read");
+                tracing::warn!(error = causes(&fault), "outbox claim failed; retrying");
                 Vec::new()
             }
         }
     }
 
-    /// Jobs of one App after the other, each in a transaction of its own, until there are enough: an App whose database is away holds
-    /// up no other.
+    /// Claims jobs App by App, each in its own transaction, until there are enough. An App whose database is down does not block others.
     async fn take_apart(&self, owner: &str) -> Vec<OutboxJob> {
         let now = self.ports.clock.machine();
         let apps = match self.apps_due(now).await {
@@ -109,10 +108,10 @@ impl Service {
             Err(fault) => {
                 tracing::warn!(
                     error = causes(&fault),
-                    "the outbox of some Apps could not be read"
+                    "outbox poll failed; polling each App separately"
                 );
                 let mut apps = self.apps().await.unwrap_or_default();
-                // Each time another one is first.
+                // Start with a different App each time.
                 let first = usize::try_from(now.unix()).unwrap_or_default();
                 let length = apps.len().max(1);
                 apps.rotate_left(first % length);
@@ -126,10 +125,10 @@ impl Service {
             match tokio::time::timeout(PATIENCE_WITH_ONE, claim).await {
                 Ok(Ok(some)) => jobs.extend(some),
                 Ok(Err(fault)) => {
-                    tracing::debug!(%app, error = causes(&fault), "the outbox of an App could not be read");
+                    tracing::debug!(%app, error = causes(&fault), "outbox claim failed for this App");
                 }
                 Err(_too_long) => {
-                    tracing::debug!(%app, "the outbox of an App was not read in time");
+                    tracing::debug!(%app, "outbox claim timed out for this App");
                 }
             }
             if jobs.len() >= enough {
@@ -165,10 +164,10 @@ impl Service {
         Ok(jobs)
     }
 
-    /// Takes one batch of due jobs and brings each to an end or back to its next try. Answers how many there were.
+    /// Claims one batch of due jobs and attempts each once. Returns the number of jobs.
     ///
     /// # Errors
-    /// The outbox could not be read; what was taken comes back when its lease ends.
+    /// The outbox could not be read. Claimed jobs become due again when their lease expires.
     pub async fn deliver_due(&self, owner: &str) -> Result<usize, Fault> {
         let jobs = retried(|| self.claim(owner)).await?;
         let taken = jobs.len();
@@ -189,7 +188,7 @@ impl Service {
         let outcome = match self.attempt(&job).await {
             Ok(outcome) => outcome,
             Err(fault) => {
-                tracing::warn!(job = %id, attempts, error = causes(&fault), "a message could not be prepared");
+                tracing::warn!(job = %id, attempts, error = causes(&fault), "message could not be prepared; retrying");
                 Outcome::Again(None)
             }
         };
@@ -203,12 +202,12 @@ impl Service {
         match self.together(&self.notes, note).await {
             Some(Ok(true)) => self.captured_bell.notify_waiters(),
             Some(Ok(false)) => {}
-            // A note that is lost means that the message is sent again when the lease ends.
+            // If recording fails, the message is sent again when the lease expires.
             None => {
-                tracing::warn!(job = %id, "the end of a delivery could not be noted: noting it panicked");
+                tracing::warn!(job = %id, "delivery outcome not recorded (panic); the message may be sent again");
             }
             Some(Err(fault)) => {
-                tracing::warn!(job = %id, error = causes(&fault), "the end of a delivery could not be noted");
+                tracing::warn!(job = %id, error = causes(&fault), "delivery outcome not recorded; the message may be sent again");
             }
         }
     }
@@ -229,7 +228,7 @@ impl Service {
         }
     }
 
-    /// Nothing of what is tried again, and nothing of a decoy.
+    /// Returns the event to emit. Retries and decoys emit none.
     fn told(&self, job: &OutboxJob, outcome: &Outcome) -> Option<NewEvent> {
         if is_decoy(job) {
             return None;
@@ -248,8 +247,8 @@ impl Service {
             if is_decoy(job) {
                 return Ok(Outcome::End(JobEnd::Expired, None));
             }
-            tracing::warn!(job = %job.id, attempts = job.attempts, "a message expired before it could be delivered");
-            // One that cannot be opened is over as well.
+            tracing::warn!(job = %job.id, attempts = job.attempts, "message expired before delivery");
+            // A message that cannot be decrypted has expired all the same.
             let message = self.open_message(job).await.ok();
             let kind = message.map(|message| message.expose().kind);
             return Ok(Outcome::End(JobEnd::Expired, kind));
@@ -280,7 +279,7 @@ impl Service {
 
     async fn send(&self, job: &OutboxJob, message: &Message) -> Result<Outcome, Fault> {
         let delivered = Outcome::End(JobEnd::Delivered, Some(message.kind));
-        // Without the causes of a failure: servers repeat the recipient in their answers.
+        // Log errors without their causes, because servers repeat the recipient in their replies.
         match job.channel {
             Channel::Email => {
                 let mailer = self.ports.mailer.as_ref();
@@ -305,7 +304,8 @@ impl Service {
         }
     }
 
-    /// Uniform between one second and the longest wait, so that jobs that failed together do not come back together.
+    /// Returns a delay distributed uniformly between one second and the maximum, so that jobs that failed together are not retried
+    /// together.
     fn wait(&self, attempts: u32) -> Seconds {
         let longest = longest_wait(attempts).0;
         let mut byte = [0_u8; 1];
@@ -316,21 +316,21 @@ impl Service {
 }
 
 fn again(job: &OutboxJob, error: &dyn Display, retry_after: Option<Seconds>) -> Outcome {
-    tracing::warn!(job = %job.id, attempts = job.attempts, error = %error, "a message will be tried again");
+    tracing::warn!(job = %job.id, attempts = job.attempts, error = %error, "message delivery failed; retrying");
     Outcome::Again(retry_after)
 }
 
 fn refused(job: &OutboxJob, kind: MessageKind, error: &dyn Display) -> Outcome {
-    tracing::warn!(job = %job.id, attempts = job.attempts, error = %error, "a message was refused");
+    tracing::warn!(job = %job.id, attempts = job.attempts, error = %error, "message rejected permanently by the provider");
     Outcome::End(JobEnd::Refused, Some(kind))
 }
 
-/// What is over when it is made is a decoy, which nobody shall get.
+/// Returns whether the job is a decoy, which has expired when created and is never sent.
 fn is_decoy(job: &OutboxJob) -> bool {
     job.deliver_before <= job.created_at
 }
 
-/// Whether the message goes to a reserved identity whose transport fails.
+/// Returns whether the message goes to a reserved test identity that always bounces.
 fn bounces(message: &Message) -> bool {
     let reserved = match message.channel {
         Channel::Email => Email::parse(&message.to)
@@ -343,7 +343,7 @@ fn bounces(message: &Message) -> bool {
     reserved == Some(Reserved::Bounce)
 }
 
-/// Derived from the job: two captures of one job in a second are the same message.
+/// Derives the id from the job, so that two captures of one job within a second are the same message.
 fn captured_id(job: &OutboxJob, now: Timestamp) -> MessageId {
     let hash = TokenHash::of(&job.id.to_string()).0;
     let mut random = [0_u8; 16];

@@ -1,4 +1,4 @@
-//! What became of messages, noted for those that ended at the same time in one transaction.
+//! Records delivery outcomes in batches, one transaction for all that end at the same time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use crate::fault::retried;
 use crate::ports::Ports;
 use crate::together::Batch;
 
-/// What became of one job.
+/// The outcome of one job.
 pub(crate) struct Note {
     pub(crate) world: World,
     pub(crate) job: JobId,
-    /// The worker that holds it.
+    /// The worker that holds the lease.
     pub(crate) owner: String,
     pub(crate) ending: Ending,
-    /// What is told of an end, if that is wanted.
+    /// The event to emit about the end, if any.
     pub(crate) told: Option<NewEvent>,
 }
 
-/// How a try ended.
+/// Result of an attempt.
 pub(crate) enum Ending {
     End(JobEnd),
     Captured(Box<CapturedMessage>),
-    /// To be tried again then.
+    /// Retry at this time.
     Again(Timestamp),
 }
 
-/// Where notes are written.
+/// The writer of outcomes.
 pub(crate) struct Notes {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -49,7 +49,7 @@ impl Notes {
         }
     }
 
-    /// Writes all of them, or none; whether a message was captured, for each.
+    /// Writes all outcomes or none. Returns for each whether a message was captured.
     async fn write(&self, notes: &[Note]) -> Result<Vec<bool>, Fault> {
         let now = self.clock.machine();
         let mut tx = self.store.begin().await?;
@@ -71,7 +71,7 @@ impl Notes {
 
 impl Batch for Notes {
     type Asked = Note;
-    /// Whether a message was captured.
+    /// Returns whether a message was captured.
     type Answer = Result<bool, Fault>;
     type Memory = ();
 
@@ -85,7 +85,7 @@ impl Batch for Notes {
         if let Ok(captured) = retried(|| self.write(&notes)).await {
             return captured.into_iter().map(Ok).collect();
         }
-        // One that cannot be written does not hold up the others.
+        // Write them one by one, so that one failure does not block the others.
         let mut outcomes = Vec::with_capacity(notes.len());
         for note in &notes {
             let alone = std::slice::from_ref(note);
@@ -96,7 +96,8 @@ impl Batch for Notes {
     }
 }
 
-/// What is always told, and of the rest what its App asks for, which is only read if there is such an event.
+/// Returns the events that are always emitted, and those optional ones that their App asks for. Apps are read only if there are optional
+/// events.
 async fn wanted(tx: &mut dyn Repositories, told: Vec<NewEvent>) -> Result<Vec<NewEvent>, Fault> {
     let mut apps: HashMap<AppId, App> = HashMap::new();
     for event in told.iter().filter(|event| event.kind.is_optional()) {
@@ -118,7 +119,7 @@ async fn wanted(tx: &mut dyn Repositories, told: Vec<NewEvent>) -> Result<Vec<Ne
     Ok(told.into_iter().filter(is_wanted).collect())
 }
 
-/// Lost leases write nothing, and this says `false`: whoever holds the job notes its end, and captures it.
+/// Writes one outcome. If the lease was lost, nothing is written and `false` is returned: the new holder records the outcome.
 async fn write_one(tx: &mut dyn Repositories, note: &Note, now: Timestamp) -> Result<bool, Fault> {
     let Note {
         world, job, owner, ..

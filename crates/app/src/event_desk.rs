@@ -1,4 +1,4 @@
-//! What a process knows of events: whose it has just committed, where the logs ended when it last looked, and who waits for more.
+//! Event state of one process: environments with unsequenced events, known log ends, and waiting calls.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,14 +11,14 @@ use vestry_ports::store::Store;
 use crate::Caller;
 use crate::waiting_room::{Place, WaitingRoom};
 
-/// Calls of one key that may wait at the same time.
+/// Maximum number of calls of one key that wait at the same time.
 const WAITING_PER_KEY: usize = 5;
-/// Ends of logs that are remembered at most. Beyond it all are forgotten: then nobody notices if exactly those are set back.
+/// Maximum number of log ends kept in memory. Beyond it, all are forgotten, and a rollback of exactly those logs goes unnoticed.
 const MOST_ENDS: usize = 10_000;
 
-/// Of one process.
+/// The event state of one process.
 pub(crate) struct Desk {
-    /// Worlds with events that have no place yet.
+    /// Environments with unsequenced events.
     told: Arc<Told>,
     ends: Mutex<HashMap<World, EventHead>>,
     pub(crate) room: WaitingRoom,
@@ -31,7 +31,7 @@ struct Told {
     bell: Notify,
 }
 
-/// The bells of worlds for whose events calls wait, each with the number of those calls.
+/// Notifiers of environments with waiting calls, and the number of those calls.
 type Bells = HashMap<World, (usize, Arc<Notify>)>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -46,7 +46,7 @@ impl Told {
 }
 
 impl Desk {
-    /// A desk that hears of every commit of events of this process.
+    /// Creates the state and registers it for every commit of events by this process.
     pub(crate) fn of(store: &dyn Store) -> Self {
         let desk = Self {
             told: Arc::default(),
@@ -59,17 +59,17 @@ impl Desk {
         desk
     }
 
-    /// Waits until events of this process were committed, or are to be looked at again.
+    /// Waits until this process commits events, or until an environment is to be checked again.
     pub(crate) async fn told(&self) {
         self.told.bell.notified().await;
     }
 
-    /// The worlds of which that holds.
+    /// Takes the environments that have unsequenced events.
     pub(crate) fn take_told(&self) -> BTreeSet<World> {
         std::mem::take(&mut *lock(&self.told.worlds))
     }
 
-    /// Worlds that are to be looked at again.
+    /// Marks environments to be checked again.
     pub(crate) fn look_again(&self, worlds: impl IntoIterator<Item = World>) {
         let mut worlds = worlds.into_iter().peekable();
         if worlds.peek().is_some() {
@@ -77,12 +77,12 @@ impl Desk {
         }
     }
 
-    /// Where the log of a world ended when this process last wrote it.
+    /// Returns the end of a log when this process last wrote it.
     pub(crate) fn end_of(&self, world: World) -> Option<EventHead> {
         lock(&self.ends).get(&world).copied()
     }
 
-    /// Remembers where a log ends by now, and wakes those who wait for more of it.
+    /// Remembers the new end of a log and wakes the calls that wait for it.
     pub(crate) fn placed(&self, world: World, head: EventHead) {
         let mut ends = lock(&self.ends);
         if ends.len() >= MOST_ENDS && !ends.contains_key(&world) {
@@ -95,7 +95,7 @@ impl Desk {
         }
     }
 
-    /// A place among the calls that wait for events of the caller's world; `None` when too many do.
+    /// Reserves a place among the waiting calls of the caller's environment; `None` if too many wait.
     pub(crate) fn wait_for(&self, caller: &Caller) -> Option<Waiter<'_>> {
         let place = self.room.place_for(caller)?;
         let mut bells = lock(&self.bells);
@@ -110,9 +110,9 @@ impl Desk {
     }
 }
 
-/// A call that waits.
+/// A waiting call.
 pub(crate) struct Waiter<'a> {
-    /// Rings when the log went on.
+    /// Notified when the log grows.
     pub(crate) bell: Arc<Notify>,
     desk: &'a Desk,
     world: World,

@@ -1,4 +1,4 @@
-//! What can go wrong in every use case alike, and running a transaction again.
+//! Failures common to all use cases, and retrying transactions.
 
 use std::time::Duration;
 
@@ -9,33 +9,36 @@ use vestry_ports::store::StoreError;
 use vestry_ports::tokens::TokenError;
 use vestry_ports::vault::VaultError;
 
-/// A failure that is not the caller's: the answer is 500 or 503 and says nothing about the cause.
+/// A failure that is not the caller's fault. The response is 500 or 503 and does not reveal the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// More work of a kind was asked for than the machine takes in; trying again later is right (503 `unavailable`). Nothing
-    /// failed: a caller can bring it about as often as it likes, and it is not logged each time.
-    #[error("as much of this is under way as the machine takes in")]
+    /// The server is at capacity for this kind of work (503 `unavailable`); retrying later is right.
+    ///
+    /// Callers can cause this at will, so it is not logged each time.
+    #[error("the server is at capacity; try again later")]
     Overloaded,
-    /// Something we depend on is away or overloaded; trying again later is right (503 `unavailable`).
+    /// A dependency is down or overloaded (503 `unavailable`); retrying later is right.
     #[error("a dependency is not available")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// No root key (503 `sealed`).
+    /// The root key is missing (503 `sealed`).
     #[error("the vault is sealed")]
     Sealed(#[source] CustodyError),
     /// No transport for this kind of message is configured for live use (503 `unavailable`).
     #[error("no {0} transport is configured for live messages")]
     NoTransport(&'static str),
-    /// An App key was wrapped by a version of the root key that no other is under any more. Wrapping it again is the remedy when
-    /// the root key was rotated in that moment; when the file here is an old one, bringing the new one is.
+    /// An App key is wrapped by a root key version that wraps no other key.
+    ///
+    /// If the root key was rotated at that moment, wrapping the key again resolves it. If the local root key file is outdated, copy the new
+    /// one.
     #[error(
-        "no App key for {0} is under version {1} of its root key any more: if this is not the newest root key file, copy that here"
+        "root key version {1} no longer wraps any App key for {0}; if the root key file is outdated, replace it with the newest one"
     )]
     StaleRoot(KeyPurpose, u32),
-    /// The transaction lost against another one and can be run again; `fault::retried` does.
-    #[error("the transaction lost against others too often")]
+    /// The transaction lost a race and can be retried with `fault::retried`.
+    #[error("transaction conflicts persisted after all retries")]
     LostRace,
-    /// Stored data failed its authentication; somebody must look (500 `internal`).
-    #[error("stored data failed its authentication")]
+    /// Stored data failed authentication and must be investigated (500 `internal`).
+    #[error("stored data failed authentication")]
     Tampered(#[source] CustodyError),
     /// A bug or corrupt data (500 `internal`).
     #[error("internal failure")]
@@ -98,7 +101,7 @@ impl From<BreachCheckUnavailable> for Fault {
     }
 }
 
-/// An error and its causes as one line for a log.
+/// Returns an error and its causes as one line for a log.
 pub(crate) fn causes(error: &dyn std::error::Error) -> String {
     std::iter::successors(error.source(), |cause| cause.source())
         .fold(error.to_string(), |line, cause| format!("{line}: {cause}"))
@@ -106,7 +109,7 @@ pub(crate) fn causes(error: &dyn std::error::Error) -> String {
 
 /// An error that may carry a [`Fault`].
 pub(crate) trait MayLoseRace {
-    /// Whether running the transaction again is the remedy.
+    /// Returns whether the transaction should be retried.
     fn lost_race(&self) -> bool;
 }
 
@@ -116,10 +119,10 @@ impl MayLoseRace for Fault {
     }
 }
 
-/// How often one transaction is run at most.
+/// Maximum number of attempts of one transaction.
 const MOST_TRIES: u32 = 10;
 
-/// Runs a transaction, and again while it loses against others, waiting a little longer each time.
+/// Runs a transaction, retrying with increasing delays while it loses races.
 pub(crate) async fn retried<T, E, F>(mut transaction: impl FnMut() -> F) -> Result<T, E>
 where
     E: MayLoseRace,

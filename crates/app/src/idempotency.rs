@@ -1,15 +1,15 @@
-//! Requests with an `Idempotency-Key`: one run of each, and its answer for whoever sends it again.
+//! Requests with an `Idempotency-Key`: each runs once, and its response is stored for repeats.
 //!
-//! A request takes its key, runs, and leaves its answer under the key. Meanwhile its lease is renewed; a run that falls
-//! silent is one whose process died, and when its lease has ended the same request may run in its place. What such a run
-//! had done is then there already, so a use case whose effect cannot be met again ends with `Caller::commit_last`:
-//! its transaction is kept open until the answer is known, and both are on disk or neither is.
+//! A request claims its key, runs, and stores its response under the key. While it runs, its lease is renewed. If the process dies, the
+//! lease expires and the same request can run again. By then the effects of the dead run may already be committed. A use case whose effects
+//! must not happen twice therefore ends with `Caller::commit_last`. Its transaction stays open until the response is known, and both are
+//! committed or neither is.
 //!
-//! Answers hold tokens and requests hold passwords: the answer is sealed, bound to world, key and request, and of the
-//! request only a keyed hash is kept.
+//! Responses contain tokens and requests contain passwords. The response is encrypted, bound to environment, key and request. Of the
+//! request only a keyed hash is stored.
 //!
-//! An answer is kept with what it rests on, and whoever asks for it again must be allowed now what was allowed then (M-9): the
-//! checks that let the run pass are made once more, and none of its work.
+//! A response is stored with its preconditions, and a repeat is allowed only what the first call was allowed (M-9). The checks of the first
+//! run are made again; its work is not.
 
 mod kept;
 
@@ -35,10 +35,10 @@ use crate::users::status::status_of;
 use crate::wallets::UnusableWallet;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// A request as it was sent.
+/// An idempotent request as received.
 #[derive(Clone)]
 pub struct KeyedRequest {
-    /// Such as `POST`.
+    /// The HTTP method, such as `POST`.
     pub method: String,
     /// Path and query.
     pub target: String,
@@ -46,30 +46,30 @@ pub struct KeyedRequest {
     pub body: Secret<Vec<u8>>,
 }
 
-/// What is to be done with a request that has a key.
+/// What to do with a request that has a key.
 pub enum Begun {
-    /// It runs, and ends with [`Service::end_run`].
+    /// Run it, and finish with [`Service::end_run`].
     Run(Arc<Run>),
-    /// It ran before, and this was its answer, as it was handed to [`Service::end_run`].
+    /// Return the stored response, as passed to [`Service::end_run`].
     Replay(Secret<Vec<u8>>),
 }
 
-/// Why a request with a key does not run.
+/// Reason why a request with a key does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum BeginRunError {
-    /// Another request had this key first.
-    #[error("the key belongs to another request")]
+    /// The key was used for a different request.
+    #[error("the idempotency key was used for a different request")]
     Reused,
-    /// The same request is running.
+    /// The same request is still running.
     #[error("the request is still running")]
     Running,
-    /// It ran, but the App does not let private keys out any more.
-    #[error("the App does not let private keys out")]
+    /// It ran before, but private key export is now disabled for the App.
+    #[error("private key export is disabled for this App")]
     ExportDisabled,
-    /// It ran, but its wallet could not be used now.
+    /// It ran before, but its wallet cannot be used now.
     #[error(transparent)]
     Unusable(#[from] UnusableWallet),
-    /// It ran, but its user may not sign in any more: what it showed is refused as what is wrong.
+    /// It ran before, but its user is now disabled or deleted. The response is the one for wrong credentials.
     #[error("the user may not sign in")]
     ShutOut(Shown),
     /// See [`Refusal`].
@@ -79,17 +79,17 @@ pub enum BeginRunError {
 
 has_common!(BeginRunError);
 
-/// How a run came out.
+/// Outcome of a run.
 pub enum Outcome {
-    /// With an answer that stays the answer.
+    /// A final response, which is stored.
     Decided(Secret<Vec<u8>>),
-    /// With an answer that may be another one next time. What the run did stays done.
+    /// A response that may differ next time. It is not stored, but the effects of the run are kept.
     Undecided,
-    /// With a failure of ours.
+    /// An internal failure.
     Failed,
 }
 
-/// Renews the lease of a run until it is dropped.
+/// Handle that renews the lease of a run until dropped.
 pub struct Renewal(AbortHandle);
 
 impl Drop for Renewal {
@@ -98,7 +98,7 @@ impl Drop for Renewal {
     }
 }
 
-/// Where an answer stands; bound to the request, too.
+/// Returns the encryption context of a response, bound to key and request.
 fn owner(key: &KeyDigest, request: &Mac) -> String {
     format!("{}/{}", hex::encode(key.0), hex::encode(&request.tag))
 }
@@ -111,7 +111,7 @@ const fn place(world: World, owner: &str) -> Place<'_> {
     }
 }
 
-/// What makes two requests the same.
+/// Returns the parts that identify a request.
 fn parts(request: &KeyedRequest) -> [&[u8]; 3] {
     [
         request.method.as_bytes(),
@@ -121,7 +121,7 @@ fn parts(request: &KeyedRequest) -> [&[u8]; 3] {
 }
 
 impl Service {
-    /// Takes the key for a run, or finds out what became of the earlier one.
+    /// Claims the key for a run, or returns the outcome of the earlier run.
     ///
     /// # Errors
     /// [`BeginRunError`].
@@ -157,7 +157,7 @@ impl Service {
         self.join(caller, claim, known).await
     }
 
-    /// The same request came before.
+    /// Handles a repeat of the same request.
     async fn join(
         &self,
         caller: &Caller,
@@ -168,8 +168,9 @@ impl Service {
             let owner = owner(&claim.key, &known.request);
             let opened = self.ports.sealer.open(place(claim.world, &owner), answer);
             let kept = kept::read(opened.await?.expose());
-            let kept =
-                kept.ok_or_else(|| Fault::Internal("a kept answer cannot be read".into()))?;
+            let kept = kept.ok_or_else(|| {
+                Fault::Internal("stored idempotent response cannot be parsed".into())
+            })?;
             for condition in kept.conditions {
                 self.still_holds(caller, condition).await?;
             }
@@ -192,7 +193,7 @@ impl Service {
         }
     }
 
-    /// Whether the call would be let pass now, as far as this goes.
+    /// Checks whether a precondition of the first call still holds.
     async fn still_holds(
         &self,
         caller: &Caller,
@@ -234,7 +235,7 @@ impl Service {
         Ok(taken)
     }
 
-    /// Keeps the key of a run while it lasts.
+    /// Renews the lease of a run while it lasts.
     pub fn renew_run(self: &Arc<Self>, run: &Arc<Run>) -> Renewal {
         let (service, run) = (Arc::clone(self), Arc::clone(run));
         let renewing = self.spawn(async move {
@@ -246,7 +247,7 @@ impl Service {
                     Ok(false) => return,
                     Err(fault) => tracing::warn!(
                         error = causes(&fault),
-                        "the lease of a run could not be renewed"
+                        "idempotency lease renewal failed; retrying"
                     ),
                 }
             }
@@ -254,10 +255,10 @@ impl Service {
         Renewal(renewing)
     }
 
-    /// Gives a run a fresh lease; `false` when the key is not its own any more.
+    /// Renews the lease of a run. Returns `false` if the run has lost its key.
     ///
     /// # Errors
-    /// [`Fault`]; the lease is as it was.
+    /// [`Fault`]; the lease is unchanged.
     pub async fn renew_lease(&self, run: &Run) -> Result<bool, Fault> {
         let Claim {
             world, key, holder, ..
@@ -269,24 +270,24 @@ impl Service {
         Ok(renewed)
     }
 
-    /// Ends a run: a decided answer is kept, any other one gives the key back.
+    /// Ends a run: a final response is stored, any other outcome releases the key.
     ///
     /// # Errors
-    /// What the run did is undone, or nobody knows whether it is: the answer must not leave. Sent again, the request is
-    /// answered with what is on disk.
+    /// The effects of the run were rolled back, or their outcome is unknown, so the response must not be sent. A repeat of the request gets
+    /// the outcome that is on disk.
     pub async fn end_run(&self, run: &Run, outcome: Outcome) -> Result<(), Fault> {
-        // Dropping the transaction of a failure undoes it.
+        // On failure, dropping the transaction rolls it back.
         let last = run
             .take_last()
             .filter(|_| !matches!(outcome, Outcome::Failed));
         if let Some(last) = last {
             let ended = self.end_with(run, &outcome, last).await;
             if ended.is_err() {
-                // Nothing is given back if the answer is on disk after all.
+                // Releasing has no effect if the response was stored after all.
                 let released = retried(|| self.release_key(run)).await;
                 released.unwrap_or_else(|fault| report(&fault));
             }
-            // What was put into the outbox is there from now on only.
+            // Outbox messages of the run become visible only now.
             self.outbox_bell.notify_one();
             return ended;
         }
@@ -294,7 +295,7 @@ impl Service {
             Outcome::Decided(answer) => self.keep(run, answer).await,
             Outcome::Undecided | Outcome::Failed => retried(|| self.release_key(run)).await,
         };
-        // What the run did is on disk, and so its answer stands: the key is free again when its lease has ended.
+        // The effects are committed, so the response stands. The key becomes free when its lease expires.
         ended.unwrap_or_else(|fault| report(&fault));
         Ok(())
     }
@@ -314,7 +315,7 @@ impl Service {
             }
         };
         if !is_its {
-            // It was silent for so long that the request runs, or ran, in its place.
+            // The lease expired, and the request is running or has run elsewhere.
             return Err(Fault::LostRace);
         }
         tx.commit().await?;
@@ -355,8 +356,8 @@ fn begun(claim: Claim, repeats_erased: bool) -> Begun {
     Begun::Run(Arc::new(Run::new(claim, repeats_erased)))
 }
 
-/// Keeps an answer, bound to the user it is about; `false` when the key is not the run's any more. If the user was deleted in the meantime,
-/// the answer is erased at once.
+/// Stores a response for the user that it is about. Returns `false` if the run has lost its key. If the user was deleted in the meantime,
+/// the response is erased at once.
 async fn keep_in(
     tx: &mut dyn Repositories,
     run: &Run,
@@ -372,7 +373,7 @@ async fn keep_in(
         Some(About::Coming(user)) => (Some(user), false),
         Some(About::Nobody) | None => (None, false),
     };
-    // Whoever deletes the user waits for this lock, and finds the answer then.
+    // A deletion of the user waits for this lock and then finds the response.
     let gone = match user.filter(|_| must_exist) {
         Some(user) if !tx.users().lock(world, user).await? => Some(user),
         _ => None,
@@ -390,6 +391,6 @@ async fn keep_in(
 fn report(fault: &Fault) {
     tracing::error!(
         error = causes(fault),
-        "the key of a request was neither given its answer nor given back"
+        "idempotency key could be neither completed nor released"
     );
 }

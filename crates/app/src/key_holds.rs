@@ -1,4 +1,4 @@
-//! What keeps a key from being destroyed while something is stored under it.
+//! Pins on keys, which prevent their destruction while data is stored under them.
 
 use vestry_domain::World;
 use vestry_domain::envelope::{AppKey, KeyPurpose};
@@ -6,11 +6,13 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use crate::Fault;
 
-/// To be called in the transaction that adds an App key, before it does: the root version that wrapped it is not destroyed before
-/// the key is there to be wrapped anew.
+/// Pins the root key version that wraps a new App key.
+///
+/// Call it in the transaction that adds the App key, before adding it. The version then cannot be destroyed before the key is visible to a
+/// rotation.
 ///
 /// # Errors
-/// [`Fault::StaleRoot`]: it may be destroyed already. A new key is to be wrapped, in a new transaction.
+/// [`Fault::StaleRoot`] if the version may already be destroyed. Wrap a new key and retry in a new transaction.
 pub(crate) async fn hold_root(tx: &mut dyn Repositories, key: &AppKey) -> Result<(), Fault> {
     let (root, version) = (key.purpose.root(), key.wrapped.root_version);
     if tx.app_keys().hold_root(root, version).await? {
@@ -19,12 +21,13 @@ pub(crate) async fn hold_root(tx: &mut dyn Repositories, key: &AppKey) -> Result
     Err(Fault::StaleRoot(root, version))
 }
 
-/// To be called in the transaction that writes what stands under a version of a world's App key for wallets, before that is
-/// written: nobody destroys the key then.
+/// Pins a version of an environment's App key for wallets.
+///
+/// Call it in the transaction that stores data under the version, before storing it, so that the version cannot be destroyed.
 ///
 /// # Errors
-/// [`StoreError::Unavailable`] when it was destroyed already: this process learned too late that there is a newer one. Running the
-/// transaction again would not help; trying again after [`NEWEST_WITHIN`](vestry_ports::custody::NEWEST_WITHIN) does.
+/// [`StoreError::Unavailable`] if it was already destroyed, because this process has not yet noticed a newer version. Retrying helps only
+/// after [`NEWEST_WITHIN`](vestry_ports::custody::NEWEST_WITHIN).
 pub(crate) async fn hold_wallet_key(
     tx: &mut dyn Repositories,
     world: &World,
@@ -35,6 +38,6 @@ pub(crate) async fn hold_wallet_key(
         return Ok(());
     }
     Err(StoreError::Unavailable(
-        "the App key was destroyed before something could be stored under it".into(),
+        "App key was retired before it could be used; try again".into(),
     ))
 }

@@ -1,8 +1,8 @@
 //! Use cases, one file each; the only place that opens transactions.
 //!
-//! A use case decides in the domain, does slow work (hashing, the vault, providers) before it begins a
-//! transaction, writes finished values, puts messages into the outbox in that same transaction, and commits.
-//! Nothing is sent before the commit. What this crate never sees: SQL, HTTP, and a private key.
+//! A use case makes its decisions in the domain and does slow work (hashing, the vault, providers) before it begins a transaction. It then
+//! writes the results, puts messages into the outbox in the same transaction, and commits. Nothing is sent before the commit. This crate
+//! never sees SQL, HTTP or a private key.
 
 pub mod admin;
 pub mod audit;

@@ -1,4 +1,4 @@
-//! What the core needs from the world.
+//! Ports that the use cases need.
 
 use std::sync::Arc;
 
@@ -17,43 +17,43 @@ use vestry_ports::tokens::TokenSigner;
 use vestry_ports::vault::Vaults;
 use vestry_ports::webhooks::WebhookSender;
 
-/// All of it, put together by the composition root.
+/// All ports, assembled by the composition root.
 #[derive(Clone)]
 pub struct Ports {
     /// The database.
     pub store: Arc<dyn Store>,
     /// The root keys.
     pub vaults: Vaults,
-    /// Wallet keys.
+    /// Custody of wallet keys.
     pub custodian: Arc<dyn Custodian>,
-    /// Small secrets and keyed hashes.
+    /// Encryption of small secrets, and keyed hashes.
     pub sealer: Arc<dyn Sealer>,
-    /// The key of checkpoints.
+    /// Signatures of checkpoints.
     pub notary: Arc<dyn Notary>,
-    /// Where checkpoints go.
+    /// Sinks for checkpoints.
     pub sinks: Vec<Arc<dyn CheckpointSink>>,
-    /// What people sign with wallets of their own.
+    /// Verification of signatures by users' own wallets.
     pub signatures: Arc<dyn SignatureVerifier>,
-    /// Session JWTs.
+    /// Signatures of session JWTs.
     pub tokens: Arc<dyn TokenSigner>,
-    /// The checks of passkeys.
+    /// Passkey (WebAuthn) checks.
     pub passkeys: Arc<dyn PasskeyCeremonies>,
-    /// Identity providers; `None` in a process that speaks to the built-in one of test worlds only.
+    /// Identity providers; `None` in a process that uses only the built-in provider of test environments.
     pub providers: Option<Arc<dyn IdentityProviders>>,
     /// The general rate limit.
     pub limiter: Arc<dyn RateLimiter>,
-    /// Live mail; `None` until it is configured.
+    /// Live mail; `None` if not configured.
     pub mailer: Option<Arc<dyn Mailer>>,
-    /// Live text messages; `None` until they are configured.
+    /// Live text messages; `None` if not configured.
     pub sms: Option<Arc<dyn SmsSender>>,
-    /// Sends events; `None` in a process that does not.
+    /// Webhook sender; `None` in a process that sends none.
     pub webhooks: Option<Arc<dyn WebhookSender>>,
-    /// Hashes of passwords.
+    /// Password hashing.
     pub passwords: Arc<dyn PasswordHasher>,
-    /// The list of breached passwords; `None` where there is none.
+    /// List of breached passwords; `None` if not configured.
     pub breached: Option<Arc<dyn BreachedPasswords>>,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Randomness.
+    /// Source of randomness.
     pub entropy: Arc<dyn Entropy>,
 }

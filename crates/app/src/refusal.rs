@@ -1,8 +1,7 @@
-//! Why use cases refuse: one set of causes, of which the error of every use case is made.
+//! Reasons why a use case rejects a call: the set common to all use cases.
 //!
-//! A use case that has nothing to add answers a [`Refusal`] itself. One that has words of its own puts them into an enum beside
-//! `Common(Refusal)` and calls `has_common!`; `?` then takes all that is common to it. The edge says once what each cause is
-//! to a client, and once what each use case's own words are.
+//! A use case without reasons of its own returns [`Refusal`]. One with its own reasons defines an enum with a variant `Common(Refusal)` and
+//! calls `has_common!`, so that `?` converts the common ones. The web layer maps each reason to a response in one place.
 
 use std::borrow::Cow;
 
@@ -15,77 +14,77 @@ use vestry_domain::user::{MOST_EMAILS, MOST_PHONE_NUMBERS};
 use crate::Fault;
 use crate::fault::MayLoseRace;
 
-/// Why a link has nowhere to lead. Both name the field of the request.
+/// Reason why no redirect URL could be chosen. Both variants name the request field.
 #[derive(Debug, thiserror::Error)]
 pub enum RedirectError {
-    /// The call names no URL, and the App has no default of this kind.
-    #[error("{0} is missing, and the App has no default")]
+    /// The call has no URL, and the App has no default of this kind.
+    #[error("{0} is missing and the App has no default")]
     Missing(&'static str),
     /// The URL is not registered for this kind.
     #[error("{0} is not registered")]
     NotAllowed(&'static str),
 }
 
-/// Why nothing came of a call. Nothing has changed then, except where a use case says so.
+/// Reason why a call was rejected. Nothing has changed, unless the use case says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The key was revoked while the call waited.
-    #[error("the API key is not valid any more")]
+    /// The key was revoked while the call was waiting.
+    #[error("the API key was revoked")]
     KeyEnded,
-    /// The key may not do this.
+    /// The key lacks a scope.
     #[error("the API key lacks the scope {0}")]
     NotAllowed(Scope),
-    /// A field was refused.
+    /// A field is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// There is nowhere to send a browser to.
+    /// No redirect URL could be chosen.
     #[error(transparent)]
     Redirect(#[from] RedirectError),
-    /// It is not in this world; in the words in which the API names such things.
+    /// The object does not exist in this environment. Carries the API's name for it.
     #[error("the {0} does not exist")]
     NotFound(&'static str),
-    /// It is somebody's already; names the field, with its place where that is a list.
-    #[error("{0} belongs to somebody already")]
+    /// The value is already in use by another user. Carries the field, with its index in a list.
+    #[error("{0} is already in use")]
     Taken(Cow<'static, str>),
-    /// The user has as many of a kind as a user may have.
+    /// The user has reached the maximum for this kind of object.
     #[error("a user can have at most {most} {kind}")]
     LimitReached {
-        /// The field that brought one more, with its place where that is a list.
+        /// The field that would exceed it, with its index in a list.
         param: Option<Cow<'static, str>>,
-        /// In the words of the API.
+        /// The kind, in the API's words.
         kind: &'static str,
-        /// How many a user may have.
+        /// The maximum per user.
         most: usize,
     },
-    /// Its user could not sign in any more.
+    /// It is the user's last way to sign in.
     #[error("it is the last way to sign in")]
     LastSignInMethod,
-    /// The session that was presented does not exist, has ended, or is not this user's in this world.
-    #[error("the session is not valid")]
+    /// The given session does not exist, has ended, or does not belong to this user in this environment.
+    #[error("the session is invalid")]
     InvalidSession,
-    /// What was presented does not sign anybody in: wrong, expired, used and unknown are one and the same answer.
-    #[error("what was presented is not valid")]
+    /// The credentials are invalid. Wrong, expired, used and unknown credentials get the same response.
+    #[error("invalid credentials")]
     InvalidCredentials,
-    /// It needs a session with another factor, or with one proved more lately; or the user has to prove an identifier first.
-    #[error("this needs another factor, or one proved more lately")]
+    /// The call needs a session with another factor, or one verified more recently; or the user has to verify an identifier first.
+    #[error("another factor, or a more recent one, is required")]
     InsufficientFactor,
-    /// An address or number that nobody has proved yet stands in the account of somebody: it is proved within a session of that
-    /// user (CL-5).
+    /// The address or number belongs to an existing account that has not verified it. It can only be verified within a session of that user
+    /// (CL-5).
     #[error("the address or number is not verified yet")]
     UnprovenIdentifier,
-    /// Too many of a kind: of failures in a row, of messages to one address, of challenges that are alive.
+    /// Too many consecutive failures, messages to one address, or open challenges.
     #[error("too many attempts")]
     TooMany {
-        /// When the next one counts.
+        /// Time until the next attempt is accepted.
         retry_after: Seconds,
     },
-    /// Not the caller's doing.
+    /// Not caused by the caller.
     #[error(transparent)]
     Fault(Fault),
 }
 
 impl Refusal {
-    /// One email address too many.
+    /// Returns the refusal for one email address too many.
     pub(crate) fn too_many_emails(param: Option<Cow<'static, str>>) -> Self {
         Self::LimitReached {
             param,
@@ -94,7 +93,7 @@ impl Refusal {
         }
     }
 
-    /// One phone number too many.
+    /// Returns the refusal for one phone number too many.
     pub(crate) fn too_many_phone_numbers(param: Option<Cow<'static, str>>) -> Self {
         Self::LimitReached {
             param,
@@ -103,7 +102,7 @@ impl Refusal {
         }
     }
 
-    /// One identifier of this kind too many.
+    /// Returns the refusal for one identifier of this kind too many.
     pub(crate) fn too_many(method: MethodId) -> Self {
         match method {
             MethodId::Email(_) => Self::too_many_emails(None),
@@ -124,8 +123,8 @@ impl MayLoseRace for Refusal {
     }
 }
 
-/// For the error of a use case that has the variant `Common(Refusal)`: lets `?` turn every common cause into it, and its
-/// transactions be run again.
+/// Implements the conversions of a use case's error with a variant `Common(Refusal)`: from every common cause by `?`, and for retrying
+/// transactions.
 macro_rules! has_common {
     ($error:ty) => {
         impl<E: Into<$crate::Refusal>> From<E> for $error {

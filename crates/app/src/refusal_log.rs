@@ -1,5 +1,6 @@
-//! Calls that were not allowed, in the audit log: the first ones of a minute each by itself, the rest as a number (AUD-6). Whoever may
-//! do nothing may not fill the disk either.
+//! Rate-limited audit entries about denied calls: the first few per minute get their own entry, the rest are counted (AUD-6).
+//!
+//! This keeps a caller without rights from filling the disk.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,13 +10,13 @@ use tokio::time::Instant;
 use vestry_domain::World;
 use vestry_domain::event::Actor;
 
-/// Refusals of an actor in a minute that have an entry each, of one process.
+/// Denied calls per actor, minute and process that get their own entry.
 const EACH: u64 = 10;
 const MINUTE: Duration = Duration::from_secs(60);
-/// Actors that are remembered at most. What further ones are refused meanwhile is not recorded.
+/// Maximum number of actors tracked. Denied calls of further actors are not recorded until a place is free.
 const MOST_ACTORS: usize = 10_000;
 
-/// Counts them, of one process.
+/// Counters of one process.
 #[derive(Default)]
 pub(crate) struct RefusalLog {
     minutes: Mutex<HashMap<Actor, Minute>>,
@@ -27,7 +28,7 @@ struct Minute {
     count: u64,
 }
 
-/// How many refusals of a minute have no entry of their own.
+/// Number of denied calls in a minute without their own entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) world: World,
@@ -36,7 +37,7 @@ pub(crate) struct Counted {
 }
 
 impl RefusalLog {
-    /// Counts a refusal; whether it has an entry of its own.
+    /// Counts a denied call. Returns whether it gets its own entry.
     pub(crate) fn count(&self, world: World, actor: Actor, now: Instant) -> bool {
         let mut minutes = self.lock();
         if !minutes.contains_key(&actor) && minutes.len() >= MOST_ACTORS {
@@ -47,7 +48,7 @@ impl RefusalLog {
             begun: now,
             count: 0,
         });
-        // One that has counted goes on until its number is taken.
+        // A minute with uncollected counts continues until they are collected.
         if minute.is_over(now) && minute.count <= EACH {
             minute.begun = now;
             minute.count = 0;
@@ -56,7 +57,7 @@ impl RefusalLog {
         minute.count <= EACH
     }
 
-    /// Ends the minutes that are over, or all: takes out what they only counted.
+    /// Ends the minutes that are over, or all, and returns their counts.
     pub(crate) fn end(&self, over: Option<Instant>) -> Vec<Counted> {
         let mut minutes = self.lock();
         let ended = minutes.extract_if(|_, minute| over.is_none_or(|now| minute.is_over(now)));
@@ -106,7 +107,11 @@ mod tests {
         assert_eq!(refused(other, 1, first), 1);
         assert_eq!(log.end(Some(first)), []);
         let second = first + MINUTE;
-        assert_eq!(refused(actor, 1, second), 0, "its number is not taken yet");
+        assert_eq!(
+            refused(actor, 1, second),
+            0,
+            "the earlier count is not collected yet"
+        );
         assert_eq!(log.end(Some(second)), [counted(11)]);
         assert_eq!(refused(actor, 10, second), 10);
         let third = second + MINUTE;

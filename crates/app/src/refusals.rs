@@ -1,4 +1,4 @@
-//! Calls that were not allowed, in the audit log: see [`crate::refusal_log`] for how many.
+//! Audit entries about denied calls; see [`crate::refusal_log`] for the limits.
 
 use std::time::Duration;
 
@@ -10,12 +10,14 @@ use crate::fault::causes;
 use crate::refusal_log::Counted;
 use crate::{Caller, Service};
 
-/// How often minutes that are over are looked for.
+/// Interval between checks for finished minutes.
 const EVERY: Duration = Duration::from_secs(10);
 
 impl Service {
-    /// Notes that a call was refused for what the caller may not do: `call` is method and path as in the API description, `code` that of
-    /// the answer. The answer is the same where that cannot be written; the log of the service says so.
+    /// Records a call that was denied for lack of rights.
+    ///
+    /// `call` is method and path as in the API description, `code` is the error code of the response. If the entry cannot be written, that
+    /// is only logged.
     pub async fn note_refusal(&self, caller: &Caller, call: &str, code: &str) {
         let source = Source::from(caller);
         let now = Instant::now();
@@ -26,8 +28,9 @@ impl Service {
         }
     }
 
-    /// Writes how many refusals have no entry of their own, and how many failures of signing in no event, minute by minute and at the
-    /// end, until `stop` is done. What was counted is lost with a process that is killed.
+    /// Writes the counts of denied calls without their own entry and of failed sign-ins without their own event.
+    ///
+    /// It does so minute by minute until `stop` completes, and once more at the end. Counts are lost if the process is killed.
     pub async fn run_refusals(&self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         loop {
@@ -44,7 +47,7 @@ impl Service {
         }
     }
 
-    /// Writes the counts of the minutes that are over at a moment, or of all.
+    /// Writes the counts of the minutes that are over, or of all.
     pub async fn write_counted_refusals(&self, over: Option<Instant>) {
         for Counted {
             world,
@@ -68,7 +71,10 @@ impl Service {
             ..self.done(source, ControlAction::RequestDeny, subject, detail)
         };
         if let Err(fault) = self.record_change(event).await {
-            tracing::error!(error = causes(&fault), "a refusal is not in the audit log");
+            tracing::error!(
+                error = causes(&fault),
+                "denied call not recorded in the audit log"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `vestry vault rotate-apps` and `retire-apps`: new App keys, and the end of old ones. Admin only; no API key opens any of this.
+//! `vestry vault rotate-apps` and `retire-apps`: creates and retires App keys. Only for operators; not available through the API.
 
 mod retire;
 mod secrets;
@@ -17,27 +17,27 @@ use crate::fault::retried;
 use crate::key_holds::hold_root;
 use crate::{Fault, Service};
 
-/// What a rotation of App keys did.
+/// Result of a rotation of App keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AppRotation {
-    /// New App keys, of wallets and of secrets.
+    /// Number of new App keys, for wallets and for secrets.
     pub minted: u64,
-    /// Wallets that are under the newest App key of their world since this run.
+    /// Number of wallets moved to the newest App key by this run.
     pub rewrapped: u64,
-    /// Small secrets that are.
+    /// Number of small secrets moved to the newest App key by this run.
     pub resealed: u64,
-    /// Wallets that failed their authentication and were left as they are.
+    /// Wallets that failed authentication and were left unchanged.
     pub failed: Vec<WalletId>,
-    /// Secrets that did.
+    /// Secrets that failed authentication and were left unchanged.
     pub failed_secrets: Vec<FailedSecret>,
-    /// Old App keys that were destroyed.
+    /// Number of old App keys that were destroyed.
     pub retired: u64,
-    /// Old App keys that were to be destroyed and could not be yet.
+    /// Old App keys that cannot be destroyed yet.
     pub kept: Vec<KeptKey>,
 }
 
 impl AppRotation {
-    /// Both runs, this one first, as one.
+    /// Merges the result of a later run into this one.
     #[must_use]
     pub fn then(mut self, later: Self) -> Self {
         self.minted += later.minted;
@@ -50,7 +50,7 @@ impl AppRotation {
         self.in_order()
     }
 
-    /// Each failure once, in a stable order.
+    /// Removes duplicate failures and sorts them.
     fn in_order(mut self) -> Self {
         self.failed.sort_unstable();
         self.failed.dedup();
@@ -64,14 +64,14 @@ impl AppRotation {
     }
 }
 
-/// A secret that does not open.
+/// A secret that cannot be decrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedSecret {
-    /// App and environment.
+    /// The environment that it belongs to.
     pub world: World,
-    /// What it is.
+    /// The kind of secret.
     pub kind: LastingKind,
-    /// Whose, as [`LastingSecret::owner`].
+    /// The owner, as in [`LastingSecret::owner`].
     pub owner: String,
 }
 
@@ -84,37 +84,37 @@ impl From<LastingSecret> for FailedSecret {
     }
 }
 
-/// A version of an App key that stays.
+/// An App key version that cannot be destroyed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptKey {
-    /// App and environment.
+    /// The environment that it belongs to.
     pub world: World,
-    /// What it is for.
+    /// The purpose of the key.
     pub purpose: KeyPurpose,
-    /// Which.
+    /// The version.
     pub version: u32,
-    /// Why it stays.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why a version of an App key is not destroyed.
+/// Reason why an App key version cannot be destroyed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// This stands under it: what failed its authentication, or what ends by itself and has not ended.
+    /// Data is still stored under it: rows that failed authentication, or short-lived data that has not expired.
     Standing(Vec<Standing>),
-    /// Nothing stands under it, but it was the newest one until lately: a process may be about to store something under it. From this
-    /// moment on it can be destroyed.
+    /// No data is stored under it, but it was the newest version until recently, so a process may still be about to use it. It can be
+    /// destroyed from this time on.
     TooSoon(Timestamp),
 }
 
-/// Rows in one transaction. Signatures only read wallets, but their entries in the audit log wait for it on SQLite, which
-/// has one writer at a time.
+/// Rows per transaction. Signatures only read wallets, but on SQLite, with its single writer, their audit entries wait for this
+/// transaction.
 const BATCH: i64 = 50;
 
-/// After this time every process has noticed that there is a newer App key.
+/// Time after which every process has noticed a newer App key.
 pub const NOTICED_WITHIN: Duration = Duration::from_secs(NEWEST_WITHIN.as_secs() * 3 / 2);
 
-/// How far a rotation is.
+/// Progress of a rotation.
 struct Course<'a> {
     rotation: AppRotation,
     total: u64,
@@ -144,7 +144,7 @@ impl<'a> Course<'a> {
     }
 }
 
-/// The version that everything of a purpose in a world is to be under.
+/// Target version for all data of one purpose in an environment.
 struct Goal {
     world: World,
     purpose: KeyPurpose,
@@ -158,15 +158,16 @@ impl Goal {
 }
 
 impl Service {
-    /// Gives every world new App keys, one for its wallets and one for its small secrets, and brings what is stored under them: the data
-    /// keys of wallets, signing keys, passwords, authenticator apps, secrets of providers. Online and resumable: private keys of wallets
-    /// are not opened, running services open every version, and a world in which an earlier run was cut off is finished under the
-    /// key that that run made.
+    /// Creates new App keys for every environment, one for wallets and one for small secrets, and moves stored data to them.
     ///
-    /// Codes, messages, kept answers and sign-ins at providers stay under the key that they were made under, and end.
+    /// It moves the data keys of wallets, signing keys, passwords, authenticator apps and secrets of providers. It runs online and can be
+    /// resumed: private keys of wallets are not decrypted, and running services can use every version. An environment whose earlier run was
+    /// interrupted is finished with the key of that run.
+    ///
+    /// Codes, messages, stored idempotent responses and provider sign-ins stay under their key until they expire.
     ///
     /// # Errors
-    /// See [`Fault`]; a wallet or a secret that fails its authentication is a finding, not an error.
+    /// See [`Fault`]; a wallet or secret that fails authentication is a finding, not an error.
     pub async fn vault_rotate_apps(
         &self,
         progress: &(dyn Fn(u64, u64) + Send + Sync),
@@ -187,11 +188,13 @@ impl Service {
         Ok(course.end())
     }
 
-    /// Waits until every process uses the newest App keys, brings under them what was made meanwhile, and destroys each older version
-    /// under which nothing stands any more. Backups made before cannot be opened then. Makes no new keys.
+    /// Destroys old App keys.
     ///
-    /// A row that fails its authentication keeps the version that it names, and no other one. `patience` is [`NOTICED_WITHIN`] unless
-    /// no other process runs.
+    /// It waits until every process uses the newest App keys, moves the data created in the meantime, and destroys each older version that
+    /// protects no more data. Backups made earlier can then no longer be decrypted. It creates no new keys.
+    ///
+    /// A row that fails authentication keeps the version that it names alive, and no other. `patience` is [`NOTICED_WITHIN`] unless no
+    /// other process runs.
     ///
     /// # Errors
     /// As [`Service::vault_rotate_apps`].
@@ -212,11 +215,11 @@ impl Service {
                 });
             }
         }
-        // Until then a process may make something under an old key.
+        // Until then a process may still store data under an old key.
         tokio::time::sleep(patience).await;
         self.bring_under(&goals, &mut course).await?;
         if course.done() > 0 {
-            // And until then one may use what it read of a row before.
+            // Until then a process may use a row that it read before the move.
             tokio::time::sleep(patience).await;
         }
         let keys = self.ports.store.read().await?.app_keys().all().await?;
@@ -268,7 +271,7 @@ impl Service {
         Ok(newest.map_or(0, |key| key.version))
     }
 
-    /// The version that everything is to be under: the newest there is while not all is under it, else a new one.
+    /// Returns the target version: the newest one if data remains to be moved to it, else a new one.
     async fn next_version(
         &self,
         world: &World,
@@ -285,7 +288,7 @@ impl Service {
         }
         let version = newest.saturating_add(1);
         let added = retried(|| self.add_version(world, purpose, version));
-        // Another rotation may have been faster; then its key is the one.
+        // If a concurrent rotation was faster, its key is used.
         if added.await? {
             course.rotation.minted += 1;
         }
@@ -306,7 +309,7 @@ impl Service {
             _ => None,
         };
         let mut tx = self.begin_change([*world]).await?;
-        // Whoever sees a second version finds what decoys are made of.
+        // Store the decoy key first, so that a process that sees a second version also finds it.
         for key in decoys.iter().chain([&key]) {
             hold_root(&mut *tx, key).await?;
         }
@@ -322,7 +325,7 @@ impl Service {
         Ok(true)
     }
 
-    /// What decoys are made of, unless it is stored: it comes of the first version.
+    /// Returns the decoy key if it is not stored yet. It is derived from the first version.
     async fn decoys_to_keep(&self, world: &World) -> Result<Option<AppKey>, Fault> {
         let mut read = self.ports.store.read().await?;
         if read
@@ -335,8 +338,8 @@ impl Service {
         }
         let first = read.app_keys().find(world, KeyPurpose::Secrets, 1).await?;
         drop(read);
-        let first =
-            first.ok_or_else(|| Fault::Internal("a world has lost its first App key".into()))?;
+        let first = first
+            .ok_or_else(|| Fault::Internal("first App key of an environment is missing".into()))?;
         let decoys = self
             .ports
             .custodian

@@ -1,4 +1,4 @@
-//! The one run of a request that has an `Idempotency-Key`.
+//! The run of a request with an `Idempotency-Key`.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,34 +10,34 @@ use vestry_ports::store::Tx;
 use crate::condition::Condition;
 use crate::control_trail::NewEnds;
 
-/// A run, from its claim of the key to its answer.
+/// A run, from claiming the key to its response.
 pub struct Run {
     pub(crate) claim: Claim,
-    /// The transaction that waits for the answer.
+    /// The open transaction that waits for the response.
     last: Mutex<Option<Last>>,
-    /// What its answer rests on.
+    /// Preconditions of the response.
     conditions: Mutex<Vec<Condition>>,
-    /// Whom its answer is about, as far as a use case has said so.
+    /// The user that the response is about, if a use case has named one.
     about: Mutex<Option<About>>,
-    /// Whether it repeats a request whose answer was erased with its user.
+    /// Whether it repeats a request whose response was erased with its user.
     repeats_erased: bool,
 }
 
-/// Whom an answer is about: with that user, it is erased.
+/// The user that a response is about. The response is erased with that user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
-    /// A user. If there is no such user when the answer is kept, the user was deleted in the meantime.
+    /// An existing user. If it does not exist when the response is stored, it was deleted in the meantime.
     User(UserId),
-    /// A user that need not exist yet.
+    /// A user that may not exist yet.
     Coming(UserId),
-    /// Nobody: an id in the answer leads to no user.
+    /// No user, even if the response contains an id.
     Nobody,
 }
 
-/// The last transaction of a use case.
+/// The open last transaction of a use case.
 pub(crate) struct Last {
     pub(crate) tx: Box<dyn Tx>,
-    /// Where the control chains end once it is committed, if it wrote into them.
+    /// New ends of the control chains after the commit, if it wrote to any.
     pub(crate) ends: Option<NewEnds>,
 }
 
@@ -52,7 +52,7 @@ impl Run {
         }
     }
 
-    /// Notes whom the answer is about. What was noted first counts.
+    /// Records the user that the response is about. The first call wins.
     pub(crate) fn is_about(&self, about: About) {
         lock(&self.about).get_or_insert(about);
     }
@@ -61,7 +61,7 @@ impl Run {
         *lock(&self.about)
     }
 
-    /// Whether it repeats a request whose answer was erased with its user. Such a run creates no user.
+    /// Returns whether it repeats a request whose response was erased with its user. Such a run creates no user.
     pub(crate) const fn repeats_erased(&self) -> bool {
         self.repeats_erased
     }
@@ -74,7 +74,7 @@ impl Run {
         lock(&self.last).take()
     }
 
-    /// Notes what let the run pass. A transaction that is run again notes the same once.
+    /// Records a precondition. Duplicates from a retried transaction are ignored.
     pub(crate) fn rests_on(&self, condition: Condition) {
         if let Condition::MaySignIn(user, _) = condition {
             self.is_about(About::User(user));
@@ -85,18 +85,18 @@ impl Run {
         }
     }
 
-    /// Everything that let the run pass, in the order in which it was asked.
+    /// Returns all preconditions in the order in which they were checked.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         lock(&self.conditions).clone()
     }
 }
 
-/// What no call leaves half done under a lock.
+/// Ignores poisoning: no critical section leaves the value half-updated.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A transaction has nothing to show.
+/// Omits the transaction, which has no useful output.
 impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { claim, .. } = self;

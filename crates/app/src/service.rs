@@ -1,4 +1,4 @@
-//! The service: its ports, its settings, and the crossing into its runtime.
+//! The service: its ports, its settings, and the entry point into its runtime.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -32,41 +32,42 @@ use crate::webhook_desk::WebhookDesk;
 use crate::webhook_notes::WebhookNotes;
 use crate::{Fault, mint};
 
-/// How long one waits for a statement that is asked for many. One that hangs must not hold up everybody.
+/// Time limit for a batched query. A query that hangs must not block every caller.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the operator decides for all Apps.
+/// Deployment-wide settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Host and port of the public URL, such as `id.example.com`.
     pub issuer_host: String,
-    /// The public URL, such as `https://id.example.com`: what links, callbacks and `iss` of ours begin with.
+    /// The public URL, such as `https://id.example.com`: the base of Vestry's own links and callbacks and of `iss`.
     pub public_url: String,
-    /// Requests a minute of a test world; 0 means no limit.
+    /// Requests per minute in a test environment; 0 means no limit.
     pub test_per_minute: u32,
-    /// Requests a minute of a live world; 0 means no limit.
+    /// Requests per minute in a live environment; 0 means no limit.
     pub live_per_minute: u32,
-    /// Codes to one address or number in an hour, by all Apps of this deployment together; 0 means no limit (attack 8).
+    /// Codes per hour to one address or number, across all Apps of this deployment; 0 means no limit (attack 8).
     pub sends_per_identifier: u32,
-    /// How long a search of users may take in the database before it is given up.
+    /// Time limit for a user search in the database.
     pub search_within: Duration,
-    /// Searches of users by a filter at the same time, of this process.
+    /// Maximum concurrent filtered user searches of this process.
     pub searches_at_once: usize,
-    /// Requests to webhook endpoints at the same time, of this process.
+    /// Maximum concurrent webhook requests of this process.
     pub webhooks_in_flight: usize,
-    /// How often a checkpoint of the audit log is made where something changed; at least a second.
+    /// Interval between audit checkpoints if something changed; at least a second.
     pub checkpoint_every: Duration,
-    /// How old the last checkpoint that a sink beside the log has may be while keys are used; `None`: as old as it is.
+    /// Maximum age of the last checkpoint in a sink other than the server log while wallet keys are used; `None` means no limit.
     pub require_anchor: Option<Seconds>,
 }
 
 impl Settings {
-    /// How long a search may take, unless a test says otherwise: longer than any search by a whole value takes, and shorter than
-    /// anybody waits.
+    /// Default time limit for a user search. It exceeds the duration of any search by a whole value, and is short enough for an interactive
+    /// caller.
     pub const SEARCH_WITHIN: Duration = Duration::from_secs(2);
 
-    /// Searches at the same time with so many connections to the database for reading: a search may keep a connection and a processor busy
-    /// until its time is over, and most of both stay free for everything else.
+    /// Returns the number of concurrent searches for a number of read connections.
+    ///
+    /// A search can occupy a connection and a processor for its whole time limit, so most of both are reserved for other requests.
     pub const fn searches_with(connections: usize) -> usize {
         match connections / 4 {
             0 => 1,
@@ -74,10 +75,10 @@ impl Settings {
         }
     }
 
-    /// Requests to webhook endpoints at the same time, unless the operator says otherwise.
+    /// Default number of concurrent webhook requests.
     pub const WEBHOOKS_IN_FLIGHT: usize = 256;
 
-    /// How often a checkpoint is made, unless the operator says otherwise.
+    /// Default interval between checkpoints.
     pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
     pub(crate) const fn per_minute(&self, environment: Environment) -> u32 {
@@ -88,18 +89,18 @@ impl Settings {
     }
 }
 
-/// All use cases. One per process, shared as `Arc<Service>`.
+/// All use cases. There is one per process, shared as `Arc<Service>`.
 pub struct Service {
     pub(crate) ports: Ports,
     pub(crate) settings: Settings,
     runtime: Handle,
     pub(crate) callers: Callers,
     pub(crate) signing_keys: SigningKeys,
-    /// Rings when a job was committed to the outbox.
+    /// Notified when a job is committed to the outbox.
     pub(crate) outbox_bell: Notify,
-    /// Rings when a message was captured.
+    /// Notified when a message is captured.
     pub(crate) captured_bell: Notify,
-    /// The calls that wait for a captured message.
+    /// The calls waiting for a captured message.
     pub(crate) captured_room: WaitingRoom,
     pub(crate) test_clocks: TestClocks,
     pub(crate) trail: Arc<Together<Trail>>,
@@ -112,7 +113,7 @@ pub struct Service {
     pub(crate) presented_sessions: Arc<Together<Reads<PresentedSessions>>>,
     pub(crate) whole_users: Arc<Together<Reads<WholeUsers>>>,
     pub(crate) jwt_times: JwtTimes,
-    /// The room for searches.
+    /// Limits concurrent searches.
     pub(crate) searches: Semaphore,
     pub(crate) events: Desk,
     pub(crate) webhooks: WebhookDesk,
@@ -122,7 +123,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Puts the service together. `runtime` is the multi-thread runtime on which every command runs.
+    /// Creates the service. `runtime` is the multi-thread runtime on which every command runs.
     pub fn new(ports: Ports, settings: Settings, runtime: Handle) -> Self {
         let apart = ports.store.is_spread();
         let control = Arc::new(ControlTrail::new(&ports));
@@ -155,14 +156,14 @@ impl Service {
         }
     }
 
-    /// Runs a command on the service's own runtime, to its end, even when the caller stops waiting.
+    /// Runs a command on the service's own runtime, to completion even if the caller stops waiting.
     ///
-    /// The only crossing from a web worker: those have a single-thread runtime, on which the SQLite wrapper must not
-    /// block, and they drop a handler when its client goes away, which must not cut a command in half. What stays on the worker
-    /// waits for neither, and has nothing that could be cut ([`Service::admit_at_once`], [`Service::verify_session_at_once`]).
+    /// This is the only way from a web worker into the service. Web workers have a single-thread runtime, which SQLite calls must not
+    /// block. They also drop a handler when its client disconnects, which must not interrupt a command halfway. Work that stays on the
+    /// worker neither blocks nor has effects that could be interrupted ([`Service::admit_at_once`], [`Service::verify_session_at_once`]).
     ///
     /// # Errors
-    /// [`Fault::Internal`] when the command panicked; the panic stays inside its task.
+    /// [`Fault::Internal`] if the command panicked; the panic is contained in its task.
     pub async fn run<T, C, F>(self: &Arc<Self>, command: C) -> Result<T, Fault>
     where
         C: FnOnce(Arc<Self>) -> F,
@@ -172,38 +173,38 @@ impl Service {
         let (answer, answered) = oneshot::channel();
         let command = command(Arc::clone(self));
         self.spawn(async move {
-            // The caller may be gone.
+            // The caller may have disconnected.
             let _unheard = answer.send(command.await);
         });
-        // What a panic says may hold what the command held, and is not passed on; where it was is the panic hook's to tell.
+        // Do not pass on the panic message, which may contain secrets of the command. The panic hook logs its location.
         answered
             .await
             .map_err(|_gone| Fault::Internal("a command panicked, or its runtime stopped".into()))
     }
 
-    /// Runs something of the service's own beside its commands, until it ends or is aborted.
+    /// Runs background work of the service until it ends or is aborted.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        // Behind a pointer, whatever it is: else everything that the runtime has for a task is compiled twice for each command.
+        // Box the future: otherwise the runtime's task code is compiled twice for each command.
         let work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
         self.runtime.spawn(work).abort_handle()
     }
 
-    /// Asks, and waits for the answer; `None` when the batch panicked, or the service ends.
+    /// Submits a request to a batcher and waits for the response; `None` if the batch panicked or the service stops.
     pub(crate) async fn together<B: Batch>(
         &self,
         desk: &Arc<Together<B>>,
         asked: B::Asked,
     ) -> Option<B::Answer> {
         let (answer, turn) = desk.join(asked);
-        // A task of its own, and not whoever came first, who has an answer to give once its own part is done, and whose
-        // request may panic or end while others wait.
+        // Flush in a separate task. The first caller must return once its own part is done, and its request can panic or end while others
+        // wait.
         if let Some(turn) = turn {
             self.spawn(turn.serve());
         }
         answer.await.ok()
     }
 
-    /// What has this name, by a statement that begins after this was called: what was committed before is seen.
+    /// Looks an object up by name with a query that starts after this call, so that everything committed before is visible.
     pub(crate) async fn find<K: Kind>(
         &self,
         desk: &Arc<Together<Reads<K>>>,
@@ -218,10 +219,11 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let found = K::find(&mut *read, &[name]).await?;
         let found = found.into_iter().next();
-        found.ok_or_else(|| Fault::Internal("a store answered for none of one name".into()))
+        found.ok_or_else(|| Fault::Internal("a store returned no result for a single name".into()))
     }
 
-    /// The same, with those who ask at this moment and not alone; `None` when that failed or hangs.
+    /// Does the same in a batch with concurrent callers, without falling back to a query of its own; `None` if the batch failed or timed
+    /// out.
     pub(crate) async fn find_with_others<K: Kind>(
         &self,
         desk: &Arc<Together<Reads<K>>>,
@@ -231,7 +233,7 @@ impl Service {
         tokio::time::timeout(PATIENCE, asked).await.ok()??
     }
 
-    /// Whether the database answers and is migrated.
+    /// Checks that the database responds and is migrated.
     ///
     /// # Errors
     /// [`Fault::Unavailable`] or [`Fault::Internal`].
@@ -239,31 +241,32 @@ impl Service {
         Ok(self.ports.store.ready().await?)
     }
 
-    /// Whether the root key of this purpose can be used. Never part of readiness: App keys that were opened before go on working,
-    /// and so does everything of the other purpose.
+    /// Checks that the root key of this purpose can be used.
+    ///
+    /// This is never part of readiness: App keys that are already unwrapped keep working, and so does everything under the other root key.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why it cannot.
     pub async fn has_root_key(&self, purpose: KeyPurpose) -> Result<(), VaultError> {
         self.ports.vaults.of(purpose).status().await.map(drop)
     }
 
-    /// Whether live mail can be sent.
+    /// Returns whether live mail can be sent.
     pub const fn has_mailer(&self) -> bool {
         self.ports.mailer.is_some()
     }
 
-    /// Whether live text messages can be sent.
+    /// Returns whether live text messages can be sent.
     pub const fn has_sms(&self) -> bool {
         self.ports.sms.is_some()
     }
 
-    /// The time of the machine, which rate limits follow.
+    /// Returns the machine's time, which rate limits follow.
     pub fn machine_time(&self) -> Timestamp {
         self.ports.clock.machine()
     }
 
-    /// The time of a world: the machine's, or that of the App's test clock.
+    /// Returns the time of an environment: the machine's, or that of the App's test clock.
     pub(crate) fn now(&self, world: &World) -> Timestamp {
         match self.test_clocks.of(world) {
             Some(clock) => clock.now(self.ports.clock.machine()),
@@ -271,7 +274,7 @@ impl Service {
         }
     }
 
-    /// The time that the limit of requests of a world follows.
+    /// Returns the time that an environment's request limit follows.
     pub(crate) fn now_for_limits(&self, world: &World) -> Timestamp {
         let machine = self.ports.clock.machine();
         let clock = self.test_clocks.of(world);
@@ -282,7 +285,7 @@ impl Service {
         mint::id(&*self.ports.entropy, at)
     }
 
-    /// New ids in the order in which they are asked for, behind an earlier one of the same owner.
+    /// Returns new ids in increasing order, each greater than an earlier id of the same owner.
     pub(crate) fn ids_behind<I: Id>(
         &self,
         at: Timestamp,

@@ -1,11 +1,11 @@
-//! Counters that all of an App share, split so that those who count at the same time rarely wait for one another's commit.
+//! Sharding of per-App counters, so that concurrent writers rarely wait for each other's commit.
 
 use vestry_domain::token::TokenHash;
 
-/// How many parts such a counter has.
+/// Number of shards of a counter.
 pub(crate) const SHARDS: u32 = 16;
 
-/// In which part something is counted.
+/// Returns the shard in which a subject is counted.
 pub(crate) fn shard(subject: &str) -> String {
     let hash = TokenHash::of(subject);
     let byte = hash.0.first().copied().unwrap_or_default();

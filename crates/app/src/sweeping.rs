@@ -1,4 +1,4 @@
-//! What is over and of no use any more is deleted: a little at a time, with rests, and by one process of all (PR-60).
+//! Retention: deletes expired data in small steps with pauses, in one process at a time (PR-60).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,27 +12,29 @@ use vestry_ports::store::{Repositories, SWEEP_STEP, StoreResult, SweptWorlds};
 use crate::fault::{causes, retried};
 use crate::{Fault, Service};
 
-/// How often everything is swept.
+/// Interval between sweeps.
 const EVERY: Duration = Duration::from_secs(300);
-/// The name of the lease.
+/// Name of the lease.
 const WORK: &str = "sweep";
-/// How long a process that sweeps may be silent before another one does.
+/// How long a sweeping process may be silent before another takes over.
 const LEASE: Seconds = Seconds(60);
-/// How long after a whole sweep no process begins another one; somewhat less than [`EVERY`], after which the same one comes again.
+/// Minimum pause after a complete sweep. It is somewhat shorter than [`EVERY`], so that the same process continues.
 const REST: Seconds = Seconds(240);
-/// Heaps in one transaction: all of them, unless several Apps have test clocks.
+/// Maximum heaps per transaction: normally all, unless several Apps have test clocks.
 const HEAPS: usize = 64;
-/// How long ended jobs, dead sessions and captured messages stay readable for an operator.
+/// How long finished jobs, ended sessions and captured messages stay readable for operators.
 const KEPT: Seconds = Seconds(7 * 86_400);
-/// How long one can see what was sent to a webhook endpoint, and what is held for one can still be sent.
+/// How long webhook deliveries stay visible, and held ones can still be sent.
 const DELIVERIES_KEPT: Seconds = Seconds(30 * 86_400);
-/// Logs that are looked at in one go.
+/// Event logs read in one query.
 const HEADS: i64 = 1_000;
-/// How long failures in a row are remembered after the last one: longer than any wait, and so long that being forgotten gives a
-/// guesser fewer tries than the longest wait does, a day for each (OTP-5).
+/// How long consecutive failures are remembered after the last one.
+///
+/// It exceeds any lockout. It is also so long that waiting for it gives an attacker fewer attempts than the longest lockout, which allows
+/// one a day per account (OTP-5).
 const FAILURES_KEPT: Seconds = Seconds(30 * 86_400);
 
-/// What is swept in each environment, by the time of its worlds.
+/// Kinds of expired data, deleted by the time of their environment or of the machine.
 #[derive(Debug, Clone, Copy)]
 enum Remains {
     Codes,
@@ -76,7 +78,7 @@ impl Remains {
         Self::WebhookReplays,
     ];
 
-    /// Deletes some of what is of no use at this moment; how many.
+    /// Deletes some expired rows and returns their number.
     async fn sweep(
         self,
         tx: &mut dyn Repositories,
@@ -89,7 +91,7 @@ impl Remains {
             Self::Links => tx.links().sweep(worlds, yesterday).await,
             Self::Totps => tx.totps().sweep(worlds, yesterday).await,
             Self::WalletChallenges => tx.wallet_challenges().sweep(worlds, yesterday).await,
-            // Private halves: from their last second on, nothing that was sealed to them shall open any more.
+            // Private keys: once expired, nothing encrypted to them may be decrypted.
             Self::WalletImports => tx.wallet_imports().sweep(worlds, now).await,
             Self::OauthFlows => tx.oauth_flows().sweep(worlds, now).await,
             Self::Guards => tx.guards().sweep(worlds, now - FAILURES_KEPT).await,
@@ -98,7 +100,7 @@ impl Remains {
             Self::PasskeyChallenges => tx.passkeys().sweep_challenges(worlds, yesterday).await,
             Self::Sessions => tx.sessions().sweep(worlds, now - KEPT).await,
             Self::Jobs => tx.outbox().sweep(now - KEPT).await,
-            // Read by tests within the minute, and as plain text: not to be kept for ever.
+            // Captured messages are plain text and are read by tests within a minute, so they are not kept for ever.
             Self::Captured => tx.captured().sweep(now - KEPT).await,
             Self::Deliveries => tx.deliveries().sweep(now - DELIVERIES_KEPT).await,
             Self::WebhookSecrets => tx.webhook_endpoints().sweep_secrets(now).await,
@@ -107,7 +109,7 @@ impl Remains {
     }
 }
 
-/// Remains of one kind in worlds that have the same time, and that time.
+/// Expired data of one kind, in environments with the same time, and that time.
 #[derive(Debug, Clone)]
 struct Heap {
     remains: Remains,
@@ -117,21 +119,21 @@ struct Heap {
 
 fn put_off(fault: &Fault) {
     let error = causes(fault);
-    tracing::warn!(error, "sweeping failed and will be tried again");
+    tracing::warn!(error, "retention sweep failed; retrying next round");
 }
 
-/// What one transaction did.
+/// Result of one transaction.
 enum Step {
-    /// So many heaps are gone.
+    /// Number of heaps that are finished.
     Gone(usize),
-    /// Another process sweeps.
+    /// Another process is sweeping.
     Theirs,
-    /// There is no database, so that asking it for the next heap is in vain.
+    /// The database is down, so trying the next heap is useless.
     Away(Fault),
 }
 
 impl Service {
-    /// Sweeps until `stop` is done. A step that is under way then is undone.
+    /// Sweeps until `stop` completes. A step in progress is then rolled back.
     pub async fn run_sweeper(&self, stop: impl Future<Output = ()>) {
         let holder: JobId = self.new_id(self.ports.clock.machine());
         let holder = holder.to_string();
@@ -149,7 +151,7 @@ impl Service {
         }
     }
 
-    /// Sweeps once, unless another process does or has just done so. What fails is left for the next time.
+    /// Sweeps once, unless another process is sweeping or has just done so. Failures are left for the next round.
     pub async fn sweep(&self, holder: &str) {
         if self.sweep_heaps(holder).await
             && let Err(fault) = self.sweep_events(holder).await
@@ -158,7 +160,7 @@ impl Service {
         }
     }
 
-    /// Events that are older than their App keeps them, from the oldest on.
+    /// Deletes events older than their App's retention, oldest first.
     async fn sweep_events(&self, holder: &str) -> Result<(), Fault> {
         let now = self.ports.clock.machine();
         let mut read = self.ports.store.read().await?;
@@ -185,7 +187,7 @@ impl Service {
         }
     }
 
-    /// Of one world; `false` when another process sweeps.
+    /// Sweeps the event log of one environment. Returns `false` if another process is sweeping.
     async fn sweep_log(&self, holder: &str, world: World, before: EventId) -> Result<bool, Fault> {
         loop {
             let begun = Instant::now();
@@ -195,7 +197,7 @@ impl Service {
                 if !tx.leases().take(WORK, holder, now, now + LEASE).await? {
                     return Ok(None);
                 }
-                // What waits for an endpoint is told there first.
+                // Events with pending deliveries are kept until those are sent.
                 let kept = tx.deliveries().first_waiting(&world).await?;
                 let swept = tx.events().sweep(&world, before, kept, SWEEP_STEP).await?;
                 tx.commit().await?;
@@ -209,11 +211,11 @@ impl Service {
         }
     }
 
-    /// `false` when another process sweeps, or there is no database.
+    /// Sweeps all heaps. Returns `false` if another process is sweeping or the database is down.
     async fn sweep_heaps(&self, holder: &str) -> bool {
         let heaps = self.heaps().await;
         let mut left = heaps.as_slice();
-        // Several in one transaction, since mostly there is little of each; when it fails, each heap on its own.
+        // Sweep several heaps per transaction, since each usually has few rows. After a failure, sweep each on its own.
         let mut most = HEAPS;
         while !left.is_empty() {
             let begun = Instant::now();
@@ -239,7 +241,7 @@ impl Service {
         true
     }
 
-    /// Everything to sweep now.
+    /// Returns everything to sweep now.
     async fn heaps(&self) -> Vec<Heap> {
         let now = self.ports.clock.machine();
         let mut heaps = Vec::new();
@@ -252,7 +254,7 @@ impl Service {
             }));
         };
         add(&Remains::OF_WORLDS, Environment::Live.into(), now);
-        // A test world may live in the past or in the future. Live worlds do not wait for it.
+        // A test environment's clock may be in the past or in the future. Live environments do not depend on it.
         match self.test_times().await {
             Ok(times) => {
                 for (apps, now) in times {
@@ -262,12 +264,12 @@ impl Service {
             }
             Err(fault) => put_off(&fault),
         }
-        // Delivered and captured by the machine's time, in both environments at once.
+        // These follow the machine's time, in both environments at once.
         add(&Remains::OF_MACHINE, Environment::Live.into(), now);
         heaps
     }
 
-    /// Sweeps heaps, in one transaction, until they are gone or enough was deleted. After the last, no process sweeps for a while.
+    /// Sweeps heaps in one transaction until they are finished or the limit is reached. After the last heap, no process sweeps for a while.
     async fn step(&self, holder: &str, heaps: &[Heap], is_last: bool) -> Result<Step, Fault> {
         let now = self.ports.clock.machine();
         let mut tx = match self.ports.store.begin().await {

@@ -1,7 +1,7 @@
-//! `/v1/test/clock`: the clock that codes, links, sessions, TOTP, JWTs and limits of a test world follow.
+//! `/v1/test/clock`: the clock of a test environment, which codes, links, sessions, TOTP, JWTs and limits follow.
 //!
-//! It is kept with the App and read with every key, so that other processes follow within a second; the process that sets it
-//! follows at once. Delivery of messages, leases of workers and keys that sign keep the time of the machine.
+//! It is stored with the App and read with every key, so other processes follow within a second. The process that sets it follows at once.
+//! Message delivery, worker leases and signing keys follow the machine's time.
 
 use vestry_domain::app::App;
 use vestry_domain::ids::AppId;
@@ -13,22 +13,22 @@ use crate::fault::retried;
 use crate::test_env::{TestEnvError, powers};
 use crate::{Caller, Fault, Service};
 
-/// Test clocks by which a sweep judges single Apps.
+/// Maximum number of Apps that a sweep treats by their own test clock.
 const MOST_CLOCKS: usize = 10_000;
 
-/// What a test clock shows.
+/// Reading of a test clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockReading {
-    /// The time of the test world.
+    /// The time of the test environment.
     pub now: Timestamp,
-    /// Whether it stands still.
+    /// Whether the clock is frozen.
     pub frozen: bool,
-    /// Whether it is a clock of its own, and not the machine's.
+    /// Whether the clock is set, rather than following the machine's time.
     pub is_set: bool,
 }
 
 impl Service {
-    /// What the clock of the world shows.
+    /// Reads the clock of the environment.
     ///
     /// # Errors
     /// [`TestEnvError`].
@@ -38,7 +38,7 @@ impl Service {
         Ok(self.reading(&app.test_clock))
     }
 
-    /// Sets the clock of the world.
+    /// Sets the clock of the environment.
     ///
     /// # Errors
     /// [`TestEnvError`].
@@ -51,7 +51,7 @@ impl Service {
             .await
     }
 
-    /// Gives the world the machine's time back.
+    /// Resets the environment to the machine's time.
     ///
     /// # Errors
     /// [`TestEnvError`].
@@ -60,7 +60,7 @@ impl Service {
             .await
     }
 
-    /// Two changes at once are made one after the other: each is worked out on what the other left.
+    /// Applies a change to the clock. Concurrent changes are serialised, each applied to the result of the previous one.
     async fn swap_test_clock(
         &self,
         caller: &Caller,
@@ -100,9 +100,9 @@ impl Service {
         }
     }
 
-    /// What time it is in the test worlds: for those with the machine's time, and for each with a clock of its own.
+    /// Returns the times of the test environments: one for those that follow the machine, and one for each with its own clock.
     ///
-    /// What all Apps share has no clock: it is over once it is over for every App.
+    /// Data shared by all Apps has no clock: it expires once it has expired for every App.
     pub(crate) async fn test_times(&self) -> Result<Vec<(SweptApps, Timestamp)>, Fault> {
         let machine = self.ports.clock.machine();
         let apps = self.ports.store.read().await?.apps().list().await?;
@@ -117,7 +117,7 @@ impl Service {
         if shared_now != machine {
             own.insert(0, (shared, shared_now));
         }
-        // A statement cannot name any number of Apps. Those beyond are judged with the rest, by the earliest of their times.
+        // A statement cannot list arbitrarily many Apps. The excess is swept with the rest, by the earliest of their times.
         let beyond = own.split_off(own.len().min(MOST_CLOCKS));
         let named = own.iter().map(|(app, _)| *app).collect();
         let mut times = vec![(SweptApps::AllBut(named), earliest(&beyond))];

@@ -1,4 +1,4 @@
-//! The captured messages of test worlds. A live caller gets [`TestEnvError::NotFound`], as for a route that is not there (S-17).
+//! Captured messages of test environments. A live key gets [`TestEnvError::NotFound`], as for a route that does not exist (S-17).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,40 +14,40 @@ use crate::fault::retried;
 use crate::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// Most seconds that a look-up waits for a message.
+/// Maximum seconds that a call waits for a message.
 pub const WAIT_MAX: u64 = 30;
-/// Most messages in one answer.
+/// Maximum messages in one response.
 const PAGE: i64 = 100;
-/// How often another process's captures are looked for while waiting.
+/// Poll interval for captures by other processes while waiting.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Whether the key of a call was read for this look.
+/// Whether the key of a call was read for this look-up.
 #[derive(Clone, Copy)]
 enum Key {
-    /// Just now, when the call was let in.
+    /// It was read when the call was admitted.
     IsFresh,
-    /// Before the call waited, so that it has to be read again.
+    /// It was read before the call waited, so it has to be read again.
     IsOld,
 }
 
-/// What the caller asks for.
+/// Query parameters.
 #[derive(Clone, Default)]
 pub struct FindMessages {
-    /// This recipient; two spellings of one address are the same.
+    /// Only messages to this recipient; spellings of the same address are equivalent.
     pub to: Option<String>,
-    /// As in [`MessageKind::as_str`].
+    /// Only messages of this kind, as in [`MessageKind::as_str`].
     pub kind: Option<String>,
     /// Only messages newer than this one.
     pub after: Option<MessageId>,
-    /// Seconds to wait until there is one, at most 30.
+    /// Seconds to wait for a message, at most 30.
     pub wait: Option<u64>,
 }
 
-/// Why there is no answer.
+/// Reason why the call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TestEnvError {
-    /// The key is a live one.
-    #[error("there is no such route")]
+    /// The key is a live key.
+    #[error("no such route")]
     NotFound,
     /// See [`Refusal`].
     #[error(transparent)]
@@ -56,8 +56,10 @@ pub enum TestEnvError {
 
 has_common!(TestEnvError);
 
-/// Whether the caller may use what only test environments have. Whoever reads the codes of users, or moves the clock past the
-/// end of what protects them, can sign in as them: that takes the scope of signing in. A live caller learns nothing first.
+/// Checks that the caller may use test-only endpoints.
+///
+/// Reading the codes of users, or moving the clock past an expiry, allows signing in as them, so it requires the scope for signing in. A
+/// live caller is rejected first and learns nothing.
 pub(crate) fn powers(caller: &Caller) -> Result<(), TestEnvError> {
     if !caller.is_test() {
         return Err(TestEnvError::NotFound);
@@ -66,13 +68,13 @@ pub(crate) fn powers(caller: &Caller) -> Result<(), TestEnvError> {
 }
 
 impl Service {
-    /// Captured messages that fit, newest first; waits for the first one if asked to.
+    /// Returns matching captured messages, newest first, and waits for the first one if requested.
     ///
-    /// Runs on the caller's own task, and crosses for each look: a client that goes away leaves nobody waiting. The key is read again
-    /// before each look after the first.
+    /// Runs on the caller's own task and enters the service runtime for each look-up, so that a disconnected client leaves no waiting task.
+    /// The key is read again before each look-up after the first.
     ///
     /// # Errors
-    /// [`TestEnvError`]; [`Refusal::KeyEnded`] when the key was revoked meanwhile.
+    /// [`TestEnvError`]; [`Refusal::KeyEnded`] if the key was revoked while waiting.
     pub async fn captured_messages(
         self: &Arc<Self>,
         caller: &Caller,
@@ -110,7 +112,7 @@ impl Service {
         };
         while messages.is_empty() && Instant::now() < until {
             let look_again = until.min(Instant::now() + LOOK_EVERY);
-            // Whichever comes first; a message of another process rings no bell here.
+            // Poll as well: a message captured by another process does not notify this one.
             tokio::select! {
                 () = bell => {}
                 () = tokio::time::sleep_until(look_again) => {}
@@ -139,7 +141,7 @@ impl Service {
         self.run(look).await?
     }
 
-    /// Deletes the captured messages of the world.
+    /// Deletes the captured messages of the environment.
     ///
     /// # Errors
     /// [`TestEnvError`].

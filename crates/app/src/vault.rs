@@ -1,4 +1,4 @@
-//! `vestry vault`: looking after the root keys. Admin only; no API key opens any of this.
+//! `vestry vault`: maintenance of the root keys. Only for operators; not available through the API.
 
 use std::collections::BTreeMap;
 
@@ -14,33 +14,34 @@ use crate::fault::retried;
 use crate::rotation::FailedSecret;
 use crate::{Fault, Service};
 
-/// What `vault status` shows of the root key of one purpose.
+/// Status of the root key of one purpose, as shown by `vault status`.
 #[derive(Debug)]
 pub struct RootReport {
-    /// What the App keys that it wraps are for.
+    /// The purpose of the App keys that it wraps.
     pub purpose: KeyPurpose,
-    /// The provider, or why it is away.
+    /// Status of the provider, or why it is unavailable.
     pub provider: Result<VaultStatus, VaultError>,
-    /// How many App keys are wrapped by each root version, ascending.
+    /// Number of App keys wrapped by each root version, ascending.
     pub app_keys: Vec<(u32, u64)>,
-    /// Root versions that are there and do not open an App key that they are said to wrap, ascending: the file is that of another
-    /// purpose or installation, or the App key was altered.
+    /// Root versions that exist but do not open an App key they are said to wrap, ascending. Either the file belongs to another purpose or
+    /// installation, or the App key was altered.
     pub wrong: Vec<u32>,
 }
 
-/// What `vault rotate-root` did.
+/// Result of `vault rotate-root`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rotation {
-    /// The root version that wraps all App keys of a purpose now.
+    /// The root version that now wraps all App keys of a purpose.
     pub versions: BTreeMap<KeyPurpose, u32>,
-    /// App keys wrapped anew.
+    /// Number of App keys rewrapped.
     pub rewrapped: u64,
-    /// App keys that failed and were left as they are, as `app/environment/purpose/version`.
+    /// App keys that failed and were left unchanged, as `app/environment/purpose/version`.
     pub failed: Vec<String>,
 }
 
 impl Rotation {
-    /// What another rotation has wrapped under a yet newer version is done as well, and what failed does not become better.
+    /// Returns whether a key needs no more work. Keys wrapped by a concurrent rotation under an even newer version are done too, and failed
+    /// keys are not retried.
     fn is_done(&self, key: &AppKey) -> bool {
         let version = self.versions.get(&key.purpose.root());
         version.is_none_or(|version| key.wrapped.root_version >= *version)
@@ -48,23 +49,23 @@ impl Rotation {
     }
 }
 
-/// How an App key is called before an operator.
+/// Returns the name of an App key in operator output.
 fn place(key: &AppKey) -> String {
     format!("{}/{}/{}", key.world, key.purpose, key.version)
 }
 
-/// What `vault verify` found.
+/// Result of `vault verify`.
 #[derive(Debug, Clone, Default)]
 pub struct Verification {
-    /// App keys that opened.
+    /// Number of App keys that could be unwrapped.
     pub app_keys: u64,
-    /// Wallet keys that opened and yield their row's address.
+    /// Number of wallet keys that could be decrypted and match their row's address.
     pub wallets: u64,
-    /// Wallets that never had a key here, whose row is what it was.
+    /// Number of read-only wallets, which never had a key here, with an intact row.
     pub read_only: u64,
-    /// Small secrets that opened.
+    /// Number of small secrets that could be decrypted.
     pub secrets: u64,
-    /// Wallets whose key or row failed, or whose key is gone.
+    /// Wallets whose key or row failed, or whose key is missing.
     pub failed: Vec<WalletId>,
     /// Small secrets that failed.
     pub failed_secrets: Vec<FailedSecret>,
@@ -73,21 +74,21 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Wallets looked at so far.
+    /// Returns the number of wallets verified so far.
     fn looked_at(&self) -> u64 {
         let failed = u64::try_from(self.failed.len()).unwrap_or(u64::MAX);
         self.wallets + self.read_only + failed
     }
 }
 
-/// Wallets looked at in one step.
+/// Wallets read in one query.
 const PAGE: i64 = 500;
 
 impl Service {
-    /// The root keys, their versions and what they wrap.
+    /// Returns the root keys, their versions and what they wrap.
     ///
     /// # Errors
-    /// See [`Fault`]; a provider that is away is part of the answer.
+    /// See [`Fault`]; an unavailable provider is part of the result.
     pub async fn vault_status(&self) -> Result<Vec<RootReport>, Fault> {
         let app_keys = self.app_keys().await?;
         let mut reports = Vec::new();
@@ -99,7 +100,7 @@ impl Service {
                 let version = key.wrapped.root_version;
                 let count = counts.entry(version).or_default();
                 *count += 1;
-                // One of each version tells whether it is the right root key; `vault verify` opens all.
+                // One key per version shows whether it is the right root key; `vault verify` opens all of them.
                 if *count == 1 && provider.is_ok() && self.is_altered(key).await {
                     wrong.push(version);
                 }
@@ -120,23 +121,25 @@ impl Service {
         matches!(opened, Err(CustodyError::Tampered { .. }))
     }
 
-    /// Makes a new version of each root key and wraps every App key under it. Online and resumable: wallets are not touched,
-    /// running services open both versions, and a run that was cut off is finished by the next.
+    /// Creates a new version of each root key and rewraps every App key under it.
     ///
-    /// Old root versions stay readable until [`Service::vault_retire`].
+    /// It runs online and can be resumed: wallets are not touched, running services can use both versions, and the next run finishes one
+    /// that was interrupted.
+    ///
+    /// Old root versions stay usable until [`Service::vault_retire`].
     ///
     /// # Errors
-    /// See [`Fault`]; an App key that does not open is a finding, not an error: the others must not stay under an old root key for it.
+    /// See [`Fault`]; an App key that does not open is a finding, not an error, so that it does not keep the others under an old root key.
     pub async fn vault_rotate_root(
         &self,
         progress: &(dyn Fn(u64, u64) + Send + Sync),
     ) -> Result<Rotation, Fault> {
-        // A provider that is away is found before another one has a version that nothing is under yet.
+        // Check all providers first, so that an unavailable one does not leave another with an unused new version.
         for purpose in KeyPurpose::ALL {
             self.ports.vaults.of(purpose).status().await?;
         }
-        // What is wrapped anew has an entry, and the deployment may have no log yet. Later, nothing could be made under a version that
-        // no other key is under.
+        // Each rewrapping gets an audit entry, and the deployment may have no log key yet. It cannot be created later under a version that
+        // no other key uses.
         let is_of_deployment = |key: &AppKey| key.world == World::DEPLOYMENT;
         if self.app_keys().await?.iter().any(is_of_deployment) {
             self.hold_deployment_key(KeyPurpose::Secrets).await?;
@@ -161,7 +164,7 @@ impl Service {
                         }
                     }
                     Err(CustodyError::Tampered { .. }) => rotation.failed.push(place(&key)),
-                    // Another rotation may have been faster and have destroyed the version that the key was under.
+                    // A concurrent rotation may have been faster and have destroyed the version that wrapped the key.
                     Err(error) if self.app_keys().await?.contains(&key) => return Err(error.into()),
                     Err(_) => {}
                 }
@@ -173,7 +176,7 @@ impl Service {
     async fn replace_wrapping(&self, key: &AppKey, fresh: &AppKey) -> Result<bool, Fault> {
         let (from, to) = (key.wrapped.root_version, fresh.wrapped.root_version);
         let mut tx = match self.begin_change([key.world]).await {
-            // The key of the log itself does not open. This one is not to stay under an old root key for it.
+            // The key of the audit log itself does not open. That must not keep this key under an old root key.
             Err(Fault::Tampered(_)) => return self.replace_unrecorded(key, fresh).await,
             change => change?,
         };
@@ -194,13 +197,13 @@ impl Service {
         tx.commit().await?;
         tracing::error!(
             key = place(key),
-            "an App key was wrapped anew without an entry in the audit log, whose own key does not open"
+            "App key rewrapped without an audit entry: the audit log's own key does not open; run `vestry vault verify`"
         );
         Ok(is_replaced)
     }
 
-    /// Destroys the versions of the root keys that wrap nothing any more. Answers how many App keys still stand under an older
-    /// version; when that is not zero nothing was destroyed.
+    /// Destroys root key versions that no longer wrap any key. Returns the number of App keys still under an older version; if it is not
+    /// zero, nothing was destroyed.
     ///
     /// # Errors
     /// See [`Fault`].
@@ -237,8 +240,8 @@ impl Service {
         Ok(vault.retire_below(version).await?)
     }
 
-    /// Opens every App key, every wallet key and every small secret that lasts, compares wallet keys with their rows, and looks whether
-    /// the wallets without a key are those that never had one.
+    /// Verifies every App key, wallet key and long-lived small secret by decrypting it. It compares wallet keys with their rows, and checks
+    /// that wallets without a key are those that never had one.
     ///
     /// # Errors
     /// See [`Fault`]; a key that does not open is a finding, not an error.
@@ -297,7 +300,7 @@ impl Service {
                 let id = stored.wallet.id;
                 match self.ports.custodian.authenticate(stored).await {
                     Ok(wallet) if wallet.is_read_only => report.read_only += 1,
-                    // Its key was taken out of the database.
+                    // Its key was removed from the database.
                     Ok(_) | Err(CustodyError::Tampered { .. }) => report.failed.push(id),
                     Err(other) => return Err(other.into()),
                 }

@@ -1,4 +1,4 @@
-//! Places for calls that wait, and the end of all waiting when the process stops.
+//! Limits on waiting calls (long polling), and their end at shutdown.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,14 +11,14 @@ use vestry_domain::ids::{ApiKeyId, AppId};
 
 use crate::Caller;
 
-/// Places of one kind of call in one process.
+/// Places per kind of call and process.
 const PLACES: usize = 100;
-/// Places that one App can hold at the same time, in both of its environments together.
+/// Maximum places held by one App, in both of its environments together.
 const PLACES_PER_APP: usize = PLACES / 2;
-/// How long a call without a place is held before its answer. Otherwise a client that calls again at once would keep the service busy.
+/// Delay before a call without a place gets its response. Without it, a client that retries at once would keep the service busy.
 const TURNED_AWAY_AFTER: Duration = Duration::from_secs(1);
 
-/// The places for one kind of call.
+/// The places for one kind of waiting call.
 pub(crate) struct WaitingRoom {
     per_key: usize,
     taken: Mutex<Taken>,
@@ -33,7 +33,7 @@ struct Taken {
 }
 
 impl WaitingRoom {
-    /// A room in which one key can hold this number of places.
+    /// Creates a room in which one key can hold this number of places.
     pub(crate) fn with_places_per_key(per_key: usize) -> Self {
         Self {
             per_key,
@@ -42,7 +42,7 @@ impl WaitingRoom {
         }
     }
 
-    /// A room in which one key can hold every place of its App.
+    /// Creates a room in which one key can hold every place of its App.
     pub(crate) fn without_limit_per_key() -> Self {
         Self::with_places_per_key(PLACES_PER_APP)
     }
@@ -51,7 +51,7 @@ impl WaitingRoom {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for this call; `None` when its key, its App or all Apps together hold as many as they can.
+    /// Reserves a place for this call; `None` if its key, its App or all Apps together have reached their limit.
     pub(crate) fn place_for(&self, caller: &Caller) -> Option<Place<'_>> {
         let (app, key) = (caller.world.app_id, caller.key.id);
         let mut taken = self.taken();
@@ -71,14 +71,14 @@ impl WaitingRoom {
         })
     }
 
-    /// Holds a call that has no place for a second, but no longer than it wants to wait.
+    /// Delays a call without a place by a second, but not beyond its own deadline.
     pub(crate) async fn turn_away(&self, until: Instant) {
         let end = until.min(Instant::now() + TURNED_AWAY_AFTER);
-        // Either the time is over, or the room is closed.
+        // Returns on timeout or when the room is closed.
         let _elapsed = tokio::time::timeout_at(end, self.closed()).await;
     }
 
-    /// Ends all waiting, now and later.
+    /// Ends all waiting, current and future.
     pub(crate) fn close(&self) {
         self.is_closed.send_replace(true);
     }
@@ -86,12 +86,12 @@ impl WaitingRoom {
     /// Returns once the room is closed.
     pub(crate) async fn closed(&self) {
         let mut is_closed = self.is_closed.subscribe();
-        // The sender lives as long as the room.
+        // Cannot fail: the sender lives as long as the room.
         let _closed = is_closed.wait_for(|is_closed| *is_closed).await;
     }
 }
 
-/// A place that a call holds until this is dropped.
+/// A place held by a call until dropped.
 pub(crate) struct Place<'a> {
     room: &'a WaitingRoom,
     app: AppId,
@@ -107,7 +107,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Counts one less, and forgets a holder that has none left.
+/// Decrements the count of a holder, and removes it at zero.
 fn give_back<K: Eq + Hash>(held: &mut HashMap<K, usize>, holder: &K) {
     if let Some(count) = held.get_mut(holder) {
         *count -= 1;

@@ -1,7 +1,7 @@
-//! What a process knows of webhooks: which queues may have something to send, and how each endpoint does.
+//! Webhook state of one process: queues that may have due deliveries, and the health of each endpoint.
 //!
-//! Nobody shall be held up by somebody else's endpoint (WH-4). So each has a window of attempts that are under way; those that answer
-//! badly share half of the whole, and with those that have answered nothing yet three quarters; and no App has more than half.
+//! One endpoint must not delay another (WH-4). Each endpoint therefore has a window of concurrent attempts. Failing endpoints share half of
+//! the total. Failing endpoints and those without a response yet share three quarters. No App has more than half.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
@@ -13,12 +13,12 @@ use vestry_domain::ids::{AppId, WebhookEndpointId};
 use vestry_domain::webhook::Window;
 use vestry_ports::store::Queue;
 
-/// An endpoint.
+/// Key of an endpoint.
 type Key = (World, WebhookEndpointId);
 
-/// Of one process.
+/// The webhook state of one process.
 pub(crate) struct WebhookDesk {
-    /// Attempts under way at most.
+    /// Maximum concurrent attempts.
     most: usize,
     state: Mutex<State>,
     bell: Notify,
@@ -26,36 +26,36 @@ pub(crate) struct WebhookDesk {
 
 #[derive(Default)]
 struct State {
-    /// What may have something due.
+    /// Queues that may have due deliveries.
     queues: BTreeSet<Queue>,
-    /// Which was served last: the others come first.
+    /// The queue served last; others come before it.
     last: Option<Queue>,
-    /// Of endpoints of which there is something to know.
+    /// Windows of endpoints with attempts in flight or known health.
     windows: HashMap<Key, Window>,
-    /// Attempts under way, of each App that has some.
+    /// Attempts in flight per App.
     of_apps: HashMap<AppId, usize>,
     all: usize,
 }
 
-/// How an endpoint did.
+/// Outcome of an attempt for the endpoint's health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Showing {
-    /// It took something.
+    /// The endpoint accepted a delivery.
     Took,
-    /// It did not; and whether it said that it has too much to do.
+    /// The delivery failed; `is_overload` if the endpoint said that it is overloaded.
     Failed { is_overload: bool },
-    /// Nobody asked it.
+    /// No request was made.
     Unasked,
 }
 
-/// What all queues have in common at one moment.
+/// Limits shared by all queues at one moment.
 struct Limits {
     whole: usize,
-    /// Of one App. Also where there is no other at this moment: the next one shall not wait until what is under way has ended.
+    /// Limit per App. It also applies when no other App is active, so that the next one need not wait for attempts in flight.
     of_app: usize,
-    /// Of all endpoints together that answer badly.
+    /// Limit for all failing endpoints together.
     closed: usize,
-    /// Of these and those of which nobody knows: the rest is for who has shown that he answers.
+    /// Limit for failing and untested endpoints together. The rest is reserved for endpoints that have responded.
     unproven: usize,
 }
 
@@ -98,7 +98,7 @@ impl State {
 }
 
 impl WebhookDesk {
-    /// With so many attempts at the same time at most.
+    /// Creates the state with a maximum number of concurrent attempts.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
@@ -111,7 +111,7 @@ impl WebhookDesk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues that may have something due.
+    /// Marks queues that may have due deliveries.
     pub(crate) fn ring(&self, queues: impl IntoIterator<Item = Queue>) {
         let mut queues = queues.into_iter().peekable();
         if queues.peek().is_some() {
@@ -120,12 +120,12 @@ impl WebhookDesk {
         }
     }
 
-    /// Waits until there are such.
+    /// Waits until a queue is marked.
     pub(crate) async fn rung(&self) {
         self.bell.notified().await;
     }
 
-    /// The next queue that has room, and for how many attempts. It counts as empty from then on.
+    /// Returns the next queue with free capacity, and its capacity. The queue is unmarked.
     pub(crate) fn next(&self) -> Option<(Queue, usize)> {
         let mut state = self.state();
         let behind = state.last.map_or(Bound::Unbounded, Bound::Excluded);
@@ -140,7 +140,7 @@ impl WebhookDesk {
         Some(found)
     }
 
-    /// An attempt begins.
+    /// Records the start of an attempt.
     pub(crate) fn begin(&self, queue: &Queue) {
         let mut state = self.state();
         state.all += 1;
@@ -149,7 +149,7 @@ impl WebhookDesk {
         window.or_default().begin(queue.lane.is_later());
     }
 
-    /// It has ended.
+    /// Records the end of an attempt.
     pub(crate) fn end(&self, queue: &Queue, showing: Showing) {
         let mut state = self.state();
         state.all = state.all.saturating_sub(1);
@@ -174,7 +174,7 @@ impl WebhookDesk {
         }
     }
 
-    /// Forgets how an endpoint did: it is gone, or begins anew.
+    /// Forgets the health of an endpoint that was removed or re-enabled.
     pub(crate) fn forget(&self, world: World, endpoint: WebhookEndpointId) {
         let mut state = self.state();
         let key = (world, endpoint);

@@ -1,4 +1,4 @@
-//! What became of attempts, noted for those that ended at the same time in one transaction.
+//! Records the outcomes of webhook attempts in batches, one transaction for all that end at the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,29 +22,29 @@ use crate::ports::Ports;
 use crate::together::Batch;
 use crate::{Fault, mint};
 
-/// The attempt of a delivery with which its endpoint counts as failing.
+/// Attempt of a delivery from which its endpoint counts as failing.
 const FAILING_FROM: u32 = 3;
-/// How long an endpoint fails until its App is told.
+/// How long an endpoint fails before an event is emitted.
 const TOLD_AFTER: Seconds = Seconds(86_400);
-/// Attempts that must have failed before an endpoint is disabled, and of how many deliveries.
+/// Minimum failed attempts, and minimum deliveries they belong to, before an endpoint is disabled.
 const LEAST_ATTEMPTS: i64 = 10;
 const LEAST_DELIVERIES: i64 = 2;
 
-/// What became of one attempt.
+/// The outcome of one attempt.
 pub(crate) struct Note {
-    /// As it was taken.
+    /// The delivery as claimed.
     pub(crate) delivery: Delivery,
-    /// `None` where nothing was sent.
+    /// The attempt; `None` if nothing was sent.
     pub(crate) attempt: Option<Attempt>,
     pub(crate) verdict: Verdict,
-    /// What decides how long to wait.
+    /// Random byte for the retry delay.
     pub(crate) drawn: u8,
-    /// The time of the world, by which the next wait begins.
+    /// The time of the environment, from which the retry delay counts.
     pub(crate) now: Timestamp,
 }
 
 impl Note {
-    /// There is nothing to send any more.
+    /// Returns the outcome for a delivery whose event no longer exists.
     pub(crate) const fn gone(delivery: Delivery, now: Timestamp) -> Self {
         Self {
             delivery,
@@ -56,7 +56,7 @@ impl Note {
     }
 }
 
-/// Where notes are written.
+/// The writer of outcomes.
 pub(crate) struct WebhookNotes {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -64,14 +64,14 @@ pub(crate) struct WebhookNotes {
     control: Arc<ControlTrail>,
 }
 
-/// What is told of the conclusions that were drawn, and what the audit log has of them.
+/// Events to emit and audit entries to write about changed endpoints.
 #[derive(Default)]
 struct Tidings {
     told: Vec<NewEvent>,
     noted: Vec<ControlEvent>,
 }
 
-/// What a batch says of one endpoint.
+/// Summary of a batch for one endpoint.
 #[derive(Default)]
 struct Tally {
     took: bool,
@@ -108,7 +108,7 @@ impl WebhookNotes {
         }
     }
 
-    /// Writes all of them, or none.
+    /// Writes all outcomes or none.
     async fn write(&self, notes: &[Note]) -> Result<(), Fault> {
         let now = self.clock.machine();
         let failed = notes
@@ -118,12 +118,12 @@ impl WebhookNotes {
             .map(|note| note.delivery.world)
             .collect::<BTreeSet<_>>()
         {
-            // An endpoint that is not turned off needs no entry, and no key for one.
+            // Ignore errors: the key is needed only if an endpoint gets disabled.
             drop(self.control.make_ready(&world).await);
         }
         let mut tx = self.store.begin().await?;
         let mut attempts = Vec::with_capacity(notes.len());
-        // In one order everywhere, so that two processes do not wait for each other.
+        // Use one order everywhere to avoid deadlocks between processes.
         let mut tallies: BTreeMap<(World, WebhookEndpointId), Tally> = BTreeMap::new();
         for note in notes {
             let is_held = end(&mut *tx, note, now).await?;
@@ -153,7 +153,7 @@ impl WebhookNotes {
         Ok(())
     }
 
-    /// Draws conclusions of how an endpoint did.
+    /// Updates the health of an endpoint.
     async fn judge(
         &self,
         tx: &mut dyn Repositories,
@@ -162,7 +162,7 @@ impl WebhookNotes {
         tally: &Tally,
         tidings: &mut Tidings,
     ) -> Result<(), Fault> {
-        // An endpoint fails by the clock of its world, which the waits between attempts follow.
+        // Failure times follow the clock of the environment, as retry delays do.
         let (now, machine) = (tally.now, self.clock.machine());
         let endpoints = tx.webhook_endpoints();
         if tally.is_gone {
@@ -209,7 +209,7 @@ impl WebhookNotes {
         Ok(())
     }
 
-    /// `now` is the time of the world.
+    /// Queues the event and audit entry about a disabled endpoint. `now` is the time of the environment.
     fn disabled(
         &self,
         world: World,
@@ -257,7 +257,7 @@ fn has_failed_for_long(app: &App, failures: &Failures, now: Timestamp) -> bool {
     days > 0 && failures.since + Seconds(days.saturating_mul(86_400)) <= now
 }
 
-/// Ends a delivery, or puts it off; `false` when somebody else has it by now, who will do so.
+/// Ends a delivery or schedules a retry. Returns `false` if another worker has taken it over and will do so.
 async fn end(tx: &mut dyn Repositories, note: &Note, now: Timestamp) -> Result<bool, Fault> {
     let Note {
         delivery, verdict, ..
@@ -274,7 +274,7 @@ async fn end(tx: &mut dyn Repositories, note: &Note, now: Timestamp) -> Result<b
                 .finish(delivery, DeliveryState::Delivered, now)
                 .await?
         }
-        // Its endpoint is disabled with it; when that is enabled, it comes again.
+        // The endpoint is disabled as well. The delivery is retried when it is enabled.
         Verdict::Gone => deliveries.retry(delivery, note.now).await?,
         Verdict::Failed(failing) => match wait_after(delivery.attempts, note.drawn) {
             Some(wait) => {
@@ -306,7 +306,7 @@ impl Batch for WebhookNotes {
         if retried(|| self.write(&notes)).await.is_ok() {
             return notes.iter().map(|_noted| Ok(())).collect();
         }
-        // One that cannot be written does not hold up the others.
+        // Write them one by one, so that one failure does not block the others.
         let mut outcomes = Vec::with_capacity(notes.len());
         for note in &notes {
             let alone = std::slice::from_ref(note);

@@ -15,7 +15,7 @@ use crate::key_holds::hold_root;
 use crate::{Fault, Service};
 
 impl Service {
-    /// Creates an App with everything its two worlds need: App keys and a signing key each. API keys are made apart.
+    /// Creates an App with the App keys and a signing key for each of its two environments. API keys are created separately.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -31,8 +31,8 @@ impl Service {
             updated_at: now,
         };
         retried(|| self.store_app(&app)).await?;
-        // Signing keys are sealed under the App keys, which have to be there first. After a run that stopped between the two,
-        // `signing-key rotate` makes what is missing.
+        // Signing keys are encrypted under the App keys, so those come first. If a run stops in between, `signing-key rotate` creates the
+        // missing ones.
         for environment in Environment::ALL {
             self.make_signing_key(&app, World::new(app.id, environment), now)
                 .await?;
@@ -41,7 +41,7 @@ impl Service {
     }
 
     async fn store_app(&self, app: &App) -> Result<(), AdminError> {
-        // Anew each time: what lost against a rotation of the root key is under the old one.
+        // Mint new keys on each retry: after losing a race with a root key rotation, the previous ones are wrapped by the old version.
         let custodian = &self.ports.custodian;
         let keys = custodian.mint_app_keys(app.id, app.created_at).await;
         let keys = keys.map_err(Fault::from)?;
@@ -59,7 +59,7 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    /// What belongs to the App and to neither of its worlds stands in the chains of both.
+    /// Records an action on the App as a whole in the control chains of both environments.
     fn note_in_both(
         &self,
         tx: &mut Change<'_>,
@@ -72,7 +72,7 @@ impl Service {
         }
     }
 
-    /// All Apps, oldest first.
+    /// Lists all Apps, oldest first.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -80,7 +80,7 @@ impl Service {
         Ok(self.ports.store.read().await?.apps().list().await?)
     }
 
-    /// One App.
+    /// Returns one App.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -89,25 +89,25 @@ impl Service {
         found.ok_or(AdminError::NotFound("app"))
     }
 
-    /// Changes settings, given as `name=value` pairs, all or none; `name` changes the App's name. Running services follow
+    /// Changes settings, given as `name=value` pairs, all or none. `name` changes the App's name. Running services pick the change up
     /// within a second.
     ///
     /// # Errors
-    /// [`AdminError`], naming the setting that is unknown or out of its bounds.
+    /// [`AdminError`], naming the setting that is unknown or out of bounds.
     pub async fn set_app(
         &self,
         id: AppId,
         changes: &[(String, String)],
     ) -> Result<App, AdminError> {
-        // What is wrong is refused before anything is locked.
+        // Reject invalid changes before taking the lock.
         changed(&self.show_app(id).await?, changes)?;
         retried(|| self.update_app(id, changes)).await
     }
 
-    /// The App as it is afterwards; as it was, where nothing is new.
+    /// Returns the updated App, or the unchanged one if no value differs.
     async fn update_app(&self, id: AppId, changes: &[(String, String)]) -> Result<App, AdminError> {
         let mut tx = self.begin_change(worlds_of(id)).await?;
-        // Parallel changes are made one after the other, each to what the one before left.
+        // The lock serialises concurrent changes, so each applies to the result of the previous one.
         let before = tx.apps().lock(id).await?;
         let before = before.ok_or(AdminError::NotFound("app"))?;
         let app = App {
@@ -129,7 +129,7 @@ impl Service {
     }
 }
 
-/// The App with other settings, or another name.
+/// Returns a copy of the App with the changes applied.
 fn changed(app: &App, changes: &[(String, String)]) -> Result<App, AdminError> {
     let mut app = app.clone();
     let mut settings = json(&app.settings)?;
@@ -139,12 +139,15 @@ fn changed(app: &App, changes: &[(String, String)]) -> Result<App, AdminError> {
             continue;
         }
         let known = settings.get_mut(name.as_str());
-        let slot = known
-            .ok_or_else(|| Invalid::unknown(name.clone(), format!("there is no setting {name}")))?;
-        *slot = setting(value);
-        serde_json::from_value::<AppSettings>(settings.clone()).map_err(|_unfit| {
-            Invalid::value(name.clone(), format!("{name} cannot take this value"))
+        let slot = known.ok_or_else(|| {
+            Invalid::unknown(
+                name.clone(),
+                format!("unknown setting {name}; `vestry app show` lists them"),
+            )
         })?;
+        *slot = setting(value);
+        serde_json::from_value::<AppSettings>(settings.clone())
+            .map_err(|_unfit| Invalid::value(name.clone(), format!("invalid value for {name}")))?;
     }
     let parsed: AppSettings =
         serde_json::from_value(settings).map_err(|error| Fault::Internal(Box::new(error)))?;
@@ -156,7 +159,7 @@ fn json(settings: &AppSettings) -> Result<Value, Fault> {
     serde_json::to_value(settings).map_err(|error| Fault::Internal(Box::new(error)))
 }
 
-/// `name`, and the names of the settings that differ; and what was and is their value.
+/// Returns the names of the fields that differ, including `name`, and their old and new values for the audit entry.
 fn difference(before: &App, after: &App) -> Result<(ChangedFields, Detail), Fault> {
     let (earlier, later) = (json(&before.settings)?, json(&after.settings)?);
     let earlier = |name: &str| earlier.get(name).cloned().unwrap_or_default();
@@ -178,7 +181,7 @@ fn difference(before: &App, after: &App) -> Result<(ChangedFields, Detail), Faul
     Ok((ChangedFields(names), detail))
 }
 
-/// `true`, `60`, `60.0` and `null` are JSON; everything else, such as `ES256`, is a word.
+/// Parses a value as JSON (`true`, `60`, `60.0`, `null`). Anything else, such as `ES256`, is a string.
 fn setting(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(Value::Number(number)) => {

@@ -13,17 +13,17 @@ use crate::Service;
 use crate::events::Source;
 use crate::fault::retried;
 
-/// A key that was just made. This is the only time it can be read.
+/// A newly created API key. The key itself cannot be read again later.
 #[derive(Debug)]
 pub struct NewApiKey {
-    /// Its record.
+    /// The stored record.
     pub record: ApiKey,
-    /// The key.
+    /// The key in plain text.
     pub key: Secret<String>,
 }
 
 impl Service {
-    /// Makes a key for a world. No scopes means all but `wallets:export` and `audit:read`.
+    /// Creates an API key for an environment. An empty scope list means all scopes except `wallets:export` and `audit:read`.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -44,7 +44,7 @@ impl Service {
         rotated: Option<ApiKeyId>,
     ) -> Result<NewApiKey, AdminError> {
         if kind == ApiKeyKind::Public && !scopes.is_empty() {
-            return Err(Invalid::value("scope", "a public token has no scopes").into());
+            return Err(Invalid::value("scope", "public tokens cannot have scopes").into());
         }
         let now = self.ports.clock.machine();
         let key = api_key::generate(kind, world.environment, &mut Bytes(&*self.ports.entropy));
@@ -88,7 +88,7 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    /// All keys of an App, oldest first.
+    /// Lists all API keys of an App, oldest first.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -97,7 +97,7 @@ impl Service {
         Ok(self.ports.store.read().await?.api_keys().list(app).await?)
     }
 
-    /// Makes a key with the world, kind and scopes of another. Both work until the old one is revoked.
+    /// Creates a key with the environment, kind and scopes of an existing one. Both keys work until the old one is revoked.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -106,12 +106,12 @@ impl Service {
         let old = keys
             .into_iter()
             .find(|key| key.id == id && key.revoked_at.is_none());
-        let old = old.ok_or(AdminError::NotFound("key that is not revoked"))?;
+        let old = old.ok_or(AdminError::NotFound("active key"))?;
         self.make_api_key(old.world, old.kind, old.scopes, Some(id))
             .await
     }
 
-    /// Revokes a key. Running services stop taking it within a second.
+    /// Revokes a key. Running services reject it within a second.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -120,7 +120,7 @@ impl Service {
     }
 
     async fn end_api_key(&self, app: AppId, id: ApiKeyId) -> Result<(), AdminError> {
-        let not_found = AdminError::NotFound("key that is not revoked");
+        let not_found = AdminError::NotFound("active key");
         let keys = self.list_api_keys(app).await?;
         let Some(key) = keys.into_iter().find(|key| key.id == id) else {
             return Err(not_found);

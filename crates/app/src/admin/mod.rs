@@ -1,4 +1,4 @@
-//! What an operator sets up from the command line: Apps, keys, redirect URLs.
+//! Operator commands: Apps, API keys, redirect URLs, providers, signing keys and webhooks.
 
 pub mod apps;
 pub mod keys;
@@ -17,19 +17,19 @@ use vestry_domain::Invalid;
 use crate::fault::MayLoseRace;
 use crate::{Fault, Refusal};
 
-/// Why an admin command did nothing.
+/// Reason why an admin command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// A value was refused.
+    /// A value is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// There is no such App, key or URL.
-    #[error("there is no such {0}")]
+    /// The App, key, URL or other object does not exist.
+    #[error("no such {0}")]
     NotFound(&'static str),
-    /// It exists already.
-    #[error("this {0} exists already")]
+    /// An equal object already exists.
+    #[error("this {0} already exists")]
     Exists(&'static str),
-    /// Something else has to happen first; says what.
+    /// The current state does not permit the command. The message says what to do first.
     #[error("{0}")]
     NotNow(&'static str),
     /// See [`Fault`].
@@ -43,7 +43,7 @@ impl MayLoseRace for AdminError {
     }
 }
 
-/// Of what a caller with a key may do as well.
+/// Used by operations that are also available through the API.
 impl From<AdminError> for Refusal {
     fn from(error: AdminError) -> Self {
         match error {

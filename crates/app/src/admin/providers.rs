@@ -16,17 +16,17 @@ use crate::fault::retried;
 use crate::provider_connection::secret_place;
 use crate::{Fault, Service};
 
-/// A connection and where the provider shall send browsers back to.
+/// A provider connection with its callback URL.
 #[derive(Debug, Clone)]
 pub struct ListedConnection {
-    /// What was set; never the secret.
+    /// The stored settings, without the client secret.
     pub connection: Connection,
-    /// To be registered at the provider.
+    /// The URL to register with the provider.
     pub callback_url: String,
 }
 
 impl Service {
-    /// Sets a connection, a new one or in the place of the earlier one, whose callback it keeps.
+    /// Creates or replaces a connection. A replaced connection keeps its callback URL.
     ///
     /// # Errors
     /// [`AdminError`]; nothing changes then.
@@ -72,7 +72,7 @@ impl Service {
             connection.callback_id = known.callback_id;
             connection.created_at = known.created_at;
         }
-        // Bound to the callback, which is what stays the same while everything else of a connection may change.
+        // The secret is bound to the callback id, the only part of a connection that never changes.
         let owner = connection.callback_id.to_string();
         let place = secret_place(connection.world, &owner);
         let sealed = self.ports.sealer.seal(place, secret.expose().as_bytes());
@@ -87,7 +87,7 @@ impl Service {
             None => connections.insert(&stored).await?,
         };
         if !is_stored {
-            // Somebody set or removed it meanwhile.
+            // A concurrent command set or removed the connection.
             return Err(Fault::LostRace.into());
         }
         let told = Fact::provider_set(wanted.name.clone());
@@ -101,7 +101,7 @@ impl Service {
         Ok(stored.connection)
     }
 
-    /// All connections of an App, by environment and name; without the built-in one of its test world.
+    /// Lists the connections of an App by environment and name, without the built-in provider of the test environment.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -115,7 +115,7 @@ impl Service {
             .collect())
     }
 
-    /// Removes a connection. Who is linked with it stays linked, and signs in again when it is set again.
+    /// Removes a connection. Links to user accounts are kept and work again once the connection is set again.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -148,7 +148,7 @@ impl Service {
     }
 }
 
-/// What is new about a connection. Its secret was set in any case, and is not here.
+/// Returns the changed settings for the audit entry. The secret is always replaced and never recorded.
 fn changes(before: Option<&Connection>, after: &Connection) -> Result<Detail, Fault> {
     let described = |connection: &Connection| {
         let settings = serde_json::to_value(&connection.settings)
@@ -160,7 +160,7 @@ fn changes(before: Option<&Connection>, after: &Connection) -> Result<Detail, Fa
     };
     let earlier = before.map(described).transpose()?.unwrap_or_default();
     let later = described(after)?;
-    // Those that are gone too: a setting without a value is not written.
+    // Include removed settings: a setting without a value is not serialised.
     let names: BTreeSet<&String> = earlier.keys().chain(later.keys()).collect();
     let value = |of: &BTreeMap<String, Value>, name| of.get(name).cloned().unwrap_or_default();
     let changed = names.into_iter().fold(Detail::default(), |detail, name| {

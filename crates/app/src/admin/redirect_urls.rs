@@ -13,8 +13,10 @@ use crate::fault::retried;
 use crate::{Fault, Service};
 
 impl Service {
-    /// Registers a URL for one kind of redirect. One that is registered stays as it is, but for becoming the default when
-    /// that is asked for; so a command that was cut off between two kinds is run again.
+    /// Registers a URL for one kind of redirect.
+    ///
+    /// The call is idempotent: an existing URL is left unchanged, except that it becomes the default if requested. A command that was
+    /// interrupted between two kinds can therefore be run again.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -30,7 +32,7 @@ impl Service {
         if is_default && target.is_pattern() {
             return Err(Invalid::value(
                 "url",
-                "a URL with a star stands for many and cannot be the default; register another one as default",
+                "a URL with a wildcard cannot be the default; register an exact URL as the default",
             )
             .into());
         }
@@ -61,7 +63,7 @@ impl Service {
             (known.world, known.kind, &known.target) == (url.world, url.kind, &url.target)
         };
         let known = known.into_iter().find(is_same);
-        // Whoever removed it just now made place for ours.
+        // Absent here means that it was removed since our insert conflicted, so a retry can insert it.
         let mut known = known.ok_or(Fault::LostRace)?;
         if url.is_default && !known.is_default {
             known.is_default = true;
@@ -76,7 +78,7 @@ impl Service {
         Ok(known)
     }
 
-    /// All registered URLs of an App, oldest first.
+    /// Lists the registered URLs of an App, oldest first.
     ///
     /// # Errors
     /// [`AdminError`].

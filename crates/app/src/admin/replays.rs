@@ -1,4 +1,4 @@
-//! `vestry webhook replay`, of many events at once: what it is to be is written down, and whoever sends works it off.
+//! `vestry webhook replay` for many events. The command stores the replay, and the webhook workers carry it out.
 
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::ids::{AppId, EventId, WebhookEndpointId};
@@ -12,16 +12,16 @@ use crate::Service;
 use crate::fault::retried;
 use crate::webhooks::fitting;
 
-/// What is to be sent again.
+/// Selection of the events to replay.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted {
-    /// What was given up then or later; of each event the last delivery, if it was.
+    /// Events whose latest delivery was exhausted (all attempts failed) at or after this time.
     FailedSince(Timestamp),
-    /// The events of the log behind one of them, to another one or to the newest, that fit the endpoint.
+    /// The events of the log after one event, up to another or the newest, that match the endpoint's types.
     Range {
-        /// Behind this one.
+        /// The event to start after (exclusive).
         after: EventId,
-        /// This one included.
+        /// The last event (inclusive); `None` for the newest.
         until: Option<EventId>,
     },
 }
@@ -43,12 +43,13 @@ impl Wanted {
 }
 
 impl Service {
-    /// Sends an endpoint again what it has missed, 50 a second, beside what happens meanwhile. Answers at once; the replay says how
-    /// far it is.
+    /// Starts a replay of missed events to an endpoint at 50 events a second, alongside new deliveries.
+    ///
+    /// Returns at once; the stored replay reports the progress.
     ///
     /// # Errors
-    /// [`AdminError`]: the endpoint is disabled, a replay of it runs already, the replay is of more than 100,000 events, or there is no
-    /// such event.
+    /// [`AdminError`] if the endpoint is disabled, a replay of it is already running, the replay has more than 100,000 events, or the event
+    /// does not exist.
     pub async fn replay_missed(
         &self,
         app: AppId,
@@ -58,14 +59,14 @@ impl Service {
         let endpoint = self.show_webhook(app, id).await?.endpoint;
         if endpoint.disabled.is_some() {
             return Err(AdminError::NotNow(
-                "the webhook endpoint is disabled: enable it first",
+                "the webhook endpoint is disabled; enable it first",
             ));
         }
         let now = self.ports.clock.machine();
         let (missed, count) = self.missed(&endpoint, wanted, now).await?;
         if count > MOST_REPLAYED {
             let message = format!(
-                "this would send {count} events, and a replay sends at most {MOST_REPLAYED}: ask for less at a time"
+                "replay selects {count} events, but the maximum is {MOST_REPLAYED}; choose a smaller range"
             );
             return Err(Invalid::value("replay", message).into());
         }
@@ -88,7 +89,7 @@ impl Service {
         Ok(replay)
     }
 
-    /// What is to be sent, and how much it is at this moment.
+    /// Returns the selection to store and the number of events in it now.
     async fn missed(
         &self,
         endpoint: &Endpoint,
@@ -116,7 +117,7 @@ impl Service {
                     None => head.position(),
                 };
                 if until < after {
-                    let message = "until must not be before after: name the earlier event first";
+                    let message = "until must not be earlier than after; swap the two events";
                     return Err(Invalid::value("until", message).into());
                 }
                 let stretch = Stretch {
@@ -134,13 +135,13 @@ impl Service {
     async fn begin_replay(&self, replay: &Replay, detail: &Detail) -> Result<(), AdminError> {
         let (world, endpoint) = (replay.world, replay.endpoint_id);
         let mut tx = self.begin_change([world]).await?;
-        // Nothing is left for an endpoint that is being removed.
+        // The lock conflicts with a concurrent removal, so a removed endpoint is left without deliveries.
         if !tx.webhook_endpoints().lock(&world, endpoint).await? {
             return Err(NO_ENDPOINT);
         }
         if !tx.webhook_replays().insert(replay).await? {
             return Err(AdminError::NotNow(
-                "a replay of this webhook endpoint is running: wait until it has ended",
+                "a replay of this webhook endpoint is already running; wait until it has finished",
             ));
         }
         let action = ControlAction::WebhookEndpointReplay;
@@ -148,7 +149,7 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    /// The replays of an endpoint, newest first.
+    /// Lists the replays of an endpoint, newest first.
     ///
     /// # Errors
     /// [`AdminError`].

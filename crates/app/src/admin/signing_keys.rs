@@ -13,15 +13,15 @@ use crate::events::Source;
 use crate::fault::retried;
 use crate::{Fault, Service};
 
-/// What came of an attempt to withdraw a key.
+/// Result of an attempt to revoke a key.
 enum Revocation {
     Done,
-    /// It is the one that signs, and there is none yet to take its place. Nothing was changed.
+    /// The key is the active one and no successor was passed. Nothing was changed.
     NeedsAnother,
 }
 
 impl Service {
-    /// The signing keys of a world, oldest first.
+    /// Lists the signing keys of an environment, oldest first.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -37,9 +37,10 @@ impl Service {
             .await?)
     }
 
-    /// Makes the next signing key, with the algorithm of the App's settings. It is published at once and signs five minutes
-    /// later, when every process and client has had the time to fetch it; the old one stays published until its last token
-    /// has expired (S-13). The first key of a world signs at once.
+    /// Creates the next signing key, with the algorithm from the App's settings.
+    ///
+    /// It is published at once and used for signing five minutes later, when every process and client has had time to fetch it. The old key
+    /// stays published until its last token has expired (S-13). The first key of an environment signs at once.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -58,10 +59,11 @@ impl Service {
         Ok(key)
     }
 
-    /// Withdraws a key that somebody else may have, at once: no JWT under it names a session from now on, on any process, it is
-    /// published no more, and its private half is destroyed. Sessions stay. When it is the one that signs, there is a new one in its
-    /// place in the same transaction, which signs at once; it is answered. A process that has read the keys in this second may still
-    /// sign with the old one until that is over; what it signs is refused like the rest.
+    /// Revokes a compromised key at once.
+    ///
+    /// From now on every process rejects JWTs signed with it, it is no longer published, and its private half is destroyed. Sessions are
+    /// unaffected. If it is the active key, a successor is created in the same transaction, signs at once, and is returned. A process that
+    /// read the keys within the last second may still sign with the old key until that second is over; those tokens are rejected too.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -75,7 +77,7 @@ impl Service {
         if let Revocation::Done = retried(|| self.try_to_revoke(&world, id, None)).await? {
             return Ok(None);
         }
-        // Slow, and so before the transaction that needs it.
+        // Key generation is slow, so it happens before the transaction.
         let next = self
             .new_signing_key(&app, world, self.ports.clock.machine())
             .await?;
@@ -124,7 +126,7 @@ impl Service {
         Ok(Revocation::Done)
     }
 
-    /// A key that takes the place of none.
+    /// Creates the first signing key of an environment.
     pub(super) async fn make_signing_key(
         &self,
         app: &App,

@@ -1,4 +1,4 @@
-//! `users unlock`: somebody was kept from signing in by another person's guesses.
+//! `users unlock`: ends a lockout caused by another person's guesses.
 
 use vestry_domain::World;
 use vestry_domain::audit::control::{ControlAction, Detail};
@@ -11,12 +11,13 @@ use crate::fault::retried;
 use crate::{Service, guard};
 
 impl Service {
-    /// Ends every wait of a user and forgets what led to it: wrong codes, links, passwords, authenticator and recovery codes, and
-    /// what was sent to the user's addresses and numbers (attack 24, M-5). What an end user's address
-    /// (`device_fingerprint.ip`) has to wait for stays.
+    /// Ends every lockout of a user and resets the counters behind it.
+    ///
+    /// That covers wrong codes, links, passwords, authenticator and recovery codes, and messages sent to the user's addresses and numbers
+    /// (attack 24, M-5). A lockout of an end user's IP address (`device_fingerprint.ip`) is kept.
     ///
     /// # Errors
-    /// There is no such user, or see [`Fault`](crate::Fault).
+    /// The user does not exist, or see [`Fault`](crate::Fault).
     pub async fn unlock_user(&self, world: World, id: UserId) -> Result<(), AdminError> {
         self.unlock_by(|| Source::cli(world), id).await
     }

@@ -1,4 +1,4 @@
-//! `vestry webhook …`: who is sent the events of a world.
+//! `vestry webhook …`: the endpoints that receive an environment's events.
 
 use std::time::Duration;
 
@@ -25,74 +25,74 @@ use crate::webhooks::{opened_secrets, secret_place, webhook_request};
 use crate::{Fault, Service};
 
 pub(super) const NO_ENDPOINT: AdminError = AdminError::NotFound("webhook endpoint");
-/// Characters of a name at most.
+/// Maximum length of an endpoint name in characters.
 const NAME_LENGTH: usize = 100;
-/// The longest time for which an earlier secret goes on to sign: a week.
+/// Maximum overlap in minutes during which the previous secret still signs: a week.
 const LONGEST_OVERLAP: i64 = 10_080;
-/// Deliveries on a page at most.
+/// Maximum number of deliveries on a page.
 const MOST_ON_A_PAGE: i64 = 1_000;
 
-/// What an endpoint is to be.
+/// Settings of a new endpoint.
 #[derive(Debug, Clone)]
 pub struct NewEndpoint {
-    /// Where to.
+    /// The URL that receives events.
     pub url: String,
-    /// What its owner calls it.
+    /// The display name.
     pub name: Option<String>,
-    /// Names of types, `group.*` or `*`.
+    /// Event types to send: type names, `group.*` or `*`.
     pub types: Vec<String>,
-    /// Whether it is sent events at once.
+    /// Whether deliveries start at once.
     pub enabled: bool,
 }
 
-/// What is to be changed of an endpoint; `None` is left as it is.
+/// Changes to an endpoint; a field that is `None` is left unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct EndpointChange {
-    /// Where to.
+    /// The URL that receives events.
     pub url: Option<String>,
-    /// What its owner calls it; `Some(None)` takes the name away.
+    /// The display name; `Some(None)` removes it.
     pub name: Option<Option<String>>,
-    /// Names of types, `group.*` or `*`.
+    /// Event types to send: type names, `group.*` or `*`.
     pub types: Option<Vec<String>>,
 }
 
-/// An endpoint and what its owner may know of its secrets.
+/// An endpoint with its secrets, still encrypted.
 #[derive(Debug, Clone)]
 pub struct ListedEndpoint {
     /// The endpoint.
     pub endpoint: Endpoint,
-    /// Those that sign, newest first.
+    /// The secrets in use for signing, newest first.
     pub secrets: Vec<SealedSecret>,
 }
 
-/// What becomes of what waited while an endpoint was disabled.
+/// What happens to the deliveries held while an endpoint was disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resume {
-    /// It is sent.
+    /// They are sent.
     All,
-    /// It is dropped.
+    /// They are discarded.
     Nothing,
 }
 
-/// What a trial of an endpoint came to.
+/// Result of a test delivery.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// The status of the answer.
+    /// HTTP status of the response.
     pub status: Option<u16>,
-    /// Why there was none.
+    /// The error, if there was no response.
     pub error: Option<String>,
-    /// How long it took.
+    /// Duration of the request.
     pub duration: Duration,
-    /// The beginning of the answer.
+    /// The beginning of the response body.
     pub response_excerpt: Option<String>,
 }
 
-/// What is to be sent once more.
+/// The single event to replay.
 #[derive(Debug, Clone, Copy)]
 pub enum Replayed {
-    /// An event of the log.
+    /// An event by its id.
     Event(EventId),
-    /// The event of a delivery.
+    /// The event of an earlier delivery.
     Delivery(WebhookDeliveryId),
 }
 
@@ -103,7 +103,7 @@ fn checked_name(name: Option<String>) -> Result<Option<String>, Invalid> {
     match name {
         Some(name) if !is_fit(&name) => Err(Invalid::value(
             "name",
-            "name must have 1 to 100 characters and no control characters",
+            "name must be 1 to 100 characters long, without control characters",
         )),
         name => Ok(name),
     }
@@ -114,10 +114,10 @@ fn parsed_types(names: &[String]) -> Result<EventTypes, Invalid> {
 }
 
 impl Service {
-    /// Sets up a receiver of events. Its secret is shown this once.
+    /// Creates an endpoint. Its signing secret is returned only here.
     ///
     /// # Errors
-    /// [`AdminError`]; [`AdminError::Exists`] where the world has one with the same URL and types.
+    /// [`AdminError`]; [`AdminError::Exists`] if the environment already has an endpoint with the same URL and types.
     pub async fn add_webhook(
         &self,
         world: World,
@@ -184,7 +184,7 @@ impl Service {
         let known = tx.webhook_endpoints().list(world.app_id).await?;
         let known = known.iter().filter(|known| known.world == world).count();
         if known > MOST_ENDPOINTS {
-            let message = "an environment of an App has at most 20 webhook endpoints";
+            let message = "an environment can have at most 20 webhook endpoints; remove one first";
             return Err(Invalid::value("url", message).into());
         }
         tx.webhook_endpoints().insert_secret(secret).await?;
@@ -196,14 +196,14 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    /// A transaction that changes endpoints of an App, one after the other with those of others.
+    /// Begins a transaction that changes endpoints. The lock on the App serialises it with concurrent changes.
     async fn begin_with(&self, world: World) -> Result<(Change<'_>, App), AdminError> {
         let mut tx = self.begin_change([world]).await?;
         let app = tx.apps().lock(world.app_id).await?;
         Ok((tx, app.ok_or(AdminError::NotFound("app"))?))
     }
 
-    /// All endpoints of an App, by environment, oldest first.
+    /// Lists the endpoints of an App by environment, oldest first.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -224,7 +224,7 @@ impl Service {
         Ok(listed)
     }
 
-    /// One endpoint of an App.
+    /// Returns one endpoint of an App.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -238,7 +238,7 @@ impl Service {
         found.next().ok_or(NO_ENDPOINT)
     }
 
-    /// Changes URL, name or types. What waits already goes to the new URL.
+    /// Changes URL, name or types. Pending deliveries go to the new URL.
     ///
     /// # Errors
     /// [`AdminError`]; nothing changes then.
@@ -276,7 +276,7 @@ impl Service {
         if changed.is_empty() {
             return Ok(());
         }
-        // Later than before in any case: it is by this moment that a change of somebody else's is noticed.
+        // Always increase it: concurrent changes are detected by comparing `updated_at`.
         let later = known.updated_at + Seconds(1);
         wanted.updated_at = self.ports.clock.machine().max(later);
         let (mut tx, app) = self.begin_with(known.world).await?;
@@ -297,8 +297,9 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    /// Gives an endpoint a new secret, shown this once. The one before signs as well for so many minutes more, and one before that no
-    /// more from now on.
+    /// Creates a new signing secret, returned only here.
+    ///
+    /// The previous secret still signs for `overlap_minutes`. Any older one stops signing at once.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -328,7 +329,7 @@ impl Service {
         let (world, endpoint) = (secret.world, secret.endpoint_id);
         let mut tx = self.begin_change([world]).await?;
         let endpoints = tx.webhook_endpoints();
-        // Two rotations at once come one after the other.
+        // Serialises concurrent rotations.
         if !endpoints.lock(&world, endpoint).await? {
             return Err(NO_ENDPOINT);
         }
@@ -345,7 +346,7 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    /// Sends an endpoint events again, as if it had never failed; nothing changes where it is sent events.
+    /// Enables an endpoint and clears its failure history. An enabled endpoint is left unchanged.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -384,7 +385,7 @@ impl Service {
         self.show_webhook(app, id).await
     }
 
-    /// Sends an endpoint nothing any more; what waits is kept for 30 days.
+    /// Disables an endpoint. Pending deliveries are held for 30 days.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -414,7 +415,7 @@ impl Service {
         self.show_webhook(app, id).await
     }
 
-    /// Removes an endpoint; what waits for it is dropped.
+    /// Removes an endpoint and discards its pending deliveries.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -427,7 +428,7 @@ impl Service {
         retried(|| async {
             let now = self.ports.clock.machine();
             let (mut tx, app) = self.begin_with(world).await?;
-            // It waits for whoever gives places at this moment; nobody leaves a delivery for it afterwards.
+            // Removal waits for a sequencer that holds the endpoint. After it, no new delivery can be created.
             if !tx.webhook_endpoints().remove(&world, id).await? {
                 return Err(NO_ENDPOINT);
             }
@@ -442,10 +443,10 @@ impl Service {
         .await
     }
 
-    /// Sends an endpoint a sample, signed, once; it is in no log.
+    /// Sends one signed sample event, without a retry. The event is not stored in the log.
     ///
     /// # Errors
-    /// [`AdminError`]; what the endpoint does is none.
+    /// [`AdminError`]. A failed request is part of the result, not an error.
     pub async fn try_webhook(
         &self,
         app: AppId,
@@ -472,7 +473,7 @@ impl Service {
         })
     }
 
-    /// Deliveries to an endpoint, newest first.
+    /// Lists the deliveries to an endpoint, newest first.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -488,7 +489,7 @@ impl Service {
             return Err(Invalid::value("limit", message).into());
         }
         let endpoint = self.show_webhook(app, id).await?.endpoint;
-        // To be held is to wait for an endpoint that is disabled.
+        // `Held` is not stored: it means waiting for a disabled endpoint.
         let is_disabled = endpoint.disabled.is_some();
         filter.state = match filter.state {
             Some(DeliveryState::Held) if is_disabled => Some(DeliveryState::Waiting),
@@ -504,7 +505,7 @@ impl Service {
             .collect())
     }
 
-    /// One delivery and its attempts.
+    /// Returns one delivery and its attempts.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -523,7 +524,7 @@ impl Service {
         Ok((as_shown(found, &endpoint), attempts))
     }
 
-    /// Sends an event to an endpoint once more, whether its types select it or not.
+    /// Sends an event to an endpoint again, even if its types do not select the event.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -567,7 +568,7 @@ impl Service {
     async fn store_replay(&self, delivery: &Delivery) -> Result<(), AdminError> {
         let (world, id) = (delivery.world, delivery.endpoint_id);
         let mut tx = self.begin_change([world]).await?;
-        // Nothing is left for an endpoint that is being removed.
+        // The lock conflicts with a concurrent removal, so a removed endpoint is left without deliveries.
         if !tx.webhook_endpoints().lock(&world, id).await? {
             return Err(NO_ENDPOINT);
         }
@@ -591,7 +592,8 @@ impl Service {
     }
 }
 
-/// What is new about an endpoint. Of its URL the host is told: the path of many a receiver's is a secret.
+/// Returns the changed fields for the audit entry. Only the host of the URL is recorded, because many webhook URLs carry a secret in their
+/// path.
 fn changes(before: Option<&Endpoint>, after: &Endpoint) -> Detail {
     let host = |endpoint: &Endpoint| endpoint.url.url().host_str().map(str::to_owned);
     let name = |endpoint: &Endpoint| endpoint.name.clone();
@@ -608,7 +610,7 @@ fn changes(before: Option<&Endpoint>, after: &Endpoint) -> Detail {
     }
 }
 
-/// Has those types written, of the ones that are written on demand only, that endpoints name.
+/// Updates the on-demand event types that the App's enabled endpoints name, so that events of these types are written.
 async fn name_events(tx: &mut dyn Tx, app: &App) -> StoreResult<()> {
     let endpoints = tx.webhook_endpoints().list(app.id).await?;
     let enabled = endpoints
@@ -621,7 +623,7 @@ async fn name_events(tx: &mut dyn Tx, app: &App) -> StoreResult<()> {
     tx.apps().name_events(app.id, &named).await
 }
 
-/// What waits for an endpoint that is disabled is held.
+/// Shows deliveries that wait for a disabled endpoint as held.
 fn as_shown(delivery: Delivery, endpoint: &Endpoint) -> Delivery {
     match delivery.state {
         DeliveryState::Waiting if endpoint.disabled.is_some() => Delivery {

@@ -1,4 +1,4 @@
-//! `vestry audit acknowledge`: a finding that was explained is no failure any more. It stays a finding.
+//! `vestry audit acknowledge`: an acknowledged finding stays in the report but no longer fails the verification.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,20 +11,22 @@ use super::witness::{FoundNote, TrustedKeys};
 use crate::admin::AdminError;
 use crate::{Fault, Service};
 
-/// Bytes of a reason at most, as JSON writes it; longer values of an entry are kept as hashes.
+/// Maximum length of a reason in bytes, JSON-escaped. Longer values in an entry are stored as hashes.
 const LONGEST_REASON: usize = 200;
-/// Entries that are read at once.
+/// Entries read in one query.
 const PAGE: i64 = 100;
-/// What the finding is called in an entry, and why it is none.
+/// Names of the detail fields of an acknowledgement entry.
 const FINDING: &str = "finding";
 const REASON: &str = "reason";
 
 impl Service {
-    /// Explains everything that a verification finds about one thing: a chain, the events of a world, or a checkpoint, as findings
-    /// name it. Only exactly these findings count as explained; when there is more to find later, that is a finding again.
+    /// Acknowledges everything that a verification finds about one subject: a chain, the events of an environment, or a checkpoint, as
+    /// findings name it.
+    ///
+    /// Only exactly these findings are acknowledged. A later, different finding about the same subject fails the verification again.
     ///
     /// # Errors
-    /// [`AdminError`]; [`AdminError::NotFound`] when nothing is found about it.
+    /// [`AdminError`]; [`AdminError::NotFound`] if there is no finding about it.
     pub async fn acknowledge_flaw(
         &self,
         about: &str,
@@ -35,7 +37,7 @@ impl Service {
     ) -> Result<Vec<AuditFlaw>, AdminError> {
         let reason = reason.trim();
         let escaped = Value::from(reason).to_string();
-        // Without its quotes.
+        // Length without the enclosing quotes.
         if reason.is_empty() || escaped.len().saturating_sub(2) > LONGEST_REASON {
             let message = format!(
                 "reason must be 1 to {LONGEST_REASON} bytes long; a quote or line break counts as two"
@@ -63,7 +65,7 @@ impl Service {
         Ok(found.into_iter().map(|(_, flaw)| flaw).collect())
     }
 
-    /// Takes what was explained out of what is wrong.
+    /// Moves acknowledged findings from `flaws` to `acknowledged`.
     pub(super) async fn set_acknowledged_aside(
         &self,
         report: &mut AuditReport,
@@ -87,7 +89,7 @@ impl Service {
         Ok(())
     }
 
-    /// All that was ever explained, with the reasons. An entry that the service did not write explains nothing.
+    /// Reads all acknowledgements with their reasons. Entries that are not authentic are ignored.
     async fn acknowledgements(&self) -> Result<HashMap<String, String>, Fault> {
         let filter = ControlFilter {
             actions: vec![ControlAction::AuditFindingAcknowledge],
@@ -115,7 +117,7 @@ impl Service {
     }
 }
 
-/// A finding as an explanation names it: with a hash of everything else that is wrong with its chain.
+/// Returns the finding as an acknowledgement identifies it: its code, and for a chain a hash of everything that is wrong with it.
 fn finding(flaw: &AuditFlaw, traces: &BTreeMap<About, String>) -> String {
     let code = flaw.flaw.code();
     match traces.get(&flaw.about) {

@@ -1,4 +1,4 @@
-//! Whether the audit log is known outside of the database, where the operator lets no key be used without that.
+//! The anchoring requirement: blocks wallet keys while no sink outside the database has a recent checkpoint.
 
 use vestry_domain::{Timestamp, World};
 use vestry_ports::anchors::LOG_SINK;
@@ -7,11 +7,12 @@ use crate::audit_seals::{held, progress_matches};
 use crate::{Fault, Service};
 
 impl Service {
-    /// Refuses the use of a key while no sink beside the log has taken a checkpoint for as long as the operator allows: whoever holds
-    /// the sink off could use keys meanwhile, and set the database back afterwards.
+    /// Blocks the use of a key if no sink other than the server log has stored a checkpoint within the configured time.
+    ///
+    /// Otherwise an attacker who blocks the sink could use keys and roll the database back afterwards without a trace.
     ///
     /// # Errors
-    /// [`Fault::Unavailable`] then; and when the database does not say.
+    /// [`Fault::Unavailable`] if keys are blocked or the database is unavailable.
     pub(crate) async fn require_anchor(&self) -> Result<(), Fault> {
         let Some(most) = self.settings.require_anchor else {
             return Ok(());
@@ -33,13 +34,14 @@ impl Service {
         }
         if refuses {
             return Err(Fault::Unavailable(
-                "the audit log is not anchored outside of the database".into(),
+                "no sink has stored a recent audit checkpoint".into(),
             ));
         }
         Ok(())
     }
 
-    /// When a sink other than the log last had everything, by authentic rows. A time in the future counts as never.
+    /// Returns the newest time at which a sink other than the server log was up to date, by authentic rows. A time in the future is
+    /// ignored.
     async fn newest_anchor(&self, now: Timestamp) -> Result<Option<Timestamp>, Fault> {
         let mut read = self.ports.store.read().await?;
         let known = read.checkpoints().sinks(&World::DEPLOYMENT).await?;

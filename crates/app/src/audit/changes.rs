@@ -1,4 +1,4 @@
-//! `GET audit`: what was done to the App, its keys and its settings, newest first.
+//! `GET audit`: lists changes to the App, its keys and its settings, newest first.
 
 use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
@@ -8,32 +8,33 @@ use vestry_domain::ids::AuditEntryId;
 use crate::audit_seals::entry_matches;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// What the caller asks for.
+/// Query parameters.
 #[derive(Debug, Clone, Default)]
 pub struct ListChanges {
-    /// Which entries.
+    /// Filter on entries.
     pub filter: ControlFilter,
     /// 10 to 100; 50 when absent.
     pub limit: Option<i64>,
-    /// The last entry of the page before.
+    /// The last entry of the previous page.
     pub starting_after: Option<AuditEntryId>,
 }
 
-/// A page.
+/// A page of entries.
 #[derive(Debug, Clone)]
 pub struct ChangePage {
-    /// Newest first.
+    /// The entries, newest first.
     pub entries: Vec<ControlEntry>,
     /// Whether there is a next page.
     pub has_more: bool,
 }
 
 impl Service {
-    /// Lists entries of the caller's world. Each is checked by its keyed hash; that none is missing is for
-    /// [`Service::verify_audit_log`] to say.
+    /// Lists the entries of the caller's environment.
+    ///
+    /// Each entry is checked against its keyed hash. Only [`Service::verify_audit_log`] detects missing entries.
     ///
     /// # Errors
-    /// [`Refusal`]; an entry that somebody edited is a [`Fault`].
+    /// [`Refusal`]; a tampered entry is a [`Fault`].
     pub async fn list_changes(
         &self,
         caller: &Caller,
@@ -60,7 +61,7 @@ impl Service {
         Ok(ChangePage { entries, has_more })
     }
 
-    /// Whether the service wrote this entry.
+    /// Returns whether the service wrote this entry.
     pub(super) async fn is_authentic(&self, entry: &ControlEntry) -> Result<bool, Fault> {
         let place = entry.sequence.saturating_sub(1);
         let (sealer, world) = (&*self.ports.sealer, &entry.event.world);
@@ -73,7 +74,7 @@ impl Service {
             return Ok(());
         }
         Err(Fault::Internal(
-            "an entry of the audit log was altered; run `vestry audit verify`".into(),
+            "an audit log entry was altered; run `vestry audit verify`".into(),
         ))
     }
 }

@@ -1,5 +1,5 @@
-//! Checkpoints: once in a period one process of all states where every chain and every log of events ends, signs that, and brings it
-//! to the sinks, which are outside of the database (AUD-3).
+//! Checkpoints: once per period, one process signs the end of every chain and event log and sends the result to the sinks, which are
+//! outside the database (AUD-3).
 
 use std::sync::Arc;
 
@@ -22,47 +22,47 @@ use crate::fault::{causes, retried};
 use crate::key_holds::hold_root;
 use crate::{Fault, Service};
 
-/// The name of the lease.
+/// Name of the lease.
 const WORK: &str = "checkpoint";
-/// How long beyond a period the process that makes checkpoints may be silent before another one does.
+/// Extra time after a period before another process takes over from a silent leader.
 const GRACE: Seconds = Seconds(60);
-/// Heads that are read at once.
+/// Heads read in one query.
 const HEADS: i64 = 1_000;
-/// Checkpoints that are brought to a sink before it is noted how far it is.
+/// Checkpoints sent to a sink before its progress is recorded.
 const PAGE: i64 = 50;
 /// How long checkpoints stay in the database after all sinks have them.
 const KEPT: Seconds = Seconds(7 * 86_400);
-/// Periods without success after which it is told that a sink fails, or that there is no checkpoint to bring to one.
+/// Periods without success before an alarm: a failing sink, or no checkpoint at all.
 const TOLD_AFTER: i64 = 10;
-/// The name under which the process with the lease records its rounds. Sinks have a kind in front of a colon, or are the log.
+/// Name under which the leader records its rounds. It cannot collide with a sink: those are named `kind:…`, or are the server log.
 const ROUNDS: &str = "rounds";
-/// The version of a key that is the first.
+/// Version number of the first key.
 const FIRST_VERSION: u32 = 1;
 
-/// A checkpoint that was made.
+/// A newly created checkpoint.
 #[derive(Debug, Clone)]
 pub struct MadeCheckpoint {
     /// Its number.
     pub number: i64,
-    /// How many chains and logs it names.
+    /// Number of chains and event logs listed in it.
     pub lines: usize,
     /// The signed note.
     pub note: String,
 }
 
-/// How many periods in a row came to nothing.
+/// Number of consecutive failed periods.
 #[derive(Default)]
 struct Failures(i64);
 
 impl Failures {
-    /// Counts a period; whether it is the one for which somebody is told.
+    /// Counts a period and returns whether to raise the alarm, which is once per series of failures.
     const fn note(&mut self, is_good: bool) -> bool {
         self.0 = if is_good { 0 } else { self.0.saturating_add(1) };
         self.0 == TOLD_AFTER
     }
 }
 
-/// What stopped a sink.
+/// Reason why sending to a sink stopped.
 enum Stop {
     Sink(SinkError),
     Store(Fault),
@@ -75,12 +75,12 @@ impl<E: Into<Fault>> From<E> for Stop {
 }
 
 impl Service {
-    /// Makes checkpoints until `stop` is done. At first it looks whether the database bears out what the sinks have.
+    /// Creates checkpoints until `stop` completes. It first compares the sinks with the database.
     pub async fn run_checkpoints(&self, stop: impl Future<Output = ()>) {
         let holder: JobId = self.new_id(self.machine_time());
         let holder = holder.to_string();
         let every = self.settings.checkpoint_every;
-        // Not at once: a process that lives for seconds has nothing to state that the next one would not.
+        // The first checkpoint waits for one period: a process that lives for seconds has nothing to add that its successor would not.
         let mut period = interval_at(Instant::now() + every, every);
         period.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stop = std::pin::pin!(stop);
@@ -102,12 +102,12 @@ impl Service {
                 made = self.checkpoint_round(&holder) => {
                     if let Err(fault) = &made {
                         let error = causes(fault);
-                        tracing::warn!(error, "no checkpoint of the audit log was made");
+                        tracing::warn!(error, "audit checkpoint failed; retrying next period");
                     }
                     if failures.note(made.is_ok()) {
                         tracing::error!(
                             periods = TOLD_AFTER,
-                            "ALARM: no checkpoint of the audit log could be made for many periods; what is taken out of the database meanwhile leaves no trace"
+                            "ALARM: audit checkpoints have failed for many periods (deleted audit entries may go undetected); check the preceding checkpoint warnings"
                         );
                     }
                 }
@@ -115,23 +115,24 @@ impl Service {
         }
     }
 
-    /// One period of the process that has the lease; nothing in any other, unless the holder of the lease does nothing either.
+    /// Runs one period of the process that holds the lease. Other processes do nothing, unless the leader has recorded no round for many
+    /// periods.
     ///
     /// # Errors
-    /// See [`Fault`]. That sinks take nothing is none: it is told, and they are tried again.
+    /// See [`Fault`]. A failing sink is not an error: it is logged and retried.
     pub async fn checkpoint_round(&self, holder: &str) -> Result<(), Fault> {
         if !retried(|| self.leads(holder)).await? {
             self.checkpoints.forget();
             if !self.is_round_overdue().await? {
                 return Ok(());
             }
-            // Two processes that make checkpoints at once do no harm.
+            // It is safe for two processes to create checkpoints at the same time.
             tracing::error!(
                 periods = TOLD_AFTER,
-                "ALARM: no process has made audit checkpoints for many periods although the lease is held (possible tampering with the table leases); this process makes one now"
+                "ALARM: audit checkpoint lease is held but no checkpoint was made for many periods (possible tampering with table `leases`); this process makes one now"
             );
         }
-        // What happens from now on may not be in it.
+        // Entries written from now on may be missing from the checkpoint.
         let begun = self.machine_time();
         self.make_checkpoint().await?;
         self.bring(Some(begun)).await;
@@ -139,8 +140,8 @@ impl Service {
         self.sweep_checkpoints().await
     }
 
-    /// Whether no authentic record says that rounds go on. The lease is a row that anyone who writes the database can take, so it
-    /// is no proof.
+    /// Returns whether no authentic record shows recent rounds. The lease itself proves nothing: anyone with write access to the database
+    /// can take it.
     async fn is_round_overdue(&self) -> Result<bool, Fault> {
         let now = self.machine_time();
         match self.recorded_progress(ROUNDS).await {
@@ -148,7 +149,7 @@ impl Service {
                 self.checkpoints.round_done(round.at);
             }
             Ok(_) => {}
-            // Without the sign-in key nobody can tell, and nobody could record a round.
+            // Without the sign-in key, a round can be neither recorded nor verified.
             Err(Fault::Sealed(_)) => return Ok(false),
             Err(fault) => return Err(fault),
         }
@@ -180,20 +181,20 @@ impl Service {
         Seconds(i64::try_from(seconds).unwrap_or(i64::MAX))
     }
 
-    /// Makes a checkpoint of what went on since the last one that this process knows; `None` when nothing did.
+    /// Creates a checkpoint of everything new since the last one that this process knows. Returns `None` if there is nothing new.
     ///
     /// # Errors
     /// See [`Fault`]; [`Fault::Sealed`] without the root key of wallets.
     pub async fn make_checkpoint(&self) -> Result<Option<MadeCheckpoint>, Fault> {
         self.hold_deployment_key(KeyPurpose::Audit).await?;
-        // Anew each time: whoever was faster has written another one in its place.
+        // Recompute on each retry: another process may have stored a checkpoint under this number.
         retried(|| self.try_checkpoint()).await
     }
 
     async fn try_checkpoint(&self) -> Result<Option<MadeCheckpoint>, Fault> {
         let before = self.newest_checkpoint().await?;
         let newest = before.as_ref().map_or(0, |before| before.number);
-        // Sinks keep what they have, so a number that one of them has is not given again.
+        // Sinks never replace a checkpoint, so do not reuse a number that one of them has.
         let reached = self.furthest_sink(newest).await?;
         let before = match before {
             Some(before) => self.stated_by(&before).await?,
@@ -249,7 +250,7 @@ impl Service {
         written.map_err(|error| Fault::Internal(Box::new(error)))
     }
 
-    /// The key that verifies this deployment's checkpoints.
+    /// Returns the named public key that verifies this deployment's checkpoints.
     ///
     /// # Errors
     /// See [`Fault`]; [`Fault::Sealed`] without the root key of wallets.
@@ -259,13 +260,13 @@ impl Service {
         key.map_err(|error| Fault::Internal(Box::new(error)))
     }
 
-    /// The same without its name.
+    /// Returns the raw public key that verifies this deployment's checkpoints.
     pub(super) async fn own_checkpoint_key(&self) -> Result<[u8; 32], Fault> {
         self.hold_deployment_key(KeyPurpose::Audit).await?;
         Ok(self.ports.notary.notary_key(&World::DEPLOYMENT).await?)
     }
 
-    /// Host and port of the public URL, which name this deployment in its checkpoints.
+    /// Returns host and port of the public URL, which name this deployment in its checkpoints.
     fn deployment(&self) -> Result<&str, Fault> {
         let name = self.settings.issuer_host.as_str();
         match check_deployment(name) {
@@ -274,7 +275,7 @@ impl Service {
         }
     }
 
-    /// Where all chains and all logs of events end now.
+    /// Returns the current end of every chain and event log.
     async fn ends(&self) -> Result<Vec<Line>, Fault> {
         let mut lines = Vec::new();
         let (mut last, mut more) = (None, true);
@@ -312,7 +313,7 @@ impl Service {
         Ok(lines)
     }
 
-    /// Has the deployment's key of this purpose, and makes it where there is none yet.
+    /// Ensures that the deployment has a key for this purpose.
     pub(crate) async fn hold_deployment_key(&self, purpose: KeyPurpose) -> Result<(), Fault> {
         let world = &World::DEPLOYMENT;
         let mut read = self.ports.store.read().await?;
@@ -331,24 +332,24 @@ impl Service {
         let key = key.await?;
         let mut tx = self.ports.store.begin().await?;
         hold_root(&mut *tx, &key).await?;
-        // Where another process was faster, its key is the one.
+        // If another process was faster, its key is used.
         tx.app_keys().add(&key).await?;
         Ok(tx.commit().await?)
     }
 
-    /// Brings to each sink what it does not have yet, in order.
+    /// Sends each sink the checkpoints that it lacks, in order.
     pub async fn bring_to_sinks(&self) {
         self.bring(None).await;
     }
 
-    /// The same, where everything that happened until `begun` is in a checkpoint.
+    /// Sends missing checkpoints. If `begun` is set, the checkpoints cover everything up to that time.
     async fn bring(&self, begun: Option<Timestamp>) {
         for sink in &self.ports.sinks {
             let name = sink.name();
             match self.bring_to(sink, begun).await {
                 Ok(()) => {
                     if self.checkpoints.took(name) {
-                        tracing::info!(sink = name, "the sink takes checkpoints again");
+                        tracing::info!(sink = name, "audit sink recovered");
                     }
                 }
                 Err(Stop::Sink(error)) => self.sink_failed(name, &error).await,
@@ -356,7 +357,7 @@ impl Service {
                     tracing::warn!(
                         sink = name,
                         error = causes(&fault),
-                        "checkpoints could not be brought to the sink, and will be"
+                        "audit sink update failed; retrying next period"
                     );
                 }
             }
@@ -370,7 +371,7 @@ impl Service {
     ) -> Result<(), Stop> {
         let world = &World::DEPLOYMENT;
         let (mut reached, is_recorded) = self.reached(sink).await?;
-        // Up to where rows were read. Of those that the service did not write nothing counts, the number included.
+        // Number of the last row read. It also advances past rows that are not authentic, which are not counted as sent.
         let mut read_to = reached;
         let mut is_another_told = false;
         loop {
@@ -379,7 +380,7 @@ impl Service {
             drop(read);
             if page.is_empty() {
                 self.is_all_there(reached)?;
-                // Whoever requires an anchor also wants to know that there was nothing to take.
+                // With `require_anchor`, also record that there was nothing new to send.
                 let is_wanted = self.settings.require_anchor.is_some() || !is_recorded;
                 if let Some(begun) = begun.filter(|_| is_wanted) {
                     self.note_sink(sink.name(), reached, begun).await?;
@@ -394,7 +395,7 @@ impl Service {
                 };
                 match sink.put(kept.number, &kept.note).await {
                     Ok(()) => {}
-                    // It stays there, and the next ones say what holds now.
+                    // The conflicting checkpoint stays in the sink. Later ones restate the current ends.
                     Err(SinkError::Differs { number }) => {
                         self.checkpoints.forget();
                         if !is_another_told {
@@ -418,8 +419,9 @@ impl Service {
         }
     }
 
-    /// The number of the last checkpoint that a sink has, and whether an authentic record says so. Any other record is an alarm, and
-    /// the sink itself is asked in its place.
+    /// Returns the number of the last checkpoint that a sink has, and whether an authentic record says so.
+    ///
+    /// A record that is forged or ahead of the database raises an alarm, and the sink itself is queried instead.
     async fn reached(&self, sink: &Arc<dyn CheckpointSink>) -> Result<(i64, bool), Fault> {
         let newest = self.newest_checkpoint().await?;
         let newest = newest.map_or(0, |kept| kept.number);
@@ -428,7 +430,7 @@ impl Service {
             Ok(Recorded::Authentic(progress)) if progress.number <= newest => {
                 return Ok((progress.number, true));
             }
-            // Nothing was recorded, or without the sign-in key nobody can tell.
+            // There is no record, or it cannot be verified without the sign-in key.
             Ok(Recorded::Nothing) | Err(Fault::Sealed(_)) => {
                 return Ok((self.reached_by_itself(sink, newest).await, false));
             }
@@ -443,8 +445,9 @@ impl Service {
         Ok((self.reached_by_itself(sink, newest).await, false))
     }
 
-    /// What a sink says itself: the number of its newest checkpoint, if the database has the same one; 0 else, and of a sink that
-    /// cannot be read. It is brought what it has once more then, which does no harm.
+    /// Queries the sink for its newest checkpoint. Returns its number if the database has the same one.
+    ///
+    /// Otherwise, or if the sink cannot be read, returns 0: all checkpoints are sent again, which is harmless.
     async fn reached_by_itself(&self, sink: &Arc<dyn CheckpointSink>, newest: i64) -> i64 {
         let Ok(Some(note)) = sink.newest().await else {
             return 0;
@@ -455,7 +458,7 @@ impl Service {
         }
     }
 
-    /// The highest number that a sink has by authentic records. One that is beyond the newest checkpoint is an alarm.
+    /// Returns the highest number that any sink has according to authentic records. A number beyond the newest checkpoint raises an alarm.
     async fn furthest_sink(&self, newest: i64) -> Result<i64, Fault> {
         let mut furthest = 0;
         for sink in &self.ports.sinks {
@@ -475,7 +478,7 @@ impl Service {
         Ok(furthest)
     }
 
-    /// What the database says of how far a sink is.
+    /// Recorded progress of a sink.
     async fn recorded_progress(&self, sink: &str) -> Result<Recorded, Fault> {
         let mut read = self.ports.store.read().await?;
         let known = read.checkpoints().sinks(&World::DEPLOYMENT).await?;
@@ -490,7 +493,7 @@ impl Service {
         }
     }
 
-    /// What is wrong with the records of how far the sinks are.
+    /// Returns findings about the recorded progress of the sinks.
     pub(super) async fn flaws_of_progress(&self) -> Result<Vec<AuditFlaw>, Fault> {
         let mut flaws = Vec::new();
         for sink in &self.ports.sinks {
@@ -519,13 +522,13 @@ impl Service {
             sink,
             newest,
             flaw = flaw.to_string(),
-            "ALARM: the recorded progress of an audit sink is wrong (possible tampering or rollback); the sink is sent all checkpoints that it may lack. Run `vestry audit verify --against`"
+            "ALARM: recorded progress of an audit sink is wrong (possible tampering or rollback); missing checkpoints are re-sent; run `vestry audit verify --against`"
         );
         self.note_flaws(sink, newest, std::slice::from_ref(flaw))
             .await;
     }
 
-    /// What a row states, if the service wrote it; one that it did not write is an alarm.
+    /// Returns the checkpoint in a row, or `None` and an alarm if the service did not write it.
     async fn stated_by(
         &self,
         kept: &KeptCheckpoint,
@@ -534,13 +537,13 @@ impl Service {
         if stated.is_none() {
             tracing::error!(
                 number = kept.number,
-                "ALARM: a row of the table checkpoints is not authentic (possible tampering); it is not sent to sinks. Run `vestry audit verify`"
+                "ALARM: audit checkpoint in the database is not authentic (possible tampering); it is not sent to sinks; run `vestry audit verify`"
             );
         }
         Ok(stated)
     }
 
-    /// Whether what this process made last is there to be brought.
+    /// Checks that the last checkpoint made by this process is still in the database.
     fn is_all_there(&self, reached: i64) -> Result<(), Fault> {
         let Some(newest) = self.checkpoints.newest().filter(|newest| *newest > reached) else {
             return Ok(());
@@ -548,10 +551,10 @@ impl Service {
         self.checkpoints.forget();
         tracing::error!(
             number = newest,
-            "ALARM: an audit checkpoint is gone from the database before all sinks had it (possible tampering); the next one names everything. Run `vestry audit verify --against`"
+            "ALARM: audit checkpoint disappeared before all sinks had it (possible tampering); the next one lists every chain; run `vestry audit verify --against`"
         );
         Err(Fault::Internal(
-            "a checkpoint is gone from the database".into(),
+            "an audit checkpoint disappeared from the database".into(),
         ))
     }
 
@@ -573,13 +576,17 @@ impl Service {
         let waited = Seconds(self.period().0.saturating_mul(TOLD_AFTER));
         let error = causes(error);
         if !self.checkpoints.failed(name, now, now - waited) {
-            tracing::warn!(sink = name, error, "the sink took no checkpoint");
+            tracing::warn!(
+                sink = name,
+                error,
+                "audit sink rejected a checkpoint or is unreachable; retrying"
+            );
             return;
         }
         tracing::error!(
             sink = name,
             error,
-            "ALARM: the sink has taken no checkpoint for ten periods"
+            "ALARM: audit sink has stored no checkpoint for ten periods (audit log is not anchored there); check the sink and its credentials"
         );
         let subject = Subject::audit_sink(name);
         let outcome = Outcome::Failed;
@@ -596,7 +603,7 @@ impl Service {
         tracing::error!(
             sink = name,
             number,
-            "ALARM: the sink has another checkpoint of this number: the database was set back, or two deployments share the sink"
+            "ALARM: audit sink has a different checkpoint with this number (database rollback, or two deployments share the sink); run `vestry audit verify --against`"
         );
         let detail = Detail::default().with("number", number);
         let subject = Subject::audit_sink(name);
@@ -609,7 +616,7 @@ impl Service {
         .await;
     }
 
-    /// Notes something about the log itself. That it could not be noted is in the log of the service.
+    /// Records an event about the audit log itself. A failure to do so is only logged.
     pub(crate) async fn note_of_log(
         &self,
         action: ControlAction,
@@ -629,17 +636,17 @@ impl Service {
         };
         if let Err(fault) = self.record_for_deployment(event).await {
             let error = causes(&fault);
-            tracing::error!(error, %action, "the audit log could not be told");
+            tracing::error!(error, %action, "audit entry about the audit log could not be written");
         }
     }
 
-    /// Writes an entry into the deployment's own chain.
+    /// Writes an entry to the deployment's own chain.
     pub(crate) async fn record_for_deployment(&self, event: ControlEvent) -> Result<(), Fault> {
         self.hold_deployment_key(KeyPurpose::Secrets).await?;
         self.record_change(event).await
     }
 
-    /// Deletes what all sinks have had for days.
+    /// Deletes checkpoints that all sinks have had for a week.
     async fn sweep_checkpoints(&self) -> Result<(), Fault> {
         let world = &World::DEPLOYMENT;
         let before = self.machine_time() - KEPT;
@@ -667,13 +674,13 @@ impl Service {
     }
 }
 
-/// What the database says of how far a sink is.
+/// Recorded progress of a sink.
 enum Recorded {
-    /// Nothing.
+    /// No record.
     Nothing,
-    /// Something that the service did not write.
+    /// A record that the service did not write.
     Forged,
-    /// What the service wrote, now or at an earlier time.
+    /// A record that the service wrote, possibly an old one put back.
     Authentic(SinkProgress),
 }
 
@@ -687,7 +694,7 @@ fn beyond(number: i64, newest: i64) -> AuditFlaw {
 fn next_number(last: i64) -> Result<i64, Fault> {
     let next = last.checked_add(1);
     next.ok_or_else(|| {
-        Fault::Internal("the table checkpoints has a row with the highest number".into())
+        Fault::Internal("table checkpoints has a row with the highest possible number".into())
     })
 }
 

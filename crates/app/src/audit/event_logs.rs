@@ -1,4 +1,4 @@
-//! Logs of events: whether what their heads and the checkpoints say of them is there (AUD-3).
+//! Verification of event logs against their heads and the checkpoints (AUD-3).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,16 +14,16 @@ use super::flaw::Flaw;
 use super::witness::StatedEvent;
 use crate::{Fault, Service};
 
-/// Events, or entries, that are read at once.
+/// Events or entries read in one query.
 const PAGE: i64 = 1_000;
-/// How much the clocks of machines may differ when one sweeps and another one verifies.
+/// Tolerated clock difference between the machine that deletes events and the one that verifies.
 const SLACK: Seconds = Seconds(3_600);
-/// The shortest retention that an App can set.
+/// Shortest retention that an App can set.
 const SHORTEST: Seconds = Seconds(7 * 86_400);
 const RETENTION: &str = "event_retention_days";
 
 impl Service {
-    /// Whether the events of a world are those that its head says.
+    /// Compares the events of an environment with the head of its log.
     pub(super) async fn flaw_of_events(&self, world: &World) -> Result<Option<Flaw>, Fault> {
         let floor = self.events_kept_from(world).await?;
         loop {
@@ -33,7 +33,7 @@ impl Service {
                 to: i64::MAX,
                 descending: true,
             };
-            // Before the head, which goes on with the events.
+            // Read before the head, which advances with new events.
             let last = read
                 .events()
                 .page(world, last, &EventFilter::default(), 1)
@@ -42,7 +42,7 @@ impl Service {
             drop(read);
             let flaw = self.flaw_of_head(world, &head, last.first(), floor).await?;
             let mut read = self.ports.store.read().await?;
-            // A sweep may have come in between.
+            // The retention sweep may have deleted events in between.
             if flaw.is_none() || read.events().head(world).await? == head {
                 return Ok(flaw);
             }
@@ -63,7 +63,7 @@ impl Service {
             return Ok(None);
         };
         let Some(oldest) = head.oldest else {
-            // All were old enough to be deleted, or there are some of which the head does not tell.
+            // Either all events were old enough to be deleted, or the head hides events that exist.
             let is_right = last.is_none() && newest.id.timestamp() < floor;
             return Ok((!is_right).then_some(Flaw::OtherEnds));
         };
@@ -101,7 +101,7 @@ impl Service {
         Ok((!is_of_log).then_some(Flaw::NotRestarted { log: head.log }))
     }
 
-    /// The first statement about a log of events that does not hold, or the last one when the log is too short for several.
+    /// Returns the first checkpoint claim about an event log that does not hold, or the highest one if the log is too short for several.
     pub(super) async fn flaw_of_stated_events(
         &self,
         world: &World,
@@ -159,8 +159,9 @@ impl Service {
         }))
     }
 
-    /// Number and place of each log of a world that begins with an event that says so, where an entry of the control log says the
-    /// same: an event alone can be made up.
+    /// Returns number and first position of each restarted log of an environment.
+    ///
+    /// Only `log.restarted` events confirmed by a control log entry count, because an event alone can be forged.
     async fn restarts(&self, world: &World) -> Result<Vec<(i64, i64)>, Fault> {
         let recorded = self.recorded_restarts(world).await?;
         let filter = EventFilter {
@@ -190,7 +191,7 @@ impl Service {
         }
     }
 
-    /// The numbers of the logs whose beginning is recorded; `None` where such an entry may have been pruned.
+    /// Returns the log numbers with a recorded restart, or `None` if such an entry may have been pruned.
     async fn recorded_restarts(&self, world: &World) -> Result<Option<BTreeSet<i64>>, Fault> {
         if self.is_pruned(world).await? {
             return Ok(None);
@@ -207,7 +208,7 @@ impl Service {
         Ok(!read.audit_log().markers(world).await?.is_empty())
     }
 
-    /// The details of all authentic entries of a world with this action.
+    /// Returns the details of all authentic entries of an environment with this action.
     async fn details(&self, world: &World, action: ControlAction) -> Result<Vec<Value>, Fault> {
         let filter = ControlFilter {
             actions: vec![action],
@@ -230,17 +231,19 @@ impl Service {
         }
     }
 
-    /// From when on no event of a world may have been deleted after its retention. Only entries of the control log say how long that
-    /// is; the settings of the App are in a row that anyone who writes the database can change.
+    /// Returns the time from which no event can have been deleted by retention.
+    ///
+    /// Only control log entries determine the retention. The App's settings are in a row that anyone with write access to the database can
+    /// change.
     async fn events_kept_from(&self, world: &World) -> Result<Timestamp, Fault> {
         let kept = self.shortest_retention(world).await?;
         Ok(self.machine_time() - kept + SLACK)
     }
 
-    /// The shortest time for which the App of a world ever kept its events.
+    /// Returns the shortest retention that the App ever had for this environment.
     async fn shortest_retention(&self, world: &World) -> Result<Seconds, Fault> {
         if self.is_pruned(world).await? {
-            // An entry about it may be gone.
+            // The entry that set it may have been pruned.
             return Ok(SHORTEST);
         }
         let usual: i64 = match world.environment {
@@ -259,7 +262,7 @@ impl Service {
 }
 
 impl StatedEvent {
-    /// Whether the first log after its own began where it was, or before: then it was lost, and the log says so.
+    /// Returns whether the event was lost in a restart: the next log began at or before its position.
     fn is_lost(&self, restarts: &[(i64, i64)]) -> bool {
         let later = restarts.iter().filter(|(log, _)| *log > self.log);
         later
@@ -268,8 +271,8 @@ impl StatedEvent {
     }
 }
 
-/// Whether an event says that the log of now began after the one of a statement, unless that event may be too old. Logs in between may
-/// have been lost with their events.
+/// Returns whether a `log.restarted` event explains that the current log differs from the stated one, unless that event may have expired.
+/// Logs in between may have been lost together with their events.
 fn is_explained(said: &StatedEvent, now: i64, restarts: &[(i64, i64)], floor: Timestamp) -> bool {
     said.log >= now || said.at < floor || restarts.iter().any(|(log, _)| *log == now)
 }

@@ -1,4 +1,4 @@
-//! Findings: what can be wrong with the audit log, and how it is named.
+//! Findings of an audit verification, their codes and their messages.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,49 +7,49 @@ use vestry_domain::World;
 use vestry_domain::audit::control::Subject;
 use vestry_domain::ids::AuditChainId;
 
-/// What a verification found.
+/// Result of a verification.
 #[derive(Debug, Clone, Default)]
 pub struct AuditReport {
-    /// Chains looked at.
+    /// Number of chains verified.
     pub chains: u64,
-    /// Entries that are what they were.
+    /// Number of entries that are intact.
     pub entries: u64,
-    /// Checkpoints that were given and compared with the database.
+    /// Number of supplied checkpoints compared with the database.
     pub checkpoints: u64,
-    /// Checkpoints of the database's own that were compared with the rest of it.
+    /// Number of checkpoints from the database compared with the rest of it.
     pub own_checkpoints: u64,
-    /// What is wrong; at most one finding per chain, its first, and one more by checkpoints.
+    /// Findings: at most the first one per chain, and one more from checkpoints.
     pub flaws: Vec<AuditFlaw>,
-    /// Of chains with a finding, a hash of everything else that is wrong with them, so that an explanation holds for no more than was
-    /// there when it was given.
+    /// For each chain with a finding, a hash of everything that is wrong with it. An acknowledgement therefore covers no more than existed
+    /// when it was made.
     pub(super) traces: BTreeMap<About, String>,
-    /// What was found, and had been explained before.
+    /// Findings that were acknowledged earlier.
     pub acknowledged: Vec<Acknowledged>,
 }
 
-/// What is wrong with something.
+/// A finding and its subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditFlaw {
-    /// With what.
+    /// The subject of the finding.
     pub about: About,
-    /// What it is.
+    /// The kind of finding.
     pub flaw: Flaw,
 }
 
-/// What a finding is about.
+/// Subject of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum About {
-    /// A chain of a world.
+    /// A chain of an environment.
     Chain(World, AuditChainId),
-    /// The log of events of a world.
+    /// The event log of an environment.
     Events(World),
     /// A checkpoint, by its number.
     Checkpoint(i64),
-    /// What was found in this place, and should be a checkpoint.
+    /// A file or sink content that should be a checkpoint, by its location.
     Note(String),
 }
 
-/// How the command line names it.
+/// Formats the subject as the command line names it.
 impl fmt::Display for About {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -62,7 +62,7 @@ impl fmt::Display for About {
 }
 
 impl About {
-    /// The same as the subject of an entry; `None` of what is not of this deployment.
+    /// Returns the subject for an audit entry, or `None` if it does not belong to this deployment.
     pub(super) fn subject(&self) -> Option<Subject> {
         match self {
             Self::Chain(_, chain) => Some((*chain).into()),
@@ -73,7 +73,7 @@ impl About {
     }
 }
 
-/// A sentence for people.
+/// Formats the finding as a sentence.
 impl fmt::Display for AuditFlaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.about {
@@ -88,85 +88,85 @@ impl fmt::Display for AuditFlaw {
 /// Kinds of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// Entries without a head: the record of how far the chain goes is gone.
+    /// A chain has entries but no head.
     NoHead,
-    /// The head is not one that the service wrote.
+    /// The head was not written by the service.
     ForgedHead,
-    /// The record of what was pruned is not one that the service wrote.
+    /// The prune marker was not written by the service.
     ForgedMarker,
-    /// The entry in this place was altered, or does not follow the one before it, or the one in this place is missing.
+    /// The entry at this sequence number was altered, is missing, or does not follow its predecessor.
     Broken {
-        /// The place, from 1.
+        /// The sequence number, from 1.
         sequence: i64,
     },
-    /// The chain ends at `found`, and its head says that it went on to `expected`, or the other way round.
+    /// The last entry of the chain is `found`, but its head says `expected`.
     Ends {
-        /// The last place that was found.
+        /// Sequence number of the last entry found.
         found: i64,
-        /// The last place by the head.
+        /// Sequence number in the head.
         expected: i64,
     },
-    /// A chain or log ends at `found`, or is gone, and a checkpoint states that it went on to `stated`.
+    /// A chain or log is missing or ends at `found`, but a checkpoint states that it reached `stated`.
     SetBack {
-        /// Where it ends; `None` where nothing of it is there.
+        /// Where it ends; `None` if it is missing.
         found: Option<i64>,
-        /// The last place that was stated.
+        /// The position stated by the checkpoint.
         stated: i64,
-        /// By which checkpoint.
+        /// Number of the checkpoint.
         checkpoint: i64,
     },
-    /// Something else is in the place of what a checkpoint states.
+    /// A different entry or event is at a position that a checkpoint names.
     OtherEntry {
-        /// The place.
+        /// The position.
         sequence: i64,
-        /// The checkpoint.
+        /// Number of the checkpoint.
         checkpoint: i64,
     },
-    /// Nothing is in the place of what a checkpoint states, and it is too young to have been deleted after its retention.
+    /// Nothing is at a position that a checkpoint names, although it is too recent to have been deleted by retention.
     Missing {
-        /// The place.
+        /// The position.
         sequence: i64,
-        /// The checkpoint.
+        /// Number of the checkpoint.
         checkpoint: i64,
     },
-    /// So many events are missing between the oldest and the newest that the record of the log names.
+    /// Events are missing between the oldest and the newest that the head of the log names.
     EventsMissing {
         /// How many.
         missing: i64,
     },
-    /// The record of a log of events does not fit the events: it names others as its oldest or newest.
+    /// The head of an event log names a different oldest or newest event.
     OtherEnds,
-    /// The log of events has this number, and no `log.restarted` event says so.
+    /// The event log has this number, but no `log.restarted` event accounts for it.
     NotRestarted {
-        /// The number.
+        /// The log number.
         log: i64,
     },
-    /// The record of how far a sink is was not written by the service.
+    /// The recorded progress of a sink was not written by the service.
     ForgedProgress,
-    /// The row of a checkpoint in the database was not written by the service.
+    /// A checkpoint row was not written by the service.
     ForgedCheckpoint,
-    /// A sink has this checkpoint, and the database goes to an earlier one only.
+    /// A sink has this checkpoint, but the database ends at an earlier one.
     NotInDatabase {
-        /// The newest one of the database.
+        /// Number of the newest checkpoint in the database.
         newest: i64,
     },
-    /// It is no checkpoint in the form in which one is written.
+    /// The content is not a well-formed checkpoint.
     NoCheckpoint,
-    /// No key that is trusted signed it.
+    /// No trusted key signed it.
     NotSigned,
-    /// So many checkpoints right before this one are missing.
+    /// Checkpoints immediately before this one are missing.
     NumbersMissing {
         /// How many.
         missing: i64,
     },
-    /// Two checkpoints that differ have this number: the database was set back in between.
+    /// Two different checkpoints have this number, which indicates a database rollback.
     GivenTwice,
-    /// The checkpoint before is not the one that it names: the database was set back in between.
+    /// The hash of the previous checkpoint does not match, which indicates a database rollback.
     OtherBefore,
 }
 
 impl Flaw {
-    /// The same in a form that never changes, for whoever remembers it.
+    /// Returns a stable code for the finding. It is stored in acknowledgements.
     pub(super) fn code(self) -> String {
         match self {
             Self::NoHead => "no_head".to_owned(),
@@ -205,18 +205,18 @@ impl Flaw {
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoHead => f.write_str("the record of how far the chain goes is gone"),
-            Self::ForgedHead => f.write_str("the record of how far the chain goes was altered"),
+            Self::NoHead => f.write_str("chain head is missing"),
+            Self::ForgedHead => f.write_str("chain head was altered"),
             Self::ForgedMarker => {
-                f.write_str("the record of up to where it was pruned was altered")
+                f.write_str("prune marker was altered")
             }
             Self::Broken { sequence } => write!(
                 f,
-                "entry {sequence} was altered, is missing, or does not follow the one before it"
+                "entry {sequence} was altered, is missing, or does not follow its predecessor"
             ),
             Self::Ends { found, expected } => write!(
                 f,
-                "the chain ends at entry {found}, and its record says {expected}"
+                "chain ends at entry {found}, but its head says {expected}"
             ),
             Self::SetBack {
                 found: None,
@@ -224,7 +224,7 @@ impl fmt::Display for Flaw {
                 checkpoint,
             } => write!(
                 f,
-                "it is gone; checkpoint {checkpoint} says that it went to {stated}"
+                "missing, but checkpoint {checkpoint} states that it reached {stated} (possible rollback)"
             ),
             Self::SetBack {
                 found: Some(found),
@@ -232,59 +232,59 @@ impl fmt::Display for Flaw {
                 checkpoint,
             } => write!(
                 f,
-                "it ends at {found}; checkpoint {checkpoint} says that it went to {stated}"
+                "ends at {found}, but checkpoint {checkpoint} states that it reached {stated} (possible rollback)"
             ),
             Self::OtherEntry {
                 sequence,
                 checkpoint,
-            } => write!(f, "{sequence} is not what checkpoint {checkpoint} says"),
+            } => write!(f, "position {sequence} differs from checkpoint {checkpoint}"),
             Self::Missing {
                 sequence,
                 checkpoint,
-            } => write!(f, "{sequence} is missing; checkpoint {checkpoint} names it"),
+            } => write!(f, "position {sequence} is missing, but checkpoint {checkpoint} names it"),
             Self::EventsMissing { missing } => {
                 write!(
                     f,
-                    "{missing} events are missing between its oldest and newest"
+                    "{missing} missing between the oldest and the newest event"
                 )
             }
             Self::OtherEnds => {
-                f.write_str("its oldest or newest event is not the one that its record names")
+                f.write_str("oldest or newest event differs from the head of the log")
             }
             Self::NotRestarted { log } => write!(
                 f,
-                "its log number was raised to {log} without a log.restarted event"
+                "log number is {log}, but no log.restarted event accounts for it"
             ),
             Self::ForgedProgress => {
-                f.write_str("the record of which checkpoints the sink has was altered")
+                f.write_str("recorded progress of the sink was altered")
             }
             Self::ForgedCheckpoint => {
-                f.write_str("the checkpoint in the database was altered, or another key signed it")
+                f.write_str("checkpoint in the database was altered, or signed by another key")
             }
             Self::NotInDatabase { newest } => write!(
                 f,
-                "the database does not have it; the newest one there is {newest}"
+                "not in the database, whose newest checkpoint is {newest} (possible rollback)"
             ),
-            Self::NoCheckpoint => f.write_str("this is not a checkpoint"),
-            Self::NotSigned => f.write_str("no trusted key signed this"),
+            Self::NoCheckpoint => f.write_str("not a checkpoint"),
+            Self::NotSigned => f.write_str("not signed by a trusted key"),
             Self::NumbersMissing { missing } => {
-                write!(f, "of the checkpoints before it, {missing} are missing")
+                write!(f, "{missing} missing immediately before this checkpoint")
             }
             Self::GivenTwice => f.write_str(
-                "there are two of this number that differ: the database was set back in between",
+                "two different checkpoints have this number (database was rolled back between them)",
             ),
             Self::OtherBefore => f.write_str(
-                "the one before it is another than it says: the database was set back in between",
+                "hash of the previous checkpoint does not match (database was rolled back between them)",
             ),
         }
     }
 }
 
-/// A finding that somebody explained.
+/// A finding that an operator acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acknowledged {
     /// The finding.
     pub flaw: AuditFlaw,
-    /// How it was explained.
+    /// The reason that the operator gave.
     pub reason: String,
 }

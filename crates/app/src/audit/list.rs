@@ -1,4 +1,4 @@
-//! `GET wallets/{wallet_id}/audit`: what was done with a wallet, newest first.
+//! `GET wallets/{wallet_id}/audit`: lists the uses of a wallet, newest first.
 
 use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
@@ -8,32 +8,33 @@ use vestry_domain::ids::{AuditEntryId, WalletId};
 use crate::audit_seals::entry_matches;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// What the caller asks for.
+/// Query parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct ListAudit {
     /// The wallet.
     pub wallet_id: WalletId,
     /// 10 to 100; 50 when absent.
     pub limit: Option<i64>,
-    /// The last entry of the page before.
+    /// The last entry of the previous page.
     pub starting_after: Option<AuditEntryId>,
 }
 
-/// A page.
+/// A page of entries.
 #[derive(Debug, Clone)]
 pub struct AuditPage {
-    /// Newest first.
+    /// The entries, newest first.
     pub entries: Vec<AuditEntry>,
     /// Whether there is a next page.
     pub has_more: bool,
 }
 
 impl Service {
-    /// Lists what was done with a wallet, also when it is gone. Each entry is checked by its keyed hash; that none is missing is for
-    /// [`Service::verify_audit_log`] to say.
+    /// Lists the uses of a wallet, even if it was deleted.
+    ///
+    /// Each entry is checked against its keyed hash. Only [`Service::verify_audit_log`] detects missing entries.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] when there is and was no such wallet in this world; an entry that somebody edited is a [`Fault`].
+    /// [`Refusal::NotFound`] if this environment never had the wallet; a tampered entry is a [`Fault`].
     pub async fn list_audit(
         &self,
         caller: &Caller,
@@ -54,7 +55,7 @@ impl Service {
             .of_wallet(world, id, query.starting_after, limit + 1)
             .await?;
         if entries.is_empty() {
-            // A wallet with nothing to tell, the end of what there is, or no wallet that there ever was.
+            // An empty page means a wallet without entries, the end of the list, or a wallet that never existed.
             let wallet = read.wallets().find(world, id).await;
             let any = read.audit_log().of_wallet(world, id, None, 1).await;
             if wallet?.is_none() && any?.is_empty() {
@@ -80,7 +81,7 @@ impl Service {
             return Ok(());
         }
         Err(Fault::Internal(
-            "an entry of the audit log was altered; run `vestry audit verify`".into(),
+            "an audit log entry was altered; run `vestry audit verify`".into(),
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! The audit log: an answer that comes of a key leaves after its entry is on disk.
+//! The audit log. A response that results from using a key is sent only after its entry is on disk.
 
 pub mod acknowledge;
 mod anchored;

@@ -1,5 +1,6 @@
-//! `vestry audit prune`: old entries are exported, then removed. A marker under the keyed hash of the log says from where a chain goes
-//! on, so that nobody else can shorten it.
+//! `vestry audit prune`: exports old entries, then removes them.
+//!
+//! A marker under the log's keyed hash records where a chain now begins, so a chain cannot be shortened without the key.
 
 use std::io;
 
@@ -14,19 +15,19 @@ use crate::audit_seals::new_marker;
 use crate::fault::retried;
 use crate::{Fault, Service};
 
-/// Entries that are read at once, and removed in one transaction.
+/// Entries read in one query and removed in one transaction.
 const STEP: i64 = 1_000;
 
-/// An entry on its way out.
+/// An entry being exported.
 #[derive(Debug, Clone, Copy)]
 pub enum Exported<'a> {
-    /// Of the log of wallets.
+    /// An entry of the wallet log.
     Use(&'a AuditEntry),
-    /// Of the control log.
+    /// An entry of the control log.
     Change(&'a ControlEntry),
 }
 
-/// What was exported and may be removed.
+/// The entries that were exported and can be removed.
 #[derive(Debug)]
 pub struct Prunable {
     before: Timestamp,
@@ -34,29 +35,30 @@ pub struct Prunable {
 }
 
 impl Prunable {
-    /// How many entries these are.
+    /// Returns the number of entries.
     pub fn entries(&self) -> u64 {
         self.chains.iter().map(|chain| chain.entries).sum()
     }
 }
 
-/// The beginning of a chain.
+/// The exported beginning of a chain.
 #[derive(Debug)]
 struct PrunableChain {
     world: World,
     chain: AuditChainId,
     entries: u64,
-    /// Place and hash of the entries at which a transaction ends; the last is where the chain is to begin.
+    /// Sequence number and hash of the last entry of each transaction. The chain begins after the last of them once all are done.
     ends: Vec<(i64, [u8; 32])>,
 }
 
 impl Service {
-    /// Hands out the entries of all chains of Apps that were written before a moment, each chain by itself from its beginning up to
-    /// the first that is younger. The entry in which a chain ends stays, and so does the chain of the deployment, which explains the
-    /// others.
+    /// Exports the entries written before a given time, for all chains of Apps.
+    ///
+    /// Each chain is exported from its beginning up to the first newer entry. The last entry of a chain is kept, and so is the deployment's
+    /// chain, which explains the others.
     ///
     /// # Errors
-    /// [`AdminError`]: the moment lies in the future, the log is not whole, or `write` failed.
+    /// [`AdminError`]: the time is in the future, the log has findings, or `write` failed.
     pub async fn export_audit_log(
         &self,
         before: Timestamp,
@@ -64,13 +66,13 @@ impl Service {
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Prunable, AdminError> {
         if before > self.machine_time() {
-            return Err(Invalid::value("before", "before must not lie in the future").into());
+            return Err(Invalid::value("before", "before must not be in the future").into());
         }
-        // What is broken is evidence, and is not to be cut off.
+        // A damaged log is evidence, so it must not be pruned.
         let report = self.verify_audit_log(progress).await?;
         if !report.flaws.is_empty() {
             return Err(AdminError::NotNow(
-                "the audit log is not whole: run `vestry audit verify`, and explain what it finds with `vestry audit acknowledge`",
+                "audit log verification failed; run `vestry audit verify`, and acknowledge explained findings with `vestry audit acknowledge`",
             ));
         }
         let mut prunable = Prunable {
@@ -142,10 +144,11 @@ impl Service {
         })
     }
 
-    /// Removes what was exported, once it is safe where it went; `file_sha256` of that stands in the entry of each chain.
+    /// Removes the exported entries, once the export is safely stored. The entry about each chain records `file_sha256`, the hash of the
+    /// exported file.
     ///
     /// # Errors
-    /// [`AdminError`]: somebody else prunes at this moment, for example. What was removed until then stays removed.
+    /// [`AdminError`], for example if another process is pruning. Entries removed by then stay removed.
     pub async fn prune_audit_log(
         &self,
         prunable: &Prunable,
@@ -175,7 +178,7 @@ impl Service {
         Ok(())
     }
 
-    /// Lets a chain begin behind this entry.
+    /// Makes a chain begin after this entry.
     async fn begin_behind(
         &self,
         chain: &PrunableChain,
@@ -191,7 +194,7 @@ impl Service {
             return Ok(());
         }
         Err(AdminError::NotNow(
-            "somebody else prunes the audit log at this moment: run it again when they are done",
+            "another process is pruning the audit log; try again when it has finished",
         ))
     }
 
@@ -204,7 +207,7 @@ impl Service {
             (is_there, before.sequence >= marker.sequence)
         });
         if is_there {
-            // An attempt before this one was committed, and its answer was lost.
+            // An earlier attempt was committed, but its response was lost.
             return Ok(true);
         }
         if is_beyond || !log.move_marker(before.as_ref(), marker).await? {
@@ -223,7 +226,7 @@ enum Entry {
 }
 
 impl Entry {
-    /// Whether it is older than that, and not the last of its chain.
+    /// Returns whether the entry is older than `before` and not the last of its chain.
     fn may_go(&self, end: &End, before: Timestamp) -> bool {
         let (sequence, at) = match self {
             Self::Use(entry) => (entry.sequence, entry.event.at),

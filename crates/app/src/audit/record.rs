@@ -1,4 +1,4 @@
-//! What is written to the log, and when.
+//! Writing of wallet audit entries.
 
 use vestry_domain::audit::{AuditAction, AuditEvent, ResultHash};
 use vestry_domain::event::{EventKind, SignedBy};
@@ -11,23 +11,23 @@ use vestry_ports::store::StoreError;
 use crate::audit_trail::{Note, Tale, Told, unwritten};
 use crate::{Caller, Fault, Service};
 
-/// Longest name of a method in the log, in bytes; those that there are have fewer.
+/// Maximum length of a method name in an entry, in bytes. All existing names are shorter.
 const DETAIL_MAX: usize = 64;
 
 impl Service {
-    /// Writes an event to the log, with what is told of it. When this answers, the entry is on disk.
+    /// Writes an audit event and the emitted event that belongs to it. When this returns, the entry is on disk.
     ///
     /// # Errors
-    /// The entry may not be there: what it is about must not be answered.
+    /// The entry may be missing, so the result that it records must not be returned to the caller.
     async fn record(&self, event: AuditEvent, tale: Option<Tale>) -> Result<(), Fault> {
         let written = self.together(&self.trail, Note { event, tale }).await;
         written.unwrap_or_else(|| Err(unwritten()))
     }
 
-    /// Notes what is done with a wallet. What comes of it may be answered when this succeeded.
+    /// Records the use of a wallet. The result of the use may be returned only after this succeeds.
     ///
-    /// Never while a transaction is open, one that [`Caller::commit_last`] keeps open included: on SQLite the log would wait
-    /// for it. What makes or changes a wallet is therefore noted before it is done.
+    /// Never call this while a transaction is open, including one kept open by [`Caller::commit_last`]: on SQLite the audit write would
+    /// wait for it. Calls that create or change a wallet are therefore recorded beforehand.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -41,7 +41,7 @@ impl Service {
         self.record(event, None).await
     }
 
-    /// [`Service::note_use`] of a key that is about to leave.
+    /// [`Service::note_use`] for the export of a private key.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -51,7 +51,7 @@ impl Service {
         self.record(event, Some(self.tale(caller, told))).await
     }
 
-    /// [`Service::note_use`] of a signature.
+    /// [`Service::note_use`] for a signature.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -93,8 +93,9 @@ impl Service {
         }
     }
 
-    /// A failure, after noting it if it is that a wallet or its key was tampered with. That the note could not be written is in
-    /// the log of the service; the answer is the failure either way.
+    /// Records a failure if it indicates tampering with a wallet or its key, and returns it unchanged.
+    ///
+    /// If recording fails, that is only logged.
     pub(crate) async fn noted(
         &self,
         caller: &Caller,
@@ -133,7 +134,7 @@ impl Service {
     }
 }
 
-/// What was tampered with: something that failed its authentication, or a table with a value that the service never writes.
+/// Returns the name of the tampered object: data that failed its authentication, or a table with a value that the service never writes.
 fn tampered(fault: &Fault) -> Option<&'static str> {
     match fault {
         Fault::Tampered(CustodyError::Tampered { place }) => Some(place),

@@ -1,4 +1,4 @@
-//! `vestry audit verify`: whether anybody altered the log, or took something out of it.
+//! `vestry audit verify`: checks that no audit entry was altered or removed.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use super::witness::{FoundNote, TrustedKeys, Witness};
 use crate::audit_seals::{control_head_matches, entry_matches, head_matches, held, marker_matches};
 use crate::{Fault, Service};
 
-/// Entries looked at in one step.
+/// Entries read in one query.
 const PAGE: i64 = 1_000;
 
-/// Which of the two logs a chain is of.
+/// The log that a chain belongs to.
 #[derive(Clone, Copy)]
 pub(super) enum Log {
-    /// What was done with wallets.
+    /// Uses of wallets.
     Wallets,
-    /// What was done to Apps, keys and settings.
+    /// Changes to Apps, keys and settings.
     Control,
 }
 
-/// How far a chain goes, by its head.
+/// End of a chain according to its head.
 pub(super) struct End {
     pub(super) log: Log,
     pub(super) world: World,
@@ -49,7 +49,7 @@ impl End {
         }
     }
 
-    /// That of a chain whose head is gone.
+    /// Returns a placeholder for a chain without a head.
     const fn unknown(log: Log, world: World, chain: AuditChainId) -> Self {
         Self {
             log,
@@ -73,13 +73,13 @@ impl End {
     }
 }
 
-/// What the walk looks at of an entry.
+/// The fields of an entry that the walk checks.
 pub(super) struct Link {
     sequence: i64,
     previous: [u8; 32],
     hash: [u8; 32],
     mac: Mac,
-    /// Whether its hash is that of what it says.
+    /// Whether its hash matches its content.
     is_own: bool,
 }
 
@@ -109,21 +109,22 @@ impl From<ControlEntry> for Link {
     }
 }
 
-/// How far a walk along a chain came.
+/// Progress of a walk along a chain.
 pub(super) struct Walked {
     pub(super) sequence: i64,
     pub(super) hash: [u8; 32],
-    /// What the entry had that stands where the head was when the walk began.
+    /// Hash of the entry at the head's sequence number when the walk began.
     at_head: Option<[u8; 32]>,
 }
 
 impl Service {
-    /// Walks every chain of which there is a row: each entry hashes to what it says, under the keyed hash, behind the one before it,
-    /// from the first up to the head. Compares all that with the database's own checkpoints, and each log of events with its head.
-    /// Can be run while the service writes.
+    /// Verifies every chain, the database's own checkpoints and every event log. It can run while the service writes.
+    ///
+    /// Each entry must match its hash and keyed hash and follow its predecessor, from the first up to the head. Event logs are compared
+    /// with their heads.
     ///
     /// # Errors
-    /// See [`Fault`]; what is wrong with the log is a finding, not an error.
+    /// See [`Fault`]; a damaged log is a finding, not an error.
     pub async fn verify_audit_log(
         &self,
         progress: &(dyn Fn(u64) + Send + Sync),
@@ -132,8 +133,8 @@ impl Service {
             .await
     }
 
-    /// The same, and compares the database with checkpoints that were kept outside of it: what was there when one was made has to be
-    /// there now.
+    /// Does the same as [`Service::verify_audit_log`], and compares the database with checkpoints kept outside it. Everything that a
+    /// checkpoint states must still be there.
     ///
     /// # Errors
     /// As for [`Service::verify_audit_log`].
@@ -144,7 +145,7 @@ impl Service {
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<AuditReport, Fault> {
         let mut report = AuditReport::default();
-        // Before the rest, which goes on: what they state is there already.
+        // Read the checkpoints first: the log advances, but what they state already exists.
         let mut witness = if notes.is_empty() {
             Witness::default()
         } else {
@@ -167,7 +168,7 @@ impl Service {
         Ok(report)
     }
 
-    /// Every world of which any log has a row, by the rows: the table of Apps does not decide what is verified.
+    /// Returns every environment with a row in any log. It does not rely on the table of Apps, which could hide one.
     pub(super) async fn worlds_of_logs(&self) -> Result<Vec<World>, Fault> {
         let mut worlds: Vec<World> = Vec::new();
         loop {
@@ -200,7 +201,7 @@ impl Service {
             .collect();
         let ends = self.ends_of(world).await?.into_iter();
         let stretches: Vec<_> = ends.map(|end| (markers.remove(&end.chain), end)).collect();
-        // What was pruned had a head, which stays.
+        // A pruned chain had a head, and pruning keeps it.
         for chain in markers.into_keys() {
             headless.entry(chain).or_insert(Log::Wallets);
         }
@@ -227,7 +228,7 @@ impl Service {
         Ok(())
     }
 
-    /// Where the chains of a world end, by their heads.
+    /// Returns the ends of an environment's chains according to their heads.
     pub(super) async fn ends_of(&self, world: &World) -> Result<Vec<End>, Fault> {
         let mut read = self.ports.store.read().await?;
         let heads = read.audit_log().heads(world).await?;
@@ -245,7 +246,7 @@ impl Service {
         Ok(ends)
     }
 
-    /// The first thing that is wrong with a chain. Its marker was read before its head, and that before its entries.
+    /// Returns the first finding about a chain. The marker was read before the head, and the head before the entries.
     async fn flaw_of(
         &self,
         mut head: End,
@@ -268,7 +269,7 @@ impl Service {
             if now == begins {
                 return Ok(flaw);
             }
-            // It is being pruned at this moment, perhaps beyond where it ended before.
+            // The chain is being pruned, perhaps beyond its former end.
             begins = now;
             let mut ends = self.ends_of(&head.world).await?.into_iter();
             let Some(end) = ends.find(|end| end.chain == head.chain) else {
@@ -283,7 +284,7 @@ impl Service {
         Ok(read.audit_log().marker(&end.world, end.chain).await?)
     }
 
-    /// Where a walk along a chain begins; `None` where the service did not write the marker.
+    /// Returns the start of a walk along a chain, or `None` if the service did not write the marker.
     pub(super) async fn beginning(
         &self,
         marker: Option<&AuditMarker>,
@@ -303,8 +304,10 @@ impl Service {
         }))
     }
 
-    /// A hash of everything that is wrong with a chain from its beginning to its end. It stays the same when the chain goes on, and is
-    /// another one when more is altered: the walk that looks for a finding stops at the first.
+    /// Returns a hash of everything that is wrong with a chain, from its beginning to its end.
+    ///
+    /// It does not change as the chain grows, and does change if more is altered. The search for a finding cannot serve for this, as it
+    /// stops at the first.
     async fn trace(&self, head: &End) -> Result<String, Fault> {
         let mut trace = Sha256::new();
         let marker = self.marker_of(head).await?;
@@ -373,13 +376,13 @@ impl Service {
             let (found, expected) = (walked.sequence, head.sequence);
             return Ok(Some(Flaw::Ends { found, expected }));
         }
-        // What was written during the walk moved the head along.
+        // Entries written during the walk have advanced the head.
         let expected = self.sequence_now(head).await?;
         let found = walked.sequence;
         Ok((found > expected).then_some(Flaw::Ends { found, expected }))
     }
 
-    /// How far the chain goes by now.
+    /// Returns the current end of the chain.
     async fn sequence_now(&self, end: &End) -> Result<i64, Fault> {
         let mut read = self.ports.store.read().await?;
         Ok(match end.log {
@@ -395,8 +398,8 @@ impl Service {
         })
     }
 
-    /// The entries behind a place of a chain: a page, or only the next one when something in the page cannot be read. `None` when
-    /// it is that one.
+    /// Returns the entries after a position: a page, or only the next one if something in the page cannot be read. Returns `None` if the
+    /// next one cannot be read.
     async fn entries_after(&self, end: &End, sequence: i64) -> Result<Option<Vec<Link>>, Fault> {
         for limit in [PAGE, 1] {
             match self.links_after(end, sequence, limit).await {

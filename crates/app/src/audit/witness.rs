@@ -1,4 +1,4 @@
-//! What checkpoints state that were kept outside of the database, and whether the database bears it out (AUD-3).
+//! Comparison of the database with checkpoints kept outside it (AUD-3).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,35 +15,35 @@ use crate::audit_seals::{held, marker_matches};
 use crate::fault::causes;
 use crate::{Fault, Service};
 
-/// A note, and where it was found.
+/// A signed note and its location.
 #[derive(Debug, Clone)]
 pub struct FoundNote {
-    /// Such as the path of a file.
+    /// The location, such as a file path.
     pub place: String,
     /// The signed note.
     pub note: String,
 }
 
-/// Which checkpoints count.
+/// Keys whose checkpoints are trusted.
 #[derive(Debug, Clone)]
 pub enum TrustedKeys {
-    /// Those under the key of this deployment, whatever it was called when it signed.
+    /// This deployment's own key, under whatever name it signed.
     Own,
-    /// Those under one of these.
+    /// These keys.
     These(Vec<VerifierKey>),
 }
 
-/// Checkpoints of the database that are read at once.
+/// Checkpoints read from the database in one query.
 const PAGE: i64 = 100;
 
-/// That a chain went so far.
+/// A checkpoint's statement that a chain reached this entry.
 struct StatedEnd {
     sequence: i64,
     hash: [u8; 32],
     checkpoint: i64,
 }
 
-/// That a log of events went so far.
+/// A checkpoint's statement that an event log reached this event.
 pub(super) struct StatedEvent {
     pub(super) log: i64,
     pub(super) position: i64,
@@ -53,23 +53,23 @@ pub(super) struct StatedEvent {
     pub(super) at: Timestamp,
 }
 
-/// All that was stated, and what is wrong with the statements themselves.
+/// Everything that checkpoints state, and the findings about the checkpoints themselves.
 #[derive(Default)]
 pub(super) struct Witness {
     chains: BTreeMap<(World, AuditChainId), Vec<StatedEnd>>,
     events: BTreeMap<World, Vec<StatedEvent>>,
-    /// The last that the database's own checkpoints say of each chain: its hash binds all entries before.
+    /// The latest statement of the database's own checkpoints about each chain. Its hash covers all earlier entries.
     own_chains: BTreeMap<(World, AuditChainId), StatedEnd>,
-    /// How many checkpoints were given, and how many the database has.
+    /// Number of checkpoints supplied, and number in the database.
     pub(super) checkpoints: u64,
     pub(super) own_checkpoints: u64,
-    /// The highest number.
+    /// Number of the newest supplied checkpoint.
     pub(super) newest: i64,
     pub(super) flaws: Vec<AuditFlaw>,
 }
 
 impl Witness {
-    /// Reads notes, in whatever order; of what is not a checkpoint under one of the keys nothing is believed.
+    /// Reads notes in any order. Notes that are not checkpoints signed by a trusted key are ignored and reported.
     fn read(
         notes: &[FoundNote],
         keys: &TrustedKeys,
@@ -103,7 +103,7 @@ impl Witness {
         witness
     }
 
-    /// Whether numbers are missing or given twice, and whether each names the one before it.
+    /// Reports missing and duplicate numbers, and hashes that do not match the previous checkpoint.
     fn link(&mut self, by_number: &BTreeMap<i64, Vec<(String, Checkpoint)>>) {
         let mut before: Option<(i64, Vec<[u8; 32]>)> = None;
         for (number, same) in by_number {
@@ -163,7 +163,7 @@ impl Witness {
                     newest,
                 } => {
                     let events = self.events.entry(world).or_default();
-                    // A log of which nothing happened is named again and again.
+                    // An unchanged log is listed in many checkpoints.
                     let is_known = |said: &StatedEvent| {
                         (said.log, said.position, said.event) == (log, position, newest)
                     };
@@ -184,7 +184,7 @@ impl Witness {
     }
 }
 
-/// The text of a note and the checkpoint that it is, if somebody signed it who is trusted.
+/// Returns the text of a note and its checkpoint if a trusted key signed it.
 fn believed(
     note: &str,
     keys: &TrustedKeys,
@@ -216,10 +216,10 @@ fn believed(
 }
 
 impl Service {
-    /// Reads checkpoints.
+    /// Reads the supplied checkpoints.
     ///
     /// # Errors
-    /// See [`Fault`]; what is wrong with them is a flaw.
+    /// See [`Fault`]; an invalid checkpoint is a finding, not an error.
     pub(super) async fn witness(
         &self,
         notes: &[FoundNote],
@@ -232,7 +232,7 @@ impl Service {
         Ok(Witness::read(notes, keys, own, &*self.ports.notary))
     }
 
-    /// What a row of the database states, if this deployment signed it, with its text.
+    /// Returns the checkpoint in a database row and its text, if this deployment signed it.
     ///
     /// # Errors
     /// See [`Fault`]; [`Fault::Sealed`] without the root key of wallets.
@@ -246,7 +246,7 @@ impl Service {
             .filter(|(_, checkpoint)| (checkpoint.number, checkpoint.at) == (kept.number, kept.at)))
     }
 
-    /// The number of a note that this deployment signed, if the database has the same one.
+    /// Returns the number of a note that this deployment signed, if the database has the same note.
     pub(super) async fn number_in_database(&self, note: &str) -> Result<Option<i64>, Fault> {
         let own = Some(self.own_checkpoint_key().await?);
         let Ok((_, checkpoint)) = believed(note, &TrustedKeys::Own, own, &*self.ports.notary)
@@ -262,8 +262,8 @@ impl Service {
         Ok(is_same.then_some(number))
     }
 
-    /// Adds what the database's own checkpoints state. Those that the service did not write are flaws, and so are those that are
-    /// missing between others.
+    /// Adds the statements of the database's own checkpoints. Checkpoints that the service did not write and gaps in the numbers are
+    /// findings.
     pub(super) async fn take_own_checkpoints(&self, witness: &mut Witness) -> Result<(), Fault> {
         let world = &World::DEPLOYMENT;
         let mut before: Option<(i64, [u8; 32])> = None;
@@ -296,7 +296,7 @@ impl Service {
         }
     }
 
-    /// What the database does not bear out; at most one finding for each chain and each log.
+    /// Returns the statements that the database contradicts: at most one finding per chain and per event log.
     pub(super) async fn unborne(
         &self,
         witness: &Witness,
@@ -330,8 +330,8 @@ impl Service {
         Ok(flaws)
     }
 
-    /// Compares the newest checkpoint of each sink that can be read with the database. What does not fit is an alarm and has an
-    /// entry; the service goes on.
+    /// Compares the newest checkpoint of each readable sink with the database. A mismatch raises an alarm and writes an audit entry; the
+    /// service continues.
     pub async fn look_at_sinks(&self) {
         for sink in &self.ports.sinks {
             let note = match sink.newest().await {
@@ -339,7 +339,11 @@ impl Service {
                 Ok(None) => continue,
                 Err(error) => {
                     let error = causes(&error);
-                    tracing::warn!(sink = sink.name(), error, "the sink cannot be read");
+                    tracing::warn!(
+                        sink = sink.name(),
+                        error,
+                        "audit sink cannot be read; checkpoint comparison skipped"
+                    );
                     continue;
                 }
             };
@@ -349,7 +353,7 @@ impl Service {
                 tracing::warn!(
                     sink = sink.name(),
                     error,
-                    "its checkpoint could not be compared with the database"
+                    "checkpoint of the audit sink could not be compared with the database"
                 );
             }
         }
@@ -378,13 +382,13 @@ impl Service {
             sink,
             flaws = flaws.len(),
             first = first.to_string(),
-            "ALARM: the database does not bear out what the sink has: run `vestry audit verify --against`"
+            "ALARM: database contradicts the checkpoint in an audit sink (possible rollback or tampering); run `vestry audit verify --against`"
         );
         self.note_flaws(&sink, witness.newest, &flaws).await;
         Ok(())
     }
 
-    /// Records that a sink and the database do not agree.
+    /// Records that a sink and the database disagree.
     pub(super) async fn note_flaws(&self, sink: &str, checkpoint: i64, flaws: &[AuditFlaw]) {
         let first = flaws.first().map(ToString::to_string);
         let detail = Detail::default()
@@ -402,7 +406,7 @@ impl Service {
 }
 
 impl Service {
-    /// The first statement about a chain that does not hold, or the last one when it is too short for several.
+    /// Returns the first statement about a chain that does not hold, or the highest one if the chain is too short for several.
     async fn flaw_of_chain(
         &self,
         world: &World,
@@ -427,7 +431,7 @@ impl Service {
             }
             let pruned = marker.as_ref().and_then(Option::as_ref);
             let is_pruned = |last: &AuditMarker| end.sequence < last.sequence;
-            // Of the entries that were removed, the hash of the last is known.
+            // The marker keeps the hash of the last pruned entry.
             let there = there.or_else(|| {
                 let last = pruned.filter(|last| last.sequence == end.sequence);
                 last.map(|last| last.hash)
@@ -455,7 +459,7 @@ impl Service {
         }))
     }
 
-    /// The marker of a chain, if the service wrote it.
+    /// Returns the prune marker of a chain, if the service wrote it.
     async fn true_marker(
         &self,
         world: &World,
@@ -473,8 +477,8 @@ impl Service {
     }
 }
 
-/// The hash of what the entry in this place of a chain says, of whichever log it is. One that cannot be read, or is not what its hash
-/// is of, has none that a checkpoint states.
+/// Returns the hash of the entry at this position, in either log. An entry that is unreadable or does not match its hash yields a hash that
+/// no checkpoint states.
 async fn hash_at(
     store: &dyn Store,
     world: &World,
@@ -503,10 +507,10 @@ async fn hash_at(
     }))
 }
 
-/// A hash that no entry has.
+/// Placeholder hash that no entry has.
 const NOBODYS: [u8; 32] = [0; 32];
 
-/// `None` of rows that cannot be read as entries.
+/// Maps rows that cannot be parsed as entries to `None`.
 fn readable<T>(found: StoreResult<Vec<T>>) -> StoreResult<Option<Vec<T>>> {
     match found {
         Ok(found) => Ok(Some(found)),
@@ -515,7 +519,7 @@ fn readable<T>(found: StoreResult<Vec<T>>) -> StoreResult<Option<Vec<T>>> {
     }
 }
 
-/// Where a chain ends by its head; `None` when it has none.
+/// Returns the end of a chain according to its head, or `None` if it has no head.
 async fn end_of(store: &dyn Store, world: &World, chain: AuditChainId) -> StoreResult<Option<i64>> {
     let mut read = store.read().await?;
     if let Some(head) = read.audit_log().head(world, chain).await? {

@@ -1,5 +1,6 @@
-//! Entries on their way to the disk: those that wait are written in one transaction (group commit), so that the log costs each
-//! caller the time of one commit and the database a commit for many.
+//! Writer of wallet audit entries with group commit.
+//!
+//! Pending entries are written in one transaction, so each caller waits for one commit and the database does one commit for many callers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,18 +23,18 @@ use crate::ports::Ports;
 use crate::together::Batch;
 use crate::{Fault, mint};
 
-/// Entries in one transaction at most: one statement can take so many, and nobody waits for a thousand others.
+/// Maximum entries per transaction. It is bounded by what one statement can hold and by how long a caller should wait for others.
 const MOST_AT_ONCE: usize = 256;
-/// Chains whose ends are remembered at most. Beyond it all are forgotten, and the worlds begin new ones.
+/// Maximum number of chain ends kept in memory. Beyond it, all are forgotten and new chains begin.
 const MOST_ENDS: usize = 10_000;
 
-/// What goes into the log, and what else is told of it, in the transaction of its entry.
+/// An audit event, and the event to emit in the same transaction.
 pub(crate) struct Note {
     pub(crate) event: AuditEvent,
     pub(crate) tale: Option<Tale>,
 }
 
-/// An event that waits for the entry of which it tells.
+/// An event to emit once its audit entry has an id.
 pub(crate) struct Tale {
     pub(crate) id: EventId,
     pub(crate) actor: Actor,
@@ -41,7 +42,7 @@ pub(crate) struct Tale {
     pub(crate) told: Told,
 }
 
-/// What happened to the wallet of an entry.
+/// What happened to the wallet of an audit entry.
 #[derive(Clone, Copy)]
 pub(crate) enum Told {
     Signed(SignedBy),
@@ -49,17 +50,17 @@ pub(crate) enum Told {
     Tampered,
 }
 
-/// Where the log is written.
+/// The writer of the wallet audit log.
 pub(crate) struct Trail {
     store: Arc<dyn Store>,
     sealer: Arc<dyn Sealer>,
     entropy: Arc<dyn Entropy>,
     clock: Arc<dyn Clock>,
-    /// Where it is said that a chain was left.
+    /// Records that a chain was abandoned.
     control: Arc<ControlTrail>,
 }
 
-/// Where the chains of this process end.
+/// Ends of the chains of this process.
 pub(crate) type Ends = HashMap<World, End>;
 
 /// The last entry of a chain.
@@ -71,24 +72,24 @@ pub(crate) struct End {
     id: Option<AuditEntryId>,
 }
 
-/// Entries that have their places.
+/// Entries with an assigned position in their chain.
 #[derive(Default)]
 struct Placed {
     entries: Vec<(AuditEntry, Option<Tale>)>,
-    /// What is told of them.
+    /// Events to emit about them.
     told: Vec<NewEvent>,
-    /// The new ends of the chains that it lengthens.
+    /// New ends of the chains that the batch extends.
     ends: Ends,
 }
 
 const UNWRITTEN: &str = "the audit log could not be written";
 
-/// It may be on disk, or not.
+/// The error when it is unknown whether an entry was written.
 pub(crate) fn unwritten() -> Fault {
     Fault::Unavailable(UNWRITTEN.into())
 }
 
-/// What one failure means to each of those who waited for the same commit; its cause is in the log of the service, once.
+/// Copies a failure for each caller that waited for the same commit. Its cause is logged once.
 fn shared(fault: &Fault) -> Fault {
     match fault {
         Fault::Sealed(_) => Fault::Sealed(CustodyError::Sealed(UNWRITTEN.into())),
@@ -103,7 +104,7 @@ fn shared(fault: &Fault) -> Fault {
 
 impl Batch for Trail {
     type Asked = Note;
-    /// After a fault it is not known whether the entry is there.
+    /// After a fault it is unknown whether the entry was written.
     type Answer = Result<(), Fault>;
     type Memory = Ends;
 
@@ -113,14 +114,16 @@ impl Batch for Trail {
         note.event.world.app_id
     }
 
-    /// Writes notes in one transaction; what became of each. After a panic it is not known how far the chains go, and new
-    /// ones are begun.
+    /// Writes notes in one transaction and returns the outcome of each. After a panic the chain ends are unknown, so new chains begin.
     async fn serve(&self, notes: Vec<Note>, ends: &mut Ends) -> Vec<Result<(), Fault>> {
         let (batch, outcomes) = self.placed(notes, ends).await;
         let Err(fault) = self.keep(batch, ends).await else {
             return outcomes;
         };
-        tracing::error!(error = causes(&fault), "the audit log was not written");
+        tracing::error!(
+            error = causes(&fault),
+            "audit log write failed; wallet operations are rejected"
+        );
         let told = outcomes
             .into_iter()
             .map(|outcome| outcome.and_then(|()| Err(shared(&fault))));
@@ -139,7 +142,7 @@ impl Trail {
         }
     }
 
-    /// A place for each note, and what becomes of each if those are written.
+    /// Assigns a position to each note. Returns the batch, and each note's outcome if the batch is written.
     async fn placed(&self, notes: Vec<Note>, ends: &Ends) -> (Placed, Vec<Result<(), Fault>>) {
         let mut batch = Placed::default();
         let mut outcomes = Vec::with_capacity(notes.len());
@@ -166,7 +169,7 @@ impl Trail {
         Ok(())
     }
 
-    /// The event behind the end of its chain, or at the beginning of a new one.
+    /// Builds the entry that follows the end of its chain, or begins a new chain.
     async fn in_place(&self, event: AuditEvent, end: Option<End>) -> Result<AuditEntry, Fault> {
         let entropy = &*self.entropy;
         let end = end.unwrap_or_else(|| End {
@@ -192,24 +195,25 @@ impl Trail {
         })
     }
 
-    /// Writes all of it, or says that it is not known what was written. What belongs to chains that do not end where this process left
-    /// them begins new ones (AUD-4).
+    /// Writes the whole batch, or returns an error if the outcome is unknown.
+    ///
+    /// Entries of chains that do not end where this process left them begin new chains (AUD-4).
     async fn keep(&self, batch: Placed, ends: &mut Ends) -> Result<(), Fault> {
         let mut batch = batch;
         let mut lost = Vec::new();
-        // Twice: the second time, those chains are new.
+        // At most two rounds: in the second, those chains are new.
         while !batch.entries.is_empty() {
             let Written { left, is_whole } = match self.write(&batch, ends, &lost).await {
                 Ok(written) => written,
                 Err(fault) => {
-                    // Whether it happened after all is not known: these chains are left as they are, and new ones begun.
+                    // It is unknown whether the commit happened, so abandon these chains and begin new ones.
                     ends.retain(|world, _| !batch.ends.contains_key(world));
                     return Err(fault);
                 }
             };
             let newly = lost_ends(ends, &left);
             if newly.is_empty() && !left.is_empty() {
-                return Err(Fault::Internal("a chain that begins was there".into()));
+                return Err(Fault::Internal("a new audit chain already exists".into()));
             }
             lost.extend(newly);
             let is_again = |chain: AuditChainId| !is_whole || left.contains(&chain);
@@ -265,7 +269,7 @@ impl Trail {
             let mut tx = self.store.begin().await?;
             let left = tx.audit_log().append(&entries, &steps).await?;
             if !left.is_empty() {
-                // What is told stands in one list for all: it is written when all of it can be.
+                // The emitted events are one list for the whole batch, so they are written only if all entries can be.
                 return Ok(Written {
                     left,
                     is_whole: false,
@@ -285,13 +289,13 @@ impl Trail {
         .await
     }
 
-    /// What the control chain of the world has of a chain that was left.
+    /// Returns the control log entry about an abandoned chain.
     fn restarted(&self, world: World, end: &End) -> ControlEvent {
         tracing::error!(
             %world,
             chain = %end.chain,
             ended_at = end.sequence,
-            "ALARM: the database was set back: entries of the audit log are lost"
+            "ALARM: database rollback detected (audit entries are lost); a new audit chain was started; run `vestry audit verify --against`"
         );
         let detail = Detail::default()
             .with("chain", end.chain.to_string())
@@ -310,15 +314,15 @@ impl Trail {
     }
 }
 
-/// What was written of a batch.
+/// Result of writing a batch.
 struct Written {
-    /// The chains that do not end where this process left them; of those, nothing.
+    /// Chains that do not end where this process left them. None of their entries was written.
     left: Vec<AuditChainId>,
-    /// Whether everything else was; else nothing.
+    /// Whether all other entries were written. If not, none was.
     is_whole: bool,
 }
 
-/// Takes the ends out of what is remembered that are not where they were.
+/// Removes and returns the remembered ends of the abandoned chains.
 fn lost_ends(ends: &mut Ends, left: &[AuditChainId]) -> Vec<(World, End)> {
     let lost = ends.iter().filter(|(_, end)| left.contains(&end.chain));
     let lost: Vec<_> = lost.map(|(world, end)| (*world, *end)).collect();

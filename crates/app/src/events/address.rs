@@ -1,11 +1,11 @@
-//! Addresses beside the ids of what has them, for Apps that want to see them.
+//! Adds addresses next to the ids in events, for Apps that enable it.
 
 use std::collections::HashMap;
 
 use vestry_domain::event::{Addressed, Event};
 use vestry_ports::store::{Repositories, StoreResult};
 
-/// Shows in events the addresses, numbers and wallets' addresses of what they name, as they are at this moment.
+/// Adds the current email addresses, phone numbers and wallet addresses to the objects that events name.
 pub(crate) async fn show_addresses(
     read: &mut dyn Repositories,
     events: &mut [Event],

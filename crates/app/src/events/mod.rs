@@ -1,4 +1,4 @@
-//! Events: what a change tells, its way into the log, and reading it.
+//! Events: emitting, sequencing and reading them.
 
 mod address;
 mod read;

@@ -14,47 +14,47 @@ use super::show_addresses;
 use crate::refusal::has_common;
 use crate::{Caller, Refusal, Service};
 
-/// Events that one call looks at, at most.
+/// Maximum number of events that one call scans.
 const LOOKED_AT: i64 = 10_000;
-/// How often a call that waits looks without being woken: for what other processes placed, and whether its key is still valid. Less
-/// than a second, so that a revoked key ends the call within one.
+/// Poll interval of a waiting call, for events sequenced by other processes and to check that its key is still valid. It is below a second,
+/// so that a revoked key ends the call within a second.
 const LOOK_EVERY: Duration = Duration::from_millis(800);
 
-/// What the caller asks for.
+/// Query parameters.
 #[derive(Debug, Clone, Default)]
 pub struct ListEvents {
-    /// The last event that the caller has looked at; from the oldest one, or the newest, when absent.
+    /// Cursor: the last event that the caller has seen. If absent, listing starts at the oldest event, or the newest if descending.
     pub after: Option<EventId>,
     /// 10 to 1000; 100 when absent.
     pub limit: Option<i64>,
-    /// Only events of these kinds; empty: of all.
+    /// Only events of these kinds; empty means all.
     pub kinds: Vec<EventKind>,
     /// Only events about this user.
     pub user_id: Option<UserId>,
     /// Only events about this wallet.
     pub wallet_id: Option<WalletId>,
-    /// Newest first, and `after` means what is older.
+    /// Newest first; `after` then continues with older events.
     pub descending: bool,
-    /// Seconds to wait while there is none, 0 to 30.
+    /// Seconds to wait if there is no matching event, 0 to 30.
     pub wait: Option<i64>,
 }
 
-/// A page.
+/// A page of events.
 #[derive(Debug, Clone)]
 pub struct EventPage {
-    /// In the order that was asked for.
+    /// The events, in the requested order.
     pub events: Vec<Event>,
-    /// Whether there is more to look at.
+    /// Whether there are more events to scan.
     pub has_more: bool,
-    /// The last event that was looked at, whether it fits or not; what was sent when there was none.
+    /// The cursor for the next call: the last event scanned, whether it matches or not. If none was scanned, the cursor of this call.
     pub next_after: Option<EventId>,
 }
 
-/// Why there are no events to show.
+/// Reason why no events were returned.
 #[derive(Debug, thiserror::Error)]
 pub enum ListEventsError {
-    /// There is no such event in this log: too old, of another world, or lost.
-    #[error("the log does not know this event")]
+    /// The cursor is unknown: the event has expired, belongs to another environment, or was lost.
+    #[error("unknown event cursor")]
     CursorUnknown,
     /// See [`Refusal`].
     #[error(transparent)]
@@ -64,7 +64,7 @@ pub enum ListEventsError {
 has_common!(ListEventsError);
 
 impl EventPage {
-    /// Whether there is something to return to a call that waits.
+    /// Returns whether a waiting call can return.
     fn ends_a_wait(&self) -> bool {
         !self.events.is_empty() || self.has_more
     }
@@ -100,13 +100,13 @@ impl ListEvents {
 }
 
 impl Service {
-    /// Events of the caller's world, in the order of the log. Where none fits and the call may wait, it waits for one.
+    /// Lists events of the caller's environment in log order, and waits for one if none matches and the call allows it.
     ///
-    /// Runs on the caller's own task, and crosses for each look: a client that goes away leaves nobody waiting. The key is read again
-    /// before each look after the first.
+    /// Runs on the caller's own task and enters the service runtime for each look-up, so that a disconnected client leaves no waiting task.
+    /// The key is read again before each look-up after the first.
     ///
     /// # Errors
-    /// [`ListEventsError`]; [`Refusal::KeyEnded`] when the key was revoked meanwhile.
+    /// [`ListEventsError`]; [`Refusal::KeyEnded`] if the key was revoked while waiting.
     pub async fn follow_events(
         self: &Arc<Self>,
         caller: &Arc<Caller>,
@@ -127,7 +127,7 @@ impl Service {
         };
         let mut bell = std::pin::pin!(waiter.bell.notified());
         loop {
-            // Before the look, so that what comes between it and the wait is heard.
+            // Register before the look-up, so that no event in between is missed.
             bell.as_mut().enable();
             page = self.look_again(caller, &query).await?;
             query.after = page.next_after;
@@ -153,7 +153,7 @@ impl Service {
         self.run(look).await?
     }
 
-    /// The same by the rights that the key has by now.
+    /// Repeats the look-up with the current scopes of the key.
     async fn look_again(
         self: &Arc<Self>,
         caller: &Arc<Caller>,
@@ -167,7 +167,7 @@ impl Service {
         self.run(look).await?
     }
 
-    /// Events of the caller's world, in the order of the log, without waiting.
+    /// Lists events of the caller's environment in log order, without waiting.
     ///
     /// # Errors
     /// [`ListEventsError`].
@@ -184,17 +184,17 @@ impl Service {
             None => None,
             Some(id) => Some((id, read.events().find(world, id).await?)),
         };
-        // After the cursor: what was deleted before the cursor could be found is known to the head. And before the page: whatever
-        // is before the head is there to be seen.
+        // Read the head after the cursor, so that it covers deletions before the cursor was found. Read it before the page, so that
+        // everything up to the head is visible.
         let head = read.events().head(world).await?;
         let after = match found {
             None => None,
             Some((_, Some(event))) => Some(event.position),
-            // Whoever has seen the last event that was deleted has missed none.
+            // A caller that has seen the last deleted event has missed none.
             Some((id, None)) if head.pruned == Some(id) => Some(head.pruned_position()),
             Some((_, None)) => return Err(ListEventsError::CursorUnknown),
         };
-        // Events were deleted that the caller has not seen.
+        // Whether events that the caller has not seen were deleted.
         let has_gap = |head: &EventHead| {
             let missed = |after| head.pruned_position() > after;
             !query.descending && after.is_some_and(missed)
@@ -215,7 +215,7 @@ impl Service {
             .page(world, stretch, &query.filter(), limit)
             .await?;
         let first = events.first().map(|event| event.position);
-        // A page that begins directly after the cursor was read before anything there was deleted.
+        // A page that begins directly after the cursor was read before any deletion there.
         if first != after.map(|after| after.saturating_add(1))
             && has_gap(&read.events().head(world).await?)
         {
@@ -241,7 +241,7 @@ impl Service {
         })
     }
 
-    /// One event of the caller's world.
+    /// Returns one event of the caller's environment.
     ///
     /// # Errors
     /// [`Refusal::NotFound`].
@@ -256,7 +256,7 @@ impl Service {
         Ok(event)
     }
 
-    /// Where the log of the caller's world begins and ends; no newest event where none is kept.
+    /// Returns the oldest and the newest event of the log. There is no newest event if none is kept.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -268,22 +268,22 @@ impl Service {
         Ok(EventHead { newest, ..head })
     }
 
-    /// Ends all calls that wait for events or for captured messages: the service stops.
+    /// Ends all waiting calls, for events or captured messages, at shutdown.
     pub fn stop_waiting(&self) {
         self.events.room.close();
         self.captured_room.close();
     }
 }
 
-/// What one call looks at.
+/// The range that one call scans.
 struct Window {
     stretch: Stretch,
-    /// The last place there is in the order of the call.
+    /// The last position of the log in the order of the call.
     far_end: i64,
 }
 
 impl Window {
-    /// Behind a place, in the order of the call; `None` when there is nothing.
+    /// Returns the range after a position in the order of the call, or `None` if it is empty.
     fn behind(head: &EventHead, after: Option<i64>, descending: bool) -> Option<Self> {
         let oldest = head.oldest?.position;
         let newest = head.position();
@@ -302,7 +302,7 @@ impl Window {
         (from <= to).then_some(Self { stretch, far_end })
     }
 
-    /// The last place that is looked at.
+    /// Returns the last position scanned.
     const fn end(&self) -> i64 {
         if self.stretch.descending {
             self.stretch.from

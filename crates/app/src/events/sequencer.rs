@@ -1,5 +1,7 @@
-//! From the inbox into the log. Any process does it: at once for what it has committed itself, and once a second for what others
-//! have left. Places are given to committed events only, by one writer of a world at a time.
+//! The sequencer: assigns log positions to committed events.
+//!
+//! Every process runs one, at once for its own commits and once a second for those of others. Only one writer at a time assigns positions
+//! in an environment.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,26 +17,25 @@ use super::Source;
 use crate::fault::{causes, retried};
 use crate::{Fault, Service};
 
-/// How often the inboxes of all are looked at.
+/// Interval between polls of all environments.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long events are gathered that share a commit; and where many come, so that those who make them share the database with fewer
-/// commits of ours.
+/// How long events are gathered to share a commit. Under high load this is longer, so that sequencing takes fewer commits from the writers.
 const GATHER: Duration = Duration::from_millis(20);
 const GATHER_MANY: Duration = Duration::from_millis(100);
-/// From how many events on that is so, of those that came while one gathered: 2,500 a second.
+/// Number of events gathered from which the load counts as high: 2,500 a second.
 const MANY: usize = 50;
 const MANY_OF_MANY: usize = 250;
-/// Worlds in one transaction at most.
+/// Maximum environments per transaction.
 const WORLDS: usize = 64;
-/// Events in one transaction at most.
+/// Maximum events per transaction.
 const EVENTS: i64 = 1_000;
-/// How long events may be without a place before somebody is told of it.
+/// How long sequencing may stall before an alarm.
 const ALARM_AFTER: Duration = Duration::from_secs(60);
-/// How long one App may keep the others waiting, where each is asked by itself.
+/// Time limit per App where each App is processed separately.
 const PATIENCE_WITH_ONE: Duration = Duration::from_secs(1);
 
 impl Service {
-    /// Gives places until `stop` is done.
+    /// Sequences events until `stop` completes.
     pub async fn run_sequencer(&self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         let mut second = tokio::time::interval(LOOK_EVERY);
@@ -51,7 +52,10 @@ impl Service {
                 match self.waiting_worlds().await {
                     Ok(worlds) => self.events.look_again(worlds),
                     Err(fault) => {
-                        tracing::warn!(error = causes(&fault), "the inboxes could not be read");
+                        tracing::warn!(
+                            error = causes(&fault),
+                            "unsequenced events could not be read; retrying"
+                        );
                     }
                 }
             }
@@ -59,11 +63,11 @@ impl Service {
             gather = pass.gather(gather);
             worst.note(pass.is_done);
         }
-        // What is left then is for other processes, or the next start.
+        // The rest is left to other processes or the next start.
         self.sequence().await;
     }
 
-    /// Waits until there may be events to place; whether the inboxes of all are to be looked at.
+    /// Waits until there may be unsequenced events. Returns whether to poll all environments.
     async fn gathered(&self, second: &mut Interval, gather: Duration) -> bool {
         let looked = tokio::select! {
             () = self.events.told() => false,
@@ -73,10 +77,10 @@ impl Service {
         looked
     }
 
-    /// Gives places until nothing waits; for whoever cannot wait for the one that runs beside the requests.
+    /// Sequences until no event is left, for callers that cannot rely on the background task.
     ///
     /// # Errors
-    /// The inboxes could not be read, or something could not be placed.
+    /// Unsequenced events could not be read, or not all could be sequenced.
     pub async fn sequence_all(&self) -> Result<(), Fault> {
         loop {
             let worlds = self.waiting_worlds().await?;
@@ -86,19 +90,19 @@ impl Service {
             self.events.look_again(worlds);
             if !self.sequence().await.is_done {
                 return Err(Fault::Unavailable(
-                    "events were left without a place".into(),
+                    "some events could not be sequenced".into(),
                 ));
             }
         }
     }
 
-    /// Worlds with events in their inboxes, some of them when there are many.
+    /// Returns environments with unsequenced events, or some of them if there are many.
     async fn waiting_worlds(&self) -> Result<Vec<World>, Fault> {
         let found = self.look_for_worlds().await;
         if found.is_ok() || !self.ports.store.is_spread() {
             return found;
         }
-        // A server is away. All that there may be is looked at; who is there answers.
+        // A database server is down. Try all environments: those on other servers respond.
         let mut read = self.ports.store.read().await?;
         let apps = read.apps().list().await?;
         let worlds = apps
@@ -119,7 +123,7 @@ impl Service {
         Ok(worlds)
     }
 
-    /// One pass over the worlds that are known to wait.
+    /// Makes one pass over the environments known to have unsequenced events.
     async fn sequence(&self) -> Pass {
         let worlds: Vec<World> = self.events.take_told().into_iter().collect();
         let mut pass = Pass {
@@ -144,17 +148,17 @@ impl Service {
                     pass.placed += placed;
                     pass.is_full |= is_full;
                 }
-                // The next look finds them again.
+                // The next poll finds them again.
                 Err(fault) => {
                     pass.is_done = false;
-                    tracing::warn!(error = causes(&fault), "events could not be given places");
+                    tracing::warn!(error = causes(&fault), "event sequencing failed; retrying");
                 }
             }
         }
         pass
     }
 
-    /// Worlds that may share a transaction: those of one App where Apps lie on several servers.
+    /// Groups environments that can share a transaction: only those of one App if Apps are spread over several servers.
     fn batches(&self, worlds: Vec<World>) -> Vec<Vec<World>> {
         if self.ports.store.is_spread() {
             let of_one_app = worlds.chunk_by(|one, next| one.app_id == next.app_id);
@@ -163,7 +167,7 @@ impl Service {
         worlds.chunks(WORLDS).map(<[World]>::to_vec).collect()
     }
 
-    /// Gives places in one transaction.
+    /// Sequences events in one transaction.
     async fn place_some(&self, worlds: &[World]) -> Result<Batch, Fault> {
         let mut again = BTreeSet::new();
         let mut is_full = false;
@@ -178,7 +182,7 @@ impl Service {
                 continue;
             }
             let Some(head) = tx.events().lock_head(world).await? else {
-                // Somebody is at it, and may have begun before our events were there.
+                // Another process holds the head, and may have started before our events were visible.
                 again.insert(*world);
                 continue;
             };
@@ -216,8 +220,8 @@ impl Service {
         })
     }
 
-    /// Leaves a delivery of each event for every endpoint that it is meant for, in the transaction that gives it its place: no event is
-    /// in the log that was forgotten. The queues that have grown.
+    /// Creates a delivery for every matching endpoint, in the transaction that sequences the event, so that no sequenced event lacks one.
+    /// Returns the queues that have grown.
     async fn address(
         &self,
         tx: &mut dyn Tx,
@@ -261,12 +265,13 @@ impl Service {
         Ok(queues)
     }
 
-    /// What the control log says of a log that begins anew: an event has no keyed hash, so it alone proves nothing to a verification.
+    /// Builds the control log entry about a restarted event log. Events have no keyed hash, so the event alone is no proof for a
+    /// verification.
     async fn entry_of_restart(&self, world: World, log: i64) -> Option<ControlEvent> {
-        // A restart is rare enough to wait for the key in the transaction. Without it the log of events goes on all the same.
+        // Restarts are rare, so waiting for the key within the transaction is acceptable. The event log continues even without the entry.
         if let Err(error) = self.control.make_ready(&world).await {
             let error = causes(&error);
-            tracing::error!(error, %world, "the restart of a log of events could not be recorded in the audit log");
+            tracing::error!(error, %world, "event log restart not recorded in the audit log");
             return None;
         }
         Some(ControlEvent {
@@ -281,7 +286,7 @@ impl Service {
         })
     }
 
-    /// The head, unless the database is not where this process left it: then the log goes on as another one, whose first event says so.
+    /// Returns the head, or restarts the log with a first event about it if the database was rolled back.
     async fn checked(
         &self,
         tx: &mut dyn Tx,
@@ -299,7 +304,7 @@ impl Service {
             log = end.log,
             ended_at = end.position(),
             found_at = head.position(),
-            "ALARM: the database was set back: events that were read may be lost"
+            "ALARM: database rollback detected (events already delivered may be lost); the event log was restarted; run `vestry audit verify --against`"
         );
         let previous = u64::try_from(end.log.max(head.log)).unwrap_or_default();
         let fact = Fact::log_restarted(previous, head.newest.map(|newest| newest.id));
@@ -314,7 +319,7 @@ impl Service {
     }
 }
 
-/// Whether events are gone that this process has seen in the log.
+/// Returns whether events that this process has seen in the log are gone.
 async fn was_set_back(
     tx: &mut dyn Tx,
     world: World,
@@ -322,7 +327,7 @@ async fn was_set_back(
     end: &EventHead,
 ) -> Result<bool, Fault> {
     if head.log != end.log {
-        // Of a later log another process has said so already.
+        // If the log is newer, another process has already recorded the restart.
         return Ok(head.log < end.log);
     }
     let Some(newest) = end.newest else {
@@ -331,34 +336,34 @@ async fn was_set_back(
     if head.position() <= newest.position {
         return Ok(head.newest != end.newest);
     }
-    // It went on meanwhile; from there, unless that event is another one. One that is gone by now was old.
+    // The log has grown. It continues our end unless a different event is there. If none is there, the event has expired.
     let there = tx.events().at(&world, newest.position).await?;
     Ok(there.is_some_and(|there| there != newest))
 }
 
-/// What one transaction did.
+/// Result of one transaction.
 struct Batch {
-    /// The worlds that are to be looked at again.
+    /// Environments to check again.
     again: BTreeSet<World>,
-    /// Events that got their places.
+    /// Number of events sequenced.
     placed: usize,
-    /// Whether there was no room for more.
+    /// Whether the transaction reached its limit.
     is_full: bool,
 }
 
-/// What one pass did.
+/// Result of one pass.
 #[derive(Default)]
 struct Pass {
-    /// Whether all was placed that could be.
+    /// Whether no batch failed.
     is_done: bool,
-    /// Events that got their places.
+    /// Number of events sequenced.
     placed: usize,
-    /// Whether more is known to wait.
+    /// Whether more events are known to wait.
     is_full: bool,
 }
 
 impl Pass {
-    /// How long events are gathered before the next one, where they were for so long before this one.
+    /// Returns how long to gather events before the next pass, given the time before this one.
     fn gather(&self, before: Duration) -> Duration {
         let many = if before == GATHER_MANY {
             MANY_OF_MANY
@@ -375,7 +380,7 @@ impl Pass {
     }
 }
 
-/// Since when not everything could be placed, and whether somebody was told.
+/// Start of a stall, and whether the alarm was raised.
 #[derive(Default)]
 struct Worst {
     since: Option<Instant>,
@@ -392,7 +397,7 @@ impl Worst {
         if since.elapsed() >= ALARM_AFTER && !self.told {
             self.told = true;
             tracing::error!(
-                "ALARM: events have been without a place for a minute; whoever reads or is sent events gets none"
+                "ALARM: event sequencing is stalled for over a minute; event reads and webhooks are delayed; check the preceding sequencing warnings and the database"
             );
         }
     }

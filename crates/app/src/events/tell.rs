@@ -1,4 +1,4 @@
-//! How a use case tells of what it changed, in the transaction of the change (E-1).
+//! Emitting events in the transaction of the change (E-1).
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use vestry_ports::store::{Repositories, StoreResult};
 
 use crate::{Caller, Service};
 
-/// By whom something was changed, and where that is told.
+/// The actor of a change and the environment in which events are emitted.
 #[derive(Clone)]
 pub(crate) struct Source<'a> {
     pub(crate) world: World,
     pub(crate) actor: Actor,
     pub(crate) request_id: Option<Arc<str>>,
-    /// Whose settings and endpoints say what else is told; `None`: nothing else is.
+    /// The App whose settings and endpoints select optional events; `None` emits no optional events.
     pub(crate) app: Option<&'a App>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> From<&'a Caller> for Source<'a> {
 }
 
 impl Source<'_> {
-    /// Whoever runs `vestry`.
+    /// Returns the source for the command line.
     pub(crate) const fn cli(world: World) -> Self {
         Self {
             world,
@@ -42,7 +42,7 @@ impl Source<'_> {
         }
     }
 
-    /// The service itself.
+    /// Returns the source for the service itself.
     pub(crate) const fn system(world: World) -> Self {
         Self {
             world,
@@ -52,7 +52,7 @@ impl Source<'_> {
         }
     }
 
-    /// Whether such facts are told at all.
+    /// Returns whether events of this kind are emitted.
     pub(crate) fn wants(&self, kind: EventKind) -> bool {
         let environment = self.world.environment;
         !kind.is_optional() || self.app.is_some_and(|app| app.wants(environment, kind))
@@ -60,8 +60,7 @@ impl Source<'_> {
 }
 
 impl Service {
-    /// Leaves facts in the transaction, to be on disk with it. A fact that is told only on demand, and that nobody asked for, is
-    /// dropped.
+    /// Emits events in the transaction. Optional events that no App setting or endpoint asks for are dropped.
     pub(crate) async fn tell(
         &self,
         tx: &mut dyn Repositories,
@@ -77,7 +76,7 @@ impl Service {
         tx.events().append(&events).await
     }
 
-    /// The same in both worlds of an App, for what belongs to neither.
+    /// Emits an event in both environments of an App, for changes to the App as a whole.
     pub(crate) async fn tell_app(
         &self,
         tx: &mut dyn Repositories,
@@ -91,7 +90,7 @@ impl Service {
         Ok(())
     }
 
-    /// A fact as an event; its id says when by the machine's clock, whatever the clock of a test world says.
+    /// Builds an event. Its id carries the machine's time, whatever a test clock shows.
     pub(crate) fn new_event(&self, source: &Source<'_>, fact: &Fact) -> NewEvent {
         let id: EventId = self.new_id(self.machine_time());
         NewEvent {

@@ -1,4 +1,4 @@
-//! An answer as it is kept: with what it rests on, in one sealed piece, so that nobody who writes the database parts them.
+//! Storage format of a response: the response and its preconditions are encrypted together, so they cannot be separated in the database.
 
 use serde_json::Value;
 use vestry_domain::Secret;
@@ -6,22 +6,22 @@ use vestry_domain::ids::UserId;
 
 use crate::condition::Condition;
 
-/// Ends the conditions, each of which has a line.
+/// Terminator of the conditions, which are one per line.
 const END: &[u8] = b"\n\n";
 
-/// An answer, and what let its call pass.
+/// A stored response and the preconditions of its call.
 pub(super) struct Kept {
     pub(super) conditions: Vec<Condition>,
     pub(super) answer: Secret<Vec<u8>>,
 }
 
-/// The bytes that are sealed.
+/// Returns the bytes to encrypt.
 pub(super) fn written(conditions: &[Condition], answer: &[u8]) -> Secret<Vec<u8>> {
     let conditions: Vec<String> = conditions.iter().map(Condition::written).collect();
     Secret::new([conditions.join("\n").as_bytes(), END, answer].concat())
 }
 
-/// Reads what [`written`] wrote; `None` for anything else.
+/// Parses the output of [`written`]; `None` for anything else.
 pub(super) fn read(bytes: &[u8]) -> Option<Kept> {
     let end = bytes.windows(END.len()).position(|window| window == END)?;
     let (conditions, rest) = bytes.split_at_checked(end)?;
@@ -33,7 +33,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Kept> {
     })
 }
 
-/// The user that a successful answer names, as its owner or as that of its session, user or wallet.
+/// Returns the user that a successful response names, directly or as the owner of its session or wallet.
 pub(super) fn user_of(answer: &[u8]) -> Option<UserId> {
     let start = answer.iter().position(|byte| *byte == b'{')?;
     let body: Value = serde_json::from_slice(answer.get(start..)?).ok()?;

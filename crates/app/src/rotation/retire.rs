@@ -1,4 +1,4 @@
-//! The end of old App keys: each version by itself, once nothing needs it any more.
+//! Retiring old App keys, each version once it is no longer needed.
 
 use vestry_domain::Timestamp;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
@@ -11,13 +11,15 @@ use crate::fault::retried;
 use crate::key_holds::hold_root;
 use crate::{Fault, Service};
 
-/// How long there must have been a newer version of `secrets` before one is destroyed. Nobody who writes a small secret holds its key
-/// meanwhile, as who writes a wallet does: that would cost every code and every message a lock. Each process learns of a newer version
-/// within seconds and ends each request within a minute, so that after this time nothing is on its way under an old one.
+/// Time after which a superseded version of `secrets` can be destroyed.
+///
+/// Wallet writes pin the key version they use. Secret writes do not, because that would cost a lock for every code and every message. Each
+/// process notices a newer version within seconds and ends each request within a minute. After this time, no write under an old version is
+/// in flight.
 const SUPERSEDED_FOR: Seconds = Seconds(3_600);
 
 impl Service {
-    /// Destroys those of the older versions of a world's key under which nothing stands.
+    /// Destroys the older versions of an environment's key that protect no data.
     pub(super) async fn retire(
         &self,
         goal: &Goal,
@@ -28,7 +30,7 @@ impl Service {
             return Ok(());
         }
         let (retired, kept) = retried(|| async {
-            // Before the transaction: it must not wait for the key provider.
+            // Derive keys before the transaction, which must not wait for the key provider.
             let mut narrow = Vec::new();
             if goal.purpose == KeyPurpose::Secrets {
                 for key in self.still_there(older).await? {
@@ -60,7 +62,7 @@ impl Service {
                 return Ok((retired, kept));
             }
             if goal.purpose == KeyPurpose::Secrets {
-                // Their hashes would name a key that is gone.
+                // The hashes of used secrets would refer to a destroyed key.
                 let secrets = tx.lasting_secrets();
                 secrets.forget_used(&goal.world, goal.version).await?;
             }
@@ -73,7 +75,7 @@ impl Service {
         Ok(())
     }
 
-    /// Those of the older versions that are still there, as they are wrapped by now.
+    /// Returns the older versions that still exist, with their current wrapping.
     async fn still_there(&self, older: &[AppKey]) -> Result<Vec<AppKey>, Fault> {
         let mut read = self.ports.store.read().await?;
         let mut keys = Vec::with_capacity(older.len());
@@ -90,7 +92,7 @@ impl Service {
     }
 }
 
-/// Each older version, locked, and why it is kept.
+/// Locks each older version and returns why it must be kept, if so.
 async fn fates(
     tx: &mut dyn Repositories,
     goal: &Goal,
@@ -102,7 +104,7 @@ async fn fates(
         version,
     } = goal;
     let (purpose, version) = (*purpose, *version);
-    // First the keys, then the look: what is written under one meanwhile has held it, and is seen, or does not get it.
+    // Lock the keys before checking for data. A concurrent writer has then either pinned its key, and its data is seen, or fails to pin it.
     let older = tx.app_keys().lock_below(world, purpose, version).await?;
     let standing = tx
         .app_keys()
@@ -130,7 +132,7 @@ async fn fates(
     Ok(fates)
 }
 
-/// Removes a version; of one of `secrets`, what the audit log needs of it stays.
+/// Removes a version. The derived key that the audit log needs of a `secrets` key is kept.
 async fn destroy(
     tx: &mut dyn Repositories,
     key: &AppKey,
@@ -138,7 +140,7 @@ async fn destroy(
 ) -> Result<bool, Fault> {
     if key.purpose == KeyPurpose::Secrets {
         let Some(past) = narrow.iter().find(|past| past.version == key.version) else {
-            // Somebody has added a version below the newest one since the look at them.
+            // A version below the newest one was added since the keys were read.
             return Ok(false);
         };
         hold_root(tx, past).await?;

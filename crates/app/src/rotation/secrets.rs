@@ -1,4 +1,4 @@
-//! Small secrets under another App key: those that live as long as their rows. The others end by themselves.
+//! Moves long-lived small secrets to another App key. Short-lived ones expire on their own.
 
 use vestry_domain::envelope::{KeyPurpose, Mac, Place, Sealed, SecretKind};
 use vestry_domain::ids::UserId;
@@ -12,15 +12,16 @@ use crate::fault::retried;
 use crate::pace::paced;
 use crate::{Fault, Service};
 
-/// A secret under another version, and what was seen in its place.
+/// A re-encrypted secret, and the ciphertext it replaces.
 struct Resealed {
     fresh: LastingSecret,
     seen: Sealed,
 }
 
 impl Service {
-    /// Whether a secret of the world is under an older version and can be brought under this one: those that fail their
-    /// authentication never can, and must not keep the world from ever getting a new key.
+    /// Returns whether a secret under an older version can be moved to this one.
+    ///
+    /// Secrets that fail authentication are not counted: otherwise they would keep the environment from ever getting a new key.
     pub(super) async fn has_secrets_to_reseal(
         &self,
         world: &World,
@@ -44,7 +45,7 @@ impl Service {
         Ok(false)
     }
 
-    /// How many secrets are under older versions.
+    /// Returns the number of secrets under older versions.
     pub(super) async fn secrets_under_older(
         &self,
         world: &World,
@@ -61,7 +62,7 @@ impl Service {
         Ok(lasting.map(|standing| standing.rows).sum())
     }
 
-    /// Walks over the world until a walk finds nothing to do any more.
+    /// Scans the environment until a scan finds nothing left to move.
     pub(super) async fn reseal_secrets(
         &self,
         world: &World,
@@ -126,7 +127,7 @@ impl Service {
         Ok(page.await?)
     }
 
-    /// The secret under the given version; its keyed hash with it, if it has one.
+    /// Re-encrypts the secret under the given version, with its keyed hash if it has one.
     async fn resealed(&self, secret: LastingSecret, version: u32) -> Result<LastingSecret, Fault> {
         let sealer = &self.ports.sealer;
         let sealed = sealer
@@ -150,7 +151,7 @@ impl Service {
         })
     }
 
-    /// Whether a secret is what was stored, and its keyed hash that of it.
+    /// Checks that a secret decrypts, and that its keyed hash matches.
     pub(crate) async fn secret_opens(&self, secret: &LastingSecret) -> Result<(), Fault> {
         match &secret.hash {
             None => {
@@ -164,7 +165,7 @@ impl Service {
         Ok(())
     }
 
-    /// A recovery code in its canonical form, if the keyed hash beside it is its own.
+    /// Returns a recovery code in its canonical form, if its keyed hash matches.
     async fn recovery_code(
         &self,
         secret: &LastingSecret,
@@ -185,7 +186,7 @@ impl Service {
         Ok(canonical)
     }
 
-    /// Writes a batch; answers how many of it were still as they had been read.
+    /// Writes a batch. Returns the number of rows that were unchanged since they were read.
     async fn keep_resealed(&self, batch: &[Resealed]) -> Result<u64, Fault> {
         if batch.is_empty() {
             return Ok(0);
@@ -202,7 +203,7 @@ impl Service {
     }
 }
 
-/// Where the secret stands.
+/// Returns the encryption context of the secret.
 fn place(secret: &LastingSecret) -> Place<'_> {
     Place {
         world: secret.world,
@@ -211,7 +212,7 @@ fn place(secret: &LastingSecret) -> Place<'_> {
     }
 }
 
-/// A recovery code and the keyed hash beside it are not of one code.
+/// A recovery code and its keyed hash do not match.
 const ALTERED: CustodyError = CustodyError::Tampered {
     place: "recovery code",
 };

@@ -1,4 +1,4 @@
-//! Wallets under another App key: the keyed hash of the row, and the wrapping of the data key.
+//! Moves wallets to another App key: the keyed hash of the row, and the wrapping of the data key.
 
 use vestry_domain::World;
 use vestry_domain::envelope::{Mac, WalletKey};
@@ -12,7 +12,7 @@ use crate::key_holds::hold_wallet_key;
 use crate::pace::paced;
 use crate::{Fault, Service};
 
-/// A wallet under another version of the App key, and what it looked like before.
+/// A rewrapped wallet, and the row it replaces.
 struct Rewrapped {
     wallet: StoredWallet,
     key: Option<WalletKey>,
@@ -20,8 +20,9 @@ struct Rewrapped {
 }
 
 impl Service {
-    /// Whether a wallet of the world is under an older version and can be brought under this one: those that fail their
-    /// authentication never can, and must not keep the world from ever getting a new key.
+    /// Returns whether a wallet under an older version can be moved to this one.
+    ///
+    /// Wallets that fail authentication are not counted: otherwise they would keep the environment from ever getting a new key.
     pub(super) async fn has_wallets_to_rewrap(
         &self,
         world: &World,
@@ -68,7 +69,7 @@ impl Service {
         Ok(u64::try_from(left).unwrap_or_default())
     }
 
-    /// Walks over the world until a walk finds nothing to do any more.
+    /// Scans the environment until a scan finds nothing left to move.
     pub(super) async fn rewrap_wallets(
         &self,
         world: &World,
@@ -112,12 +113,12 @@ impl Service {
         Ok(batch)
     }
 
-    /// Writes a batch; answers how many of it were still as they had been read.
+    /// Writes a batch. Returns the number of rows that were unchanged since they were read.
     async fn keep_rewrapped(&self, batch: &[Rewrapped]) -> Result<u64, Fault> {
         let mut tx = self.ports.store.begin().await?;
         let mut kept = 0;
         if let Some(Rewrapped { wallet, .. }) = batch.first() {
-            // All are of one world and come under one version.
+            // All rows belong to one environment and move to one version.
             let (world, version) = (&wallet.wallet.world, wallet.mac.key_version);
             hold_wallet_key(&mut *tx, world, version).await?;
         }

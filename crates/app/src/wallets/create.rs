@@ -1,7 +1,7 @@
-//! `wallets/create`: the wallet that a user has of a type, made at most once (R1).
+//! `wallets/create`: returns the user's wallet of a type, creating it at most once (R1).
 //!
-//! A wallet that the user signed in with is one (M-32): its key is held elsewhere, and no other one is made beside it. One that an
-//! account lost when it became somebody's is none, nor is one that nobody has proved to hold.
+//! A wallet that the user signed in with counts (M-32): its key is held elsewhere, and no other wallet is created beside it. A wallet that
+//! the account lost when it was claimed does not count, nor does one whose ownership was never verified.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
@@ -18,9 +18,10 @@ use crate::key_holds::hold_wallet_key;
 use crate::{Caller, Fault, Refusal, Service};
 
 impl Service {
-    /// The user's default wallet of a type, else the oldest one of that type that the user signed in with, else a new one. However
-    /// many calls race, one wallet is kept and all of them answer it. A new one has an address of the form that is named; one that is
-    /// there is answered whatever its form.
+    /// Returns the user's default wallet of a type, else the oldest one of that type that the user signed in with, else a new one.
+    ///
+    /// Concurrent calls create one wallet, and all return it. `address_form` applies to a new wallet; an existing one is returned whatever
+    /// its form.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -44,14 +45,14 @@ impl Service {
         self.note_use(caller, wallet.wallet.id, AuditAction::Create)
             .await?;
         if retried(|| self.keep_wallet(caller, &wallet, &key)).await? == Created::Yes {
-            // As it was made, not as it was read: there is nothing to authenticate.
+            // This is the wallet as created, not read from the database, so there is nothing to authenticate.
             return Ok(wallet.wallet);
         }
-        // Somebody else was faster: their wallet is the answer, and our key is dropped unused.
+        // A concurrent call was faster: return its wallet and drop the unused key.
         let winner = self.wallet_of_type(&caller.world, user_id, wallet_type);
         let stored = winner
             .await?
-            .ok_or_else(|| Fault::Internal("a wallet exists and cannot be found".into()))?;
+            .ok_or_else(|| Fault::Internal("wallet exists but cannot be found".into()))?;
         Ok(self.ports.custodian.authenticate(stored).await?)
     }
 
@@ -67,7 +68,8 @@ impl Service {
         if existing.is_none()
             && let Some(held) = wallets.held_elsewhere(world, user_id, wallet_type).await?
         {
-            // Both may have come since the first look. Beside one that is held no default is made, so this look is the last word.
+            // Both may have been created since the first query. No default wallet is created beside an external one, so this second query
+            // is final.
             let default = wallets.default_of(world, user_id, wallet_type).await?;
             existing = Some(default.unwrap_or(held));
         }
@@ -93,7 +95,7 @@ impl Service {
         if !tx.users().lock(&world, user_id).await? {
             return Err(Refusal::NotFound("user"));
         }
-        // Who signs in locks the user too, so that it came before this and is seen, or it comes after.
+        // A wallet sign-in also locks the user. It is therefore either complete and seen here, or happens afterwards.
         let held = tx.wallets().held_elsewhere(&world, user_id, wallet_type);
         if held.await?.is_some() {
             return Ok(Created::Exists);
@@ -108,7 +110,7 @@ impl Service {
         Ok(created)
     }
 
-    /// A fresh key and the wallet around it, not stored yet.
+    /// Creates a key and its wallet, not stored yet.
     pub(crate) async fn new_wallet(
         &self,
         world: &World,

@@ -1,4 +1,4 @@
-//! `wallets/{wallet_id}/export`: a private key, sealed to its owner.
+//! `wallets/{wallet_id}/export`: exports a private key, encrypted to the recipient.
 
 use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
@@ -12,22 +12,22 @@ use crate::condition::Condition;
 use crate::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// What the caller sent.
+/// Request parameters.
 #[derive(Debug, Clone)]
 pub struct ExportWallet {
     /// The wallet.
     pub wallet_id: WalletId,
     /// An X25519 public key, 32 bytes.
     pub recipient_public_key: Vec<u8>,
-    /// What is wanted; phrases are not kept.
+    /// The kind of secret to export; mnemonic phrases are not stored.
     pub entropy_type: EntropyType,
 }
 
-/// Why nothing was exported.
+/// Reason why nothing was exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportWalletError {
-    /// The App does not let keys out.
-    #[error("the App does not let private keys out")]
+    /// Private key export is disabled for the App.
+    #[error("private key export is disabled for this App")]
     Disabled,
     /// See [`UnusableWallet`].
     #[error(transparent)]
@@ -40,10 +40,10 @@ pub enum ExportWalletError {
 has_common!(ExportWalletError);
 
 impl Service {
-    /// Seals a wallet's private key to somebody's public key. The wallet stays as it is.
+    /// Encrypts a wallet's private key to a public key. The wallet is unchanged.
     ///
     /// # Errors
-    /// [`ExportWalletError`]; no key was opened then, unless it is a [`Fault`].
+    /// [`ExportWalletError`]; no key was decrypted then, unless it is a [`Fault`].
     pub async fn export_wallet(
         &self,
         caller: &Caller,
@@ -55,7 +55,7 @@ impl Service {
         }
         caller.rests_on(Condition::Export);
         if command.entropy_type == EntropyType::Hd {
-            let message = "entropy_type is private_key: phrases are not kept";
+            let message = "entropy_type must be private_key; mnemonic phrases are not stored";
             return Err(Invalid::value("entropy_type", message).into());
         }
         let found = self.usable_wallet(caller, command.wallet_id).await;
@@ -70,10 +70,10 @@ impl Service {
             }
             Err(ExportError::Recipient) => return Err(no_recipient().into()),
         };
-        // A key that left without a trace must not leave.
+        // Record the export before the key is returned.
         self.note_export(caller, &wallet).await?;
-        // Whoever founds the account from now on finds that note. Who founded it before has not: the key stays here, and
-        // the next try meets the account as it is.
+        // If the account is claimed from now on, the claim sees this audit entry. If it was claimed before the entry, it did not: keep the
+        // key, and let a retry see the current account.
         if self.is_founded(caller, owner).await? != was_founded {
             return Err(Fault::LostRace.into());
         }
@@ -90,6 +90,6 @@ impl Service {
 fn no_recipient() -> Invalid {
     Invalid::value(
         "recipient_public_key",
-        "recipient_public_key is not a usable X25519 public key; make a new key pair",
+        "recipient_public_key is not a valid X25519 public key; generate a new key pair",
     )
 }

@@ -8,10 +8,10 @@ use vestry_ports::custody::CustodyError;
 use crate::{Caller, Fault, Refusal, Service};
 
 impl Service {
-    /// Reads a wallet.
+    /// Returns a wallet.
     ///
     /// # Errors
-    /// [`Refusal`]; a row or key that somebody edited or moved by hand is a [`Fault`] (T1, T6).
+    /// [`Refusal`]; a row or key that was tampered with or moved is a [`Fault`] (T1, T6).
     pub async fn get_wallet(&self, caller: &Caller, id: WalletId) -> Result<Wallet, Refusal> {
         caller.require(Scope::WalletsRead)?;
         let mut read = self.ports.store.read().await?;
@@ -22,18 +22,18 @@ impl Service {
             return Ok(self.keyless(stored).await?);
         };
         let wallet = stored.wallet.clone();
-        // The key is tried too: a wallet whose key was swapped for another must not look well.
+        // Verify the key too, so that a wallet with a swapped key does not look intact.
         self.ports.custodian.verify_wallet(stored, key).await?;
         Ok(wallet)
     }
 
-    /// A wallet that is only looked at. One that ought to have a key and has none was robbed of it behind our back.
+    /// Authenticates a wallet without a key. If it should have one, the key was removed from the database.
     pub(crate) async fn keyless(&self, stored: StoredWallet) -> Result<Wallet, Fault> {
         let wallet = self.ports.custodian.authenticate(stored).await?;
         if wallet.is_read_only {
             return Ok(wallet);
         }
-        // Its key was taken out of the database.
+        // Its key was removed from the database.
         let place = "wallet key";
         Err(CustodyError::Tampered { place }.into())
     }

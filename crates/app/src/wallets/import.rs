@@ -1,4 +1,4 @@
-//! `wallets/import`: a wallet of a private key that comes sealed.
+//! `wallets/import`: creates a wallet from an encrypted private key.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
@@ -17,32 +17,32 @@ use crate::key_holds::hold_wallet_key;
 use crate::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// What the caller sent.
+/// Request parameters.
 #[derive(Debug, Clone)]
 pub struct ImportWallet {
-    /// Who gets the wallet.
+    /// The owner of the new wallet.
     pub user_id: UserId,
     /// The chain.
     pub wallet_type: WalletType,
-    /// The address of the key.
+    /// The address that belongs to the key.
     pub public_address: String,
-    /// What is sealed.
+    /// The kind of secret that is encrypted.
     pub entropy_type: EntropyType,
-    /// Which key of a phrase, unless that was said at the beginning.
+    /// Index of the key of a mnemonic phrase, unless given when the import was started.
     pub account_index: Option<i64>,
-    /// The key or the phrase.
+    /// The encrypted key or phrase.
     pub message: SealedMessage,
 }
 
-/// Why nothing was imported.
+/// Reason why nothing was imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportWalletError {
-    /// There is no key pair that opens the message: none was made for this, it was used or has expired, it was made for
-    /// somebody else, or the message is not as it was sealed. Nobody learns which.
-    #[error("the message does not open")]
+    /// No key pair decrypts the message. It was never created, was used, has expired or belongs to another user, or the message was
+    /// altered. The caller does not learn which.
+    #[error("the message cannot be decrypted")]
     Undecipherable,
-    /// What was sealed is not the key of this address.
-    #[error("the key that was sent is not the key of this address")]
+    /// The decrypted key does not belong to this address.
+    #[error("the private key does not belong to this address")]
     AddressMismatch,
     /// See [`Refusal`].
     #[error(transparent)]
@@ -61,18 +61,19 @@ impl From<ImportError> for ImportWalletError {
     }
 }
 
-/// Names the fields of the wallet as they stand in the request.
+/// Maps field names to those of the request.
 fn of_wallet(invalid: Invalid) -> Invalid {
     invalid.within("wallet")
 }
 
 impl Service {
-    /// Opens what was sealed, and keeps the key as a wallet of the user: the default one of its type if there is none. The
-    /// key pair is used up in the transaction that stores the wallet, so that a message is good once.
+    /// Decrypts the key and stores it as a wallet of the user, as the default of its type if there is none.
+    ///
+    /// The key pair is consumed in the transaction that stores the wallet, so a message can be used only once.
     ///
     /// # Errors
-    /// [`ImportWalletError`]; [`Refusal::Taken`] when the address is in the world already: imported, made here, or that of
-    /// somebody who signs in with it. Nothing changes then, and what was begun can still be finished.
+    /// [`ImportWalletError`]; [`Refusal::Taken`] if the environment already has the address: imported, created here, or used for signing
+    /// in. Nothing changes then, and the import can still be completed.
     pub async fn import_wallet(
         &self,
         caller: &Caller,
@@ -110,7 +111,7 @@ impl Service {
         Ok(stored.wallet)
     }
 
-    /// The key pairs that may have been meant, for a user that is there.
+    /// Returns the key pairs that can match, after checking that the user exists.
     async fn open_imports(
         &self,
         caller: &Caller,
@@ -129,7 +130,7 @@ impl Service {
         Ok(keys)
     }
 
-    /// Uses the key pair up and stores the wallet, as default or as a further one.
+    /// Consumes the key pair and stores the wallet, as default or as an additional one.
     async fn keep_imported(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! `wallets/import/begin`: a key pair to which one private key can be sealed.
+//! `wallets/import/begin`: creates a key pair for the encryption of one private key.
 
 use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
@@ -13,31 +13,31 @@ use crate::fault::retried;
 use crate::key_holds::hold_wallet_key;
 use crate::{Caller, Refusal, Service};
 
-/// What new key pairs of one address are counted under.
+/// Counter name for new key pairs of one address.
 const BUDGET: &str = "wallet_import";
 
-/// What the caller sent.
+/// Request parameters.
 #[derive(Debug, Clone)]
 pub struct BeginImport {
     /// The chain.
     pub wallet_type: WalletType,
-    /// The address of the key that will come.
+    /// The address of the key to be imported.
     pub public_address: String,
-    /// What will be sealed.
+    /// The kind of secret to be imported.
     pub entropy_type: EntropyType,
-    /// Which key of a phrase; it may also be named later.
+    /// Index of the key of a mnemonic phrase; it can also be given later.
     pub account_index: Option<i64>,
     /// The kind of key pair.
     pub kem: Kem,
-    /// Who shall get the wallet; when absent, whoever the import names.
+    /// The owner of the new wallet; if absent, the user that the import names.
     pub user_id: Option<UserId>,
 }
 
 impl Service {
-    /// A key pair for one import within a quarter of an hour. Others of the same address stay as good as they are.
+    /// Creates a key pair for one import within 15 minutes. Other key pairs of the same address remain valid.
     ///
     /// # Errors
-    /// [`Refusal`]; [`Refusal::TooMany`] when too many key pairs of this address are alive. Nothing is stored then.
+    /// [`Refusal`]; [`Refusal::TooMany`] if too many key pairs of this address are open. Nothing is stored then.
     pub async fn begin_import(
         &self,
         caller: &Caller,
@@ -66,7 +66,7 @@ impl Service {
         Ok(key)
     }
 
-    /// The canonical form of an address whose key can come here.
+    /// Returns the canonical form of an address whose key can be imported here.
     pub(super) fn importable(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! `GET wallets/list`: pages of wallets, newest first.
+//! `GET wallets/list`: lists wallets, newest first.
 
 use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
@@ -7,30 +7,30 @@ use vestry_domain::wallet::Wallet;
 
 use crate::{Caller, Refusal, Service};
 
-/// What the caller asks for.
+/// Query parameters.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ListWallets {
     /// Only wallets of this user.
     pub user_id: Option<UserId>,
     /// 10 to 100; 50 when absent.
     pub limit: Option<i64>,
-    /// The last wallet of the page before.
+    /// The last wallet of the previous page.
     pub starting_after: Option<WalletId>,
 }
 
-/// A page.
+/// A page of wallets.
 #[derive(Debug, Clone)]
 pub struct ListedWallets {
-    /// Newest first.
+    /// The wallets, newest first.
     pub wallets: Vec<Wallet>,
-    /// How many fit the filter in all.
+    /// Total number of wallets that match the filter.
     pub total_count: i64,
     /// Whether there is a next page.
     pub has_more: bool,
 }
 
 impl Service {
-    /// Lists wallets of the world, or of one user.
+    /// Lists the wallets of the environment, or of one user.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -47,7 +47,7 @@ impl Service {
             );
         }
         let mut read = self.ports.store.read().await?;
-        // One more than asked for tells whether there is a next page.
+        // Read one more row than requested to see whether there is a next page.
         let page = read
             .wallets()
             .page(

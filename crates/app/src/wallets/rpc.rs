@@ -6,7 +6,7 @@ use vestry_domain::wallet::WalletType;
 
 use super::SigningCommand;
 
-/// Answers a method of the wallet's chain. All of them sign something; none of them goes out to a node.
+/// Calls an RPC method of the wallet's chain. All methods sign something; none of them contacts a node.
 #[derive(Clone)]
 pub struct CallMethod {
     /// The wallet.

@@ -1,4 +1,4 @@
-//! `wallets/{wallet_id}/sign_message`, `sign_transaction` and `rpc`: what the three have in common.
+//! Common part of `wallets/{wallet_id}/sign_message`, `sign_transaction` and `rpc`.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::WalletId;
@@ -11,16 +11,16 @@ use super::usable::UsableWallet;
 use crate::refusal::has_common;
 use crate::{Caller, Refusal, Service};
 
-/// What a wallet signed; every signature was verified against its public key.
+/// Result of signing; every signature was verified against the wallet's public key.
 #[derive(Debug, Clone)]
 pub struct SignedByWallet {
     /// The wallet.
     pub wallet: Wallet,
-    /// Signatures and what belongs to them.
+    /// The signatures and related values.
     pub signed: Signed,
 }
 
-/// Why nothing was signed.
+/// Reason why nothing was signed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
     /// The request was refused.
@@ -36,20 +36,20 @@ pub enum SignError {
 
 has_common!(SignError);
 
-/// A call that has a wallet sign.
+/// A command that signs with a wallet.
 pub trait SigningCommand: Send + Sync {
     /// The wallet.
     fn wallet_id(&self) -> WalletId;
 
-    /// What a wallet of this type is asked to sign.
+    /// Returns what to sign for a wallet of this type.
     ///
     /// # Errors
-    /// [`SigningRefused`] when wallets of the type sign no such thing.
+    /// [`SigningRefused`] if wallets of this type cannot sign it.
     fn request(&self, wallet_type: WalletType) -> Result<SigningRequest, SigningRefused>;
 }
 
 impl Service {
-    /// Has a wallet sign.
+    /// Signs with a wallet.
     ///
     /// # Errors
     /// [`SignError`]; nothing is signed then.
@@ -65,7 +65,7 @@ impl Service {
         let request = match command.request(stored.wallet.wallet_type) {
             Ok(request) => request,
             Err(refused) => {
-                // The type is what the database says, too.
+                // The wallet type comes from the database too, so authenticate the row before returning the error.
                 self.authenticated(caller, stored).await?;
                 return Err(refused.into());
             }
@@ -76,7 +76,7 @@ impl Service {
             Err(CustodyError::Refused(refused)) => return Err(refused.into()),
             Err(other) => return Err(self.noted(caller, wallet_id, other).await.into()),
         };
-        // A signature that nobody could find in the log must not leave.
+        // Record the signature before it is returned.
         self.note_signature(caller, wallet_id, &request, &signed)
             .await?;
         Ok(SignedByWallet { wallet, signed })

@@ -11,7 +11,7 @@ use super::SigningCommand;
 pub struct SignMessage {
     /// The wallet.
     pub wallet_id: WalletId,
-    /// The message, and how it is meant.
+    /// The message and its encoding.
     pub request: MessageRequest,
 }
 

@@ -8,12 +8,12 @@ use vestry_domain::wallet::WalletType;
 
 use super::SigningCommand;
 
-/// Signs a transaction of the wallet's chain. It is not sent anywhere.
+/// Signs a transaction of the wallet's chain. It is not broadcast.
 #[derive(Clone)]
 pub struct SignTransaction {
     /// The wallet.
     pub wallet_id: WalletId,
-    /// The transactions that were sent, each with the chain whose field it stood in.
+    /// The transactions in the request, each with the chain of its field.
     pub transactions: Vec<(WalletType, Value)>,
 }
 
@@ -27,7 +27,7 @@ impl SigningCommand for SignTransaction {
     }
 }
 
-/// The transaction of the wallet's chain, if it is the only one: of two, the caller means one that would not be signed.
+/// Returns the transaction of the wallet's chain if it is the only one. With two, the caller would expect a signature that is not made.
 fn the_one(
     wallet_type: WalletType,
     transactions: &[(WalletType, Value)],
@@ -36,7 +36,7 @@ fn the_one(
     let mut fitting = None;
     for (of, transaction) in transactions {
         if *of != wallet_type {
-            let message = format!("a wallet of type {wallet_type} signs {field} and nothing else");
+            let message = format!("wallets of type {wallet_type} can only sign {field}");
             return Err(Invalid::value(of.transaction_field(), message).into());
         }
         fitting = Some(transaction);

@@ -1,4 +1,4 @@
-//! `wallets/{wallet_id}/disable` and `enable`: whether a wallet signs.
+//! `wallets/{wallet_id}/disable` and `enable`.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
@@ -12,10 +12,10 @@ use crate::key_holds::hold_wallet_key;
 use crate::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// Why a wallet was neither disabled nor enabled.
+/// Reason why a wallet was neither disabled nor enabled.
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchWalletError {
-    /// Its key is not here, so that it signs nothing anyway.
+    /// The wallet's key is held elsewhere, so it cannot sign anyway.
     #[error("the wallet is read-only")]
     ReadOnly,
     /// See [`Refusal`].
@@ -26,7 +26,7 @@ pub enum SwitchWalletError {
 has_common!(SwitchWalletError);
 
 impl Service {
-    /// Stops a wallet from signing until it is enabled again. A wallet that is disabled stays so since when it was.
+    /// Disables signing with a wallet until it is enabled again. A wallet that is already disabled keeps its original time.
     ///
     /// # Errors
     /// [`SwitchWalletError`].
@@ -39,7 +39,7 @@ impl Service {
             .await
     }
 
-    /// Lets a wallet sign again.
+    /// Enables signing with a wallet again.
     ///
     /// # Errors
     /// [`SwitchWalletError`].
@@ -72,14 +72,14 @@ impl Service {
             }
             let seen = stored.mac.clone();
             let changed = self.ports.custodian.change_wallet(stored, change).await?;
-            // Before it is done: a wallet that signs again without a trace would be worse than an entry too many.
+            // Record it beforehand: an unrecorded re-enabled wallet would be worse than a superfluous entry.
             self.note_use(caller, id, action).await?;
             let mut tx = self.ports.store.begin().await?;
             let held = hold_wallet_key(&mut *tx, &caller.world, changed.mac.key_version).await;
             held?;
             let replaced = tx.wallets().replace(&changed, &seen).await;
             if !replaced? {
-                // Somebody else changed it meanwhile: what to do is decided anew.
+                // A concurrent call changed it, so decide again.
                 return Err(SwitchWalletError::from(Fault::LostRace));
             }
             self.tell(&mut *tx, caller, [switched(&changed.wallet)])

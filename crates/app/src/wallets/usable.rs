@@ -1,4 +1,4 @@
-//! Whether the key of a wallet may be used at all: asked before it signs and before it leaves.
+//! Check that the key of a wallet may be used, before signing and exporting.
 
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
@@ -8,29 +8,31 @@ use crate::condition::Condition;
 use crate::run::About;
 use crate::{Caller, Fault, Service};
 
-/// A wallet with its key, neither of them authenticated yet.
+/// A wallet and its key, neither authenticated yet.
 pub(crate) struct UsableWallet {
     pub(super) stored: StoredWallet,
     pub(super) key: WalletKey,
 }
 
-/// Why the key is not used.
+/// Reason why the key cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnusableWallet {
-    /// No such wallet in this world.
+    /// The wallet does not exist in this environment.
     #[error("the wallet does not exist")]
     NotFound,
-    /// The wallet has no key here.
+    /// The wallet's key is held elsewhere.
     #[error("the wallet is read-only")]
     ReadOnly,
-    /// The wallet was told to sign nothing; its key does not leave either.
+    /// The wallet is disabled; its key cannot be exported either.
     #[error("the wallet is disabled")]
     Disabled,
 }
 
 impl Service {
-    /// A wallet as it is now. What is refused here was authenticated first: nobody who writes the database decides what the
-    /// answer is, and that somebody tried is in the log.
+    /// Returns the current wallet.
+    ///
+    /// A rejected wallet is authenticated first, so that someone who writes to the database cannot determine the response, and tampering is
+    /// recorded.
     pub(crate) async fn usable_wallet(
         &self,
         caller: &Caller,
@@ -58,7 +60,7 @@ impl Service {
         Ok(Ok(UsableWallet { stored, key }))
     }
 
-    /// A wallet whose row is what it was; that it is not is noted.
+    /// Authenticates the row of a wallet, and records a failure.
     pub(super) async fn authenticated(
         &self,
         caller: &Caller,

@@ -15,7 +15,7 @@ fn queue(app: u8, endpoint: u8, is_later: bool) -> Queue {
     }
 }
 
-/// Everybody has answered once.
+/// Makes every endpoint respond once.
 fn known(desk: &WebhookDesk, queues: &[Queue]) {
     for queue in queues {
         desk.begin(queue);
@@ -23,7 +23,7 @@ fn known(desk: &WebhookDesk, queues: &[Queue]) {
     }
 }
 
-/// Takes what there is room for, as if every queue had no end.
+/// Starts as many attempts as there is capacity for, with endless queues.
 fn fill(desk: &WebhookDesk, queues: &[Queue]) -> Vec<Queue> {
     let mut begun = Vec::new();
     desk.ring(queues.iter().copied());
@@ -70,11 +70,11 @@ fn retries_leave_half_of_the_window() {
     assert_eq!(desk.next(), Some((first, 4)));
 }
 
-/// However many dead endpoints there are, half of all attempts is for those that answer (WH-4).
+/// Any number of dead endpoints leave half of all attempts to those that respond (WH-4).
 #[test]
 fn wh_4_dead_endpoints_leave_half_of_the_room() {
     let desk = WebhookDesk::new(64);
-    // Of many Apps: the half that one App may have is not what holds them.
+    // Spread over many Apps, so that the limit per App does not apply.
     let dead = (0..100).map(|number| queue(number % 10, number, false));
     let dead: Vec<_> = dead.collect();
     for one in &dead {
@@ -91,7 +91,7 @@ fn wh_4_dead_endpoints_leave_half_of_the_room() {
     assert_eq!(desk.next(), Some((alive, 8)));
 }
 
-/// Those that were never asked may turn out to be dead: they leave a quarter, and one that is asked late has its turn beside the dead.
+/// Untested endpoints may turn out to be dead: they leave a quarter free, and one that is tried late still gets its turn beside dead ones.
 #[test]
 fn wh_4_new_endpoints_leave_a_quarter_of_the_room() {
     let desk = WebhookDesk::new(64);
@@ -107,7 +107,7 @@ fn wh_4_new_endpoints_leave_a_quarter_of_the_room() {
     desk.ring([alive]);
     assert_eq!(desk.next(), Some((alive, 8)));
 
-    // Where they have failed by now, they share half.
+    // Once they have failed, they share half.
     let desk = WebhookDesk::new(64);
     for one in &begun {
         desk.begin(one);

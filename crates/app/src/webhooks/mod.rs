@@ -1,4 +1,4 @@
-//! Webhooks: events on their way to whoever an App names.
+//! Webhooks: delivery of events to the endpoints of an App.
 
 mod pace;
 mod replay;

@@ -1,4 +1,4 @@
-//! What was held for an endpoint comes back one after the other.
+//! Throttled release of the deliveries held for a disabled endpoint.
 
 use vestry_domain::ids::{WebhookDeliveryId, WebhookEndpointId};
 use vestry_domain::webhook::{PACE, paced};
@@ -7,12 +7,13 @@ use vestry_domain::{Timestamp, World};
 use crate::fault::retried;
 use crate::{Fault, Service};
 
-/// Deliveries that are put off in one transaction.
+/// Deliveries rescheduled in one transaction.
 const AT_ONCE: usize = 1_000;
 
 impl Service {
-    /// Has what is held for an endpoint sent one after the other once it is enabled, oldest first, instead of all at once: a receiver
-    /// that was away for days comes back to more than it can take.
+    /// Schedules the deliveries held for an endpoint one after the other, oldest first, for when it is enabled.
+    ///
+    /// An endpoint that was down for days could not handle all of them at once.
     pub(crate) async fn pace_held(
         &self,
         world: World,
@@ -39,7 +40,7 @@ impl Service {
         done: usize,
     ) -> Result<Vec<WebhookDeliveryId>, Fault> {
         let mut tx = self.ports.store.begin().await?;
-        // Nobody enables it meanwhile; where somebody has, nothing is held any more.
+        // The lock prevents a concurrent enable. If it was already enabled, no delivery is held.
         let endpoints = tx.webhook_endpoints();
         if !endpoints.lock(&world, endpoint).await? {
             return Ok(Vec::new());

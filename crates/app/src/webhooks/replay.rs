@@ -1,5 +1,6 @@
-//! Works off replays of many deliveries: a step makes some of them and says how far it is in one transaction, so that a kill between
-//! two steps neither leaves one out nor makes one twice.
+//! Carries out replays of many events.
+//!
+//! Each step creates some deliveries and records its progress in one transaction, so a crash between steps neither skips nor repeats one.
 
 use vestry_domain::event::{Event, EventKind};
 use vestry_domain::ids::{EventId, WebhookEndpointId};
@@ -11,16 +12,16 @@ use vestry_ports::store::{EventFilter, Lane, Queue, Stretch, Tx};
 use crate::fault::{causes, retried};
 use crate::{Fault, Service};
 
-/// Replays that one look sees at most.
+/// Maximum replays processed per poll.
 const REPLAYS: i64 = 64;
-/// Deliveries of a step: those of ten seconds.
+/// Deliveries created per step: the amount for ten seconds.
 const STEP: i64 = 500;
-/// Places of the log that a step looks at.
+/// Log positions scanned per step.
 const LOOKED_AT: i64 = 10_000;
-/// How long a replay rests whose endpoint is disabled.
+/// Pause of a replay whose endpoint is disabled.
 const REST: Seconds = Seconds(10);
 
-/// An event that is to be sent again.
+/// An event to send again.
 struct Again {
     event_id: EventId,
     position: i64,
@@ -48,19 +49,19 @@ impl From<Event> for Again {
 }
 
 impl Service {
-    /// Takes a step of every replay that goes on at this moment.
+    /// Makes one step of every replay that is due.
     pub(super) async fn step_replays(&self) -> Result<(), Fault> {
         let now = self.ports.clock.machine();
         let mut read = self.ports.store.read().await?;
         let due = read.webhook_replays().due(now, REPLAYS).await?;
         drop(read);
         for replay in due {
-            // One that fails does not hold up the others.
+            // A failing replay does not block the others.
             if let Err(fault) = retried(|| self.step_replay(&replay, now)).await {
                 tracing::warn!(
                     replay = %replay.id,
                     error = causes(&fault),
-                    "a replay of webhooks could not go on"
+                    "webhook replay step failed; retrying"
                 );
             }
         }
@@ -72,7 +73,7 @@ impl Service {
             world, endpoint_id, ..
         } = *replay;
         let mut tx = self.ports.store.begin().await?;
-        // Only whoever holds the endpoint goes on with its replays, and nothing is left for one that is being removed.
+        // The lock ensures one writer per endpoint, and no deliveries for an endpoint that is being removed.
         if !tx.webhook_endpoints().lock(&world, endpoint_id).await? {
             return Ok(());
         }
@@ -100,7 +101,7 @@ impl Service {
         replay.missed = missed;
         replay.done = replay.done.saturating_add(made);
         replay.ended_at = is_over.then_some(now);
-        // One second behind the last one: what follows is not due together with it.
+        // The next step starts one second after the last delivery, so that the two are not due together.
         replay.next_at = match deliveries.last() {
             Some(last) => last.due_at + Seconds(1),
             None => now,
@@ -143,7 +144,7 @@ impl Service {
     }
 }
 
-/// The events that an endpoint is sent.
+/// Returns the filter for the events that an endpoint receives.
 pub(crate) fn fitting(endpoint: &Endpoint) -> EventFilter {
     EventFilter {
         kinds: endpoint.types.selected(),
@@ -151,7 +152,7 @@ pub(crate) fn fitting(endpoint: &Endpoint) -> EventFilter {
     }
 }
 
-/// What comes next of a replay, where it goes on after that, and whether it is over.
+/// The next events of a replay, its progress after them, and whether it is finished.
 struct Next {
     again: Vec<Again>,
     missed: Missed,

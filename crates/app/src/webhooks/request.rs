@@ -7,7 +7,7 @@ use vestry_domain::{Secret, Timestamp, World};
 use vestry_ports::custody::{CustodyError, Sealer};
 use vestry_ports::webhooks::WebhookRequest;
 
-/// Where a secret of an endpoint stands.
+/// Returns the encryption context of an endpoint's secret.
 pub(crate) const fn secret_place(world: World, owner: &str) -> Place<'_> {
     Place {
         world,
@@ -16,7 +16,7 @@ pub(crate) const fn secret_place(world: World, owner: &str) -> Place<'_> {
     }
 }
 
-/// Secrets of an endpoint, in their order.
+/// Decrypts the secrets of an endpoint, keeping their order.
 pub(crate) async fn opened_secrets(
     sealer: &dyn Sealer,
     sealed: &[SealedSecret],
@@ -32,7 +32,7 @@ pub(crate) async fn opened_secrets(
     Ok(secrets)
 }
 
-/// An event as it is sent at this moment, with headers of its own besides.
+/// Builds the signed request for an event, with additional headers.
 pub(crate) fn webhook_request(
     url: &EndpointUrl,
     secrets: &[SigningSecret],

@@ -1,7 +1,7 @@
-//! The worker of webhooks: takes what is due for each endpoint by itself, sends it, and tries again what failed.
+//! The webhook worker: claims due deliveries for each endpoint separately, sends them, and retries failed ones.
 //!
-//! Delivery is at least once. A process that dies between the answer of a receiver and its note of it leaves the delivery to be sent
-//! again, with the same `webhook-id`.
+//! Delivery is at least once. If a process dies between the endpoint's response and recording it, the delivery is sent again with the same
+//! `webhook-id`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,47 +27,47 @@ use crate::webhook_desk::Showing;
 use crate::webhook_notes::Note;
 use crate::{Fault, Service};
 
-/// How long others leave alone what somebody has taken: several times of what an attempt may take.
+/// Lease of a claimed delivery: several times the maximum duration of an attempt.
 const LEASE: Seconds = Seconds(60);
-/// How often one looks for what other processes left, and for what is to be tried again.
+/// Poll interval, for deliveries from other processes and due retries.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Queues that one look sees at most; the next one goes on behind them.
+/// Maximum queues per poll; the next poll continues after them.
 const QUEUES: usize = 256;
-/// How long one App may keep the others waiting, where each is asked by itself.
+/// Time limit per App where each App is processed separately.
 const PATIENCE_WITH_ONE: Duration = Duration::from_secs(1);
 
-/// Something that was taken, and everything that sending it takes.
+/// A claimed delivery and everything needed to send it.
 struct Job {
     queue: Queue,
     delivery: Delivery,
-    /// `None` where the event is gone.
+    /// The event; `None` if it no longer exists.
     event: Option<Event>,
     to: Arc<Target>,
 }
 
-/// Where to.
+/// The endpoint's URL and secrets.
 struct Target {
     url: EndpointUrl,
-    /// Newest first.
+    /// The signing secrets, newest first.
     secrets: Vec<SigningSecret>,
 }
 
 impl Service {
-    /// Sends until `stop` is done; finishes what is under way before it returns.
+    /// Sends deliveries until `stop` completes, then finishes the attempts in flight.
     pub async fn run_webhooks(&self, stop: impl Future<Output = ()>) {
         let Some(sender) = self.ports.webhooks.as_deref() else {
             return;
         };
         let mut stop = std::pin::pin!(stop);
         let mut under_way = FuturesUnordered::new();
-        // One look at most. It takes the longer the more queues there are, and nobody waits for it.
+        // At most one poll runs at a time. It takes longer the more queues there are, and nothing waits for it.
         let mut looking = FuturesUnordered::new();
         let mut second = tokio::time::interval(LOOK_EVERY);
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut cursor = None;
         'working: loop {
             while let Some((queue, room)) = self.webhooks.next() {
-                // What is under way goes on meanwhile: it may hold the very connection that this waits for.
+                // Keep driving the attempts in flight: one of them may hold the connection that the claim waits for.
                 let mut taking = std::pin::pin!(self.taken_from(queue, room));
                 let jobs = loop {
                     tokio::select! {
@@ -83,19 +83,19 @@ impl Service {
             tokio::select! {
                 biased;
                 () = &mut stop => break,
-                // Before what is sent, of which there may always be something that goes on.
+                // This comes before the attempts, which could otherwise always be ready and starve it.
                 Some(seen) = looking.next() => cursor = seen,
                 Some(()) = under_way.next() => {}
                 () = self.webhooks.rung() => {}
                 _ = second.tick(), if looking.is_empty() => looking.push(self.look_for_work(cursor)),
             }
         }
-        // It may hold a connection that those wait for.
+        // The poll may hold a connection that the attempts wait for.
         drop(looking);
         while under_way.next().await.is_some() {}
     }
 
-    /// Sends what is due of everything that waits; how much that was. For whoever cannot wait for the one that runs by itself.
+    /// Sends all due deliveries and returns their number, for callers that cannot rely on the background worker.
     ///
     /// # Errors
     /// The queues could not be read.
@@ -121,19 +121,22 @@ impl Service {
         }
     }
 
-    /// Where the next look begins.
+    /// Polls for due work and returns where the next poll begins.
     async fn look_for_work(&self, mut cursor: Option<Queue>) -> Option<Queue> {
         if let Err(fault) = self.step_replays().await
-            // A server is away: replays rest until it is back.
+            // If a database server is down, replays pause until it is back.
             && !self.ports.store.is_spread()
         {
-            tracing::warn!(error = causes(&fault), "webhooks could not be replayed");
+            tracing::warn!(
+                error = causes(&fault),
+                "webhook replays could not be read; retrying"
+            );
         }
         self.look_for_queues(&mut cursor).await;
         cursor
     }
 
-    /// Rings for queues that have something due, behind where the last look ended.
+    /// Marks queues with due deliveries, starting after the end of the last poll.
     async fn look_for_queues(&self, cursor: &mut Option<Queue>) {
         let Err(fault) = self.queues_behind(cursor).await else {
             return;
@@ -142,11 +145,11 @@ impl Service {
         if !self.ports.store.is_spread() {
             tracing::warn!(
                 error = causes(&fault),
-                "the queues of webhooks could not be read"
+                "webhook queue poll failed; retrying"
             );
             return;
         }
-        // A server is away. Who is there is not held up.
+        // A database server is down. Poll each App, so that Apps on other servers are not delayed.
         let apps = match self.ports.store.read().await {
             Ok(mut read) => read.apps().list().await.unwrap_or_default(),
             Err(_away) => return,
@@ -155,7 +158,7 @@ impl Service {
             let looking = self.queues_of(app.id);
             let looked = tokio::time::timeout(PATIENCE_WITH_ONE, looking).await;
             if !matches!(looked, Ok(Ok(()))) {
-                tracing::debug!(app = %app.id, "the queues of webhooks of an App could not be read");
+                tracing::debug!(app = %app.id, "webhook queue poll failed for this App");
             }
         }
     }
@@ -191,7 +194,7 @@ impl Service {
         Ok(())
     }
 
-    /// `clocks`: what the clocks of the test worlds show that were looked at.
+    /// Marks a queue if its first delivery is due. `clocks` caches the test clocks read so far.
     async fn ring_if_due(
         &self,
         queue: Queue,
@@ -214,7 +217,7 @@ impl Service {
         Ok(())
     }
 
-    /// What the clock of a world shows, as it was last set by any process: the waits between attempts begin and end by it.
+    /// Returns the time of an environment, with a test clock as last set by any process. Retry delays follow it.
     async fn latest_now(&self, world: World) -> Result<Timestamp, Fault> {
         if world.environment == Environment::Test {
             let mut read = self.ports.store.read().await?;
@@ -225,7 +228,7 @@ impl Service {
         Ok(self.now(&world))
     }
 
-    /// Takes what is due of a queue, as much as there is room for.
+    /// Claims due deliveries of a queue, up to its capacity.
     async fn taken_from(&self, queue: Queue, room: usize) -> Vec<Job> {
         let taking = retried(|| self.claim_from(queue, room));
         let taken = if self.ports.store.is_spread() {
@@ -239,18 +242,18 @@ impl Service {
                 for _ in &jobs {
                     self.webhooks.begin(&queue);
                 }
-                // There may be more of it.
+                // There may be more.
                 if jobs.len() >= room {
                     self.webhooks.ring([queue]);
                 }
                 jobs
             }
-            // The next look finds it again.
+            // The next poll finds it again.
             Err(fault) => {
                 tracing::warn!(
                     endpoint = %queue.endpoint_id,
                     error = causes(&fault),
-                    "the deliveries of a webhook endpoint could not be taken"
+                    "webhook deliveries could not be claimed; retrying"
                 );
                 Vec::new()
             }
@@ -265,7 +268,7 @@ impl Service {
             Lane::Retry => self.latest_now(world).await?,
         };
         let mut tx = self.ports.store.begin().await?;
-        // In this transaction: what is disabled is sent nothing that is not on its way already (WH-10).
+        // Check this within the transaction: a disabled endpoint receives only attempts already in flight (WH-10).
         let endpoint = tx.webhook_endpoints().find(&world, queue.endpoint_id);
         let Some(endpoint) = endpoint.await?.filter(|found| found.disabled.is_none()) else {
             self.webhooks.forget(world, queue.endpoint_id);
@@ -293,7 +296,7 @@ impl Service {
             secrets: opened_secrets(&*self.ports.sealer, &secrets).await?,
         });
         tx.commit().await?;
-        // The same event may be there twice: by itself and replayed.
+        // The same event can occur twice: as a delivery and as a replay.
         let job = |delivery: Delivery| Job {
             queue,
             event: events.get(&delivery.event_id).cloned(),
@@ -314,7 +317,7 @@ impl Service {
         let begun = Instant::now();
         let body = event.as_ref().map(Event::json).transpose();
         let Ok(Some(body)) = body else {
-            // Its App keeps events for a shorter time than it takes to deliver them.
+            // The event expired before its delivery: the App's retention is shorter than the retry period.
             self.webhooks.end(&queue, Showing::Unasked);
             let now = self.now(&delivery.world);
             self.note(Note::gone(delivery, now)).await;
@@ -351,7 +354,7 @@ impl Service {
         };
         let now = match verdict {
             Verdict::Delivered => self.now(&delivery.world),
-            // The wait begins now, and the clock may have been moved meanwhile.
+            // The delay starts now, and the test clock may have been moved during the attempt.
             Verdict::Failed(_) | Verdict::Gone => {
                 let read = self.latest_now(delivery.world).await;
                 read.unwrap_or_else(|_away| self.now(&delivery.world))
@@ -365,7 +368,7 @@ impl Service {
             verdict,
         })
         .await;
-        // After the note: an endpoint is not sent more than we can take notes of.
+        // Free the slot only after recording, so that attempts do not outpace recording.
         self.webhooks.end(&queue, showing);
     }
 
@@ -380,12 +383,12 @@ impl Service {
         let id = note.delivery.id;
         match self.together(&self.webhook_notes, note).await {
             Some(Ok(())) => {}
-            // A note that is lost means that the event is sent again when the lease ends.
+            // If recording fails, the event is sent again when the lease expires.
             None => {
-                tracing::warn!(delivery = %id, "an attempt could not be noted: noting it panicked");
+                tracing::warn!(delivery = %id, "webhook attempt not recorded (panic); the event may be sent again");
             }
             Some(Err(fault)) => {
-                tracing::warn!(delivery = %id, error = causes(&fault), "an attempt could not be noted");
+                tracing::warn!(delivery = %id, error = causes(&fault), "webhook attempt not recorded; the event may be sent again");
             }
         }
     }

@@ -807,7 +807,9 @@ async fn aud_10_progress_beyond_the_newest_checkpoint_is_told() {
     let first = detail(found.unwrap())["first"].clone();
     assert_eq!(
         first,
-        json!("checkpoint 3: the database does not have it; the newest one there is 1")
+        json!(
+            "checkpoint 3: not in the database, whose newest checkpoint is 1 (possible rollback)"
+        )
     );
 }
 

@@ -104,13 +104,13 @@ const DAMAGES: &[(&[&str], &str)] = &[
     ),
     (
         &["UPDATE audit_chains SET mac_key_version = 9"],
-        "record of how far the chain goes was altered",
+        "chain head was altered",
     ),
     (&["DELETE FROM audit_entries WHERE sequence = 1"], "entry 1"),
     (&["DELETE FROM audit_entries WHERE sequence = 3"], "entry 3"),
     (
         &["DELETE FROM audit_entries WHERE sequence = 4"],
-        "ends at entry 3, and its record says 4",
+        "ends at entry 3, but its head says 4",
     ),
     (
         &[
@@ -118,15 +118,15 @@ const DAMAGES: &[(&[&str], &str)] = &[
             "UPDATE audit_chains SET sequence = 3, \
              hash = (SELECT hash FROM kept_audit_entries WHERE sequence = 3)",
         ],
-        "record of how far the chain goes was altered",
+        "chain head was altered",
     ),
     (
         &["DELETE FROM audit_chains"],
-        "record of how far the chain goes is gone",
+        "chain head is missing",
     ),
     (
         &["UPDATE audit_chains SET sequence = 2"],
-        "record of how far the chain goes was altered",
+        "chain head was altered",
     ),
     // An entry of the first format, and a payload that was not signed.
     (
@@ -152,11 +152,11 @@ const DAMAGES: &[(&[&str], &str)] = &[
              hash = (SELECT hash FROM kept_control_entries WHERE sequence = 2 AND environment = 'live') \
              WHERE environment = 'live'",
         ],
-        "record of how far the chain goes was altered",
+        "chain head was altered",
     ),
     (
         &["DELETE FROM control_chains WHERE environment = 'test'"],
-        "record of how far the chain goes is gone",
+        "chain head is missing",
     ),
 ];
 

@@ -130,7 +130,7 @@ async fn logs_that_were_set_back_are_found(mut site: Site) {
 
     // Startup detects and reports it, and continues.
     let mut server = site.serve().await;
-    let alarm = "ALARM: the database does not bear out what the sink has: run `vestry audit verify --against`";
+    let alarm = "ALARM: database contradicts the checkpoint in an audit sink (possible rollback or tampering); run `vestry audit verify --against`";
     // It checks before it creates a checkpoint.
     server.process.logged("a checkpoint of the audit log").await;
     let said = server.process.output();
@@ -345,7 +345,7 @@ async fn edited_progress_silences_no_sink(mut site: Site) {
         "UPDATE checkpoint_sinks SET taken_at = taken_at + 1000000000",
     ] {
         site.database.execute(edit).await;
-        let alarm = "ALARM: the recorded progress of an audit sink is wrong (possible tampering or rollback); the sink is sent all checkpoints that it may lack. Run `vestry audit verify --against`";
+        let alarm = "ALARM: recorded progress of an audit sink is wrong (possible tampering or rollback); missing checkpoints are re-sent; run `vestry audit verify --against`";
         let said = server.process.logged(alarm).await;
         assert!(
             text(&said, "sink") == "log" || text(&said, "sink").starts_with("file:"),

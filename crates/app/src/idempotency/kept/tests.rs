@@ -5,7 +5,7 @@ use vestry_domain::ids::{Id, UserId, WalletId};
 use super::{read, written};
 use crate::condition::{Condition, Shown};
 
-/// M-9: what is kept is read as it was written, whatever the answer is; and what nobody wrote is not an answer without conditions.
+/// M-9: a stored response round-trips with any content, and bytes in another format are not read as a response without conditions.
 #[test]
 fn m_9_an_answer_is_kept_with_what_it_rests_on() {
     let user = UserId::new(Timestamp::from_unix(1_800_000_000), [7; 16]);
