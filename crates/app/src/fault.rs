@@ -18,7 +18,7 @@ pub enum Fault {
     #[error("the server is at capacity; try again later")]
     Overloaded,
     /// A dependency is down or overloaded (503 `unavailable`); retrying later is right.
-    #[error("a dependency is not available")]
+    #[error("a dependency is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The root key is missing (503 `sealed`).
     #[error("the vault is sealed")]

@@ -70,7 +70,7 @@ pub enum BeginRunError {
     #[error(transparent)]
     Unusable(#[from] UnusableWallet),
     /// It ran before, but its user is now disabled or deleted. The response is the one for wrong credentials.
-    #[error("the user may not sign in")]
+    #[error("the user cannot sign in")]
     ShutOut(Shown),
     /// See [`Refusal`].
     #[error(transparent)]

@@ -57,7 +57,7 @@ pub enum Refusal {
         most: usize,
     },
     /// It is the user's last way to sign in.
-    #[error("it is the last way to sign in")]
+    #[error("this is the user's last way to sign in")]
     LastSignInMethod,
     /// The given session does not exist, has ended, or does not belong to this user in this environment.
     #[error("the session is invalid")]

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn aud_6_ten_have_an_entry_each_and_the_rest_are_counted() {
+    fn aud_6_the_first_ten_denials_get_an_entry_and_the_rest_are_counted() {
         let log = RefusalLog::default();
         let at = Timestamp::from_unix(1);
         let world = World::new(AppId::new(at, [0; 16]), Environment::Live);

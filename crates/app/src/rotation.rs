@@ -190,8 +190,8 @@ impl Service {
 
     /// Destroys old App keys.
     ///
-    /// It waits until every process uses the newest App keys, moves the data created in the meantime, and destroys each older version that
-    /// protects no more data. Backups made earlier can then no longer be decrypted. It creates no new keys.
+    /// It waits until every process uses the newest App keys and moves the data created in the meantime. It then destroys each older
+    /// version that protects no more data. Backups made earlier can then no longer be decrypted. It creates no new keys.
     ///
     /// A row that fails authentication keeps the version that it names alive, and no other. `patience` is [`NOTICED_WITHIN`] unless no
     /// other process runs.

@@ -30,8 +30,8 @@ const DELIVERIES_KEPT: Seconds = Seconds(30 * 86_400);
 const HEADS: i64 = 1_000;
 /// How long consecutive failures are remembered after the last one.
 ///
-/// It exceeds any lockout. It is also so long that waiting for it gives an attacker fewer attempts than the longest lockout, which allows
-/// one a day per account (OTP-5).
+/// It exceeds any lockout. Waiting for it must also give an attacker fewer attempts than the longest lockout, which allows one a day per
+/// account (OTP-5).
 const FAILURES_KEPT: Seconds = Seconds(30 * 86_400);
 
 /// Kinds of expired data, deleted by the time of their environment or of the machine.

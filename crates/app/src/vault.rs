@@ -123,13 +123,12 @@ impl Service {
 
     /// Creates a new version of each root key and rewraps every App key under it.
     ///
-    /// It runs online and can be resumed: wallets are not touched, running services can use both versions, and the next run finishes one
-    /// that was interrupted.
+    /// It runs online: wallets are not touched, and running services can use both versions. The next run finishes one that was interrupted.
     ///
     /// Old root versions stay usable until [`Service::vault_retire`].
     ///
     /// # Errors
-    /// See [`Fault`]; an App key that does not open is a finding, not an error, so that it does not keep the others under an old root key.
+    /// See [`Fault`]; an App key that does not open is a finding, not an error. It must not keep the others under an old root key.
     pub async fn vault_rotate_root(
         &self,
         progress: &(dyn Fn(u64, u64) + Send + Sync),

@@ -48,8 +48,8 @@ impl Service {
     /// Returns at once; the stored replay reports the progress.
     ///
     /// # Errors
-    /// [`AdminError`] if the endpoint is disabled, a replay of it is already running, the replay has more than 100,000 events, or the event
-    /// does not exist.
+    /// [`AdminError`] if the endpoint is disabled, one of its replays is still running, more than 100,000 events match, or the event does
+    /// not exist.
     pub async fn replay_missed(
         &self,
         app: AppId,

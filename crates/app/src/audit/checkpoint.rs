@@ -1,5 +1,5 @@
-//! Checkpoints: once per period, one process signs the end of every chain and event log and sends the result to the sinks, which are
-//! outside the database (AUD-3).
+//! Checkpoints (AUD-3): once per period, one process signs the end of every chain and event log. It sends the result to the sinks, which
+//! are outside the database.
 
 use std::sync::Arc;
 
@@ -703,7 +703,7 @@ mod tests {
     use super::Failures;
 
     #[test]
-    fn ten_periods_without_a_checkpoint_are_told_once() {
+    fn ten_periods_without_a_checkpoint_raise_one_alarm() {
         let mut failures = Failures::default();
         let mut told = |is_good: bool, periods: usize| {
             let told = (0..periods).filter(|_| failures.note(is_good));

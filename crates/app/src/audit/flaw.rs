@@ -43,7 +43,7 @@ pub enum About {
     Chain(World, AuditChainId),
     /// The event log of an environment.
     Events(World),
-    /// A checkpoint, by its number.
+    /// A checkpoint.
     Checkpoint(i64),
     /// A file or sink content that should be a checkpoint, by its location.
     Note(String),
@@ -131,7 +131,7 @@ pub enum Flaw {
     },
     /// Events are missing between the oldest and the newest that the head of the log names.
     EventsMissing {
-        /// How many.
+        /// Number of missing ones.
         missing: i64,
     },
     /// The head of an event log names a different oldest or newest event.
@@ -156,7 +156,7 @@ pub enum Flaw {
     NotSigned,
     /// Checkpoints immediately before this one are missing.
     NumbersMissing {
-        /// How many.
+        /// Number of missing ones.
         missing: i64,
     },
     /// Two different checkpoints have this number, which indicates a database rollback.

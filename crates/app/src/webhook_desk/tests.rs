@@ -42,7 +42,7 @@ fn count(begun: &[Queue], is_wanted: impl Fn(&Queue) -> bool) -> usize {
 }
 
 #[test]
-fn an_endpoint_has_its_window_and_no_more() {
+fn an_endpoint_is_limited_to_its_window() {
     let desk = WebhookDesk::new(256);
     let one = queue(1, 1, false);
     assert_eq!(fill(&desk, &[one]), [one]);
@@ -91,7 +91,7 @@ fn wh_4_dead_endpoints_leave_half_of_the_room() {
     assert_eq!(desk.next(), Some((alive, 8)));
 }
 
-/// Untested endpoints may turn out to be dead: they leave a quarter free, and one that is tried late still gets its turn beside dead ones.
+/// Untested endpoints may turn out to be dead, so they leave a quarter free. One that is tried late still gets its turn beside dead ones.
 #[test]
 fn wh_4_new_endpoints_leave_a_quarter_of_the_room() {
     let desk = WebhookDesk::new(64);
@@ -135,7 +135,7 @@ fn no_app_has_more_than_half() {
 }
 
 #[test]
-fn queues_take_turns() {
+fn queues_are_served_in_turn() {
     let desk = WebhookDesk::new(256);
     let queues = [queue(1, 1, false), queue(1, 2, false), queue(2, 1, false)];
     desk.ring(queues);

@@ -7,7 +7,7 @@ use crate::condition::{Condition, Shown};
 
 /// M-9: a stored response round-trips with any content, and bytes in another format are not read as a response without conditions.
 #[test]
-fn m_9_an_answer_is_kept_with_what_it_rests_on() {
+fn m_9_a_response_is_stored_with_its_preconditions() {
     let user = UserId::new(Timestamp::from_unix(1_800_000_000), [7; 16]);
     let wallet = WalletId::new(Timestamp::from_unix(1_800_000_000), [8; 16]);
     let conditions = vec![
@@ -19,7 +19,8 @@ fn m_9_an_answer_is_kept_with_what_it_rests_on() {
     ];
     for conditions in [conditions, Vec::new()] {
         for answer in [b"".as_slice(), b"\0\xC8{}", b"\n\n\n"] {
-            let kept = read(written(&conditions, answer).expose()).expect("it was written");
+            let kept =
+                read(written(&conditions, answer).expose()).expect("output of `written` parses");
             assert_eq!(kept.conditions, conditions);
             assert_eq!(kept.answer.expose(), answer);
         }
