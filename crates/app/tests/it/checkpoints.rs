@@ -974,7 +974,7 @@ async fn aud_3_a_start_after_a_restore_is_noted() {
     );
     let first = detail["first"].as_str().unwrap();
     assert!(
-        first.contains("it ends at") && first.contains("checkpoint 2"),
+        first.contains("ends at") && first.contains("checkpoint 2"),
         "{first}"
     );
     // The service goes on.

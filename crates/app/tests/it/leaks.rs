@@ -172,7 +172,8 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_forms() {
     let logged = log.0.lock().unwrap().clone();
     let logged = String::from_utf8(logged).unwrap();
     assert!(
-        logged.contains("will be tried again") && logged.contains("was refused"),
+        logged.contains("message delivery failed; retrying")
+            && logged.contains("message rejected permanently"),
         "the journey met its failures: {logged}"
     );
     for secret in &secrets {

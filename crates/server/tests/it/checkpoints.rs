@@ -114,7 +114,7 @@ async fn logs_that_were_set_back_are_found(mut site: Site) {
             "the wallets' and the control chain: {said:?}"
         );
         for said in said {
-            assert!(said.starts_with("it ends at "), "{said}");
+            assert!(said.starts_with("ends at "), "{said}");
         }
     }
     // A single checkpoint reveals it too, wherever it was stored.
