@@ -1,4 +1,4 @@
-//! From an API key to its caller, and the caller's share of the rate limit.
+//! API key authentication, and the caller's share of the rate limit.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ impl Service {
         self.authenticate_as(ApiKeyKind::Secret, presented).await
     }
 
-    /// Finds the caller behind a key of one kind. A public token opens only what is made for it; whoever asks for one sees
-    /// to that.
+    /// Finds the caller behind a key of one kind. A public token authorises only the calls made for it; callers of this function check
+    /// that.
     ///
     /// # Errors
     /// [`AuthenticateError`].
@@ -40,7 +40,7 @@ impl Service {
         self.read_caller(kind, hash, now).await
     }
 
-    /// The caller of a call that has waited, with the rights that its key has by now. Nothing that this process remembers counts.
+    /// Re-authenticates a caller after a wait, with the key's current rights. Nothing cached in this process is used.
     ///
     /// # Errors
     /// [`Refusal::KeyEnded`] when the key was revoked.
@@ -54,7 +54,7 @@ impl Service {
         }
     }
 
-    /// Finds the caller in the store, and remembers it for the rest of this second.
+    /// Reads the caller from the store and caches it for the rest of this second.
     async fn read_caller(
         &self,
         kind: ApiKeyKind,
@@ -84,17 +84,18 @@ impl Service {
         Ok(caller)
     }
 
-    /// Finds the caller behind a public token beside which a secret key came, as it does from clients that send theirs with
-    /// every call. The key opens nothing here; but both must be good, and of one world.
+    /// Finds the caller behind a public token that was sent together with a secret key, as by clients that send theirs with every call.
+    ///
+    /// The secret key authorises nothing here, but both must be valid and belong to the same environment.
     ///
     /// # Errors
-    /// [`AuthenticateError::Unknown`], whichever of the two is no good.
+    /// [`AuthenticateError::Unknown`], whichever of the two is invalid.
     pub async fn authenticate_both(
         &self,
         public_token: &str,
         secret_key: &str,
     ) -> Result<Arc<Caller>, AuthenticateError> {
-        // Neither is looked up before both look right.
+        // Neither is looked up unless both are well-formed.
         if !api_key::has_form(ApiKeyKind::Secret, secret_key) {
             return Err(AuthenticateError::Unknown);
         }
@@ -107,15 +108,15 @@ impl Service {
         Ok(caller)
     }
 
-    /// Whether this was a good key when it was last looked up by this process. Says nothing about other keys.
+    /// Whether this key was valid when this process last looked it up. Says nothing about other keys.
     pub fn has_seen(&self, presented: &str) -> bool {
         self.callers.have_seen(&TokenHash::of(presented))
     }
 
-    /// Counts a request against the world's limit. Called for every keyed request, before anything else happens.
+    /// Counts a request against the environment's rate limit. Called for every authenticated request, before anything else happens.
     ///
     /// # Errors
-    /// The limiter's store is away and the limiter does not stand in for it.
+    /// The limiter's store is unavailable and the limiter has no fallback.
     pub async fn admit(&self, caller: &Caller) -> Result<Verdict, Fault> {
         let (limit, now) = (
             self.request_limit(caller),
@@ -126,9 +127,11 @@ impl Service {
         hit.map_err(|unavailable: LimiterUnavailable| Fault::Unavailable(Box::new(unavailable)))
     }
 
-    /// [`Service::authenticate`] and [`Service::admit`] in one, where nothing has to be waited for: a key that was read in
-    /// this second, and a counter in this process. `None` says nothing about the key, and nothing was counted. Only for a
-    /// text of the form of a key of the kind that is wanted: the form says which kind it is.
+    /// [`Service::authenticate`] and [`Service::admit`] combined, for cases that need no waiting: the key was read in this second and the
+    /// counter is in this process.
+    ///
+    /// `None` says nothing about the key, and nothing was counted. Pass only text in the form of the expected kind of key: the form
+    /// determines the kind.
     pub fn admit_at_once(&self, presented: &str) -> Option<(Arc<Caller>, Verdict)> {
         let now = self.ports.clock.machine();
         let caller = self.callers.get(&TokenHash::of(presented), now)?;
@@ -146,7 +149,7 @@ impl Service {
     }
 }
 
-/// The world whose limit a request counts against.
+/// The world whose rate limit a request counts against.
 fn counted_in(caller: &Caller) -> World {
     match caller.key.kind {
         ApiKeyKind::Secret => caller.world,

@@ -1,13 +1,15 @@
-//! How many codes and links are sent: the same limits for known and unknown identifiers, because they are counted by what was
-//! typed (OTP-10), and brakes on texts that are asked for because they cost money (attack 7).
+//! Send quotas for codes and links.
 //!
-//! Whoever types somebody else's address spends that person's budget. So a little always goes on (M-5): beyond the budget, one
-//! message of each kind every quarter of an hour; what is asked for again within seconds is not sent again, and whoever waits for
-//! the next message is answered even if the attacker asked for it first; and a right answer shows that the owner is here, which
-//! opens the budget anew.
+//! Known and unknown identifiers meet the same limits, because sends are counted by the identifier as typed (OTP-10). Circuit breakers
+//! limit unverified texts, because texts cost money (attack 7).
 //!
-//! A transaction spends the narrow budgets first, because those refuse most of what is refused, and the wide ones last,
-//! because their counters are held until the commit by everybody who sends.
+//! Anyone who types another person's address uses up that person's quota. Some sends therefore always get through (M-5). Beyond the quota,
+//! one message of each kind is sent every quarter of an hour. A request repeated within seconds sends nothing new. A user waiting for the
+//! next message gets its response even if the attacker requested it first. A correct answer shows that the owner is present and resets the
+//! quota.
+//!
+//! A transaction consumes the narrow quotas first, because most refusals come from them. It consumes the wide ones last, because every
+//! sender holds their counters until commit.
 
 use vestry_domain::app::AppSettings;
 use vestry_domain::limits::{self, Limit, Verdict};
@@ -26,26 +28,26 @@ const EVERYWHERE: &str = "otp_send_everywhere";
 const UNVERIFIED_PREFIX: &str = "sms_unverified_prefix";
 const UNVERIFIED_COUNTRY: &str = "sms_unverified_country";
 
-/// Counts in one world at one moment.
+/// The send quotas of one world at one moment.
 pub(crate) struct Purse<'a> {
     pub(crate) world: &'a World,
     pub(crate) now: Timestamp,
-    /// What all Apps of the deployment together may send to one identifier in an hour; 0 for no limit (attack 8).
+    /// Hourly limit per identifier across all Apps of the deployment; 0 for no limit (attack 8).
     pub(crate) everywhere: u32,
 }
 
 /// A message to one identifier.
 #[derive(Clone, Copy)]
 pub(crate) struct Send<'a> {
-    /// What was typed, as it is compared.
+    /// The identifier as typed, in the form used for comparison.
     pub(crate) identifier: &'a str,
     pub(crate) kind: Kind,
-    /// How many may be sent to it in a day.
+    /// Daily limit for this identifier.
     pub(crate) a_day: Limit,
     pub(crate) device: Option<&'a DeviceFingerprint>,
 }
 
-/// What a message brings. Whoever asks for one kind of them must not take the place of another kind beyond the budget.
+/// The kind of message. Beyond the quota, requests for one kind must not use up the allowance of another.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Code,
@@ -53,7 +55,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// As in the name of a counter.
+    /// The counter name for sends beyond the quota.
     const fn beyond(self) -> &'static str {
         match self {
             Self::Code => "otp_beyond_code",
@@ -64,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// What is asked for and nobody gets, as in the name of a counter.
+    /// The counter name for sends that are suppressed.
     const fn of_nobody(self) -> &'static str {
         match self {
             Self::Code => "otp_nobody_code",
@@ -72,7 +74,7 @@ impl Kind {
         }
     }
 
-    /// Those that are sent. A link that the App brings to its user itself is not.
+    /// The kinds that Vestry sends. A link that the App delivers itself is not one of them.
     const SENT: [Self; 4] = [
         Self::Code,
         Self::Link(LinkPurpose::Login),
@@ -81,7 +83,7 @@ impl Kind {
     ];
 }
 
-/// A send that was counted first under its identifier, whose counter is held until the transaction ends.
+/// A send counted against its identifier, whose counter stays locked until the transaction ends.
 pub(crate) struct Turn(Verdict);
 
 impl Purse<'_> {
@@ -118,8 +120,9 @@ impl Purse<'_> {
         })
     }
 
-    /// The first thing that a send does. Sends to one identifier follow one another from here on, so that the second of two at
-    /// once finds what the first has sent.
+    /// Serialises sends to one identifier; the first step of every send.
+    ///
+    /// The second of two concurrent sends then sees what the first one sent.
     pub(crate) async fn take_turn(
         &self,
         tx: &mut dyn Repositories,
@@ -129,8 +132,9 @@ impl Purse<'_> {
         Ok(Turn(self.count(tx, SHORT, identifier, short).await?))
     }
 
-    /// Whether a send that nobody gets only repeats one to the same mailbox of a few seconds ago. It is not counted then, as it would not be for
-    /// somebody: known and unknown identifiers meet the same limits (OTP-10).
+    /// Whether a suppressed send only repeats one to the same mailbox from seconds ago.
+    ///
+    /// It is then not counted, exactly as for a known identifier: known and unknown identifiers meet the same limits (OTP-10).
     pub(crate) async fn repeats_for_nobody(
         &self,
         tx: &mut dyn Repositories,
@@ -145,8 +149,9 @@ impl Purse<'_> {
         Ok(!self.count(tx, name, mailbox, once).await?.admitted)
     }
 
-    /// The budgets of the device that asks, of the identifier, and of the identifier with all Apps together. Whatever is sent
-    /// spends all of them: whoever is written to does not care by which call.
+    /// Consumes the quotas of the requesting device, of the identifier, and of the identifier across all Apps.
+    ///
+    /// Every send consumes all of them: the recipient does not care which call caused the message.
     pub(crate) async fn spend_narrow(
         &self,
         tx: &mut dyn Repositories,
@@ -172,7 +177,7 @@ impl Purse<'_> {
         let Some(open_again) = spent.map(|verdict| verdict.reset).max() else {
             return Ok(());
         };
-        // Where all Apps together have sent enough, they share what goes on, or their number would make up for the limit.
+        // Once the limit across all Apps is reached, they share the remaining trickle. Otherwise their number would defeat the limit.
         let purse = if everywhere.admitted { self } else { &together };
         let beyond = limits::codes::BEYOND_THE_BUDGET;
         let verdict = purse
@@ -184,7 +189,7 @@ impl Purse<'_> {
         })
     }
 
-    /// Opens the budgets of an identifier anew: its owner has answered.
+    /// Resets the quotas of an identifier after its owner answered.
     pub(crate) async fn clear(
         &self,
         tx: &mut dyn Repositories,
@@ -201,7 +206,7 @@ impl Purse<'_> {
         tx.budgets().forget(&all_apps, &names, identifier).await
     }
 
-    /// The App's budget of mails, split by address; the sum is what the limit says.
+    /// Consumes the App's mail quota, which is sharded by address; the shards add up to the limit.
     pub(crate) async fn spend_mail(
         &self,
         tx: &mut dyn Repositories,
@@ -215,7 +220,7 @@ impl Purse<'_> {
             .await
     }
 
-    /// The budgets of texts: of the number's prefix, of its country and of the App, with the two breakers between them.
+    /// Consumes the text quotas of the number's prefix, of its country and of the App, and checks the two circuit breakers between them.
     pub(crate) async fn spend_text(
         &self,
         tx: &mut dyn Repositories,
@@ -245,7 +250,7 @@ impl Purse<'_> {
             .await
     }
 
-    /// Counts a send that nobody has answered yet.
+    /// Counts a send that has not been verified yet.
     async fn breaker(
         &self,
         tx: &mut dyn Repositories,
@@ -255,13 +260,14 @@ impl Purse<'_> {
     ) -> Result<(), Refusal> {
         let verdict = self.count(tx, name, subject, limit).await?;
         if verdict.admitted && verdict.remaining == 0 {
-            // Said once, by the send that opens it. A prefix is not a number, and a person has to know which one it is.
-            tracing::warn!(world = %self.world, range = subject, sends = limit.most, "texts to this range are stopped until the hour is over: none of the last was verified");
+            // Logged once, by the send that opens the breaker. A prefix is not personal data, and an operator needs to know which one it
+            // is.
+            tracing::warn!(world = %self.world, range = subject, sends = limit.most, "SMS to this prefix suspended for the hour: no recent code was verified (possible toll fraud)");
         }
         self.admit(verdict)
     }
 
-    /// The App's budget of users that login-or-create calls make (attack 8).
+    /// Consumes the App's quota of users created by login-or-create calls (attack 8).
     pub(crate) async fn spend_new_user(
         &self,
         tx: &mut dyn Repositories,
@@ -273,7 +279,7 @@ impl Purse<'_> {
 }
 
 impl Service {
-    /// What sends of a world spend from at this moment.
+    /// Returns the send quotas of a world at this moment.
     pub(crate) fn purse<'a>(&self, world: &'a World, now: Timestamp) -> Purse<'a> {
         Purse {
             world,
@@ -283,7 +289,7 @@ impl Service {
     }
 }
 
-/// A text was answered: it makes up for sends of its prefix and country that were not.
+/// Records that a text was verified, which offsets unverified sends to its prefix and country.
 pub(crate) async fn text_was_verified(
     tx: &mut dyn Repositories,
     world: &World,

@@ -1,40 +1,39 @@
-//! What an answer that is kept for a repeat rests on: what allowed the call, and has to allow it still when the answer is given
-//! again (M-9).
+//! Preconditions of a stored idempotent response.
 //!
-//! A check that lets a call pass notes itself with the call's run. What the call used up does not count: a code is right once, and
-//! whoever lost the answer is to get it all the same.
+//! They allowed the original call and must still hold when the response is replayed (M-9). A check that lets a call pass records itself
+//! with the call's run. What the call consumed is not included: a code works once, and a caller who lost the response must still get it.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::session::Proof;
 
-/// Something that held, and whose refusal is the answer when it holds no more.
+/// A precondition. If it no longer holds, its refusal becomes the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// The API key may do this.
+    /// The API key has this scope.
     Right(Scope),
-    /// The App lets private keys out.
+    /// The App allows private key export.
     Export,
-    /// The key of the wallet may be used.
+    /// The wallet's key may be used.
     Usable(WalletId),
-    /// The user may sign in; when not, what was shown is refused as if it were wrong.
+    /// The user may sign in. If not, the credential is refused as if it were wrong.
     MaySignIn(UserId, Shown),
 }
 
-/// What a user shows to be let in, by how a wrong one is refused.
+/// The kinds of credentials that sign a user in, by how a wrong one is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
-    /// Of a code, an authenticator app or a recovery code.
+    /// A one-time code, an authenticator app code or a recovery code.
     Code,
-    /// Of a link, or of a link that resets a password.
+    /// A magic link or a password reset link.
     Link,
-    /// What the browser that asked for a link got.
+    /// The origin token of the browser that requested a link.
     Origin,
-    /// Of an identity provider.
+    /// A sign-in through an identity provider.
     Provider,
     /// A password, a passkey or a signature.
     Credentials,
-    /// A session that is there already.
+    /// An existing session.
     Session,
 }
 
@@ -48,7 +47,7 @@ impl Shown {
         Self::Session,
     ];
 
-    /// What was shown to prove this.
+    /// The kind of credential behind this proof.
     pub(crate) const fn of(proof: &Proof) -> Self {
         match proof {
             Proof::EmailCode { .. }
@@ -78,7 +77,7 @@ impl Shown {
 }
 
 impl Condition {
-    /// The form in which it is kept: words, without a line break.
+    /// The stored form: words without a line break.
     pub(crate) fn written(&self) -> String {
         match self {
             Self::Right(scope) => format!("right {scope}"),

@@ -1,4 +1,4 @@
-//! Failures of signing in that are not told by themselves, since ten of the same were in a minute (E-8): how many these are.
+//! Sign-in failures without an event of their own, because ten like them occurred within a minute (E-8): their counts.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use vestry_domain::event::{FailReason, Method};
 use vestry_domain::ids::UserId;
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// Numbers that are kept at most. What fails beyond is not counted.
+/// Maximum number of counters. Failures beyond it are not counted.
 const MOST: usize = 10_000;
 
-/// Counts them, of one process.
+/// The counters of one process.
 #[derive(Default)]
 pub(crate) struct FailureLog {
     counts: Mutex<BTreeMap<(World, UserId, Method), Count>>,
@@ -25,13 +25,13 @@ struct Count {
     count: u64,
 }
 
-/// How many there were of a user and a method.
+/// The number of failures of one user and method without events of their own.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Untold {
     pub(crate) world: World,
     pub(crate) user: UserId,
     pub(crate) method: Method,
-    /// Of the last one.
+    /// The reason of the last failure.
     pub(crate) reason: FailReason,
     pub(crate) count: u64,
 }
@@ -60,7 +60,7 @@ impl FailureLog {
         count.count = count.count.saturating_add(1);
     }
 
-    /// Takes out the numbers that are a minute old, or all.
+    /// Removes and returns the counters that are a minute old, or all of them.
     pub(crate) fn end(&self, over: Option<Instant>) -> Vec<Untold> {
         let mut counts = self.lock();
         let is_over = |count: &Count| {

@@ -1,7 +1,7 @@
-//! Failures in a row: every way to sign in counts them alike, and every wait grows alike (OTP-5, P-11).
+//! Account lockout: every sign-in method counts consecutive failures, with the same growing lockouts (OTP-5, P-11).
 //!
-//! A wait holds up one identifier or one credential, never the user's other ways to sign in (attack 24). Beyond it, failures are
-//! counted for the end user's address and for the whole App: guesses can be spread (M-6).
+//! A lockout blocks one identifier or one credential, never the user's other sign-in methods (attack 24). Failures are also counted by the
+//! end user's address and for the whole App, because guesses can be distributed (M-6).
 
 use tokio::time::Instant;
 use vestry_domain::code::{self, MethodId};
@@ -19,20 +19,20 @@ use crate::failure_log::Untold;
 use crate::fault::{causes, retried};
 use crate::{Caller, Fault, Service, spraying};
 
-/// Failures of one subject that are told, each by itself (E-8).
+/// Limit of failures of one subject that are emitted individually (E-8).
 const TOLD: Limit = Limit::per_minute(10);
 
-/// A try that was wrong, as it is told to those who read events.
+/// A failed attempt, as emitted in events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Failure {
     method: Method,
-    /// Who would have signed in.
+    /// The user who would have signed in.
     user: UserId,
     reason: FailReason,
 }
 
 impl Failure {
-    /// What was shown is wrong.
+    /// A failure because the credential is wrong.
     pub(crate) const fn wrong(method: Method, user: UserId) -> Self {
         Self {
             method,
@@ -41,7 +41,7 @@ impl Failure {
         }
     }
 
-    /// What was shown is right, and the user may not sign in.
+    /// A failure because the user may not sign in, although the credential is right.
     pub(crate) const fn user_disabled(method: Method, user: UserId) -> Self {
         Self {
             method,
@@ -51,7 +51,7 @@ impl Failure {
     }
 }
 
-/// How long the subject still has to wait, if it has to.
+/// The remaining lockout of the subject, if any.
 pub(crate) async fn wait(
     tx: &mut dyn Repositories,
     world: &World,
@@ -66,7 +66,7 @@ fn left(until: Option<Timestamp>, now: Timestamp) -> Option<Seconds> {
     until.filter(|until| now < *until).map(|until| until - now)
 }
 
-/// Counts a failure, and makes the subject wait when there were too many in a row.
+/// Counts a failure, and locks the subject out after too many consecutive ones.
 pub(crate) async fn count_failure(
     service: &Service,
     tx: &mut dyn Repositories,
@@ -79,7 +79,7 @@ pub(crate) async fn count_failure(
     was_counted(service, tx, caller, subject, failure, failures, now).await
 }
 
-/// What follows from a failure of the subject, the n-th in a row.
+/// Applies the consequences of the subject's n-th consecutive failure.
 async fn was_counted(
     service: &Service,
     tx: &mut dyn Repositories,
@@ -96,7 +96,7 @@ async fn was_counted(
     }
 }
 
-/// Tells of a failure that nobody counts, as it cannot be a guess: of a passkey or a wallet.
+/// Emits a failure that is not counted because it cannot be a guess: of a passkey or a wallet.
 pub(crate) async fn tell_failure(
     service: &Service,
     tx: &mut dyn Repositories,
@@ -108,7 +108,7 @@ pub(crate) async fn tell_failure(
     tell_of(service, tx, caller, &subject, failure, now).await
 }
 
-/// Tells of a failure where the App asked for that. Whoever tries a thousand things a minute shall not fill the log.
+/// Emits a failure if the App requested that. The limit keeps an attacker from flooding the log.
 async fn tell_of(
     service: &Service,
     tx: &mut dyn Repositories,
@@ -141,13 +141,14 @@ async fn tell_of(
 }
 
 impl Service {
-    /// Tells how many failures were not told by themselves, of the minutes that are over at a moment, or of all. The number is lost
-    /// where it cannot be written, and with a process that is killed.
+    /// Emits the number of failures that had no event of their own, for the minutes that ended by `over`, or for all.
+    ///
+    /// The number is lost if it cannot be written, or if the process is killed.
     pub async fn tell_counted_failures(&self, over: Option<Instant>) {
         for untold in self.failures.end(over) {
             if let Err(error) = self.tell_number(&untold).await {
                 let error = causes(&error);
-                tracing::warn!(error, "failures of signing in are not told of");
+                tracing::warn!(error, "could not emit event for counted sign-in failures");
             }
         }
     }
@@ -155,7 +156,7 @@ impl Service {
     async fn tell_number(&self, untold: &Untold) -> Result<(), Fault> {
         let (user, count) = (Some(untold.user), Some(untold.count));
         let fact = Fact::sign_in_failed(user, untold.method, untold.reason, count);
-        // It was counted for an App that asked for such events.
+        // It was counted for an App that requested such events.
         let event = self.new_event(&Source::system(untold.world), &fact);
         retried(async || {
             let mut tx = self.ports.store.begin().await?;
@@ -166,7 +167,7 @@ impl Service {
     }
 }
 
-/// Makes the subject of a failure wait.
+/// Locks the subject out after a failure.
 pub(crate) async fn block(
     service: &Service,
     tx: &mut dyn Repositories,
@@ -180,32 +181,32 @@ pub(crate) async fn block(
     service.tell(tx, caller, [told]).await
 }
 
-/// What somebody tries to get in by, and from where: whose failures, and which address's.
+/// The subject of an attempt and the address that it came from, each with its own failure count.
 pub(crate) struct Guarded {
     subject: String,
     address: Option<String>,
 }
 
-/// What there is to know before a try.
+/// The lockout status before an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Look {
-    /// How long the subject, or everything from its address, may still not be tried.
+    /// The remaining lockout of the subject or of its address.
     pub(crate) wait: Option<Seconds>,
-    /// Whether the subject has failed since it last was right.
+    /// Whether the subject has failed since its last success.
     pub(crate) has_failed: bool,
 }
 
-/// A try that was announced to the guard.
+/// An attempt registered before its comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Try {
-    /// It is counted as the n-th failure in a row, until it turns out to be right.
+    /// Counted as the n-th consecutive failure until it turns out to be right.
     Counted(i64),
-    /// It does not count: the subject, or the address, has to wait.
+    /// Not counted: the subject or the address is locked out.
     Waits(Seconds),
 }
 
 impl Guarded {
-    /// The end user's address counts where the caller names it.
+    /// Creates one. The end user's address is included if the caller sends it.
     pub(crate) fn new(subject: String, device: &DeviceFingerprint) -> Self {
         let address = device.ip_subject();
         Self {
@@ -214,7 +215,7 @@ impl Guarded {
         }
     }
 
-    /// Where nothing is known of a device.
+    /// Creates one for an unknown device.
     pub(crate) const fn without_device(subject: String) -> Self {
         Self {
             subject,
@@ -222,7 +223,7 @@ impl Guarded {
         }
     }
 
-    /// How long the subject, or everything from this address, may still not be tried.
+    /// The remaining lockout of the subject or of this address.
     pub(crate) async fn wait(
         &self,
         repositories: &mut dyn Repositories,
@@ -232,7 +233,7 @@ impl Guarded {
         Ok(self.look(repositories, world, now).await?.wait)
     }
 
-    /// The same, and whether there are failures that a success would have to forget.
+    /// The same, and whether there are failures that a success would have to clear.
     pub(crate) async fn look(
         &self,
         repositories: &mut dyn Repositories,
@@ -251,9 +252,10 @@ impl Guarded {
         })
     }
 
-    /// Counts a try as a failure before anything is told of it. The subject stays locked until the transaction ends, so that
-    /// parallel tries follow one another and are counted exactly (OTP-4). Then call [`Guarded::count_success`], or
-    /// [`Guarded::failed`], or drop the transaction, which takes the count back.
+    /// Counts an attempt as a failure before its outcome is revealed.
+    ///
+    /// The subject stays locked until the transaction ends, so parallel attempts are serialised and counted exactly (OTP-4). Then call
+    /// [`Guarded::count_success`] or [`Guarded::failed`], or drop the transaction, which undoes the count.
     pub(crate) async fn begin_try(
         &self,
         tx: &mut dyn Repositories,
@@ -267,7 +269,7 @@ impl Guarded {
         })
     }
 
-    /// A try that was announced, and counted as the n-th failure in a row, was wrong.
+    /// Confirms that an attempt, already counted as the n-th consecutive failure, was wrong.
     pub(crate) async fn failed(
         &self,
         service: &Service,
@@ -295,8 +297,10 @@ impl Guarded {
         self.count_beyond_the_subject(tx, &caller.world, now).await
     }
 
-    /// The count of an address is over a time, and no success resets it: otherwise one account of his own would let an attacker
-    /// go on. It is looked at before a try and raised after it, so what is tried at once may go beyond the limit once (M-6).
+    /// Counts a failure of the address and of the App.
+    ///
+    /// The count of an address lasts for a time window, and no success resets it: otherwise an attacker could continue by signing in to
+    /// their own account. It is checked before an attempt and incremented after it, so concurrent attempts can exceed the limit once (M-6).
     async fn count_beyond_the_subject(
         &self,
         tx: &mut dyn Repositories,
@@ -316,8 +320,9 @@ impl Guarded {
         spraying::count_failure(tx, world, &self.subject, now).await
     }
 
-    /// Forgets the failures of the subject: what was tried was right. Where it had none when it was looked at, one that came since
-    /// stays counted, which lets nobody try once more. The user is locked.
+    /// Clears the failures of the subject after a success.
+    ///
+    /// If it had none when it was checked, a failure since then stays counted, which grants no extra attempt. The user's row is locked.
     pub(crate) async fn count_success(
         &self,
         tx: &mut dyn Repositories,
@@ -332,13 +337,13 @@ impl Guarded {
         spraying::count_success(tx, world, user, now).await
     }
 
-    /// What the failures in a row are counted under.
+    /// The key that consecutive failures are counted under.
     pub(crate) fn subject(&self) -> &str {
         &self.subject
     }
 }
 
-/// Forgets everything by which somebody else may keep a user from signing in: failures, waits, and what was sent.
+/// Clears everything through which others can keep a user from signing in: failures, lockouts and send quotas.
 pub(crate) async fn unlock(
     tx: &mut dyn Repositories,
     purse: &Purse<'_>,
@@ -357,8 +362,8 @@ pub(crate) async fn unlock(
     Ok(())
 }
 
-/// Forgets all failures and waits of a user: those of the password, the authenticator apps and recovery codes, and those of
-/// every address and number, their codes, links and resets.
+/// Clears all failures and lockouts of a user: those of the password, the authenticator apps and recovery codes, and those of every address
+/// and number with its codes, links and resets.
 pub(crate) async fn forget_failures_of(
     tx: &mut dyn Repositories,
     world: &World,

@@ -1,4 +1,4 @@
-//! From a finished message to a job of the outbox.
+//! Converts a finished message into an outbox job.
 
 use vestry_domain::envelope::{Place, SecretKind};
 use vestry_domain::ids::JobId;
@@ -8,17 +8,17 @@ use vestry_domain::{Secret, World};
 
 use crate::{Fault, Service};
 
-/// When a message may travel.
+/// The delivery window of a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delivery {
-    /// Not before so much from now.
+    /// Earliest delivery, from now.
     pub(crate) delay: Seconds,
-    /// Useless after so much from now.
+    /// Expiry, from now.
     pub(crate) lifetime: Seconds,
 }
 
 impl Delivery {
-    /// At once, for so long.
+    /// Delivery at once, until the lifetime ends.
     pub(crate) const fn within(lifetime: Seconds) -> Self {
         Self {
             delay: Seconds(0),
@@ -28,14 +28,14 @@ impl Delivery {
 }
 
 impl Service {
-    /// Seals a message into a job, before the transaction in which the job is pushed. Ring `outbox_bell` after the commit.
+    /// Seals a message into a job, before the transaction that enqueues it. Ring `outbox_bell` after the commit.
     pub(crate) async fn letter(
         &self,
         world: &World,
         message: &Secret<Message>,
         delivery: Delivery,
     ) -> Result<OutboxJob, Fault> {
-        // The outbox keeps the time of the machine: a frozen test clock must not hold its messages back.
+        // The outbox uses the machine's clock: a frozen test clock must not delay its messages.
         let now = self.ports.clock.machine();
         let id: JobId = self.new_id(now);
         let owner = id.to_string();

@@ -1,4 +1,4 @@
-//! New ids, codes and tokens out of the entropy port.
+//! Generates new ids, codes and tokens from the entropy port.
 
 use vestry_domain::ids::Id;
 use vestry_domain::random::digits;
@@ -12,8 +12,9 @@ pub(crate) fn id<I: Id>(entropy: &dyn Entropy, at: Timestamp) -> I {
     I::new(at, random)
 }
 
-/// A new id that sorts behind an earlier one of the same owner even where both are of one second: what a user has is listed
-/// in the order of its ids, and the first one is the one that is written to.
+/// Generates an id that sorts after an earlier one of the same owner, even within one second.
+///
+/// A user's items are listed in id order, and the first one is the one that messages are sent to.
 pub(crate) fn id_behind<I: Id>(entropy: &dyn Entropy, at: Timestamp, earlier: Option<I>) -> I {
     let fresh: I = id(entropy, at);
     let last_of_second = I::new(at, [u8::MAX; 16]);
@@ -23,13 +24,13 @@ pub(crate) fn id_behind<I: Id>(entropy: &dyn Entropy, at: Timestamp, earlier: Op
             let mut distance = [0_u8; 8];
             entropy.fill(&mut distance);
             let distance = u64::from_be_bytes(distance).max(1);
-            // The end of a second's ids is as far away as a guess of one.
+            // Reaching the end of a second's ids is as unlikely as guessing one.
             earlier.following(distance).unwrap_or(fresh)
         }
     }
 }
 
-/// A new one-time passcode of so many digits.
+/// Generates a one-time passcode with this number of digits.
 pub(crate) fn code(entropy: &dyn Entropy, length: usize) -> Secret<String> {
     digits(&mut Bytes(entropy), length)
 }
@@ -44,7 +45,7 @@ pub(crate) fn link_token(entropy: &dyn Entropy) -> Secret<String> {
     link::token(&mut Bytes(entropy))
 }
 
-/// A new token for the browser that asks for a magic link.
+/// Generates a token for the browser that requests a magic link.
 pub(crate) fn origin_token(entropy: &dyn Entropy) -> Secret<String> {
     link::origin_token(&mut Bytes(entropy))
 }

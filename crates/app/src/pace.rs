@@ -1,9 +1,11 @@
-//! Long work of an admin command beside a service that runs.
+//! Throttling of long admin commands that run beside a live service.
 
 use std::time::Instant;
 
-/// A piece of such work that writes, and then a rest as long as it took. SQLite has one writer at a time, and other processes
-/// ask for their turn now and then: they would hardly ever come at the right moment if the next piece followed at once.
+/// Runs one writing step, then rests for as long as it took.
+///
+/// SQLite has one writer at a time, and waiting processes only poll for their turn. They would rarely succeed if the next step followed at
+/// once.
 pub(crate) async fn paced<T>(piece: impl Future<Output = T>) -> T {
     let begun = Instant::now();
     let done = piece.await;

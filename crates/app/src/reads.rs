@@ -1,4 +1,4 @@
-//! Rows that are read in one statement for all who ask for those of an App at the moment.
+//! Batched reads: concurrent reads of one App share a statement.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use vestry_ports::store::{Repositories, Store, StoreResult, WalletWithKey, Whole
 
 use crate::together::{Batch, Together};
 
-/// What is read.
+/// A kind of row.
 pub(crate) trait Kind: Send + Sync + 'static {
-    /// What names one of them.
+    /// The key of a row.
     type Name: InWorld + Send + Sync;
     /// What is there.
     type Found: Send;
 
-    /// Those with these names, in the order of the names.
+    /// Finds the rows with these keys, in the order of the keys.
     fn find(
         read: &mut dyn Repositories,
         names: &[Self::Name],
     ) -> impl Future<Output = StoreResult<Vec<Self::Found>>> + Send;
 }
 
-/// A name within a world.
+/// A key within a world.
 pub(crate) trait InWorld {
     fn world(&self) -> World;
 }
@@ -36,21 +36,21 @@ impl<T> InWorld for (World, T) {
     }
 }
 
-/// Where things of one kind are read for several at once.
+/// Reads rows of one kind for several requests at once.
 pub(crate) struct Reads<K> {
     store: Arc<dyn Store>,
     kind: PhantomData<K>,
 }
 
 impl<K: Kind> Reads<K> {
-    /// A desk where they are asked for.
+    /// Creates the batcher for these reads.
     pub(crate) fn desk(store: &Arc<dyn Store>) -> Arc<Together<Self>> {
         let reads = Self {
             store: Arc::clone(store),
             kind: PhantomData,
         };
-        // Each App has a queue of its own, also where all of them are in one database: a batch costs what its rows cost, and an App
-        // must not wait for the rows of another one.
+        // Each App has a queue of its own, even if all share a database: a batch costs as much as its rows, and an App must not wait for
+        // another App's rows.
         Arc::new(Together::new(reads, true))
     }
 
@@ -62,7 +62,7 @@ impl<K: Kind> Reads<K> {
 
 impl<K: Kind> Batch for Reads<K> {
     type Asked = K::Name;
-    /// `None`: whoever asked has to read alone.
+    /// `None`: the requester has to read on its own.
     type Answer = Option<K::Found>;
     type Memory = ();
 
@@ -75,7 +75,7 @@ impl<K: Kind> Batch for Reads<K> {
     async fn serve(&self, asked: Vec<Self::Asked>, _memory: &mut ()) -> Vec<Self::Answer> {
         match self.read(&asked).await {
             Ok(found) => found.into_iter().map(Some).collect(),
-            // A row that cannot be read must not fail the others, and each is told its own error when it asks alone.
+            // An unreadable row must not fail the others. Each requester gets its own error when it retries alone.
             Err(_told_to_each) => asked.iter().map(|_| None).collect(),
         }
     }

@@ -1,10 +1,10 @@
-//! Guesses spread over so many accounts that none of them fails often: counted for the whole App (M-6).
+//! Password spraying: guesses spread over so many accounts that none fails often, counted for the whole App (M-6).
 //!
-//! While more fails than ten times what succeeds, new codes are longer: a hundred guesses then win what one did before. Nobody
-//! is refused for it, because all that is known is that somebody guesses, and not who.
+//! While failures exceed ten times the successes, new codes are longer: a hundred guesses then win what one did before. No request is
+//! refused for it, because the attack is known but not the attacker.
 //!
-//! An account counts as one success an hour, however often it signs in. Otherwise an attacker could pay for guesses at other accounts
-//! with sign-ins to one of their own.
+//! An account counts as one success per hour, however often it signs in. Otherwise an attacker could offset guesses at other accounts with
+//! sign-ins to their own.
 
 use vestry_domain::ids::UserId;
 use vestry_domain::limits::{Limit, failures};
@@ -16,21 +16,21 @@ use crate::shards::{SHARDS, shard};
 
 const FAILED: &str = "sign_in_failed";
 const SUCCEEDED: &str = "sign_in_succeeded";
-/// The accounts whose success of the hour was counted.
+/// Counter of the accounts whose success in this hour was counted.
 const COUNTED_ACCOUNT: &str = "sign_in_succeeded_of";
 const WARNED: &str = "spraying_warned";
-/// What is "blocked" while codes are long.
+/// The "blocked" subject while codes are long.
 const SHORT_CODES: &str = "short-codes";
-/// How often an attack that goes on is noted anew: each of its failures would wait for the one before.
+/// How often an ongoing attack is recorded again. Otherwise each failure would wait for the previous one.
 const NOTED_EVERY: Seconds = Seconds(60);
 
-/// Counts, and never refuses.
+/// A limit that only counts and never refuses.
 const COUNTED: Limit = Limit {
     most: u32::MAX,
     window: failures::OF_APP_WINDOW,
 };
 
-/// A wrong code or password; `subject` is what was tried to get in by.
+/// Counts a wrong code or password; `subject` is the identifier or credential that was tried.
 pub(crate) async fn count_failure(
     tx: &mut dyn Repositories,
     world: &World,
@@ -41,7 +41,7 @@ pub(crate) async fn count_failure(
         .budgets()
         .spend(world, FAILED, &shard(subject), COUNTED, now)
         .await?;
-    // If there are too many in all, there is a part with more than its share, and its next failure sees it.
+    // If there are too many in total, some shard exceeds its share, and that shard's next failure detects it.
     let in_part = u64::from(counted.limit - counted.remaining);
     if in_part * u64::from(SHARDS) <= failures::OF_APP {
         return Ok(());
@@ -58,12 +58,12 @@ pub(crate) async fn count_failure(
     };
     let warned = tx.budgets().spend(world, WARNED, "", once, now).await?;
     if warned.admitted {
-        tracing::warn!(%world, failed, succeeded, "sign-ins of an hour fail far more often than they succeed: somebody is guessing over many accounts, and new codes have eight digits");
+        tracing::warn!(%world, failed, succeeded, "possible credential-stuffing attack: sign-in failures far exceed successes this hour; new codes now have eight digits");
     }
     Ok(())
 }
 
-/// A right code or password of this user, who is locked.
+/// Counts a correct code or password of this user, whose row is locked.
 pub(crate) async fn count_success(
     tx: &mut dyn Repositories,
     world: &World,
@@ -85,7 +85,7 @@ pub(crate) async fn count_success(
         .await
 }
 
-/// How many digits a new code has.
+/// The number of digits of a new code.
 pub(crate) async fn digits(
     repositories: &mut dyn Repositories,
     world: &World,

@@ -1,23 +1,24 @@
-//! Who starts a sign-in, as far as that can be told at its end: the token is of whoever has the verifier, and the App may have
-//! something of its own brought back beside it (M-2).
+//! Binding a sign-in to the client that started it (PKCE).
+//!
+//! The token belongs to whoever holds the verifier, and the App can have a state of its own returned with it (M-2).
 
 use vestry_domain::Invalid;
 use vestry_domain::app::AppSettings;
 use vestry_domain::pkce::CodeChallenge;
 use vestry_domain::redirect::CallerState;
 
-/// What a start call says of it.
+/// The binding fields of a start call.
 #[derive(Debug, Clone, Default)]
 pub struct StartedBy {
-    /// The challenge whose verifier the verify call must bring.
+    /// The challenge whose verifier the verify call must present.
     pub code_challenge: Option<String>,
-    /// `S256`, which is also meant when it is absent.
+    /// `S256`, which is also the default.
     pub code_challenge_method: Option<String>,
-    /// What shall come back where the browser lands.
+    /// The state to return in the landing URL.
     pub state: Option<String>,
 }
 
-/// The same, checked.
+/// The validated form.
 #[derive(Default)]
 pub(crate) struct Starter {
     pub(crate) challenge: Option<CodeChallenge>,

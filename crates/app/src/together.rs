@@ -1,5 +1,4 @@
-//! Work that is done for all who ask for it at the same time, by one task at a time: what a statement or a commit costs is
-//! shared by however many wait for one.
+//! Request coalescing: concurrent requests share the cost of one statement or commit, served by one task at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,22 +6,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use vestry_domain::ids::AppId;
 
-/// Work that can be done for several at once.
+/// Work that can be done for several requests at once.
 pub(crate) trait Batch: Send + Sync + 'static {
-    /// What one of them asks for.
+    /// One request.
     type Asked: Send;
-    /// What comes of it.
+    /// The result of one request.
     type Answer: Send;
-    /// What one batch leaves to the next. Begun anew when a batch panicked.
+    /// State passed from one batch to the next. It is reset when a batch panicked.
     type Memory: Default + Send;
 
-    /// How many are served at once.
+    /// Maximum number of requests in a batch.
     const MOST: usize;
 
-    /// Whose it is.
+    /// The App that a request belongs to.
     fn app(asked: &Self::Asked) -> AppId;
 
-    /// Does it: an answer for each, in the order in which they asked.
+    /// Serves a batch: returns one result per request, in their order.
     fn serve(
         &self,
         asked: Vec<Self::Asked>,
@@ -30,20 +29,20 @@ pub(crate) trait Batch: Send + Sync + 'static {
     ) -> impl Future<Output = Vec<Self::Answer>> + Send;
 }
 
-/// Those who wait, and the work that is done for them.
+/// The waiting requests, and the work that serves them.
 pub(crate) struct Together<B: Batch> {
     batch: B,
-    /// Whether each App has a queue of its own, which is not held up where the database of another one is away.
+    /// Whether each App has a queue of its own, so that an unavailable database of one App does not delay another.
     apart: bool,
     queues: Mutex<Queues<B>>,
 }
 
-/// By App, or one for all of them.
+/// One queue per App, or one for all of them.
 type Queues<B> = HashMap<Option<AppId>, Queue<B>>;
 
 struct Queue<B: Batch> {
     waiting: Vec<Waiting<B>>,
-    /// Whoever has it serves: it is not here while somebody does.
+    /// Held by the task that serves the queue; absent while one does.
     memory: Option<B::Memory>,
 }
 
@@ -62,7 +61,7 @@ impl<B: Batch> Default for Queue<B> {
 }
 
 impl<B: Batch> Together<B> {
-    /// A desk; `apart` where Apps are not to be served together ([`Store::is_spread`](vestry_ports::store::Store::is_spread)).
+    /// Creates one; with `apart`, Apps are not served together ([`Store::is_spread`](vestry_ports::store::Store::is_spread)).
     pub(crate) fn new(batch: B, apart: bool) -> Self {
         Self {
             batch,
@@ -75,7 +74,7 @@ impl<B: Batch> Together<B> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the answer will be told; and the turn to serve, when nobody does: then the caller has to see to it.
+    /// Queues a request and returns the receiver of its result. If no task is serving, it also returns the turn, which the caller must run.
     pub(crate) fn join(
         self: &Arc<Self>,
         asked: B::Asked,
@@ -98,36 +97,37 @@ impl<B: Batch> Together<B> {
     }
 }
 
-/// The work of one task, which ends with the memory back in the queue whatever happens, even if it never begins: nobody else
-/// would serve again.
+/// The work of one task.
+///
+/// It always ends with the memory back in the queue, even if it never starts: otherwise no other task would serve again.
 pub(crate) struct Turn<B: Batch> {
     desk: Arc<Together<B>>,
-    /// Whose queue it is.
+    /// The App whose queue this is.
     of: Option<AppId>,
     memory: Option<B::Memory>,
-    /// Who waits for what is being done.
+    /// The receivers of the current batch.
     told: Vec<oneshot::Sender<B::Answer>>,
 }
 
 impl<B: Batch> Turn<B> {
-    /// Serves until nobody waits.
+    /// Serves until the queue is empty.
     pub(crate) async fn serve(mut self) {
         let desk = Arc::clone(&self.desk);
         loop {
-            // Whoever is about to ask on this runtime comes first: the busier it is, the more are served at once.
+            // Tasks of this runtime that are about to ask run first: the busier it is, the larger the batches.
             tokio::task::yield_now().await;
             let Some((asked, memory)) = self.next() else {
                 return;
             };
             let answers = desk.batch.serve(asked, memory).await;
             for (waiting, answer) in self.told.drain(..).zip(answers) {
-                // Whoever asked may be gone; then nobody is to be told.
+                // The requester may be gone; then there is no one to notify.
                 drop(waiting.send(answer));
             }
         }
     }
 
-    /// Those who have waited longest; `None` when nobody waits, and then this task serves no more.
+    /// The longest-waiting requests; `None` when the queue is empty, and this task stops serving.
     fn next(&mut self) -> Option<(Vec<B::Asked>, &mut B::Memory)> {
         let mut queues = self.desk.queues();
         let queue = queues.entry(self.of).or_default();
@@ -148,8 +148,8 @@ impl<B: Batch> Drop for Turn<B> {
         if self.memory.is_none() {
             return;
         }
-        // It panicked, or the service ends. Who waits learns from the end of its channel that nothing was done for it, and
-        // only after the queue is gone, which is begun anew: it may come again at once.
+        // It panicked, or the service is stopping. Waiting requests learn from their closed channel that nothing was done. The broken queue
+        // is removed first and recreated, because they may retry at once.
         let broken = self.desk.queues().remove(&self.of);
         drop(broken);
     }

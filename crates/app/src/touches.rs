@@ -1,4 +1,4 @@
-//! When sessions were last used, noted in one transaction for those that were used at the same moment.
+//! Batched updates of session activity.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::fault::retried;
 use crate::ports::Ports;
 use crate::together::Batch;
 
-/// Where it is noted.
+/// The store that activity is written to.
 pub(crate) struct Touches {
     store: Arc<dyn Store>,
 }
@@ -23,7 +23,7 @@ impl Touches {
     }
 }
 
-/// Notes all of it, or nothing.
+/// Writes all of it, or nothing.
 pub(crate) async fn write(store: &dyn Store, seen: &[SeenSession]) -> Result<(), Fault> {
     retried(|| async {
         let mut tx = store.begin().await?;
@@ -36,7 +36,7 @@ pub(crate) async fn write(store: &dyn Store, seen: &[SeenSession]) -> Result<(),
 
 impl Batch for Touches {
     type Asked = SeenSession;
-    /// `false`: whoever asked has to write alone, and learns why it fails.
+    /// `false`: the requester has to write on its own, and learns the reason for the failure.
     type Answer = bool;
     type Memory = ();
 

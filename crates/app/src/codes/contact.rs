@@ -1,4 +1,4 @@
-//! What a code can be sent to: an address or a number.
+//! Recipients of codes: e-mail addresses and phone numbers.
 
 use vestry_domain::code::{MethodId, Reserved};
 use vestry_domain::email::Email;
@@ -13,29 +13,29 @@ use vestry_ports::store::{Attached, Repositories, StoreResult};
 
 use crate::users::arrival::Found;
 
-/// An identifier of a user that codes are sent to.
+/// A user's identifier that codes can be sent to.
 #[port]
 pub(crate) trait Contact: Clone + Send + Sync + Sized {
-    /// What somebody typed, checked.
+    /// The validated form of the input.
     type Typed: Clone + Send + Sync;
-    /// How its messages travel.
+    /// The delivery channel of its messages.
     const CHANNEL: Channel;
-    /// What it is called where it does not exist.
+    /// The resource name in not-found errors.
     const RESOURCE: &'static str;
 
-    /// What sends to it are counted under, however it was typed.
+    /// The identifier that sends are counted against, regardless of spelling.
     fn subject(typed: &Self::Typed) -> &str;
-    /// Where a message to it would go.
+    /// The destination of a message.
     fn mailbox(typed: &Self::Typed) -> String;
-    /// What it means in the test environment.
+    /// Its reserved meaning in the test environment.
     fn reserved(typed: &Self::Typed) -> Option<Reserved>;
-    /// The one that was typed, with its owner.
+    /// Finds the typed identifier with its owner.
     async fn find(
         repositories: &mut dyn Repositories,
         world: &World,
         typed: &Self::Typed,
     ) -> StoreResult<Option<(Self, User)>>;
-    /// A new one, made of 16 random bytes.
+    /// Creates one with an id from 16 random bytes.
     fn new(random: [u8; 16], user_id: UserId, typed: &Self::Typed, now: Timestamp) -> Self;
     /// Attaches it to its user.
     async fn attach(
@@ -43,21 +43,20 @@ pub(crate) trait Contact: Clone + Send + Sync + Sized {
         repositories: &mut dyn Repositories,
         world: &World,
     ) -> StoreResult<Attached>;
-    /// Its id.
     fn method_id(&self) -> MethodId;
-    /// Its owner, or whoever will be when it is proved.
+    /// Its owner, or the future owner once it is verified.
     fn user_id(&self) -> UserId;
-    /// The same, as it will be once it is that user's.
+    /// A copy that belongs to that user.
     fn of_user(self, user: UserId) -> Self;
-    /// The same, as its messages go out: a claim to the spelling of this request.
+    /// A copy as addressed by its messages: an unverified claim uses the spelling of this request.
     fn addressed(self, typed: &Self::Typed) -> Self;
     /// The address as written in the request.
     fn asked_as(typed: &Self::Typed) -> Option<Email>;
-    /// Whether its messages go to that spelling.
+    /// Whether its messages go to the spelling of the request.
     fn is_sent_as_asked(&self) -> bool;
-    /// Itself and its owner, for deciding whom its proof signs in.
+    /// The identifier and its owner, used to decide which user a proof signs in.
     fn found(&self, owner: User) -> Found;
-    /// The message that brings it a code. Mail to a verified address goes to the spelling that was verified (attack 5).
+    /// The message that carries a code. Mail to a verified address uses the spelling that was verified (attack 5).
     fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message;
 }
 

@@ -1,8 +1,8 @@
-//! A contact that nobody has, for Apps that do not want `send` and `reset/begin` to tell (`enumeration_safe`, attack 9).
+//! Decoy contacts for Apps whose `send` and `reset/begin` must not reveal whether an identifier exists (`enumeration_safe`, attack 9).
 //!
-//! Its ids are the same for every repeat, before and after a rotation of keys, and nobody without the App key can tell them from real ones. A code is stored for
-//! it and a message put into the outbox like for anybody else, so that the calls cost the same and wrong tries meet the same
-//! limits; but the code is one that no digits are right for, and the message is one whose time is over.
+//! Their ids are the same for every repeat, before and after a key rotation. Without the App key they cannot be told apart from real ones.
+//! A code is stored and a message queued as for a real contact, so the calls cost the same and wrong attempts meet the same limits. No
+//! digits match that code, however, and the message has already expired.
 
 use vestry_domain::Timestamp;
 use vestry_domain::ids::{Id, UserId};
@@ -13,7 +13,7 @@ use crate::run::About;
 use crate::{Caller, Fault, Service};
 
 impl Service {
-    /// The contact that this would be if somebody had it.
+    /// The decoy contact for an identifier that no user has.
     pub(crate) async fn decoy<C: Contact>(
         &self,
         caller: &Caller,
@@ -41,8 +41,10 @@ fn bytes<'a, const N: usize>(from: impl Iterator<Item = &'a u8>) -> [u8; N] {
     bytes
 }
 
-/// How long after the App the decoy was "made": within the largest power of two of seconds that the App is old, so that it is
-/// never in the future and changes only when the App's age doubles.
+/// How long after the App the decoy appears to have been created.
+///
+/// The age lies within the largest power of two of seconds that fits the App's age. It is thus never in the future and changes only when
+/// the App's age doubles.
 fn age(app: Seconds, random: &[u8]) -> Seconds {
     let seconds = u32::try_from(app.0.max(1)).unwrap_or(u32::MAX);
     let range = 1_u32 << seconds.ilog2();

@@ -1,4 +1,4 @@
-//! `otps/{email,sms}/login_or_create` and `otps/{email,sms}/send`: a fresh code on its way, or nothing at all.
+//! `otps/{email,sms}/login_or_create` and `otps/{email,sms}/send`: sending one-time codes.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::{self, Code, CodePurpose, Reserved};
@@ -24,20 +24,20 @@ use crate::users::arrival::{Arrival, whom};
 use crate::users::proof::is_provable;
 use crate::{Caller, Fault, Refusal, Service, mint, spraying};
 
-/// What the caller of `email/login_or_create` sent.
+/// The parameters of `email/login_or_create`.
 #[derive(Clone)]
 pub struct LoginOrCreate {
     /// The address.
     pub email: String,
-    /// Minutes, 1 to 10; 1 when absent.
+    /// Lifetime in minutes, 1 to 10; 1 by default.
     pub expires_in: Option<i64>,
-    /// Whether a user created here stays `pending` until the code is verified; the App's setting when absent.
+    /// Whether a user created here stays `pending` until the code is verified; defaults to the App's setting.
     pub requires_verification: Option<bool>,
-    /// The end user's device, if it was sent.
+    /// The end user's device, if sent.
     pub device_fingerprint: Option<DeviceFingerprint>,
 }
 
-/// What the caller of `sms/login_or_create` sent.
+/// The parameters of `sms/login_or_create`.
 #[derive(Clone)]
 pub struct LoginOrCreateByText {
     /// The number, E.164.
@@ -50,20 +50,20 @@ pub struct LoginOrCreateByText {
     pub device_fingerprint: Option<DeviceFingerprint>,
 }
 
-/// What the caller of `email/send` sent.
+/// The parameters of `email/send`.
 #[derive(Clone)]
 pub struct SendCode {
     /// The address; must exist.
     pub email: String,
-    /// Minutes, 1 to 10; 1 when absent.
+    /// Lifetime in minutes, 1 to 10; 1 by default.
     pub expires_in: Option<i64>,
-    /// The end user's device, if it was sent.
+    /// The end user's device, if sent.
     pub device_fingerprint: Option<DeviceFingerprint>,
-    /// The session of the user whose claim is to be proved (CL-5).
+    /// A session of the user whose claimed identifier is to be verified (CL-5).
     pub session: SessionNamed,
 }
 
-/// What the caller of `sms/send` sent.
+/// The parameters of `sms/send`.
 #[derive(Clone)]
 pub struct SendCodeByText {
     /// The number, E.164; must exist.
@@ -76,7 +76,7 @@ pub struct SendCodeByText {
     pub session: SessionNamed,
 }
 
-/// A code that is on its way by mail.
+/// A code sent by mail.
 #[derive(Debug, Clone)]
 pub struct SentCode {
     /// The address.
@@ -87,7 +87,7 @@ pub struct SentCode {
     pub user_created: bool,
 }
 
-/// A code that is on its way by text message.
+/// A code sent by text message.
 #[derive(Debug, Clone)]
 pub struct SentText {
     /// The number.
@@ -98,27 +98,27 @@ pub struct SentText {
     pub user_created: bool,
 }
 
-/// A request whose values were checked.
+/// A validated request.
 struct Request<C: Contact> {
     typed: C::Typed,
     lifetime: Seconds,
     fingerprint: Option<DeviceFingerprint>,
     reserved: Option<Reserved>,
-    /// Status of a user created by this call; `None` when it must exist.
+    /// The status of a user created by this call; `None` when the user must exist.
     create: Option<UserStatus>,
-    /// Whose session the call names.
+    /// The user of the session that the call names.
     in_session: Option<UserId>,
     route: Route,
 }
 
-/// What is counted beyond identifier and device.
+/// The calls, each with its quotas beyond identifier and device.
 enum Route {
     Mail,
     Text(NumberRange),
 }
 
 impl Route {
-    /// Sends to one identifier in a day.
+    /// Daily limit of sends to one identifier.
     const fn a_day(&self) -> Limit {
         match self {
             Self::Mail => limits::codes::SENDS_PER_IDENTIFIER_AND_DAY,
@@ -127,7 +127,7 @@ impl Route {
     }
 }
 
-/// Everything that one try at the transaction writes.
+/// Everything that one attempt at the transaction writes.
 struct Draft<C> {
     owner: Owner<C>,
     code: Code,
@@ -158,7 +158,7 @@ impl<C> Owner<C> {
     }
 }
 
-/// What every channel answers.
+/// The result common to all channels.
 struct Sent<C> {
     contact: C,
     status: UserStatus,
@@ -166,14 +166,14 @@ struct Sent<C> {
 }
 
 enum Stored {
-    /// A code is on its way, by this call or by the one before that it repeats.
+    /// A code was sent, by this call or by the earlier one that it repeats.
     Sent { user_created: bool },
-    /// The identifier was attached or proved by somebody else since we looked; look again.
+    /// The identifier was attached or verified concurrently; retry from the lookup.
     ChangedMeanwhile,
 }
 
 impl Service {
-    /// Sends a sign-in code to an address and creates its user when there is none.
+    /// Sends a sign-in code to an address and creates its user if there is none.
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::TooMany`] when too many codes were sent to this address, from this device or by this App. Nothing
@@ -190,7 +190,7 @@ impl Service {
         Ok(self.send_code(caller, request).await?.into())
     }
 
-    /// Sends a sign-in code to a number and creates its user when there is none.
+    /// Sends a sign-in code to a number and creates its user if there is none.
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::TooMany`] when too many codes were sent to this number or its range, from this device or by this
@@ -207,7 +207,7 @@ impl Service {
         Ok(self.send_code(caller, request).await?.into())
     }
 
-    /// Sends a sign-in code to an address that a user has.
+    /// Sends a sign-in code to an existing user's address.
     ///
     /// # Errors
     /// As for [`Service::login_or_create_by_email`]; [`Refusal::NotFound`] when no user has the address,
@@ -224,7 +224,7 @@ impl Service {
         Ok(self.send_code(caller, request).await?.into())
     }
 
-    /// Sends a sign-in code to a number that a user has.
+    /// Sends a sign-in code to an existing user's number.
     ///
     /// # Errors
     /// As for [`Service::login_or_create_by_text`] and [`Service::send_code_by_email`].
@@ -264,13 +264,13 @@ impl Service {
         }
     }
 
-    /// `None`: the identifier was attached or proved by somebody else since we looked; look again.
+    /// Attempts a send once. `None`: the identifier was attached or verified concurrently; retry from the lookup.
     async fn try_to_send<C: Contact>(
         &self,
         caller: &Caller,
         request: &Request<C>,
     ) -> Result<Option<Sent<C>>, Refusal> {
-        // Everything that needs a key is made before the transaction, and made anew for every try.
+        // Everything that needs a key is created before the transaction, and again for each attempt.
         let now = self.now(&caller.world);
         let owner = match self.find_owner(caller, request, now).await? {
             Ok(owner) => owner,
@@ -286,7 +286,7 @@ impl Service {
         }
     }
 
-    /// Who will sign in with the code; the refusal of a step that names a user, when there is none whom it may name.
+    /// Finds the user that the code will sign in, or the refusal if the call must name an existing user and may not name this one.
     async fn find_owner<C: Contact>(
         &self,
         caller: &Caller,
@@ -321,7 +321,7 @@ impl Service {
         }))
     }
 
-    /// The user whom the App means by an identifier. Where known and unknown ones shall not be told apart, a refusal would.
+    /// Finds the user whose identifier the App names. With `enumeration_safe`, a refusal would reveal whether the identifier exists.
     async fn named_owner<C: Contact>(
         &self,
         caller: &Caller,
@@ -350,7 +350,7 @@ impl Service {
         Ok(Ok(Owner::Nobody { decoy }))
     }
 
-    /// An unknown identifier meets the same limits as a known one, or their lack would tell the two apart (OTP-10).
+    /// Counts a send to an unknown identifier, which meets the same limits as a known one: a missing limit would reveal it (OTP-10).
     async fn spend_on_nobody<C: Contact>(
         &self,
         caller: &Caller,
@@ -391,7 +391,7 @@ impl Service {
         let contact = owner.contact();
         let method_id = contact.method_id();
         let is_decoy = matches!(owner, Owner::Nobody { .. });
-        // Nobody can type this in: the code of a decoy and of `wrong@vestry.test` is never right.
+        // The code of a decoy and of `wrong@vestry.test` never matches: nobody can type this in.
         let unguessable = mint::session_token(&*self.ports.entropy);
         let accepted = if is_decoy || request.reserved == Some(Reserved::Wrong) {
             &unguessable
@@ -442,7 +442,7 @@ impl Service {
         Ok(Draft { owner, code, job })
     }
 
-    /// The digits of a new code: more of them while somebody guesses over many accounts (M-6).
+    /// Generates the digits of a new code, more of them during a password-spraying attack (M-6).
     pub(crate) async fn new_code(
         &self,
         world: &World,
@@ -516,7 +516,7 @@ impl Service {
             }
             Route::Text(range) => purse.spend_text(tx, settings, range).await?,
         }
-        // Where known and unknown identifiers shall not be told apart, this budget must not tell them apart either.
+        // Where known and unknown identifiers must look alike, this quota must not distinguish them either.
         if creates || (settings.enumeration_safe && request.create.is_some()) {
             purse.spend_new_user(tx, settings).await?;
         }
@@ -535,8 +535,9 @@ impl<C: Contact> Request<C> {
     }
 }
 
-/// The code that this one would only repeat: sent within seconds, to the same user, mailbox and device, and still good (M-5). It may stand in
-/// the mail of a link.
+/// Finds the code that this one would only repeat: sent within seconds to the same user, mailbox and device, and still valid (M-5).
+///
+/// It may have been sent in the mail of a link.
 async fn repeated(
     tx: &mut dyn Repositories,
     caller: &Caller,
@@ -564,7 +565,7 @@ async fn repeated(
     }))
 }
 
-/// Stores a user who is new; `false` when the identifier has changed since it was looked at.
+/// Stores a new user; `false` when the identifier has changed since it was read.
 async fn store_arrival<C: Contact>(
     tx: &mut dyn Repositories,
     user: &User,
@@ -580,7 +581,7 @@ async fn store_arrival<C: Contact>(
     arrival.store_successor(tx, world, user, method).await
 }
 
-/// How a user comes to be to whom a code is sent.
+/// How a user is created when a code is sent over a channel.
 const fn via(channel: Channel) -> Via {
     match channel {
         Channel::Email => Via::EmailOtp,
@@ -588,7 +589,7 @@ const fn via(channel: Channel) -> Via {
     }
 }
 
-/// What the caller learns. With `enumeration_safe`, that is the same for everybody.
+/// The response to the caller; identical for all identifiers with `enumeration_safe`.
 fn answer<C>(caller: &Caller, owner: Owner<C>, user_created: bool) -> Sent<C> {
     let (contact, status) = match owner {
         Owner::User { user, contact, .. } => (contact, user.status),
@@ -654,13 +655,13 @@ fn text(
     if !reserved && !range.takes_texts {
         return Err(Invalid::value(
             "phone_number",
-            "phone_number must be one of a person: no premium-rate, shared-cost, toll-free or personal number",
+            "phone_number must be a regular subscriber number (no premium-rate, shared-cost, toll-free or personal number)",
         ));
     }
     if !reserved && !allowed.is_empty() && !allowed.contains(&range.country) {
         return Err(Invalid::value(
             "phone_number",
-            "phone_number is of a country that this App sends no text messages to",
+            "phone_number is in a country to which this App does not send text messages",
         ));
     }
     checked(caller, number, expires_in, Route::Text(range))

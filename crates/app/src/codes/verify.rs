@@ -1,4 +1,4 @@
-//! `otps/verify`: a code is right once, or it is one of the wrong ones.
+//! `otps/verify`: verifying one-time codes. A correct code works once; after that it is treated as wrong.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
@@ -20,35 +20,35 @@ use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::proof::{ProofError, ProofOf, Proven, Spelling};
 use crate::{Caller, Fault, Refusal, Service};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug)]
 pub struct VerifyCode {
-    /// Where the code was sent.
+    /// The address or number that the code was sent to.
     pub method_id: MethodId,
     /// The digits.
     pub otp: Secret<String>,
-    /// What shall become of a session.
+    /// How to handle the session.
     pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
 }
 
-/// A code that was right.
+/// A successfully verified code.
 #[derive(Debug)]
 pub struct VerifiedCode {
-    /// Where it was sent.
+    /// The address or number that the code was sent to.
     pub method_id: MethodId,
-    /// Who has signed in.
+    /// The user who signed in.
     pub user_id: UserId,
-    /// The session, when one was wanted.
+    /// The session, if one was requested.
     pub issued: Option<IssuedSession>,
 }
 
-/// Why nobody was signed in.
+/// The reason why a sign-in failed.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyCodeError {
-    /// Wrong, expired, used or unknown, or its user is disabled: one and the same answer.
-    #[error("the code is not valid")]
+    /// Wrong, expired, used or unknown, or its user is disabled: indistinguishable to the caller.
+    #[error("the code is invalid")]
     InvalidCode,
     /// See [`Refusal`].
     #[error(transparent)]
@@ -77,10 +77,10 @@ impl From<GrantError> for VerifyCodeError {
     }
 }
 
-/// Who has signed in, and the session with its token when one was wanted.
+/// The user who signed in, and the session with its token if one was requested.
 type SignedIn = (UserId, Option<(Session, Secret<String>)>);
 
-/// What was presented, in the form in which it is compared.
+/// The presented values, in the form used for comparison.
 struct Presented<'a> {
     command: &'a VerifyCode,
     digits: Secret<String>,
@@ -90,12 +90,12 @@ struct Presented<'a> {
 }
 
 impl Service {
-    /// Verifies a code, marks its address as verified, lets a pending user in, and issues or continues a session.
+    /// Verifies a code, marks its address as verified, activates a pending user, and issues or continues a session.
     ///
     /// # Errors
-    /// [`VerifyCodeError`]; [`Refusal::TooMany`] after too many failures in a row for this identifier (OTP-5),
-    /// [`Refusal::UnprovenIdentifier`] when it is the claim of a founded account: only a session of its user can prove it. A wrong
-    /// try stays counted.
+    /// [`VerifyCodeError`]; [`Refusal::TooMany`] after too many consecutive failures for this identifier (OTP-5);
+    /// [`Refusal::UnprovenIdentifier`] when it is an unverified claim of a founded account, which only a session of its user can verify. A
+    /// wrong attempt stays counted.
     pub async fn verify_code(
         &self,
         caller: &Caller,
@@ -106,7 +106,7 @@ impl Service {
             .check_session_fields(caller, &command.session_fields)
             .await?;
         let signing_key = self.key_for(&caller.world, &wish).await?;
-        // What cannot be a code is no guess, and nothing is counted (M-17).
+        // Input that cannot be a code is not a guess and is not counted (M-17).
         let digits = code::typed(command.otp.expose()).ok_or(VerifyCodeError::InvalidCode)?;
         let method = command.method_id.to_string();
         let parts = code::bound_parts(CodePurpose::SignIn, &method, digits.expose());
@@ -135,7 +135,7 @@ impl Service {
         })
     }
 
-    /// `None`: the code is right, but its user may not sign in. Nothing was changed.
+    /// Attempts a code once. `None`: the code is right, but its user may not sign in; nothing was changed.
     async fn try_code(
         &self,
         caller: &Caller,
@@ -167,7 +167,7 @@ impl Service {
             return Err(VerifyCodeError::InvalidCode);
         }
         if let MethodId::Email(email) = method_id {
-            // The link in whose mail the code may have stood has had its day.
+            // The link that may have been mailed with the code is no longer valid.
             tx.links().forget(world, email, LinkPurpose::Login).await?;
         }
         let proof = ProofOf {
@@ -204,7 +204,7 @@ impl Service {
         Ok(Some((user_id, granted)))
     }
 
-    /// A right code of a user who may not sign in meets the limits of a wrong one.
+    /// Counts a correct code of a user who may not sign in like a wrong one, with the same limits.
     async fn count_as_wrong(
         &self,
         caller: &Caller,
@@ -224,7 +224,7 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    /// Compares digits, in constant time, and device (OTP-7, OTP-8).
+    /// Compares the digits in constant time, and the device (OTP-7, OTP-8).
     async fn is_right(
         &self,
         caller: &Caller,
@@ -235,7 +235,7 @@ impl Service {
         let digits = if code.mac.key_version == presented.mac.key_version {
             code.mac.matches(&presented.mac)
         } else {
-            // The App key was rotated since the code was sent; rare enough to go to the sealer from here.
+            // The App key was rotated since the code was sent. This is rare enough to call the sealer from here.
             let parts =
                 code::bound_parts(code.purpose, &presented.method, presented.digits.expose());
             self.ports
@@ -252,8 +252,9 @@ impl Service {
     }
 }
 
-/// The code to compare with, and whether its identifier has failed before. The try is counted before anything is compared, and the row stays locked until the end (OTP-3,
-/// OTP-4).
+/// Returns the code to compare with, and whether its identifier has failed before.
+///
+/// The attempt is counted before anything is compared, and the row stays locked until the end (OTP-3, OTP-4).
 async fn begin_try(
     tx: &mut dyn Repositories,
     caller: &Caller,
@@ -276,7 +277,7 @@ async fn begin_try(
     Ok((code, look.has_failed))
 }
 
-/// The factor that a proved identifier is.
+/// The session factor for a verified identifier.
 fn factor(method: MethodId, proven: Proven, now: Timestamp) -> Factor {
     let proof = match method {
         MethodId::Email(email_id) => Proof::EmailCode {
@@ -298,7 +299,7 @@ fn number(proven: &Proven) -> Result<PhoneNumber, Fault> {
     PhoneNumber::stored(proven.text.clone()).map_err(|error| Fault::Internal(Box::new(error)))
 }
 
-/// Reserved identities of the test environment know no limits.
+/// Whether this is a reserved identity of the test environment, to which no limits apply.
 async fn is_reserved(
     tx: &mut dyn Repositories,
     caller: &Caller,

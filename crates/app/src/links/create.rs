@@ -1,4 +1,4 @@
-//! `magic_links/create`: a link that the App brings to its user itself.
+//! `magic_links/create`: a link that the App delivers itself.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::email::Email;
@@ -17,34 +17,34 @@ use crate::users::arrival::Found;
 use crate::users::proof::is_provable;
 use crate::{Caller, Fault, Refusal, Service, mint};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Clone, Default)]
 pub struct CreateLink {
-    /// Whose link; the first verified address counts, or the first of all, unless `email` says which.
+    /// The user that the link signs in. Its first verified address is used, else its first one, unless `email` selects one.
     pub user_id: Option<UserId>,
-    /// The address that the link will prove; required when there is no user.
+    /// The address that the link verifies; required when there is no user.
     pub email: Option<String>,
     /// Minutes, 5 to 10080; 60 when absent.
     pub expires_in: Option<i64>,
-    /// The end user's device, if it was sent.
+    /// The end user's device, if sent.
     pub device_fingerprint: Option<DeviceFingerprint>,
-    /// The session of the user whose claim is to be proved (CL-5).
+    /// A session of the user whose claimed identifier is to be verified (CL-5).
     pub session: SessionNamed,
 }
 
-/// A link, for the App to put into a URL of its own.
+/// A link whose token the App puts into a URL of its own.
 #[derive(Debug)]
 pub struct CreatedLink {
-    /// The address that it proves.
+    /// The address that it verifies.
     pub email: UserEmail,
-    /// What `magic_links/verify` takes; for whoever reads mail at the address.
+    /// The token for `magic_links/verify`, intended for the person who reads mail at the address.
     pub token: Secret<String>,
-    /// What `login_status` takes; for the browser that asked, and never for a mail.
+    /// The token for `login_status`, intended for the requesting browser; it never belongs in a mail.
     pub origin_token: Secret<String>,
 }
 
 impl Service {
-    /// Makes a link and mails nothing.
+    /// Creates a link without sending a mail.
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::NotFound`] when there is no such user, or no such address of it, [`Refusal::UnprovenIdentifier`] when

@@ -1,4 +1,4 @@
-//! Where a link leads: only to what the App has registered (ML-4, attack 17).
+//! Redirect URLs of links: only URLs registered by the App are allowed (ML-4, attack 17).
 
 use vestry_domain::World;
 use vestry_domain::redirect::{Landing, RedirectKind};
@@ -7,11 +7,11 @@ use vestry_ports::store::RedirectUrl;
 use crate::refusal::RedirectError;
 use crate::{Fault, Service};
 
-/// The URLs that are registered in one world.
+/// The registered URLs of one world.
 pub(crate) struct Registered(Vec<RedirectUrl>);
 
 impl Service {
-    /// What the App has registered for this world.
+    /// Returns the URLs that the App registered for this world.
     pub(crate) async fn registered_urls(&self, world: &World) -> Result<Registered, Fault> {
         let mut read = self.ports.store.read().await?;
         let mut urls = read.redirect_urls().list(world.app_id).await?;
@@ -21,7 +21,7 @@ impl Service {
 }
 
 impl Registered {
-    /// The URL that the field `param` named, or the default of the kind when it named none.
+    /// Returns the URL named by the field `param`, or the default of its kind if none was named.
     pub(crate) fn choose(
         &self,
         kind: RedirectKind,

@@ -1,4 +1,4 @@
-//! Magic links: made, mailed, used up, and asked after.
+//! Magic links: creating, sending, verifying and polling.
 
 pub mod create;
 pub mod send;

@@ -1,5 +1,6 @@
-//! Links that are asked for again within seconds: a double click gets one mail, and whoever asks right after an attacker is
-//! answered as he was, and has the mail (M-5).
+//! Repeated link requests within seconds.
+//!
+//! A double click causes one mail. A user who requests a link right after an attacker gets the same response, and has the mail (M-5).
 
 use vestry_domain::Timestamp;
 use vestry_domain::email::{Email, EmailIdentity};
@@ -11,8 +12,7 @@ use vestry_ports::store::{Repositories, StoreResult};
 use crate::Caller;
 use crate::budget::{Kind, Send};
 
-/// What a link costs. It is paid out of the budgets of codes: whoever is written to does not care what the mail holds (OTP-10,
-/// attack 8).
+/// The quotas that a link consumes: those of codes, because the recipient does not care what the mail contains (OTP-10, attack 8).
 pub(crate) fn link_to<'a>(
     identity: &'a EmailIdentity,
     purpose: LinkPurpose,
@@ -26,8 +26,10 @@ pub(crate) fn link_to<'a>(
     }
 }
 
-/// The link that this one would only repeat: sent within seconds, for the same user, mailbox, browser and device, leading to where this one
-/// would, and still good. `landing` says where this one would lead instead of a given first one.
+/// Finds the link that this one would only repeat.
+///
+/// It was sent within seconds for the same user, mailbox, browser and device, leads to the same URL, and is still valid. `landing` returns
+/// where this link would lead instead of a given earlier one.
 pub(crate) async fn repeated(
     tx: &mut dyn Repositories,
     caller: &Caller,

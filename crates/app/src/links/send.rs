@@ -1,4 +1,4 @@
-//! `magic_links/email/login_or_create` and `magic_links/email/invite`: a link on its way, or nothing at all.
+//! `magic_links/email/login_or_create` and `magic_links/email/invite`: sending magic links.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
@@ -25,7 +25,7 @@ use crate::starter::Starter;
 use crate::users::arrival::{Arrival, Found, whom};
 use crate::{Caller, Fault, Refusal, Service, StartedBy, mint};
 
-/// What the caller of `login_or_create` sent.
+/// The parameters of `login_or_create`.
 #[derive(Clone, Default)]
 pub struct LoginByLink {
     /// The address.
@@ -38,17 +38,17 @@ pub struct LoginByLink {
     pub login_expires_in: Option<i64>,
     /// The same for a new user.
     pub registration_expires_in: Option<i64>,
-    /// Stands for each of the two that is absent.
+    /// The default for each of the two lifetimes above.
     pub expires_in: Option<i64>,
     /// Whether a user created here stays `pending` until it is verified; the App's setting when absent.
     pub requires_verification: Option<bool>,
-    /// Whose the link shall be.
+    /// The party that starts the sign-in.
     pub started_by: StartedBy,
-    /// The end user's device, if it was sent.
+    /// The end user's device, if sent.
     pub device_fingerprint: Option<DeviceFingerprint>,
 }
 
-/// What the caller of `invite` sent.
+/// The parameters of `invite`.
 #[derive(Clone, Default)]
 pub struct InviteByLink {
     /// The address.
@@ -63,29 +63,28 @@ pub struct InviteByLink {
     pub invite_redirect_url: Option<String>,
     /// Minutes, 5 to 10080; 60 when absent.
     pub invite_expires_in: Option<i64>,
-    /// The end user's device, if it was sent.
+    /// The end user's device, if sent.
     pub device_fingerprint: Option<DeviceFingerprint>,
 }
 
-/// A link that is on its way. With the App's setting `enumeration_safe`, nothing but the ids tells a user that was there from
-/// one that was not.
+/// A link that was sent. With the App's setting `enumeration_safe`, only the ids distinguish an existing user from a new one.
 #[derive(Debug, Clone)]
 pub struct SentLink {
-    /// Whose link it is.
+    /// The user that the link signs in.
     pub user_id: UserId,
     /// The address.
     pub email_id: EmailId,
-    /// The user's status; always `pending` when answers must not tell.
+    /// The user's status; always `pending` with `enumeration_safe`.
     pub status: UserStatus,
-    /// Whether this call created the user; never when answers must not tell.
+    /// Whether this call created the user; always false with `enumeration_safe`.
     pub user_created: bool,
-    /// When the user was created; now when answers must not tell.
+    /// When the user was created; the current time with `enumeration_safe`.
     pub created_at: Timestamp,
-    /// When the user last changed; now when answers must not tell.
+    /// When the user last changed; the current time with `enumeration_safe`.
     pub updated_at: Timestamp,
 }
 
-/// A request whose values were checked.
+/// A validated request.
 struct Request {
     purpose: LinkPurpose,
     email: Email,
@@ -94,26 +93,26 @@ struct Request {
     reserved: Option<Reserved>,
     existing: Way,
     new: Way,
-    /// Names and status of a user that is created.
+    /// Names and status of a user created by this call.
     names: [String; 3],
     status: UserStatus,
 }
 
-/// Where a link leads, and for how long it is good.
+/// Where a link leads, and its lifetime.
 struct Way {
     kind: RedirectKind,
     landing: Landing,
     lifetime: Seconds,
 }
 
-/// Whose link it will be.
+/// The user that the link will sign in.
 struct Owner {
     user: User,
     email: UserEmail,
     arrival: Arrival,
 }
 
-/// Everything that one try at the transaction writes.
+/// Everything that one attempt at the transaction writes.
 struct Draft {
     owner: Owner,
     link: Link,
@@ -122,21 +121,22 @@ struct Draft {
 }
 
 enum Stored {
-    /// A link is on its way, by this call or by the one before that it repeats.
+    /// A link was sent, by this call or by the earlier one that it repeats.
     Sent { user_created: bool },
-    /// The address was attached or proved by somebody else since we looked; look again.
+    /// The address was attached or verified concurrently; retry from the lookup.
     ChangedMeanwhile,
 }
 
-/// What goes into a mail and is stored as hashes only.
+/// Secrets that are mailed and stored only as hashes.
 struct Parts {
     token: Secret<String>,
     digits: Option<Secret<String>>,
 }
 
 impl Service {
-    /// Sends a link to sign in to an address and creates its user when there is none. The mail also holds a code for
-    /// `otps/verify`: a link can be spoilt on its way.
+    /// Sends a sign-in link to an address and creates its user if there is none.
+    ///
+    /// The mail also contains a code for `otps/verify`, because links can be damaged in transit.
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::TooMany`] when too many codes and links were sent to this address, from this device or by this
@@ -163,7 +163,7 @@ impl Service {
         let starter = command.started_by.check()?;
         starter.suffices(caller.settings())?;
         let registered = self.registered_urls(&caller.world).await?;
-        // Both are looked up for known and unknown addresses alike: a missing one must not tell them apart (attack 9).
+        // Both are looked up for known and unknown addresses alike: a missing one must not reveal which it is (attack 9).
         let existing = way(
             &registered,
             RedirectKind::Login,
@@ -192,7 +192,7 @@ impl Service {
         self.send_link(caller, request).await
     }
 
-    /// Invites an address: creates its user, pending and with names, when there is none, and sends a link.
+    /// Invites an address: sends a link, and creates a pending user with the given names if there is none.
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::TooMany`] when too many codes and links were sent to this address, from this device or by this
@@ -219,7 +219,7 @@ impl Service {
             purpose: LinkPurpose::Invite,
             reserved: reserved(caller, &email),
             email,
-            // Who invites is not who will sign in: the browser that could keep a verifier has not been here yet.
+            // The inviter is not the invitee: the browser that could hold a verifier has not been here yet.
             starter: Starter::default(),
             fingerprint: command.device_fingerprint,
             existing: lead()?,
@@ -242,13 +242,13 @@ impl Service {
         }
     }
 
-    /// `None`: the address was attached or proved by somebody else since we looked; look again.
+    /// Attempts a send once. `None`: the address was attached or verified concurrently; retry from the lookup.
     async fn try_to_send_link(
         &self,
         caller: &Caller,
         request: &Request,
     ) -> Result<Option<SentLink>, Refusal> {
-        // Everything that needs a key is made before the transaction, and made anew for every try.
+        // Everything that needs a key is created before the transaction, and again for each attempt.
         let now = self.now(&caller.world);
         let owner = self.link_owner(caller, request, now).await?;
         let draft = self.draft_link(caller, request, owner, now).await?;
@@ -272,7 +272,7 @@ impl Service {
         }))
     }
 
-    /// Who will sign in with the link.
+    /// Finds the user that the link will sign in.
     async fn link_owner(
         &self,
         caller: &Caller,
@@ -377,7 +377,7 @@ impl Service {
         }
     }
 
-    /// The hash that is stored of a token. Of `wrong@vestry.test` it is that of another token, which nobody has.
+    /// The stored hash of a token. For `wrong@vestry.test` it is the hash of another token, which nobody has.
     pub(crate) fn accepted(&self, reserved: Option<Reserved>, token: &Secret<String>) -> TokenHash {
         match reserved {
             Some(Reserved::Wrong) => TokenHash::of(mint::link_token(&*self.ports.entropy).expose()),
@@ -385,7 +385,7 @@ impl Service {
         }
     }
 
-    /// The code beside the link: one like any other of the address, so that `otps/verify` takes it and counts its tries.
+    /// Creates the code mailed with the link. It is an ordinary code of the address, so `otps/verify` accepts it and counts its attempts.
     async fn fallback_code(
         &self,
         caller: &Caller,
@@ -436,7 +436,7 @@ impl Service {
             token: parts.token.expose(),
             lifetime: way.lifetime,
         };
-        // Mail to a verified address goes to the spelling that was verified (attack 5).
+        // Mail to a verified address uses the spelling that was verified (attack 5).
         let (app, to) = (&caller.app.name, owner.email.email.address());
         let mail = Secret::new(match &parts.digits {
             Some(digits) => {
@@ -481,7 +481,7 @@ impl Service {
             }
             purse.spend_narrow(&mut *tx, turn, send).await?;
             purse.spend_mail(&mut *tx, send.identifier).await?;
-            // Where known and unknown addresses shall not be told apart, this budget must not tell them apart either.
+            // Where known and unknown addresses must look alike, this quota must not distinguish them either.
             if draft.owner.arrival.is_new() || caller.settings().enumeration_safe {
                 purse.spend_new_user(&mut *tx, caller.settings()).await?;
             }
@@ -509,7 +509,7 @@ impl Service {
 }
 
 impl Request {
-    /// How a user comes to be to whom the link is sent.
+    /// How a user is created when the link is sent.
     const fn via(&self) -> Via {
         match self.purpose {
             LinkPurpose::Invite => Via::Invite,
@@ -517,7 +517,7 @@ impl Request {
         }
     }
 
-    /// Where a repeat of this step would lead: where new users land, if the first one made the user.
+    /// Where a repeat of this call would lead: to the registration URL if the first call created the user.
     fn landing_after(&self, first: &Link) -> String {
         let way = if first.user_created {
             &self.new
@@ -529,7 +529,7 @@ impl Request {
 }
 
 impl Owner {
-    /// Stores a user who is new; `false` when the address has changed since it was looked at.
+    /// Stores a new user; `false` when the address has changed since it was read.
     async fn store(&self, tx: &mut dyn Repositories) -> StoreResult<bool> {
         let (world, user) = (&self.user.world, &self.user);
         if self.arrival == Arrival::New {
@@ -542,8 +542,10 @@ impl Owner {
 }
 
 impl SentLink {
-    /// The same without what tells a known address from an unknown one (attack 9). The ids have to stay: without them the
-    /// caller could do nothing; a caller that hands them on hands on when the user was created.
+    /// Removes what distinguishes a known address from an unknown one (attack 9).
+    ///
+    /// The ids must stay, because the caller could do nothing without them. A caller that passes them on also reveals when the user was
+    /// created.
     fn untelling(self, now: Timestamp) -> Self {
         Self {
             status: UserStatus::Pending,
@@ -569,12 +571,12 @@ fn way(
     })
 }
 
-/// Not longer than the link, nor than any code (OTP-2).
+/// The code's lifetime: no longer than the link's, nor than that of any code (OTP-2).
 fn code_lifetime(way: &Way) -> Seconds {
     way.lifetime.min(FALLBACK_CODE_LIFETIME)
 }
 
-/// When something ends that was made now. For `expired@vestry.test` that is at once.
+/// The expiry of something created now; for `expired@vestry.test`, that is at once.
 pub(super) fn end(reserved: Option<Reserved>, lifetime: Seconds, now: Timestamp) -> Timestamp {
     match reserved {
         Some(Reserved::Expired) => now,

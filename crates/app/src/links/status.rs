@@ -1,8 +1,8 @@
-//! `magic_links/email/login_status`: the browser that asked for a link learns that it was used, and gets a session of its own.
+//! `magic_links/email/login_status`: tells the requesting browser that its link was used, and issues a session of its own.
 //!
-//! Nothing is stored that could be handed out: the link remembers which session its use started, and the origin is given
-//! **another** one, made here, once. It rests on the link alone, ends when the first one does, and is not given any more when
-//! the first one has ended: who signs out everywhere signs out this one, too.
+//! No issuable session is stored. The link records which session its use started, and the origin gets **another** one, created here, once.
+//! That session rests on the link alone and ends with the first one. It is no longer issued once the first one has ended, so signing out
+//! everywhere covers it too.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{EmailId, SessionId, UserId};
@@ -21,37 +21,37 @@ use crate::sessions::IssuedSession;
 use crate::sessions::issue::{GrantError, admit, hold};
 use crate::{Caller, Fault, Refusal, Service, mint};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug)]
 pub struct LoginStatusQuery {
     /// The address that the link proves.
     pub email_id: EmailId,
-    /// What `create` answered.
+    /// The origin token that `create` returned.
     pub origin_token: Secret<String>,
 }
 
-/// The link was used.
+/// The status of a link that was used.
 #[derive(Debug)]
 pub struct LoginStatus {
-    /// Whose link it is.
+    /// The user that the link signed in.
     pub user_id: UserId,
     /// The user's status.
     pub status: UserStatus,
-    /// The origin's own session, when the use of the link started one.
+    /// The origin's own session, if using the link started one.
     pub issued: Option<IssuedSession>,
 }
 
-/// Why there is nothing to tell.
+/// The reason why there is no status to report.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginStatusError {
-    /// Nobody has used the link yet; ask again.
-    #[error("the link was not used yet")]
+    /// The link has not been used yet; poll again.
+    #[error("the link has not been used yet")]
     NotVerified,
-    /// Nobody used the link in time, its outcome was not asked for in time, or its session has ended since, or its user is disabled.
+    /// The link was not used in time, or its status was not polled in time, or its session has ended, or its user is disabled.
     #[error("the link has expired; send a new one")]
     Expired,
-    /// Not the token of this address's newest link, or one that has got its session.
-    #[error("the request origin token is not valid")]
+    /// Not the token of this address's newest link, or its session was already issued.
+    #[error("the request origin token is invalid")]
     InvalidOrigin,
     /// See [`Refusal`].
     #[error(transparent)]
@@ -70,7 +70,7 @@ impl From<GrantError> for LoginStatusError {
 }
 
 impl Service {
-    /// Asks after a link. Answers a session once.
+    /// Reports the status of a link. Returns a session only once.
     ///
     /// # Errors
     /// [`LoginStatusError`].
@@ -122,7 +122,7 @@ impl Service {
         let key = self.ready_signing_key(&caller.world).await?;
         let granted = retried(|| self.try_hand_over(caller, link, session, used_at)).await?;
         let issued = self.issued(caller, Some(&key), Some(granted)).await?;
-        Ok(issued.ok_or_else(|| Fault::Internal("a session was made and not issued".into()))?)
+        Ok(issued.ok_or_else(|| Fault::Internal("a session was created but not issued".into()))?)
     }
 
     async fn try_hand_over(

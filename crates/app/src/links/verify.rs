@@ -1,4 +1,4 @@
-//! `magic_links/verify`: a link is good once, or it is one of those that never were.
+//! `magic_links/verify`: verifying single-use links.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::{CodePurpose, MethodId, Reserved};
@@ -19,41 +19,41 @@ use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::proof::{ProofError, ProofOf, Spelling};
 use crate::{Caller, Refusal, Service};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug)]
 pub struct VerifyLink {
-    /// The token out of the link.
+    /// The token from the link.
     pub token: Secret<String>,
-    /// Binds the use to the browser that asked for the link, when the App wants that (ML-8): what `create` answered.
+    /// The origin token that `create` returned. Binds the link to the requesting browser, if the App wants that (ML-8).
     pub origin_token: Option<Secret<String>>,
-    /// Of the challenge that `login_or_create` was given.
+    /// The PKCE verifier of the challenge passed to `login_or_create`.
     pub code_verifier: Option<Secret<String>>,
-    /// What shall become of a session.
+    /// How to handle the session.
     pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
 }
 
-/// A link that was good.
+/// A successfully verified link.
 #[derive(Debug)]
 pub struct VerifiedLink {
-    /// The address that it proved.
+    /// The address that it verified.
     pub email_id: EmailId,
-    /// Who has signed in.
+    /// The user who signed in.
     pub user_id: UserId,
-    /// The session, when one was wanted.
+    /// The session, if one was requested.
     pub issued: Option<IssuedSession>,
 }
 
-/// Why nobody was signed in.
+/// The reason why a sign-in failed.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyLinkError {
-    /// Unknown, used, expired, replaced, for something else, of a disabled user, opened on another device, or without its verifier: one
-    /// and the same answer (ML-3).
-    #[error("the link is not valid")]
+    /// Unknown, used, expired, replaced, for another purpose, of a disabled user, opened on another device, or without its verifier:
+    /// indistinguishable to the caller (ML-3).
+    #[error("the link is invalid")]
     InvalidToken,
-    /// The link is good, but not in this browser (ML-8). It was not used up.
-    #[error("the link was not asked for by this browser")]
+    /// The link is valid, but not in this browser (ML-8). It was not used up.
+    #[error("the link was not requested by this browser")]
     InvalidOrigin,
     /// See [`Refusal`].
     #[error(transparent)]
@@ -82,15 +82,15 @@ impl From<GrantError> for VerifyLinkError {
     }
 }
 
-/// What a used link leads to.
+/// The used link, and the session with its token if one was requested.
 type Used = (Link, Option<(Session, Secret<String>)>);
 
 impl Service {
-    /// Uses a link up, marks its address as verified, lets a pending user in, and issues or continues a session.
+    /// Uses a link up, marks its address as verified, activates a pending user, and issues or continues a session.
     ///
     /// # Errors
-    /// [`VerifyLinkError`]; [`Refusal::UnprovenIdentifier`] when the address is the claim of a founded account: only a session of
-    /// its user can prove it. A link that was good stays good, unless the answer is a success.
+    /// [`VerifyLinkError`]; [`Refusal::UnprovenIdentifier`] when the address is an unverified claim of a founded account, which only a
+    /// session of its user can verify. A valid link stays valid unless the call succeeds.
     pub async fn verify_link(
         &self,
         caller: &Caller,
@@ -111,10 +111,12 @@ impl Service {
         })
     }
 
-    /// Whether who verifies is who asked for the link (M-2). A try is counted before it is compared, and a wrong one stays counted
-    /// before it is told; the last one that is allowed takes the link with it.
+    /// Checks that the verifying client requested the link (M-2).
     ///
-    /// In a transaction of its own: what uses a link up locks the code of its mail first, which a wrong try must leave alone.
+    /// An attempt is counted before it is compared, and a wrong one stays counted before the outcome is revealed. The last allowed attempt
+    /// invalidates the link.
+    ///
+    /// It runs in a transaction of its own. Using a link up first locks the code of its mail, which a wrong attempt must not touch.
     async fn check_link_verifier(
         &self,
         caller: &Caller,
@@ -138,7 +140,7 @@ impl Service {
         let tries = tx.links().attempt(world, &token, purposes, now).await?;
         let tries = tries.ok_or(VerifyLinkError::InvalidToken)?;
         if pkce::is_met(challenge, verifier) {
-            // Not committed: a link that is good stays good until it is used, however often that fails for other reasons.
+            // Not committed: a valid link stays valid until it is used, however often that fails for other reasons.
             return Ok(());
         }
         if tries >= pkce::MAX_TRIES {
@@ -176,13 +178,13 @@ impl Service {
         }
         let method = MethodId::Email(link.email_id);
         if link.purpose == LinkPurpose::Login {
-            // The code in the same mail has had its day. It comes before the link, because a code that is right takes them
-            // in this order, and two that take them in different orders wait for one another.
+            // The code from the same mail is no longer valid. It is removed before the link, in the same order as when a code is verified;
+            // otherwise the two calls could deadlock.
             tx.codes()
                 .consume(world, method, CodePurpose::SignIn, now)
                 .await?;
         }
-        // What was read above never changes; whether the link is still there and unused is decided here (ML-3, R6).
+        // The values read above never change. Whether the link still exists and is unused is decided here (ML-3, R6).
         let used = tx
             .links()
             .consume(world, &token, &LinkPurpose::SIGNING_IN, now)
@@ -192,7 +194,7 @@ impl Service {
         let proof = ProofOf {
             method,
             user: link.user_id,
-            // The App named the user or the address itself, and has the link.
+            // The App itself named the user or the address, and has the link.
             vouched: link.purpose == LinkPurpose::Create,
             spelling: Spelling::mailed(link.sent_to()),
             in_session: wish.user(),
@@ -210,7 +212,7 @@ impl Service {
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
         if let Some((session, _)) = &granted
             && link.origin.is_some()
-            // A session that was there before may rest on more than this link, which is all that the origin has seen.
+            // An existing session may rest on more than this link, which is all that the origin has seen.
             && wish.user().is_none()
         {
             tx.links().offer(world, &token, session.id).await?;
@@ -221,12 +223,12 @@ impl Service {
     }
 }
 
-/// Whether a link may sign somebody in at this moment.
+/// Whether a link can sign a user in at this moment.
 fn is_good(link: &Link, now: Timestamp) -> bool {
     link.progress(now) == LinkProgress::Waiting && LinkPurpose::SIGNING_IN.contains(&link.purpose)
 }
 
-/// Whether device and browser are those of the step that made the link, as far as the App asks (OTP-7, ML-8).
+/// Checks that device and browser match those of the call that created the link, as far as the App requires (OTP-7, ML-8).
 fn fits(caller: &Caller, command: &VerifyLink, link: &Link) -> Result<(), VerifyLinkError> {
     let rule = caller.settings().device_fingerprint_match;
     let sent = link.fingerprint.as_ref();
@@ -241,7 +243,7 @@ fn fits(caller: &Caller, command: &VerifyLink, link: &Link) -> Result<(), Verify
     Ok(())
 }
 
-/// The factor that a proved address is.
+/// The session factor for a verified address.
 pub(super) const fn factor(email_id: EmailId, email: String, at: Timestamp) -> Factor {
     Factor {
         proof: Proof::EmailLink { email_id, email },
@@ -249,7 +251,7 @@ pub(super) const fn factor(email_id: EmailId, email: String, at: Timestamp) -> F
     }
 }
 
-/// Reserved addresses of the test environment know no limits.
+/// Whether this is a reserved address of the test environment, to which no limits apply.
 async fn is_reserved(
     tx: &mut dyn Repositories,
     caller: &Caller,

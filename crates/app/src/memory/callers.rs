@@ -1,4 +1,4 @@
-//! Callers, as long as the second in which they were read.
+//! A cache of callers, each valid for the second in which it was read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,13 +8,13 @@ use vestry_domain::token::TokenHash;
 
 use crate::Caller;
 
-/// Keys remembered at most; beyond it the memory is emptied, which costs one query per key.
+/// Maximum number of cached keys. Beyond it the cache is emptied, which costs one query per key.
 const REMEMBERED: usize = 10_000;
 
-/// Callers and the seconds in which they were read, by their keys.
+/// Callers by key, with the second in which each was read.
 ///
-/// A look-up is good for the rest of its second, so a busy key costs one query a second and a revoked one stops
-/// working within a second on every process. Unknown keys are not remembered: there is no end of them.
+/// An entry is valid for the rest of its second. A busy key thus costs one query per second, and a revoked one stops working within a
+/// second on every process. Unknown keys are not cached, because their number is unbounded.
 #[derive(Default)]
 pub(crate) struct Callers(Mutex<HashMap<TokenHash, (Arc<Caller>, Timestamp)>>);
 
@@ -30,7 +30,7 @@ impl Callers {
         Some(Arc::clone(caller))
     }
 
-    /// Whether the key was good when it was last looked up.
+    /// Whether the key was valid when it was last looked up.
     pub(crate) fn have_seen(&self, key: &TokenHash) -> bool {
         self.all().contains_key(key)
     }

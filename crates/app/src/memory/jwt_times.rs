@@ -1,4 +1,4 @@
-//! When the JWTs of sessions were signed that say what would be signed now.
+//! Signing times of recent session JWTs whose claims are unchanged.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,18 +9,18 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 
-/// A JWT is given again for this long at most, and for a tenth of its life.
+/// A JWT is reissued for at most this long, and for at most a tenth of its lifetime.
 const AGAIN_FOR: Seconds = Seconds(30);
 
-/// Sessions of one generation. Two of them are remembered, some two hundred bytes of each.
+/// Sessions per generation. Two generations are kept, at about two hundred bytes per session.
 const GENERATION: usize = 8192;
 
-/// Everything that a session JWT says, but for the moment at which it was signed, and who says so.
+/// The content of a session JWT except its signing time, and the signing key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WhatIsSigned {
     key: SigningKeyId,
     lifetime: Seconds,
-    /// Of the session's object.
+    /// The hash of the session object.
     hash: TokenHash,
 }
 
@@ -34,10 +34,10 @@ impl WhatIsSigned {
     }
 }
 
-/// When the JWT of a session was signed, and what it said.
+/// The signing time and content of recent session JWTs.
 ///
-/// Neither a session nor a JWT is remembered here: whoever asks has just read the session, and signs the claims of that moment again,
-/// for which the signer remembers the signature. A session that has ended is never asked about.
+/// Neither sessions nor JWTs are stored here. The caller has just read the session and signs the same claims again, for which the signer
+/// has cached the signature. Ended sessions are never looked up.
 #[derive(Default)]
 pub(crate) struct JwtTimes(Mutex<Generations>);
 
@@ -46,13 +46,14 @@ type Signed = HashMap<(World, SessionId), (WhatIsSigned, Timestamp)>;
 #[derive(Default)]
 struct Generations {
     young: Signed,
-    /// Those before; dropped when the young ones take their place.
+    /// The previous generation; dropped when the young one replaces it.
     old: Signed,
 }
 
 impl JwtTimes {
-    /// The time that the JWT of this session is to bear at the world's time `now`: that of a young one which says the same, or
-    /// `now`. A test clock may be set back: a JWT of the future is none.
+    /// Returns the `iat` for this session's JWT at the world's time `now`: that of a recent JWT with the same content, or `now`.
+    ///
+    /// A test clock may be set back, so a JWT from the future is ignored.
     pub(crate) fn issued_at(
         &self,
         session: &Session,

@@ -1,4 +1,4 @@
-//! What a process remembers of what it has read, so that it need not read it again at once.
+//! In-process caches of recently read data.
 
 mod callers;
 mod jwt_times;

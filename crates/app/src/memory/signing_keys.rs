@@ -7,10 +7,10 @@ use vestry_domain::ids::SigningKeyId;
 use vestry_domain::signing_key::{self, SigningKey};
 use vestry_domain::{Timestamp, World};
 
-/// The signing keys of a world as they were read.
+/// The signing keys of a world as read from the store.
 pub(crate) struct Keys {
     pub(crate) all: Vec<SigningKey>,
-    /// The one that signed in that second.
+    /// The key that signed in that second.
     pub(crate) active: Option<Arc<SigningKey>>,
     read_at: Timestamp,
 }
@@ -27,10 +27,10 @@ impl Keys {
     }
 }
 
-/// The keys of each world as they were read, and when; and which of all keys were opened.
+/// A cache of each world's signing keys with the time they were read, and of all opened keys.
 ///
-/// A look-up is good for the rest of its second: a busy world costs one query a second, and a key that was withdrawn signs nothing a
-/// second later on any process. What it signed before names no session from the first moment on
+/// An entry is valid for the rest of its second. A busy world costs one query per second, and a withdrawn key signs nothing a second later
+/// on any process. JWTs it signed before stop naming a session at once
 /// ([`Sessions::find_signed`](vestry_ports::store::Sessions::find_signed)).
 #[derive(Default)]
 pub(crate) struct SigningKeys {
@@ -47,7 +47,7 @@ impl SigningKeys {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The keys of a world, if they were read in this second.
+    /// Returns the keys of a world if they were read in this second.
     pub(crate) fn get(&self, world: &World, now: Timestamp) -> Option<Arc<Keys>> {
         let read = self.read();
         read.get(world)

@@ -7,12 +7,12 @@ use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::TestClock;
 use vestry_domain::{Environment, World};
 
-/// The clocks that are set, as far as this process knows.
+/// The configured clocks, as far as this process knows.
 #[derive(Default)]
 pub(crate) struct TestClocks(RwLock<HashMap<AppId, TestClock>>);
 
 impl TestClocks {
-    /// The clock of a test world, if one was ever set. Live worlds have none (S-17).
+    /// Returns the clock of a test world if one was ever set. Live worlds have none (S-17).
     pub(crate) fn of(&self, world: &World) -> Option<TestClock> {
         if world.environment == Environment::Live {
             return None;
@@ -21,11 +21,11 @@ impl TestClocks {
         clocks.get(&world.app_id).copied()
     }
 
-    /// Takes note of a clock that was read or set; an older reading than the known one changes nothing.
+    /// Records a clock that was read or set. A reading older than the known one changes nothing.
     pub(crate) fn follow(&self, app: AppId, clock: TestClock) {
         let known =
             |clocks: &HashMap<AppId, TestClock>| clocks.get(&app).map_or(0, |known| known.revision);
-        // Nearly always there is nothing to note, and readers do not wait for one another.
+        // Usually there is nothing to record, and readers do not block each other.
         if clock.revision <= known(&self.0.read().unwrap_or_else(PoisonError::into_inner)) {
             return;
         }

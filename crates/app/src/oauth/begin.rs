@@ -1,4 +1,4 @@
-//! `oauth/{provider}/begin`: where the browser goes, and what is remembered of it.
+//! `oauth/{provider}/begin`: starting a sign-in through an identity provider.
 
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::limits::Limit;
@@ -19,52 +19,53 @@ use crate::refusal::has_common;
 use crate::starter::Starter;
 use crate::{Caller, Fault, Refusal, Service, StartedBy};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug, Default)]
 pub struct BeginOauth {
     /// Name of the provider.
     pub provider: String,
-    /// Where an existing user shall land; the App's default when absent.
+    /// Where an existing user lands; the App's default when absent.
     pub login_redirect_url: Option<String>,
-    /// Where a new user shall land; the App's default when absent.
+    /// Where a new user lands; the App's default when absent.
     pub registration_redirect_url: Option<String>,
-    /// The App's own callback, registered as a login URL: the App verifies code and state itself. When absent, and nothing else
-    /// says that the browser shall come to ours, the one of the App's settings.
+    /// The App's own callback, registered as a login URL: the App verifies code and state itself.
+    ///
+    /// When absent, the one from the App's settings applies, unless another field requires our callback.
     pub redirect_uri: Option<String>,
-    /// Whose the token shall be that our callback hands out.
+    /// The party that may redeem the token issued by our callback.
     pub started_by: StartedBy,
-    /// Whether the answer sends this very browser away, and so can bind the flow to it.
+    /// Whether the response redirects this very browser, so that the flow can be bound to it.
     pub sends_browser: bool,
-    /// The address from which the call came, for the limit of calls with a public token.
+    /// The client address of the call, for the limit on calls with a public token.
     pub from: DeviceFingerprint,
-    /// What the built-in provider shall answer without showing its page.
+    /// The answer that the built-in provider gives without showing its page.
     pub test_choice: Option<TestChoice>,
 }
 
-/// A flow that was begun.
+/// A started flow.
 #[derive(Debug)]
 pub struct BegunOauth {
-    /// The address at the provider.
+    /// The authorization URL at the provider.
     pub url: String,
-    /// The state that stands in it.
+    /// The state contained in the URL.
     pub state: Secret<String>,
-    /// For the cookie of the browser that is sent away.
+    /// The cookie value for the redirected browser.
     pub browser: Option<Secret<String>>,
-    /// Whether the provider posts its answer, which brings that cookie along only if it is for other sites, too.
+    /// Whether the provider returns by POST, which carries that cookie only if it allows cross-site requests.
     pub is_posted_back: bool,
 }
 
-/// Why no flow was begun.
+/// The reason why no flow was started.
 #[derive(Debug, thiserror::Error)]
 pub enum BeginOauthError {
-    /// The App has not set this provider in this environment, or there is none of this name.
+    /// The App has not configured this provider in this environment, or there is no provider of this name.
     #[error("the provider is not configured")]
     NotConfigured,
-    /// The provider does not accept the connection as it is set.
-    #[error("the connection to the provider is not set up right")]
+    /// The provider rejects the connection's configuration.
+    #[error("the provider connection is misconfigured")]
     Misconfigured(#[source] ProviderFault),
-    /// Too many from this address with a public token came to nothing, or are under way.
-    #[error("too many sign-ins were begun and not finished")]
+    /// Too many sign-ins started from this address with a public token failed or are still pending.
+    #[error("too many unfinished sign-ins")]
     TooMany {
         /// When the window closes.
         retry_after: Seconds,
@@ -88,7 +89,7 @@ impl From<ProviderFault> for BeginOauthError {
 }
 
 impl Service {
-    /// Begins a sign-in: ten minutes, one state, one answer.
+    /// Begins a sign-in, valid for ten minutes, with a single-use state.
     ///
     /// # Errors
     /// [`BeginOauthError`]; [`Refusal::NotFound`] for the built-in provider outside of a test world.
@@ -97,7 +98,7 @@ impl Service {
         caller: &Caller,
         command: BeginOauth,
     ) -> Result<BegunOauth, BeginOauthError> {
-        // A public token opens this call and no other one; it has no scopes.
+        // A public token authorises only this call; it has no scopes.
         let is_public = caller.key.kind == ApiKeyKind::Public;
         if !is_public {
             caller.require(Scope::AuthWrite)?;
@@ -111,7 +112,7 @@ impl Service {
         if is_public && command.redirect_uri.is_some() {
             return Err(Invalid::value(
                 "redirect_uri",
-                "redirect_uri goes with a secret key: only its holder can verify the code",
+                "redirect_uri requires a secret key: only its holder can verify the code",
             )
             .into());
         }
@@ -161,7 +162,7 @@ impl Service {
         })
     }
 
-    /// Everything that the browser will need is looked at before it leaves (O-1, attack 17), and again when it is back.
+    /// Checks every landing URL before the browser leaves (O-1, attack 17). They are checked again when it returns.
     async fn check_landings(
         &self,
         caller: &Caller,
@@ -224,28 +225,29 @@ impl Service {
     }
 }
 
-/// Where the provider shall bring the browser instead of to our callback.
+/// The App's callback to use instead of ours.
 #[derive(Clone, Copy)]
 struct OwnCallback<'a> {
     url: &'a str,
-    /// The field or the setting.
+    /// The field or setting that named it.
     named_by: &'static str,
 }
 
-/// The App's own callback, when the call names it. When it names nothing of where the browser shall end, it is the App that
-/// ends the sign-in, as soon as its settings say where (M-15).
+/// The App's own callback, if the call names it.
+///
+/// If the call names no landing URL, the callback in the App's settings applies, if set; the App then completes the sign-in (M-15).
 fn own_callback<'a>(
     caller: &'a Caller,
     command: &'a BeginOauth,
     starter: &Starter,
 ) -> Result<Option<OwnCallback<'a>>, Invalid> {
     if let Some(url) = &command.redirect_uri {
-        // Neither would be of any effect: no token of ours is handed out, and the state that comes there is the provider's.
+        // Neither would have any effect: we issue no token, and the state that arrives there is the provider's.
         if let Some(field) = starter.first_field() {
             return Err(Invalid::value(
                 field,
                 format!(
-                    "{field} does not go with redirect_uri: compare the state that this call answers"
+                    "{field} cannot be combined with redirect_uri; check the `state` returned by this call instead"
                 ),
             ));
         }

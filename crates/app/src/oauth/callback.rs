@@ -1,4 +1,4 @@
-//! `oauth/callback/{oauthcb_id}`: the browser is back, and is sent on.
+//! `oauth/callback/{oauthcb_id}`: handles the browser's return from the provider.
 
 use vestry_domain::email::Email;
 use vestry_domain::ids::OauthCallbackId;
@@ -15,7 +15,7 @@ use crate::fault::{MayLoseRace, causes, retried};
 use crate::links::RedirectError;
 use crate::{Fault, Service};
 
-/// What the browser brought.
+/// The parameters and cookie that the browser brought.
 #[derive(Debug, Default)]
 pub struct Callback {
     /// `state`.
@@ -28,27 +28,27 @@ pub struct Callback {
     pub issuer: Option<String>,
     /// Apple's `user`.
     pub user: Option<String>,
-    /// The cookie that [`BegunOauth::browser`](super::BegunOauth) was put into.
+    /// The cookie set from [`BegunOauth::browser`](super::BegunOauth).
     pub browser: Option<Secret<String>>,
 }
 
-/// Where the browser goes now.
+/// The redirect that ends the callback.
 #[derive(Debug)]
 pub struct ComeBack {
     /// With `token=`, or with `error=`.
     pub url: String,
-    /// What `error=` says.
+    /// The value of `error=`.
     pub failure: Option<SignInFailure>,
 }
 
-/// Why the browser goes nowhere.
+/// The reason why there is no redirect.
 #[derive(Debug, thiserror::Error)]
 pub enum CallbackError {
     /// No connection has this callback.
-    #[error("there is no such callback")]
+    #[error("no such callback")]
     NotFound,
-    /// The sign-in failed, and the App has no default login URL that could be told.
-    #[error("the sign-in failed, and there is nowhere to go")]
+    /// The sign-in failed, and the App has no default login URL to report it to.
+    #[error("the sign-in failed, and there is no URL to redirect to")]
     NowhereToGo(SignInFailure),
     /// See [`Fault`].
     #[error(transparent)]
@@ -67,7 +67,7 @@ impl From<StoreError> for CallbackError {
     }
 }
 
-/// Where the flow, or what is known of it, lets the browser land, and with what.
+/// Where the browser can land, and with what, according to the flow or what is known of it.
 #[derive(Default)]
 struct Landings {
     login: Option<String>,
@@ -86,10 +86,10 @@ impl From<Flow> for Landings {
 }
 
 impl Service {
-    /// Uses the state up, exchanges the code, and sends the browser on with a token that `oauth/verify` takes.
+    /// Uses the state up, exchanges the code, and redirects the browser with a token for `oauth/verify`.
     ///
     /// # Errors
-    /// [`CallbackError`]. Whatever goes wrong with the sign-in itself is told to the App by `error=`.
+    /// [`CallbackError`]. Failures of the sign-in itself are reported to the App in `error=`.
     pub async fn finish_oauth(
         &self,
         id: OauthCallbackId,
@@ -114,8 +114,9 @@ impl Service {
         self.send_on(flow, person).await
     }
 
-    /// The flow of this state, if it is of this connection, comes to our callback, and is this browser's (O-2, O-6). One that
-    /// is somebody else's stays good for whose it is.
+    /// Finds the flow of this state, if it belongs to this connection, our callback and this browser (O-2, O-6).
+    ///
+    /// A flow that belongs to another browser stays valid for that browser.
     async fn own_flow(
         &self,
         opened: &Opened,
@@ -163,13 +164,13 @@ impl Service {
             Err(ExchangeError::Fault(fault)) => Err(Gone::Fault(fault)),
             Err(ExchangeError::Provider(fault)) => {
                 let (provider, reason) = (&opened.connection.name, causes(&fault));
-                tracing::warn!(%provider, reason, "a sign-in at an identity provider came to nothing");
+                tracing::warn!(%provider, reason, "sign-in through identity provider failed");
                 Err(Gone::Failed(failure(&fault)))
             }
         }
     }
 
-    /// Uses a flow up; `false` when somebody else did, or it is over.
+    /// Uses a flow up; `false` when it was already used or has expired.
     pub(super) async fn use_flow(&self, flow: &Flow) -> Result<bool, Fault> {
         let now = self.now(&flow.world);
         let mut tx = self.ports.store.begin().await?;
@@ -218,8 +219,10 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    /// Whether this looks like a user who is here already. Only a guess of where to land: `oauth/verify` decides. An address that the
-    /// provider does not vouch for anybody can name, and would learn from the landing whether we know it (M-12).
+    /// Whether this looks like an existing user.
+    ///
+    /// This only guesses the landing URL; `oauth/verify` decides. Anyone could name an address that the provider does not verify, and learn
+    /// from the landing URL whether we know it (M-12).
     async fn is_known(&self, flow: &Flow, person: &Person) -> Result<bool, Fault> {
         let (world, identity) = (&flow.world, &person.identity);
         let mut read = self.ports.store.read().await?;
@@ -254,7 +257,7 @@ impl Service {
         })
     }
 
-    /// Where to land: what the flow named, if it is still registered, else the default.
+    /// The landing URL: the one that the flow named if it is still registered, else the default.
     async fn oauth_landing(
         &self,
         world: &World,
@@ -276,7 +279,7 @@ impl Service {
     }
 }
 
-/// Why nobody came back.
+/// The reason why nobody returned.
 enum Gone {
     Failed(SignInFailure),
     Fault(Fault),
@@ -288,7 +291,7 @@ impl From<Fault> for Gone {
     }
 }
 
-/// What the provider's own error means. Its text is not passed on: anybody can write it into a link.
+/// Maps the provider's own error. Its text is not passed on, because anyone can write it into a link.
 fn told(error: &str) -> SignInFailure {
     match error {
         // The second one is Apple's.

@@ -1,4 +1,4 @@
-//! `users/idp_providers/{id}/delete`: a link to an identity provider goes.
+//! `users/idp_providers/{id}/delete`: removing a link to an identity provider.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::event::Fact;
@@ -14,12 +14,12 @@ use crate::{Caller, Refusal, Service};
 /// A link that was removed.
 #[derive(Debug)]
 pub struct DeletedProviderLink {
-    /// Whose it was.
+    /// The user it belonged to.
     pub user_id: UserId,
 }
 
 impl Service {
-    /// Removes a link, ends the user's sessions unless the App set otherwise, and tells the owner (S-6).
+    /// Removes a link, ends the user's sessions unless the App set otherwise, and notifies the owner (S-6).
     ///
     /// # Errors
     /// [`Refusal`].
@@ -51,7 +51,7 @@ impl Service {
         let (id, user) = (link.id, link.user_id);
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
-        // Two that go at once shall not each count on the other one.
+        // Two concurrent removals must not each count on the other credential remaining.
         if !tx.users().lock(world, user).await? || !tx.provider_links().remove(world, id).await? {
             return Err(Refusal::NotFound("idp_provider"));
         }

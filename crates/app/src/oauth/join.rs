@@ -23,37 +23,37 @@ use crate::users::arrival::{Found, whom};
 use crate::users::proof::{ProofError, ProofOf, Spelling};
 use crate::{Caller, Fault, Refusal, Service};
 
-/// Who is to be joined, and what the call knows of its browser.
+/// The person to be joined, and what the call knows of their browser.
 pub(super) struct Candidate<'a> {
     pub(super) provider: &'a ProviderName,
     pub(super) identity: &'a ProvenIdentity,
-    /// Whose session the call continues.
+    /// The user whose session the call continues.
     pub(super) in_session: Option<UserId>,
     /// Whether the call named the state of the flow.
     pub(super) is_bound: bool,
-    /// Whether the call had the verifier of the flow's challenge.
+    /// Whether the call presented the verifier of the flow's challenge.
     pub(super) met_challenge: bool,
 }
 
-/// Whom the person turned out to be.
+/// The user that the person resolved to.
 pub(super) struct Joined {
     pub(super) link: ProviderLink,
-    /// Whether a user who was here before has got a way to sign in more.
+    /// Whether an existing user gained a sign-in method.
     pub(super) adds_a_way: bool,
 }
 
-/// What a proof that was not accepted is here.
+/// Maps a proof that was not accepted.
 fn unproved(error: ProofError) -> Refusal {
     match error {
         ProofError::Fault(fault) => fault.into(),
         ProofError::LimitReached(method) => Refusal::too_many(method),
-        // It changed between looking and locking; the next run sees how it is.
+        // It changed between the read and the lock; the next run sees the new state.
         ProofError::Gone | ProofError::NeedsSession => Fault::LostRace.into(),
     }
 }
 
 impl Candidate<'_> {
-    /// The address, when the provider told one that is one.
+    /// The address, if the provider sent a valid one.
     pub(super) fn email(&self) -> Option<Email> {
         Email::parse(self.identity.email.as_deref()?).ok()
     }
@@ -63,7 +63,7 @@ impl Candidate<'_> {
     }
 }
 
-/// The user who would get a new link, as far as can be told before the transaction: for the notices.
+/// The user who will probably get a new link, as far as is known before the transaction; used for notices.
 pub(super) async fn probable_user(
     read: &mut dyn Repositories,
     world: &World,
@@ -85,7 +85,7 @@ pub(super) async fn probable_user(
 }
 
 impl Service {
-    /// Finds or makes the user, locked, active, and linked.
+    /// Finds or creates the user, and returns it locked, active and linked.
     pub(super) async fn join_person(
         &self,
         tx: &mut dyn Repositories,
@@ -111,7 +111,7 @@ impl Service {
             None => None,
         };
         match owned {
-            // Without proof that this browser began, a session turns no claim into a proved address.
+            // Without proof that this browser started the flow, a session does not verify a claimed address.
             Some((owned, _)) if candidate.in_session.is_some() && !owned.verified => {
                 if !candidate.identity.email_verified {
                     return Err(Refusal::Taken("email".into()));
@@ -130,7 +130,7 @@ impl Service {
                 if candidate.in_session.is_some_and(|session| session != user) {
                     return Err(Refusal::InvalidSession);
                 }
-                // What was proved for the first time has taken the account over, or left it: nothing of before is there to end.
+                // A first verification has taken over the account or moved the address away, so nothing from before is left to end.
                 let was_there = owned.verified;
                 let email_id = Some(owned.id);
                 self.link_person(tx, caller, candidate, user, email_id, was_there, now)
@@ -156,7 +156,7 @@ impl Service {
         {
             return Err(Refusal::InvalidSession);
         }
-        // A takeover that is under way removes the link, and this sign-in with it.
+        // A concurrent takeover removes the link, and this sign-in with it.
         if !tx.users().lock(world, seen.user_id).await?
             || tx.provider_links().find(world, seen.id).await?.is_none()
         {
@@ -172,7 +172,7 @@ impl Service {
         })
     }
 
-    /// The owner of an address that the provider has proved.
+    /// Finds the owner of an address that the provider has verified.
     async fn owner_of_proved(
         &self,
         tx: &mut dyn Repositories,
@@ -194,7 +194,7 @@ impl Service {
         Ok(proven.map_err(unproved)?.user_id)
     }
 
-    /// Who gets an address that the provider has proved: its owner, or its successor when it is the claim of a founded account.
+    /// The user who gets an address verified by the provider: its owner, or the successor if it is a claim of a founded account.
     async fn receiver(
         &self,
         tx: &mut dyn Repositories,
@@ -217,8 +217,7 @@ impl Service {
         Ok(user.id)
     }
 
-    /// Within a session the user gets a proved address that nobody has, or that is the user's own. What is somebody
-    /// else's stays there.
+    /// Gives a verified address to the user of the session, if nobody has it or the user already does. Another user's address stays there.
     async fn claim_address(
         &self,
         tx: &mut dyn Repositories,
@@ -307,7 +306,7 @@ impl Service {
         };
         match tx.users().attach_email(&caller.world, &email).await? {
             Attached::Yes => {}
-            // Somebody was faster; the next run finds whose it is.
+            // Another request was faster; the next run finds the owner.
             Attached::Taken => return Err(Fault::LostRace.into()),
             Attached::Full => return Err(Refusal::too_many_emails(None)),
         }
@@ -345,7 +344,7 @@ impl Service {
             updated_at: now,
         };
         if tx.provider_links().insert(&link).await? == Attached::Taken {
-            // The same person signs in twice at this moment; the next run finds the link.
+            // The same person is signing in concurrently; the next run finds the link.
             return Err(Fault::LostRace.into());
         }
         let told = Fact::oauth_link_added(user_id, link.id, link.provider.clone());
@@ -354,8 +353,8 @@ impl Service {
         Ok(Joined { link, adds_a_way })
     }
 
-    /// A new user with the first and last name that the provider tells, as far as they are names. A whole name is not taken apart: which
-    /// part of it is which, nobody can tell.
+    /// Creates a user with the provider's first and last name, as far as they are valid. A full name is not split, because its parts cannot
+    /// be told apart.
     fn person_as_user(&self, world: &World, identity: &ProvenIdentity, now: Timestamp) -> User {
         let name = |param, said: Option<&String>| {
             said.and_then(|said| text::name(param, said.trim()).ok())
@@ -364,7 +363,7 @@ impl Service {
         User {
             first_name: name("first_name", identity.given_name.as_ref()),
             last_name: name("last_name", identity.family_name.as_ref()),
-            // The provider vouches for the person; there is nothing to wait for.
+            // The provider vouches for the person, so no further verification is needed.
             ..User::new(self.new_id(now), *world, UserStatus::Active, now)
         }
     }

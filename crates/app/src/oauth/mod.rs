@@ -33,10 +33,10 @@ use vestry_ports::identity_providers::{Exchanged, Grant, ProviderAccess, Provide
 use crate::provider_connection::secret_place;
 use crate::{Fault, Service};
 
-/// The budget of sign-ins that a client address began with a public token and has not finished.
+/// The quota for sign-ins that a client address started with a public token and has not finished.
 pub(crate) const UNFINISHED: &str = "oauth_unfinished";
 
-/// A connection that is ready for use.
+/// A provider connection with its secret opened.
 pub(crate) struct Opened {
     pub(crate) connection: Connection,
     /// `""` for the built-in provider.
@@ -59,7 +59,7 @@ pub(crate) struct Returned<'a> {
     pub(crate) user: Option<&'a str>,
 }
 
-/// Why a code stands for nobody.
+/// The reason why a code identifies nobody.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExchangeError {
     #[error(transparent)]
@@ -69,12 +69,12 @@ pub(crate) enum ExchangeError {
 }
 
 impl Service {
-    /// Whether browsers reach us by `https`, and so can be given a cookie for that only.
+    /// Whether browsers reach us over `https`, and can thus be given a `Secure` cookie.
     pub fn is_https(&self) -> bool {
         self.settings.public_url.starts_with("https://")
     }
 
-    /// The connection of a name. The built-in provider is there in every test world.
+    /// Finds a connection by name. The built-in provider exists in every test world.
     pub(crate) async fn provider_connection(
         &self,
         world: &World,
@@ -126,7 +126,7 @@ impl Service {
         Ok(Opened { connection, secret })
     }
 
-    /// Exchanges a code. The flow has been used up.
+    /// Exchanges a code. The flow must already be used up.
     pub(crate) async fn exchange_code(
         &self,
         opened: &Opened,
@@ -153,7 +153,7 @@ impl Service {
             .await?)
     }
 
-    /// Where the provider brought, or will bring, the browser of a flow.
+    /// The redirect URI used at the provider for this flow.
     pub(crate) fn redirect_uri(&self, opened: &Opened, flow: &Flow) -> String {
         let own = flow.redirect_uri.clone();
         own.unwrap_or_else(|| self.callback_url(opened.connection.callback_id))
@@ -164,7 +164,7 @@ impl Service {
     ) -> Result<&dyn vestry_ports::identity_providers::IdentityProviders, ProviderFault> {
         let providers = self.ports.providers.as_deref();
         providers.ok_or(ProviderFault::Misconfigured(
-            "this process speaks to the built-in provider only",
+            "this process supports only the built-in provider",
         ))
     }
 
@@ -192,14 +192,14 @@ impl Service {
         let (code_verifier, nonce) = plain
             .expose()
             .split_once('\n')
-            .ok_or_else(|| Fault::Internal("the secrets of a flow have another form".into()))?;
+            .ok_or_else(|| Fault::Internal("the secrets of a flow are malformed".into()))?;
         Ok(FlowSecrets {
             code_verifier: Secret::new(code_verifier.to_owned()),
             nonce: Secret::new(nonce.to_owned()),
         })
     }
 
-    /// Seals a person for the way from the callback to `oauth/verify`.
+    /// Seals a person for transport from the callback to `oauth/verify`.
     async fn seal_person(
         &self,
         world: World,
@@ -243,10 +243,10 @@ impl Service {
     }
 }
 
-/// Somebody whom a provider vouched for.
+/// A person vouched for by a provider.
 pub(crate) struct Person {
     pub(crate) identity: ProvenIdentity,
-    /// Only where the App wants them (O-12).
+    /// Present only if the App wants them (O-12).
     pub(crate) tokens: Option<ProviderTokens>,
 }
 
@@ -311,6 +311,6 @@ const fn identity_place(world: World, owner: &str) -> Place<'_> {
 
 fn text(bytes: &Secret<Vec<u8>>) -> Result<Secret<String>, Fault> {
     let text = std::str::from_utf8(bytes.expose());
-    let text = text.map_err(|_other| Fault::Internal("a sealed text is none".into()))?;
+    let text = text.map_err(|_other| Fault::Internal("a sealed text is not valid text".into()))?;
     Ok(Secret::new(text.to_owned()))
 }

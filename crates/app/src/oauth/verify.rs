@@ -1,4 +1,4 @@
-//! `oauth/verify`: a token of ours, or a code and a state, signs somebody in once.
+//! `oauth/verify`: redeems our token, or a code and state, for a single sign-in.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
@@ -22,19 +22,19 @@ use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::credentials::AnnouncedChange;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// What shows that somebody was at the provider.
+/// Evidence that the person signed in at the provider.
 #[derive(Debug)]
 pub enum OauthProof {
-    /// The token out of the redirect of our callback.
+    /// The token from the redirect of our callback.
     Token {
         /// 64 characters.
         token: Secret<String>,
-        /// What `begin` answered, where the App keeps it: the flow must be that one.
+        /// The state that `begin` returned, as kept by the App; it must belong to this flow.
         state: Option<Secret<String>>,
-        /// Of the challenge that `begin` was given.
+        /// The PKCE verifier of the challenge passed to `begin`.
         code_verifier: Option<Secret<String>>,
     },
-    /// What the provider brought to the App's own callback.
+    /// The values that the provider sent to the App's own callback.
     Code {
         /// The authorization code.
         code: Secret<String>,
@@ -45,49 +45,49 @@ pub enum OauthProof {
     },
 }
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug)]
 pub struct VerifyOauth {
-    /// What shows it.
+    /// The token, or the code and state.
     pub proof: OauthProof,
-    /// What shall become of a session.
+    /// How to handle the session.
     pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
 }
 
-/// Somebody who has signed in.
+/// A successful sign-in.
 #[derive(Debug)]
 pub struct VerifiedOauth {
-    /// What the provider said of the person.
+    /// The identity as stated by the provider.
     pub identity: ProvenIdentity,
-    /// The provider's own tokens, where the App wants them.
+    /// The provider's own tokens, if the App wants them.
     pub tokens: Option<ProviderTokens>,
-    /// The link; its user is who has signed in.
+    /// The link; its user is the one who signed in.
     pub link: ProviderLink,
-    /// The user's address that the provider has proved, else the user's first one; `""` when there is none.
+    /// The user's address that the provider verified, else the user's first one; `""` if there is none.
     pub user_email: String,
-    /// The session, when one was wanted.
+    /// The session, if one was requested.
     pub issued: Option<IssuedSession>,
 }
 
-/// Why nobody was signed in.
+/// The reason why a sign-in failed.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyOauthError {
-    /// Unknown, used, expired, of another state, or without its verifier: one and the same answer. Also a code that the provider
-    /// did not accept, or for which it answered what does not hold, and what is right but of a disabled user.
-    #[error("the token or code is not valid")]
+    /// Unknown, used, expired, of another state, without its verifier, or of a disabled user: indistinguishable to the caller. Also a code
+    /// that the provider rejected, or for which its response failed validation.
+    #[error("the token or code is invalid")]
     InvalidToken,
     /// No flow of this state waits for the App's own callback: unknown, used or expired.
-    #[error("the state is not valid")]
+    #[error("the state is invalid")]
     InvalidState,
-    /// The flow of this state waits for our callback, and goes on waiting.
-    #[error("the sign-in was begun for the callback of this service")]
+    /// The flow of this state waits for our callback, and stays pending.
+    #[error("the sign-in uses Vestry's own callback")]
     ForOurCallback,
-    /// The provider does not accept the connection as it is set.
-    #[error("the connection to the provider is not set up right")]
+    /// The provider rejects the connection's configuration.
+    #[error("the provider connection is misconfigured")]
     Misconfigured(#[source] ProviderFault),
-    /// The connection was removed meanwhile.
+    /// The connection was removed in the meantime.
     #[error("the provider is not configured")]
     NotConfigured,
     /// See [`Refusal`].
@@ -123,35 +123,35 @@ impl From<GrantError> for VerifyOauthError {
     }
 }
 
-/// Everything that is known before the transaction.
+/// Everything known before the transaction.
 struct Presented<'a> {
     provider: ProviderName,
     person: Person,
     /// The token that the transaction uses up; a state is used up before its code is exchanged.
     token: Option<TokenHash>,
-    /// Whose budget gets the begin back.
+    /// The client address whose quota is refunded for the started flow.
     begun_from: Option<String>,
     /// Whether the call named the state of the flow.
     is_bound: bool,
-    /// Whether the call had the verifier of the flow's challenge.
+    /// Whether the call presented the verifier of the flow's challenge.
     met_challenge: bool,
     wish: SessionWish,
     device_fingerprint: &'a DeviceFingerprint,
 }
 
-/// What the transaction found out.
+/// The outcome of the transaction.
 struct SignedIn {
     link: ProviderLink,
     email: String,
 }
 
 impl Service {
-    /// Uses a token, or a code and its state, up; finds or makes the user; and issues or continues a session.
+    /// Uses up a token, or a code and its state; finds or creates the user; and issues or continues a session.
     ///
     /// # Errors
-    /// [`VerifyOauthError`]; [`Refusal::Taken`] when the provider's address is a user's, and it did not prove it: within a
-    /// session of that user, with the state, the token links. A token that was good stays good, unless the answer is a success. A
-    /// state is used up as soon as its code is exchanged, because the provider takes a code once, too.
+    /// [`VerifyOauthError`]; [`Refusal::Taken`] when the provider's address belongs to a user and the provider did not verify it: the token
+    /// links within a session of that user, with the state. A valid token stays valid unless the call succeeds. A state is used up as soon
+    /// as its code is exchanged, because the provider also accepts a code only once.
     pub async fn verify_oauth(
         &self,
         caller: &Caller,
@@ -217,7 +217,7 @@ impl Service {
         })
     }
 
-    /// What waits under the token, if it is the one of this state.
+    /// Finds the pending sign-in of the token, if it matches this state.
     async fn pending_sign_in(
         &self,
         caller: &Caller,
@@ -237,8 +237,10 @@ impl Service {
             .ok_or(VerifyOauthError::InvalidToken)
     }
 
-    /// Whether who verifies is who began (M-2). A try is counted before it is compared, and a wrong one stays counted before it is
-    /// told; the last one that is allowed takes the token with it.
+    /// Checks that the verifying client started the flow (M-2).
+    ///
+    /// An attempt is counted before it is compared, and a wrong one stays counted before the outcome is revealed. The last allowed attempt
+    /// invalidates the token.
     async fn check_verifier(
         &self,
         pending: &Pending,
@@ -253,7 +255,7 @@ impl Service {
         let tries = tx.oauth_flows().attempt_pending(world, token, now).await?;
         let tries = tries.ok_or(VerifyOauthError::InvalidToken)?;
         if pkce::is_met(pending.challenge.as_ref(), verifier) {
-            // Not committed: a token that is good stays good until it is used, however often that fails for other reasons.
+            // Not committed: a valid token stays valid until it is used, however often that fails for other reasons.
             return Ok(());
         }
         if tries >= pkce::MAX_TRIES {
@@ -263,7 +265,7 @@ impl Service {
         Err(VerifyOauthError::InvalidToken)
     }
 
-    /// Uses up the state of a flow that was to come back to the App, and exchanges its code.
+    /// Uses up the state of a flow with the App's own callback, and exchanges its code.
     async fn exchange_own(
         &self,
         caller: &Caller,
@@ -278,8 +280,8 @@ impl Service {
         drop(read);
         let flow = flow.filter(|flow| self.now(world) < flow.expires_at);
         let flow = flow.ok_or(VerifyOauthError::InvalidState)?;
-        // A flow to our own callback may be bound to a browser, which only that callback can see: it is left alone. Whoever has
-        // its state and a key of its world has begun it, and may hear why this does not end it.
+        // A flow to our own callback may be bound to a browser, which only that callback can see, so it is left alone. The holder of its
+        // state and of a key of its world started it, and may learn why this call does not complete it.
         if flow.redirect_uri.is_none() {
             return Err(VerifyOauthError::ForOurCallback);
         }
@@ -330,7 +332,7 @@ impl Service {
             .grant(&mut *tx, caller, &presented.wish, sign_in, now)
             .await?;
         if joined.adds_a_way {
-            // Whose account it is may have changed between looking and locking; the next run tells the right one.
+            // The owner may have changed between the read and the lock; the next run notifies the right one.
             let change = change.filter(|(user, _)| *user == link.user_id);
             let (_, change) = change.ok_or(Fault::LostRace)?;
             let kept = granted.as_ref().map(|(session, _)| session.id);
@@ -349,7 +351,7 @@ impl Service {
         Ok((signed_in, granted))
     }
 
-    /// The notices for the user who will probably get a new link.
+    /// Prepares the notices for the user who will probably get a new link.
     async fn announced_link(
         &self,
         caller: &Caller,

@@ -10,12 +10,12 @@ use super::{allowed_domain, on_domain};
 use crate::fault::retried;
 use crate::{Caller, Refusal, Service};
 
-/// Who shall sign in, and on which domain.
+/// The user to sign in, and the domain.
 #[derive(Debug)]
 pub struct BeginAuthentication {
     /// The relying party id.
     pub domain: String,
-    /// The user, when it is known already; otherwise the passkey tells (discoverable).
+    /// The user, if already known; otherwise the passkey identifies the user (discoverable).
     pub user_id: Option<UserId>,
 }
 
@@ -28,7 +28,7 @@ pub struct AuthenticationOptions {
     pub domain: PasskeyDomain,
     /// The challenge, base64url.
     pub challenge: String,
-    /// Whether the authenticator checks who is using it.
+    /// Whether the authenticator must verify the user.
     pub user_verification: UserVerification,
     /// The named user's passkeys on this domain.
     pub allowed: Vec<Passkey>,

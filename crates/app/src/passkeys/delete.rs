@@ -1,4 +1,4 @@
-//! `users/webauthn_credentials/{id}/delete`: a passkey goes.
+//! `users/webauthn_credentials/{id}/delete`: removes a passkey.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::event::Fact;
@@ -13,12 +13,12 @@ use crate::{Caller, Refusal, Service};
 /// A passkey that was removed.
 #[derive(Debug)]
 pub struct DeletedPasskey {
-    /// Whose it was.
+    /// The user it belonged to.
     pub user_id: UserId,
 }
 
 impl Service {
-    /// Removes a passkey, ends the user's sessions unless the App set otherwise, and tells the owner (S-6).
+    /// Removes a passkey, ends the user's sessions unless the App set otherwise, and notifies the owner (S-6).
     ///
     /// # Errors
     /// [`Refusal`].
@@ -51,7 +51,7 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
-        // Two that go at once shall not each count on the other one.
+        // Two concurrent removals must not each count on the other credential remaining.
         if !tx.users().lock(world, user).await? || !tx.passkeys().remove(world, id).await? {
             return Err(Refusal::NotFound("webauthn_credential"));
         }

@@ -1,4 +1,4 @@
-//! `webauthn/registrations/begin` and `webauthn/registrations/create`: a user gets a passkey.
+//! `webauthn/registrations/begin` and `webauthn/registrations/create`: registering passkeys.
 
 use serde_json::Value;
 use vestry_domain::api_key::Scope;
@@ -21,7 +21,7 @@ use crate::fault::retried;
 use crate::users::credentials::{AnnouncedChange, tell};
 use crate::{Caller, Refusal, Service};
 
-/// Who shall get a passkey, and for which domain.
+/// The user who will get a passkey, and its domain.
 #[derive(Debug)]
 pub struct BeginRegistration {
     /// The user.
@@ -41,25 +41,25 @@ pub struct RegistrationOptions {
     pub domain: PasskeyDomain,
     /// Name of the App.
     pub app_name: String,
-    /// What authenticators know the user by.
+    /// The user handle known to authenticators.
     pub handle: UserHandle,
-    /// What people tell the account by: an address, a number or the user's id.
+    /// The account label: an address, a number or the user's id.
     pub user_name: String,
     /// The user's own name, or the same.
     pub display_name: String,
     /// The challenge, base64url.
     pub challenge: String,
-    /// COSE algorithms, the best liked first.
+    /// COSE algorithms in order of preference.
     pub algorithms: &'static [i64],
     /// The kind of authenticator.
     pub authenticator_type: AuthenticatorType,
-    /// Whether the authenticator checks who is using it.
+    /// Whether the authenticator must verify the user.
     pub user_verification: UserVerification,
-    /// Passkeys that the user has on this domain: no second one on the same authenticator.
+    /// The user's passkeys on this domain, excluded so that no authenticator gets a second one.
     pub known: Vec<Passkey>,
 }
 
-/// What the browser made of the options.
+/// The browser's response to the options.
 #[derive(Debug)]
 pub struct CreatePasskey {
     /// The user for whom the registration was begun.
@@ -79,11 +79,11 @@ pub struct CreatedPasskey {
     pub passkey_id: WebauthnCredentialId,
 }
 
-/// The answer to a challenge that is not, or no longer, there.
+/// The refusal of a response to a missing or expired challenge.
 fn unknown_challenge() -> Invalid {
     Invalid::value(
         "public_key_credential",
-        "public_key_credential answers no open challenge of this user; begin again",
+        "public_key_credential does not match an open challenge of this user; begin again",
     )
 }
 
@@ -300,7 +300,7 @@ fn too_many() -> Invalid {
     )
 }
 
-/// Which check failed is told: the caller is the App's own backend, and nobody is signed in by a registration.
+/// Reveals which check failed: the caller is the App's own backend, and a registration signs no one in.
 fn refused(Refused(check): Refused) -> Refusal {
     Invalid::value(
         "public_key_credential",

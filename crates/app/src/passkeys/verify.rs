@@ -20,32 +20,32 @@ use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::status::status_of;
 use crate::{Caller, Refusal, Service};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug)]
 pub struct VerifyPasskey {
     /// `PublicKeyCredential.toJSON()`, as an object or as text.
     pub credential: Value,
-    /// What shall become of a session.
+    /// How to handle the session.
     pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
 }
 
-/// A passkey that proved its user.
+/// A successful passkey sign-in.
 #[derive(Debug)]
 pub struct VerifiedPasskey {
-    /// Who has signed in.
+    /// The user who signed in.
     pub user_id: UserId,
-    /// By which passkey.
+    /// The passkey that was used.
     pub passkey_id: WebauthnCredentialId,
-    /// The session, when one was wanted.
+    /// The session, if one was requested.
     pub issued: Option<IssuedSession>,
 }
 
-/// What the answer of an authenticator came to, before anything is written.
+/// The verified answer of an authenticator, before anything is written.
 struct Answer {
     challenge: PasskeyChallenge,
-    /// Who would sign in: whom the challenge is for, or whose the passkey is.
+    /// The user who would sign in: the one the challenge names, or the passkey's owner.
     user: Option<UserId>,
     checked: Result<(Passkey, Asserted), Refused>,
 }
@@ -150,7 +150,7 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
-        // Before the challenge and the passkey, as a takeover locks them.
+        // Before the challenge and the passkey, in the lock order of a takeover.
         if let Ok((passkey, _)) = &answer.checked
             && !tx.users().lock(world, passkey.user_id).await?
         {
@@ -174,7 +174,7 @@ impl Service {
                     tell_failure(self, &mut *tx, caller, failure, now).await?;
                 }
                 tx.commit().await?;
-                tracing::info!(%refused, "an answer to a challenge was refused");
+                tracing::info!(%refused, "passkey assertion refused");
                 return Err(Refusal::InvalidCredentials);
             }
         };
@@ -233,7 +233,7 @@ fn identify(
     }
     match presented.user_handle.as_deref() {
         Some(named) if Some(named) != handle => Err(Refused("user handle")),
-        // Nobody said who signs in: the authenticator has to.
+        // No user was named, so the authenticator must name one.
         None if challenge.user_id.is_none() => Err(Refused("no user handle")),
         _ => Ok(()),
     }

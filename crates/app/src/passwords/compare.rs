@@ -1,4 +1,4 @@
-//! Comparing a password with that of a user, at the same price whoever the user is (P-10).
+//! Password comparison at equal cost for every user (P-10).
 
 use vestry_domain::World;
 use vestry_domain::ids::UserId;
@@ -9,18 +9,19 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use crate::{Fault, Service};
 
-/// A password that was right when it was compared.
+/// A password that matched when it was compared.
 pub(crate) struct RightPassword {
     /// The row that it was compared with.
     seen: StoredPassword,
-    /// What the row shall be: the same, or a hash of the current parameters.
+    /// The row to write: the same, or rehashed with the current parameters.
     renewed: StoredPassword,
 }
 
 impl Service {
-    /// Refuses while as many passwords wait to be hashed as may. To be asked before anything else is done for a verify: in a
-    /// flood most are turned away, and what that costs is what slows down everybody else (P-7, attack 22). That there is room
-    /// now keeps nobody a place.
+    /// Refuses requests while the hashing queue is full.
+    ///
+    /// Check this first in a verify call. In a flood most requests are rejected, and the cost of a rejection slows down everyone else (P-7,
+    /// attack 22). A free place now is not reserved.
     ///
     /// # Errors
     /// [`Fault::Overloaded`].
@@ -31,10 +32,10 @@ impl Service {
         }
     }
 
-    /// Compares. `None` for a wrong password as for an unknown user, one without a password, and one who may not sign in.
+    /// Compares a password. `None` for a wrong password, an unknown user, a user without a password, and a user who may not sign in.
     ///
-    /// All of them cost one hash of the current parameters. A weaker hash, or one of another service, costs what it costs and
-    /// one of the current ones besides, right or wrong; a stronger one of the same scheme costs what it costs.
+    /// All of them cost one hash with the current parameters. A weaker hash, or one from another service, costs its own price plus one
+    /// current hash, right or wrong. A stronger one of the same scheme costs its own price.
     pub(crate) async fn compare_password(
         &self,
         world: &World,
@@ -42,13 +43,13 @@ impl Service {
         presented: &Password,
     ) -> Result<Option<RightPassword>, Fault> {
         let mut read = self.ports.store.read().await?;
-        // In one look, which takes nearly as long where there is nothing to find.
+        // One query, which takes nearly as long when nothing is found.
         let holder = read.passwords().holder(world, user).await?;
         drop(read);
         let hasher = &self.ports.passwords;
         let holder = holder.filter(|holder| may_sign_in(holder.status));
         let Some(seen) = holder.and_then(|holder| holder.password) else {
-            // A seal costs as much to make as to open.
+            // Sealing costs as much as opening.
             let (nobody, now) = (PasswordHash::of_nobody(), self.now(world));
             self.seal_password(world, user, &nobody, now).await?;
             hasher.pretend(presented).await?;
@@ -59,7 +60,7 @@ impl Service {
         let mut renewed = seen.clone();
         if hasher.is_outdated(&hash) {
             if is_right {
-                // The rule for new passwords is not asked: this one was accepted when it was set.
+                // The rules for new passwords do not apply: this one was accepted when it was set.
                 let hash = hasher.hash(presented).await?;
                 let now = self.now(world);
                 renewed = self.seal_password(world, user, &hash, now).await?;
@@ -77,8 +78,9 @@ impl RightPassword {
         &self.seen
     }
 
-    /// Holds the row until the transaction ends, and renews its hash; `false` when it is another one by now. A change of the
-    /// password that commits before is noticed, and one after will find the session that is about to be made (I5).
+    /// Locks the row until the transaction ends and stores a renewed hash; `false` if the row has changed.
+    ///
+    /// A password change that commits earlier is noticed here. A later one will find and end the session about to be created (I5).
     pub(crate) async fn hold(&self, tx: &mut dyn Repositories) -> Result<bool, StoreError> {
         let seen = Some(&self.seen.sealed);
         tx.passwords().swap(&self.renewed, seen).await
@@ -88,8 +90,8 @@ impl RightPassword {
 /// Whether a user can sign in with a password.
 const fn may_sign_in(status: ShownStatus) -> bool {
     match status {
-        // A pending user who has a password was imported with it, and has to prove an identifier first: no other way than
-        // such a proof lets a pending user in. The answer does not tell (P-10).
+        // A pending user with a password was imported with it and must first verify an identifier: nothing else activates a pending user.
+        // The response does not reveal this (P-10).
         ShownStatus::Pending | ShownStatus::Disabled => false,
         ShownStatus::Active => true,
     }

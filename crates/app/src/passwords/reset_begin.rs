@@ -1,4 +1,4 @@
-//! `passwords/reset/begin`: a link to set a new password is on its way to the owner of an address.
+//! `passwords/reset/begin`: sends a password reset link to the owner of an address.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::Reserved;
@@ -22,10 +22,10 @@ use crate::users::arrival::Found;
 use crate::users::proof::is_provable;
 use crate::{Caller, Fault, Refusal, Service, mint};
 
-/// Longest life of a link to set a new password, in minutes: a day (NIST SP 800-63B-4, section 4.2.1.2).
+/// Maximum lifetime of a reset link in minutes: a day (NIST SP 800-63B-4, section 4.2.1.2).
 const LONGEST_MINUTES: i64 = 1_440;
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Clone, Default)]
 pub struct BeginReset {
     /// The address; must exist, unless the App is `enumeration_safe`.
@@ -34,16 +34,16 @@ pub struct BeginReset {
     pub reset_redirect_url: Option<String>,
     /// Minutes, 5 to 1440; 60 when absent.
     pub expires_in: Option<i64>,
-    /// The end user's device, if it was sent.
+    /// The end user's device, if sent.
     pub device_fingerprint: Option<DeviceFingerprint>,
-    /// The session of the user whose claim is to be proved (CL-5).
+    /// A session of the user whose claimed identifier is to be verified (CL-5).
     pub session: SessionNamed,
 }
 
-/// A link that is on its way; or, from an App that is `enumeration_safe`, the same answer and no link.
+/// A reset link that was sent; with `enumeration_safe`, possibly the same response without a link.
 #[derive(Debug, Clone, Copy)]
 pub struct BegunReset {
-    /// Whose password it is.
+    /// The user whose password can be reset.
     pub user_id: UserId,
     /// The address.
     pub email_id: EmailId,
@@ -58,26 +58,25 @@ impl BegunReset {
     }
 }
 
-/// A request whose values were checked.
+/// A validated request.
 struct Request {
     email: Email,
     landing: Landing,
     lifetime: Seconds,
     fingerprint: Option<DeviceFingerprint>,
     reserved: Option<Reserved>,
-    /// Whose session the call names.
+    /// The user of the session that the call names.
     in_session: Option<UserId>,
 }
 
-/// Who gets the link.
+/// The recipient of the link.
 struct Owner {
     email: UserEmail,
-    /// Nobody has the address, and the caller must not see it: everything is as for anybody else, but no link is sent and
-    /// none is good.
+    /// No user has the address, and the caller must not notice: everything is as usual, but no link is sent and none is valid.
     is_decoy: bool,
 }
 
-/// What one try at the transaction writes.
+/// Everything that one attempt at the transaction writes.
 struct Draft {
     link: Link,
     job: OutboxJob,
@@ -85,8 +84,9 @@ struct Draft {
 }
 
 impl Service {
-    /// Sends a link to set a new password to an address that a user has. Nothing changes until it is used. An App that is
-    /// `enumeration_safe` gets the same answer for an address that nobody has.
+    /// Sends a password reset link to a user's address. Nothing changes until it is used.
+    ///
+    /// With `enumeration_safe`, the response is the same for an address that no user has.
     ///
     /// # Errors
     /// [`Refusal::NotFound`] when no user has the address, [`Refusal::UnprovenIdentifier`] when it is the claim of a founded account
@@ -150,7 +150,7 @@ impl Service {
             let turn = purse.take_turn(&mut *tx, send.identifier).await?;
             let mailbox = request.email.destination();
             let landing = |_: &Link| request.landing.without_token(None);
-            // What only repeats is not counted, and the transaction is dropped.
+            // A mere repeat is not counted, and the transaction is dropped.
             match &draft {
                 Ok(Draft { link, .. }) => {
                     if let Some(first) = repeated(&mut *tx, caller, link, landing, now).await? {
@@ -185,7 +185,7 @@ impl Service {
         Ok(begun)
     }
 
-    /// The user whose password it is; where known and unknown addresses shall not be told apart, a refusal would.
+    /// Finds the user to reset. Where known and unknown addresses must look alike, a refusal would distinguish them.
     async fn reset_owner(
         &self,
         caller: &Caller,
@@ -215,7 +215,7 @@ impl Service {
         if !caller.settings().enumeration_safe {
             return Ok(Err(refused));
         }
-        // The same ids that `otps/email/send` answers for this address.
+        // The same ids that `otps/email/send` returns for this address.
         let email = self.decoy(caller, &request.email, now).await?;
         Ok(Ok(Owner {
             email,
@@ -237,7 +237,7 @@ impl Service {
             token: token.expose(),
             lifetime: request.lifetime,
         };
-        // Mail to a verified address goes to the spelling that was verified (attack 5).
+        // Mail to a verified address uses the spelling that was verified (attack 5).
         let mail = Secret::new(reset_mail(&caller.app.name, email.email.address(), mailed));
         let delay = match request.reserved {
             Some(Reserved::Slow) => Seconds(5),
@@ -253,7 +253,7 @@ impl Service {
         };
         let job = self.letter(&caller.world, &mail, delivery).await?;
         let dead_at_once = request.reserved == Some(Reserved::Expired);
-        // A decoy has the link that `wrong@vestry.test` has: one whose token nobody knows.
+        // A decoy has the same link as `wrong@vestry.test`: one whose token nobody knows.
         let fate = if is_decoy {
             Some(Reserved::Wrong)
         } else {

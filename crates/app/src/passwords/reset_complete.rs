@@ -1,4 +1,4 @@
-//! `passwords/reset/complete`: whoever has the link of an address sets a new password.
+//! `passwords/reset/complete`: sets a new password with a mailed link.
 
 use vestry_domain::Secret;
 use vestry_domain::api_key::Scope;
@@ -20,14 +20,14 @@ use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::proof::{ProofError, ProofOf, Spelling};
 use crate::{Caller, Fault, Refusal, Service};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug)]
 pub struct CompleteReset {
-    /// The token of the link.
+    /// The token from the link.
     pub token: Secret<String>,
     /// The new password.
     pub password: Secret<String>,
-    /// What shall become of a session. A user with an authenticator app needs one that holds its factor (P-13).
+    /// How to handle the session. A user with an authenticator app needs a session that holds its factor (P-13).
     pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
@@ -36,17 +36,17 @@ pub struct CompleteReset {
 /// A password that was set.
 #[derive(Debug)]
 pub struct CompletedReset {
-    /// Whose.
+    /// The user whose password was set.
     pub user_id: UserId,
-    /// The session, when one was wanted.
+    /// The session, if one was requested.
     pub issued: Option<IssuedSession>,
 }
 
-/// Why no password was set.
+/// The reason why no password was set.
 #[derive(Debug, thiserror::Error)]
 pub enum CompleteResetError {
-    /// Wrong, expired, used and unknown, or of a disabled user: one and the same answer (ML-3).
-    #[error("the token is not valid")]
+    /// Wrong, expired, used, unknown, or of a disabled user: indistinguishable to the caller (ML-3).
+    #[error("the token is invalid")]
     InvalidToken,
     /// See [`Refusal`].
     #[error(transparent)]
@@ -97,7 +97,7 @@ impl Service {
         let link = self
             .good_reset(caller, &token, &command.device_fingerprint)
             .await?;
-        // Hashing costs much; only who has a good link and may use it is worth it.
+        // Hashing is expensive, so it is done only for a valid link that may be used.
         self.require_usable_early(caller, link.user_id, &wish)
             .await?;
         let new = self.new_password(caller, link.user_id, &password).await?;
@@ -112,7 +112,7 @@ impl Service {
         })
     }
 
-    /// The link, if it may set a password at this moment.
+    /// Finds the link if it can set a password at this moment.
     async fn good_reset(
         &self,
         caller: &Caller,
@@ -155,8 +155,9 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    /// Before anything is hashed, which costs much, and before anything is said of the password. The app of an account that is not
-    /// founded does not count: the proof removes it.
+    /// Checks early, before the expensive hash and before any verdict on the password.
+    ///
+    /// The authenticator app of an account that is not founded does not count: the proof removes it.
     async fn require_usable_early(
         &self,
         caller: &Caller,
@@ -176,7 +177,7 @@ impl Service {
         Ok(())
     }
 
-    /// A mailbox alone must not get past an authenticator app (P-13): whoever has one proves it first, and continues that session.
+    /// A mailbox alone must not bypass an authenticator app (P-13): its owner proves it first and continues that session.
     async fn require_second_factor(
         &self,
         repositories: &mut dyn Repositories,
@@ -214,8 +215,8 @@ impl Service {
             .consume(world, token, &[LinkPurpose::PasswordReset], now)
             .await?;
         let link = used.ok_or(CompleteResetError::InvalidToken)?;
-        // Once more, and for good: the first code of an authenticator app locks the user too, so it came before this and is
-        // seen, or it waits until the password is set.
+        // Checked again, and finally. The first code of an authenticator app also locks the user, so it either came before and is seen, or
+        // waits until the password is set.
         if !tx.users().lock(world, link.user_id).await? {
             return Err(CompleteResetError::InvalidToken);
         }
@@ -232,13 +233,13 @@ impl Service {
         };
         let proven = self.prove(&mut *tx, caller, proof, now).await?;
         if proven.user_id != link.user_id {
-            // The session is of whoever has the address by now; the link, and the password, are of somebody else.
+            // The session would belong to the current owner of the address, but the link and the password belong to another user.
             return Err(CompleteResetError::InvalidToken);
         }
         self.purse(world, now)
             .clear(&mut *tx, &proven.identity)
             .await?;
-        // After the proof: what somebody else enrolled before the account was founded is gone by now (CL-3).
+        // After the proof: factors enrolled before the account was founded are gone by now (CL-3).
         self.require_second_factor(&mut *tx, caller, proven.user_id, wish)
             .await?;
         let by_link = Grounds::Link;

@@ -1,4 +1,4 @@
-//! Setting a password: what every way to do it has in common.
+//! Shared steps of every way to set a password.
 
 use vestry_domain::event::Fact;
 use vestry_domain::ids::{SessionId, UserId};
@@ -18,14 +18,14 @@ pub(crate) struct NewPassword {
     change: AnnouncedChange,
 }
 
-/// By what a password is set.
+/// What authorises setting a password.
 #[derive(Clone, Copy)]
 pub(crate) enum Grounds<'a> {
-    /// The present one, which was right.
+    /// The current password, which matched.
     Current(&'a RightPassword),
     /// The factors of a session.
     Session,
-    /// A link that was mailed.
+    /// A mailed link.
     Link,
 }
 
@@ -53,7 +53,7 @@ impl Service {
         Ok(NewPassword { row, change })
     }
 
-    /// Refuses what was stolen elsewhere. A list that cannot be read is an outage, unless the App decided otherwise (attack 19).
+    /// Refuses breached passwords. An unreadable list is an outage, unless the App decided otherwise (attack 19).
     async fn refuse_breached(&self, caller: &Caller, password: &Password) -> Result<(), Refusal> {
         let Some(list) = &self.ports.breached else {
             return Ok(());
@@ -62,7 +62,7 @@ impl Service {
             Ok(false) => Ok(()),
             Ok(true) => Err(Invalid::value(
                 "password",
-                "password is on a list of passwords that were stolen elsewhere; choose one that is used nowhere else",
+                "this password appears in a known data breach; choose a different one",
             )
             .into()),
             Err(unavailable) if caller.settings().breach_check_fail_closed => {
@@ -70,7 +70,7 @@ impl Service {
             }
             Err(unavailable) => {
                 let reason = crate::fault::causes(&unavailable);
-                tracing::warn!(reason, "a password was set without a look at the breached ones");
+                tracing::warn!(reason, "breached-password check skipped: list unavailable");
                 Ok(())
             }
         }
@@ -78,10 +78,12 @@ impl Service {
 }
 
 impl NewPassword {
-    /// Writes the password, ends the user's sessions but for `kept`, and queues the notices. By the present one, only in the place
-    /// of the very password that was compared: `false`, and nothing is written, when it is another one by now.
+    /// Writes the password, ends the user's sessions except `kept`, and queues the notices.
     ///
-    /// The first statement of its transaction, so that changes of one password come one after the other.
+    /// When authorised by the current password, it replaces only the row that was compared. It returns `false` and writes nothing if that
+    /// row has changed.
+    ///
+    /// It must be the first statement of its transaction, so that changes of one password are serialised.
     pub(crate) async fn store(
         &self,
         service: &Service,
@@ -101,7 +103,7 @@ impl NewPassword {
                 Fact::password_changed(user)
             }
             Grounds::Session => {
-                // Guarded, so that of two at once one is the first.
+                // Guarded, so that of two concurrent calls only one is first.
                 if tx.passwords().swap(&self.row, None).await? {
                     Fact::password_set(user)
                 } else {
@@ -124,7 +126,7 @@ impl NewPassword {
     }
 }
 
-/// What the password of this user is held against.
+/// The rules that apply to this user's password.
 fn rules(caller: &Caller, profile: Option<&UserProfile>) -> Rules {
     let mut words = vec![caller.app.name.clone()];
     if let Some(profile) = profile {

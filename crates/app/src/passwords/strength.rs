@@ -1,4 +1,4 @@
-//! `passwords/strength_check`: how long a password would withstand guessing.
+//! `passwords/strength_check`: estimates how long a password would withstand guessing.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::password::{Normalization, Password};
@@ -12,14 +12,14 @@ use crate::{Caller, Fault, Refusal, Service};
 pub struct PasswordStrength {
     /// 0 (guessed at once) to 4 (strong).
     pub score: u8,
-    /// Seconds that guessing takes at ten thousand guesses a second, which is what a slow hash leaves to an attacker who has it.
+    /// Seconds to guess it at ten thousand guesses a second, the rate a slow hash allows an attacker who has it.
     pub crack_time: f64,
     /// The same in words, such as `3 hours` or `centuries`.
     pub crack_time_display: String,
 }
 
 impl Service {
-    /// Judges a password. Nothing is stored or counted.
+    /// Estimates a password's strength. Nothing is stored or counted.
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::Invalid`] when the password is longer than any that is accepted.
@@ -30,7 +30,7 @@ impl Service {
     ) -> Result<PasswordStrength, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let password = Password::presented("password", password)?;
-        // Some milliseconds of computing, which belong on no thread that answers others.
+        // Takes milliseconds of CPU time, which must not block a thread that serves requests.
         let judged = tokio::task::spawn_blocking(move || {
             let strength = judge(&password);
             drop(password);
@@ -54,7 +54,7 @@ fn judge(password: &Password) -> PasswordStrength {
     }
 }
 
-/// As a JSON number; what is beyond 2^53 seconds loses digits that mean nothing.
+/// A JSON number; above 2^53 seconds it loses meaningless digits.
 fn seconds(time: CrackTimeSeconds) -> f64 {
     match time {
         CrackTimeSeconds::Float(seconds) => seconds,

@@ -1,4 +1,4 @@
-//! `passwords/session/update`: sets the password of a session's user, the first one or another one.
+//! `passwords/session/update`: sets or changes the password of the session's user.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::event::Method;
@@ -15,12 +15,12 @@ use crate::sessions::issue::hold;
 use crate::sessions::object::check_size;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug)]
 pub struct UpdatePassword {
     /// The new password.
     pub password: Secret<String>,
-    /// The present one; takes the place of a factor that was proved lately (P-12).
+    /// The current password; replaces a recently verified factor (P-12).
     pub current_password: Option<Secret<String>>,
     /// The session, by token.
     pub session_token: Option<Secret<String>>,
@@ -31,13 +31,13 @@ pub struct UpdatePassword {
 /// A password that was set.
 #[derive(Debug)]
 pub struct UpdatedPassword {
-    /// Whose.
+    /// The user whose password was set.
     pub user_id: UserId,
-    /// The session, with the password among its factors. Its token stays.
+    /// The session, with the password among its factors. Its token stays valid.
     pub session: Session,
 }
 
-/// How often the current password is compared anew because its row changed in between.
+/// Maximum number of comparisons when the row keeps changing concurrently.
 const MOST_LOOKS: u32 = 5;
 
 impl Service {
@@ -77,7 +77,7 @@ impl Service {
                     None
                 }
             };
-            // Only who may change the password is told what is wrong with the new one, and costs a hash.
+            // Only a caller who may change the password learns what is wrong with the new one, and costs a hash.
             let new = match &new {
                 Some(new) => new,
                 None => new.insert(
@@ -122,9 +122,10 @@ impl Service {
         Err(Refusal::InvalidCredentials)
     }
 
-    /// Without the current password, the session must hold a factor that was proved lately (P-12, S-7), and for the first
-    /// password one that proves an identifier. A mailbox or a phone alone must not get past an authenticator app, here as
-    /// little as by a reset (P-13): whoever has one proves it as lately.
+    /// Requires recently verified factors when the current password is missing (P-12, S-7).
+    ///
+    /// The first password requires one that verifies an identifier. A mailbox or phone alone must not bypass an authenticator app, just as
+    /// in a reset (P-13): its owner must have verified it as recently.
     async fn require_factors(&self, caller: &Caller, session: &Session) -> Result<(), Refusal> {
         let world = &caller.world;
         let mut read = self.ports.store.read().await?;
@@ -158,7 +159,7 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    /// `None`: the current password is another one by now.
+    /// `None`: the current password has changed in the meantime.
     async fn store_update(
         &self,
         caller: &Caller,
@@ -197,7 +198,7 @@ impl Service {
     }
 }
 
-/// What may set a first password: an identifier that was proved, or the password itself.
+/// Whether this factor can authorise a first password: a verified identifier, or the password itself.
 const fn proves_identifier(proof: &Proof) -> bool {
     match proof {
         Proof::EmailCode { .. }
@@ -212,8 +213,9 @@ const fn proves_identifier(proof: &Proof) -> bool {
     }
 }
 
-/// What stands for the current password when it was proved lately: itself, or a passkey. A second factor alone does not, nor
-/// does a wallet, which says nothing of who else can reach the account.
+/// Whether a recent factor can replace the current password: the password itself, or a passkey.
+///
+/// A second factor alone cannot. Neither can a wallet, which does not show who else can reach the account.
 const fn stands_for_password(proof: &Proof) -> bool {
     matches!(proof, Proof::Passkey { .. } | Proof::Password)
 }

@@ -14,14 +14,14 @@ use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::{Caller, Fault, Refusal, Service};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug)]
 pub struct VerifyPassword {
-    /// Whose password it shall be.
+    /// The user to sign in.
     pub user_id: UserId,
     /// The password.
     pub password: Secret<String>,
-    /// What shall become of a session.
+    /// How to handle the session.
     pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
@@ -30,17 +30,16 @@ pub struct VerifyPassword {
 /// A password that was right.
 #[derive(Debug)]
 pub struct VerifiedPassword {
-    /// Who has signed in.
+    /// The user who signed in.
     pub user_id: UserId,
-    /// The session, when one was wanted.
+    /// The session, if one was requested.
     pub issued: Option<IssuedSession>,
 }
 
-/// How often a password is compared anew because its row changed in between: with the hash that another sign-in renewed, or
-/// with a new password.
+/// Maximum number of comparisons when the row keeps changing concurrently: another sign-in rehashed it, or the password changed.
 const MOST_LOOKS: u32 = 5;
 
-/// What is known before the transaction.
+/// Everything known before the transaction.
 struct Compared<'a> {
     user: UserId,
     guarded: &'a Guarded,
@@ -50,7 +49,7 @@ struct Compared<'a> {
 
 enum Concluded {
     SignedIn(Box<Option<(Session, Secret<String>)>>),
-    /// The row is another one by now.
+    /// The row has changed in the meantime.
     ChangedMeanwhile,
 }
 
@@ -100,7 +99,7 @@ impl Service {
         Err(Fault::LostRace.into())
     }
 
-    /// A try under a wait costs no hash, for a known user as for an unknown one.
+    /// Rejects an attempt during a lockout without hashing, for known and unknown users alike.
     async fn refuse_while_blocked(
         &self,
         caller: &Caller,
@@ -123,8 +122,8 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
-        // Once more: those who were compared at the same time may have been counted since, and a right guess after too many
-        // wrong ones counts as little as they do.
+        // Checked again: concurrent attempts may have been counted since. A correct guess after too many wrong ones counts as little as
+        // they do.
         let look = compared.guarded.look(&mut *tx, world, now).await?;
         if let Some(retry_after) = look.wait {
             return Err(Refusal::TooMany { retry_after });
@@ -138,7 +137,7 @@ impl Service {
             tx.commit().await?;
             return Err(Refusal::InvalidCredentials);
         };
-        // The user before the password, as a takeover locks them.
+        // The user is locked before the password, in the same order as in a takeover.
         if !tx.users().lock(world, compared.user).await? || !right.hold(&mut *tx).await? {
             return Ok(Concluded::ChangedMeanwhile);
         }
@@ -156,7 +155,7 @@ impl Service {
         };
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await;
         let granted = match granted {
-            // The next look finds it so, and counts it.
+            // The next comparison sees this and counts it.
             Err(GrantError::ShutOut) => return Ok(Concluded::ChangedMeanwhile),
             granted => granted.map_err(GrantError::into_refusal)?,
         };

@@ -1,4 +1,4 @@
-//! Reads of one App wait for no other App.
+//! Tests that reads of one App do not wait for another App.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use vestry_domain::{Environment, Timestamp};
 
 use super::*;
 
-/// What the reads of a test look for: a name that doubles, or, at 0, one that is not found before the test ends.
+/// A fake lookup that doubles its key; key 0 blocks until the test ends.
 struct Doubled;
 
 /// The names of each batch.
 static BATCHES: Mutex<Vec<Vec<(World, u32)>>> = Mutex::new(Vec::new());
 static SLOW: Notify = Notify::const_new();
-/// Ends a test that would wait for ever.
+/// Timeout for a test that would otherwise hang.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Kind for Doubled {
@@ -37,9 +37,9 @@ fn world(number: u8) -> World {
     World::new(app, Environment::Test)
 }
 
-/// Also where all Apps are in one database: a batch is of one App, and a slow one holds up its own App alone.
+/// Even when all Apps share a database, a batch belongs to one App, and a slow batch delays only that App.
 #[tokio::test]
-async fn an_app_that_is_held_up_holds_up_no_other() {
+async fn a_slow_app_does_not_delay_other_apps() {
     let store: Arc<dyn Store> = Arc::new(FakeStore::default());
     assert!(!store.is_spread());
     let desk = Reads::<Doubled>::desk(&store);

@@ -34,7 +34,7 @@ impl Service {
         }
     }
 
-    /// The living session that is named: one that is over cannot be ended.
+    /// Finds the named live session; an ended one cannot be ended again.
     async fn selected(
         &self,
         caller: &Caller,
@@ -78,7 +78,7 @@ impl Service {
         Ok(is_ended)
     }
 
-    /// Ends all sessions of a user and says how many there were.
+    /// Ends all sessions of a user and returns their number.
     ///
     /// # Errors
     /// [`Refusal`].

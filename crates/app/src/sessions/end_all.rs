@@ -1,4 +1,4 @@
-//! `sessions/delete_all` with `all`, and `vestry sessions end-all`: everybody is signed out.
+//! `sessions/delete_all` with `all`, and `vestry sessions end-all`: signs everyone out.
 
 use vestry_domain::World;
 use vestry_domain::api_key::Scope;
@@ -14,14 +14,14 @@ use crate::fault::retried;
 use crate::pace::paced;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// Sessions that end in one transaction: others want to write in between.
+/// Sessions ended per transaction, so that other writers get a turn.
 const STEP: i64 = 500;
 
 impl Service {
-    /// Ends all sessions of the caller's world, and says how many there were. Those that begin meanwhile may be among them.
+    /// Ends all sessions of the caller's world and returns their number. Sessions started concurrently may be included.
     ///
     /// # Errors
-    /// [`Refusal`]; some may have ended then.
+    /// [`Refusal`]; some sessions may have ended by then.
     pub async fn delete_every_session(&self, caller: &Caller) -> Result<u64, Refusal> {
         caller.require(Scope::SessionsWrite)?;
         Ok(self.end_all(|| caller.into()).await?)
@@ -30,7 +30,7 @@ impl Service {
     /// The same for an operator.
     ///
     /// # Errors
-    /// [`AdminError`]; some may have ended then.
+    /// [`AdminError`]; some sessions may have ended by then.
     pub async fn end_all_sessions_of(&self, world: World) -> Result<u64, AdminError> {
         self.show_app(world.app_id).await?;
         Ok(self.end_all(|| Source::cli(world)).await?)

@@ -1,4 +1,4 @@
-//! How every verify call makes, renews or extends a session.
+//! Issuing, renewing and extending sessions in verify calls.
 
 use std::sync::Arc;
 
@@ -18,20 +18,20 @@ use crate::condition::{Condition, Shown};
 use crate::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service, mint};
 
-/// The optional fields about sessions of every verify call.
+/// The optional session fields of every verify call.
 #[derive(Debug, Clone, Default)]
 pub struct SessionFields {
-    /// Minutes, 5 to 525600: start a session that long, or give an existing one that much from now.
+    /// Minutes, 5 to 525600: the lifetime of a new session, or the new remaining lifetime of an existing one.
     pub session_expires_in: Option<i64>,
     /// An existing session, by token: the new factor is added to it.
     pub session_token: Option<Secret<String>>,
     /// An existing session, by JWT.
     pub session_jwt: Option<Secret<String>>,
-    /// What the session carries for the App; none in a new session, and as before in a continued one, when absent.
+    /// Permissions that the session carries for the App. When absent: none in a new session, unchanged in a continued one.
     pub permissions: Option<Vec<String>>,
 }
 
-/// A session of which a call only asks whose it is.
+/// A session named only to identify its user.
 #[derive(Debug, Clone, Default)]
 pub struct SessionNamed {
     /// By its token.
@@ -40,12 +40,12 @@ pub struct SessionNamed {
     pub jwt: Option<Secret<String>>,
 }
 
-/// What a verify call answers about sessions.
+/// The session part of a verify response.
 #[derive(Debug)]
 pub struct IssuedSession {
     /// The session.
     pub session: Session,
-    /// The same as it is presented.
+    /// The session object of the response.
     pub object: SessionObject,
     /// Its fresh token; the one presented, if any, has stopped working.
     pub token: Secret<String>,
@@ -53,23 +53,23 @@ pub struct IssuedSession {
     pub jwt: Secret<String>,
 }
 
-/// Session fields whose values were checked.
+/// Validated session fields.
 pub(crate) struct SessionWish {
     length: Option<Seconds>,
     presented: Option<Presented>,
     permissions: Option<Vec<String>>,
 }
 
-/// A session that was named by the caller: which, and by which token.
+/// A presented session, and the token that named it.
 pub(crate) struct Presented {
     pub(crate) session: Session,
     token: Option<TokenHash>,
 }
 
-/// Why what was proved signs nobody in.
+/// The reason why a proved factor signs nobody in.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GrantError {
-    /// The user is disabled, or was deleted meanwhile. The transaction must be dropped, and the answer is that to what is wrong.
+    /// The user is disabled or was deleted concurrently. Drop the transaction and respond as to a wrong credential.
     #[error("the user may not sign in")]
     ShutOut,
     #[error(transparent)]
@@ -79,7 +79,7 @@ pub(crate) enum GrantError {
 has_common!(GrantError);
 
 impl GrantError {
-    /// The refusal of use cases that have no words of their own for what is wrong.
+    /// The refusal for use cases without a specific one.
     pub(crate) fn into_refusal(self) -> Refusal {
         match self {
             Self::ShutOut => Refusal::InvalidCredentials,
@@ -99,33 +99,33 @@ impl Presented {
 }
 
 impl SessionWish {
-    /// Whose session shall be continued, if one was presented.
+    /// The user of the session to continue, if one was presented.
     pub(crate) fn user(&self) -> Option<UserId> {
         let presented = self.presented.as_ref();
         presented.map(|presented| presented.session.user_id)
     }
 
-    /// Which session shall be continued, if one was presented.
+    /// The session to continue, if one was presented.
     pub(crate) fn session(&self) -> Option<SessionId> {
         let presented = self.presented.as_ref();
         presented.map(|presented| presented.session.id)
     }
 
-    /// Whether a session of this user shall be continued of which this holds.
+    /// Whether a session of this user that satisfies the condition is to be continued.
     pub(crate) fn continues(&self, user: UserId, holds: impl Fn(&Session) -> bool) -> bool {
         let presented = self.presented.as_ref();
         presented
             .is_some_and(|presented| presented.session.user_id == user && holds(&presented.session))
     }
 
-    /// Whether the answer will carry a session.
+    /// Whether the response will carry a session.
     pub(crate) const fn wants_session(&self) -> bool {
         self.length.is_some() || self.presented.is_some()
     }
 }
 
 impl Service {
-    /// Checks them before anything is decided, so that a bad session never costs a code.
+    /// Validates the fields before anything is decided, so that an invalid session never uses up a code.
     pub(crate) async fn check_session_fields(
         &self,
         caller: &Caller,
@@ -155,7 +155,7 @@ impl Service {
         })
     }
 
-    /// Whose session a call names, if it names one.
+    /// The user of the session that a call names, if any.
     pub(crate) async fn user_in(
         &self,
         caller: &Caller,
@@ -165,7 +165,7 @@ impl Service {
         Ok(presented.await?.map(|presented| presented.session.user_id))
     }
 
-    /// The living session that a token, a JWT or both name.
+    /// The live session that a token, a JWT or both name.
     pub(crate) async fn presented(
         &self,
         caller: &Caller,
@@ -231,9 +231,10 @@ impl Service {
         session.ok_or(Refusal::InvalidSession)
     }
 
-    /// Lets a user sign in by a proved factor, and writes the session that it leads to: a new one, or the presented one with the
-    /// factor added, the end moved if that was asked for, and a fresh token (S-2). `None` when no session was wanted. Its JWT is
-    /// signed after the commit, so a session that would not fit into one is refused here, where nothing is decided yet.
+    /// Signs a user in with a proved factor and writes the session; `None` if none was requested.
+    ///
+    /// The session is a new one, or the presented one with the factor added, its end moved if requested, and a fresh token (S-2). Its JWT
+    /// is signed after the commit. A session too large for a JWT is therefore refused here, before anything is decided.
     pub(crate) async fn grant(
         &self,
         tx: &mut dyn Repositories,
@@ -293,7 +294,7 @@ impl Service {
         Ok(Some((session, token)))
     }
 
-    /// The signing key a verify call will need, made ready before its transaction begins.
+    /// Prepares the signing key of a verify call before its transaction begins.
     pub(crate) async fn key_for(
         &self,
         world: &World,
@@ -316,8 +317,8 @@ impl Service {
         let Some((session, token)) = granted else {
             return Ok(None);
         };
-        let key = key
-            .ok_or_else(|| Fault::Internal("a session was granted without a signing key".into()))?;
+        let key =
+            key.ok_or_else(|| Fault::Internal("session was issued without a signing key".into()))?;
         let now = self.now(&caller.world);
         let object = SessionObject::of(&session);
         let jwt = self
@@ -332,8 +333,10 @@ impl Service {
     }
 }
 
-/// Every sign-in comes by here, and is noted with the user. A user who may sign in is locked until the transaction ends: a disabling at this moment comes before,
-/// and is seen here, or after the commit, and ends the session with the others (S-5).
+/// Records a sign-in with its user; every sign-in passes through here.
+///
+/// A user who may sign in stays locked until the transaction ends. A concurrent disabling either comes first and is seen here, or comes
+/// after the commit and ends this session too (S-5).
 pub(crate) async fn admit(
     tx: &mut dyn Repositories,
     caller: &Caller,
@@ -348,9 +351,10 @@ pub(crate) async fn admit(
     Ok(())
 }
 
-/// The session as it is by now, locked until the transaction ends; `None` when it is over. Others may have changed it since
-/// it was looked up, and writing what was read then would undo that. Holding a session is not using it: whether it has been
-/// idle for too long is asked of what is stored (S-3).
+/// Reads and locks the session until the transaction ends; `None` if it has ended.
+///
+/// It may have changed since it was looked up, and writing the old values would undo that. Locking is not use: the idle timeout is checked
+/// against the stored activity (S-3).
 pub(crate) async fn hold(
     tx: &mut dyn Repositories,
     known: &Session,

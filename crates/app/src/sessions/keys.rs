@@ -1,4 +1,4 @@
-//! Signing keys of sessions: which one signs, which ones verify, and the JWT of a session.
+//! Session signing keys: the active one, the published ones, and the JWT of a session.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use super::object::SessionObject;
 use crate::memory::{Keys, WhatIsSigned};
 use crate::{Caller, Fault, Refusal, Service};
 
-/// How long before its issue a JWT is valid, for verifiers whose clock is slow.
+/// How far `nbf` precedes `iat`, for verifiers whose clock is slow.
 const BEFORE_ISSUE: Seconds = Seconds(60);
 
-/// What a JWT names: a session, whose it is, and the key that says so.
+/// The session, user and signing key that a JWT names.
 pub(crate) struct NamedSession {
     pub(crate) id: SessionId,
     pub(crate) user_id: UserId,
-    /// To be looked up with the session: it may have been withdrawn since it was read.
+    /// Looked up with the session, because it may have been withdrawn since it was read.
     pub(crate) key: SigningKeyId,
 }
 
-/// What a session JWT claims.
+/// The claims of a session JWT.
 #[derive(Serialize)]
 struct Claims<'a> {
     iss: &'a str,
@@ -37,7 +37,7 @@ struct Claims<'a> {
     nbf: Timestamp,
     exp: Timestamp,
     session: &'a SessionObject,
-    /// Where clients of the service whose API this is look for it.
+    /// A copy where clients of the API that this one is compatible with expect it.
     #[serde(rename = "https://streambird.io/jwt/session")]
     session_again: &'a SessionObject,
 }
@@ -52,7 +52,7 @@ impl Service {
             .await
     }
 
-    /// The public keys of an App, for anybody: of one environment, or of both. `aud` tells which world a token is of.
+    /// The public keys of an App, without authentication: of one environment, or of both. `aud` names the world of a token.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -87,7 +87,7 @@ impl Service {
         )
     }
 
-    /// By the machine's time, like the making and retiring of keys: a test clock set to last year must still find one.
+    /// Uses the machine's clock, like key creation and retirement: a test clock set to last year must still find a key.
     async fn keys_of(&self, world: &World) -> Result<Arc<Keys>, Fault> {
         let now = self.ports.clock.machine();
         if let Some(keys) = self.signing_keys.get(world, now) {
@@ -99,7 +99,7 @@ impl Service {
         Ok(keys)
     }
 
-    /// The key that signs now, opened, so that a signature after the commit needs neither vault nor database.
+    /// Returns the active key, opened, so that signing after the commit needs neither vault nor database.
     pub(crate) async fn ready_signing_key(&self, world: &World) -> Result<Arc<SigningKey>, Fault> {
         let keys = self.keys_of(world).await?;
         let key = keys
@@ -154,8 +154,8 @@ impl Service {
         format!("{base}/{app_id}")
     }
 
-    /// The session that an authentic JWT of the caller's world names, also one that has expired within the App's renewal window;
-    /// `None` for anything else.
+    /// The session named by an authentic JWT of the caller's world, even if expired within the App's renewal window; `None` for anything
+    /// else.
     pub(crate) async fn session_named_by(
         &self,
         caller: &Caller,
@@ -169,7 +169,7 @@ impl Service {
         }
     }
 
-    /// Every claim we put in must be there and of its type (S-10, attack 12).
+    /// Requires every claim that we issue, with its type (S-10, attack 12).
     fn named(&self, caller: &Caller, token: &AuthenticToken) -> Option<NamedSession> {
         let (world, claims) = (&caller.world, &token.claims);
         let text = |name: &str| claims.get(name).and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! `sessions/list`: where a user is signed in, and was.
+//! `sessions/list`: a user's current and past sessions.
 
 use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
@@ -8,12 +8,12 @@ use vestry_ports::store::SessionPage;
 
 use crate::{Caller, Refusal, Service};
 
-/// What the caller asks for.
+/// The parameters of the call.
 #[derive(Debug, Clone, Copy)]
 pub struct ListSessions {
-    /// Whose sessions.
+    /// The user whose sessions are listed.
     pub user_id: UserId,
-    /// Whether those that have ended are listed as well, as long as they are stored.
+    /// Whether ended sessions are included, as long as they are stored.
     pub with_ended: bool,
     /// 10 to 100; 50 when absent.
     pub limit: Option<i64>,
@@ -31,7 +31,7 @@ pub struct ListedSessions {
 }
 
 impl ListSessions {
-    /// The first page of the sessions that are alive.
+    /// Requests the first page of live sessions.
     pub const fn of(user_id: UserId) -> Self {
         Self {
             user_id,
@@ -43,7 +43,7 @@ impl ListSessions {
 }
 
 impl Service {
-    /// A page of the user's sessions, newest first.
+    /// Returns a page of the user's sessions, newest first.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -65,12 +65,12 @@ impl Service {
         let page = SessionPage {
             alive: (!query.with_ended).then_some((limits, now)),
             after: query.starting_after,
-            // One more than asked for tells whether there is a next page.
+            // One row more than requested shows whether there is a next page.
             limit: limit + 1,
         };
         let found = read.sessions().page_of_user(world, query.user_id, page);
         let mut sessions = found.await?;
-        // A user without sessions is told from one that does not exist.
+        // Distinguishes a user without sessions from an unknown user.
         let user = read.users();
         if sessions.is_empty() && user.profile(world, query.user_id).await?.is_none() {
             return Err(Refusal::NotFound("user"));

@@ -16,7 +16,7 @@ pub use verify::{VerifiedSession, VerifySession};
 use vestry_domain::event::{EndReason, Fact};
 use vestry_domain::ids::{SessionId, UserId};
 
-/// What is told of sessions that ended together; nothing where there were none.
+/// The event for sessions that ended together; none if there were none.
 pub(crate) fn ended(user: Option<UserId>, ids: Vec<SessionId>, reason: EndReason) -> Option<Fact> {
     let count = u64::try_from(ids.len()).unwrap_or(u64::MAX);
     (count > 0).then(|| Fact::session_ended(user, ids, count, reason))

@@ -1,4 +1,4 @@
-//! The Session object of the API: what answers show of a session, and what its JWTs claim of it.
+//! The Session object of the API, as used in responses and JWT claims.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use vestry_domain::ids::{
 use vestry_domain::session::{Factor, Proof, SESSION_BYTES, Session};
 use vestry_domain::{Invalid, Timestamp};
 
-/// A session as it is presented, as JSON: the same text in answers and, twice, in its JWTs.
+/// A session as JSON: the same text in responses and, twice, in its JWTs.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub struct SessionObject(Box<RawValue>);
@@ -29,7 +29,7 @@ impl SessionObject {
     }
 }
 
-/// Only `[redacted]`: it says who the user is, and on what device.
+/// Prints only `[redacted]`: the object identifies the user and their device.
 impl std::fmt::Debug for SessionObject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("[redacted]")
@@ -66,7 +66,7 @@ struct DeviceObject<'a> {
     ip: &'a str,
 }
 
-/// What was proved and when.
+/// A proved factor and when it was proved.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum MethodObject<'a> {
@@ -148,7 +148,7 @@ impl<'a> FactorObject<'a> {
     }
 }
 
-/// Whether the session still fits into its JWT. To be asked before it is stored: what is stored can always be signed.
+/// Checks that the session still fits into its JWT. Call it before storing, so that every stored session can be signed.
 ///
 /// # Errors
 /// The Session object has more than [`SESSION_BYTES`]; names the field that made it grow.
@@ -159,7 +159,7 @@ pub(crate) fn check_size(session: &Session, param: &'static str) -> Result<(), I
     Err(Invalid::value(
         param,
         format!(
-            "the session would have more than {SESSION_BYTES} bytes; start another one, or give it fewer permissions"
+            "the session would exceed {SESSION_BYTES} bytes; shorten `permissions` or start a new session"
         ),
     ))
 }

@@ -1,4 +1,4 @@
-//! `sessions/verify`: is this session alive? Normally one indexed read.
+//! `sessions/verify`: checks whether a session is live, normally with one indexed read.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::limits;
@@ -14,31 +14,31 @@ use super::object::{SessionObject, check_size};
 use crate::fault::retried;
 use crate::{Caller, Fault, Refusal, Service, touches};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug, Default)]
 pub struct VerifySession {
     /// The session's token.
     pub session_token: Option<Secret<String>>,
     /// One of its JWTs, also an expired one within the App's renewal window.
     pub session_jwt: Option<Secret<String>>,
-    /// Minutes from now at which it shall end.
+    /// New remaining lifetime, in minutes from now.
     pub session_expires_in: Option<i64>,
-    /// What the session shall carry for the App from now on; as before when absent.
+    /// New permissions that the session carries for the App; unchanged when absent.
     pub permissions: Option<Vec<String>>,
-    /// The end user's device; checked for form.
+    /// The end user's device; only its form is validated.
     pub device_fingerprint: DeviceFingerprint,
 }
 
-/// A session that is alive.
+/// A live session.
 #[derive(Debug)]
 pub struct VerifiedSession {
     /// The session.
     pub session: Session,
     /// The token that was presented; `None` when only a JWT was.
     pub token: Option<Secret<String>>,
-    /// The session as it is presented.
+    /// The session object of the response.
     pub object: SessionObject,
-    /// A JWT with nine tenths of its life before it, or all of it.
+    /// A JWT with at least nine tenths of its lifetime left.
     pub jwt: Secret<String>,
 }
 
@@ -55,7 +55,7 @@ impl Change {
 }
 
 impl Service {
-    /// Verifies a session, extends it when asked to, and answers a JWT that is new or as good as new.
+    /// Verifies a session, extends it if requested, and returns a new or recently signed JWT.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -101,10 +101,12 @@ impl Service {
         Ok(self.verified(caller, &key, session, token, now).await?)
     }
 
-    /// [`Service::verify_session`], where nothing has to be waited for but what is done together with others: the session is read by
-    /// its token, and at most its activity is noted. `None` says nothing about the session; it has to be verified in the other way.
+    /// A fast path of [`Service::verify_session`] that waits only for batched work.
     ///
-    /// Made for the web worker: it may be dropped at any moment, since others read and write for it.
+    /// It reads the session by its token and at most records its activity. `None` says nothing about the session; fall back to the full
+    /// path.
+    ///
+    /// The web worker may drop it at any moment, because other tasks do its reads and writes.
     pub async fn verify_session_at_once(
         &self,
         caller: &Caller,
@@ -158,7 +160,7 @@ impl Service {
         })
     }
 
-    /// Guarded: a session that was ended in the meantime is not extended.
+    /// Guarded: a session that ended concurrently is not extended.
     async fn change(
         &self,
         known: &Session,
@@ -186,7 +188,7 @@ impl Service {
         Ok(session)
     }
 
-    /// Notes that a session is used, with others that are (PR-103); `false` when that failed.
+    /// Records session activity in a batch (PR-103); `false` when that failed.
     async fn touch_with_others(&self, seen: SeenSession) -> bool {
         self.together(&self.touches, seen).await == Some(true)
     }

@@ -1,11 +1,11 @@
-//! Who is served with whom, who is waited for, and what becomes of them when it fails.
+//! Tests of batching: who is served together, who waits, and how failures are reported.
 
 use vestry_domain::Timestamp;
 use vestry_domain::ids::Id;
 
 use super::*;
 
-/// Doubles numbers, and remembers how many came at once. Panics at 13.
+/// Doubles numbers and records the batch size. Panics at 13.
 #[derive(Default)]
 struct Doubles {
     sizes: Mutex<Vec<usize>>,
@@ -19,14 +19,14 @@ impl Batch for Doubles {
 
     const MOST: usize = 4;
 
-    /// A number from 100 on is another App's, for each hundred one.
+    /// Numbers from 100 on belong to other Apps, one for each hundred.
     fn app(number: &u32) -> AppId {
         let hundred = u8::try_from(number / 100).unwrap();
         AppId::new(Timestamp::from_unix(1_800_000_000), [hundred; 16])
     }
 
     async fn serve(&self, asked: Vec<u32>, memory: &mut usize) -> Vec<(u32, usize)> {
-        assert!(!asked.contains(&13), "the test pulls the plug");
+        assert!(!asked.contains(&13), "injected panic");
         self.sizes.lock().unwrap().push(asked.len());
         *memory += 1;
         asked.iter().map(|number| (number * 2, *memory)).collect()
@@ -41,10 +41,10 @@ fn ask(desk: &Arc<Together<Doubles>>, numbers: &[u32]) -> (Answers, Turn<Doubles
     let (first, turn) = joined.next().unwrap();
     let mut answers = vec![first];
     for (answer, turn) in joined {
-        assert!(turn.is_none(), "two would serve");
+        assert!(turn.is_none(), "a second task would serve");
         answers.push(answer);
     }
-    (answers, turn.expect("nobody serves"))
+    (answers, turn.expect("no task serves"))
 }
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn everybody_is_served_in_order_and_no_more_than_fit() {
     ];
     assert_eq!(told, expected);
     assert_eq!(*desk.batch.sizes.lock().unwrap(), [4, 4, 2]);
-    // The next one finds the memory of the last one.
+    // The next batch finds the memory of the last one.
     let (answers, turn) = ask(&desk, &[21]);
     turn.serve().await;
     for answer in answers {
@@ -78,9 +78,9 @@ async fn everybody_is_served_in_order_and_no_more_than_fit() {
     }
 }
 
-/// Whoever is no longer there to be told holds nobody up.
+/// A dropped receiver does not delay the others.
 #[tokio::test]
-async fn one_who_left_costs_the_others_nothing() {
+async fn a_dropped_receiver_does_not_delay_the_others() {
     let desk = Arc::new(Together::new(Doubles::default(), false));
     let (mut answers, turn) = ask(&desk, &[1, 2, 3]);
     drop(answers.remove(1));
@@ -90,9 +90,9 @@ async fn one_who_left_costs_the_others_nothing() {
     }
 }
 
-/// A batch that panics, and a turn that is never taken, end with everybody who waits told so, and the next one served.
+/// A batch that panics, or a turn that never runs, closes the channels of all waiting requests; the next request is served.
 #[tokio::test]
-async fn who_waits_for_a_broken_batch_is_told() {
+async fn a_broken_batch_closes_all_waiting_channels() {
     let desk = Arc::new(Together::new(Doubles::default(), false));
     for numbers in [&[1][..], &[13, 1, 2, 3, 4, 5]] {
         let (answers, turn) = ask(&desk, numbers);
@@ -106,22 +106,21 @@ async fn who_waits_for_a_broken_batch_is_told() {
         let (answers, turn) = ask(&desk, &[8]);
         turn.serve().await;
         for answer in answers {
-            assert_eq!(answer.await, Ok((16, 1)), "the memory was not begun anew");
+            assert_eq!(answer.await, Ok((16, 1)), "the memory was not reset");
         }
-        // As after a panic, so that both rounds begin alike.
+        // As after a panic, so that both rounds start alike.
         drop(desk.join(0));
     }
 }
 
-/// Where Apps are served apart, each has a turn of its own: one that is never taken holds up its own App alone, and what one turn
-/// leaves to the next is the App's own.
+/// With a queue per App, a turn that never runs delays only its own App. The memory between batches is per App.
 #[tokio::test]
-async fn each_app_has_a_turn_of_its_own() {
+async fn each_app_has_its_own_turn() {
     let desk = Arc::new(Together::new(Doubles::default(), true));
     let (held_up, stuck) = desk.join(1);
     let (first, turn) = desk.join(101);
     let (second, none) = desk.join(102);
-    assert!(none.is_none(), "two would serve");
+    assert!(none.is_none(), "a second task would serve");
     turn.unwrap().serve().await;
     assert_eq!(first.await, Ok((202, 1)));
     assert_eq!(second.await, Ok((204, 1)));

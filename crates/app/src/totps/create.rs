@@ -1,4 +1,4 @@
-//! `totps/create`: a seed and recovery codes, shown once, that wait for the first code.
+//! `totps/create`: creates a seed and recovery codes, shown once, which take effect with the first code.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::envelope::SecretKind;
@@ -14,12 +14,12 @@ use super::{recovery_place, seed_place};
 use crate::fault::retried;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug, Clone, Copy)]
 pub struct CreateTotp {
-    /// Whose authenticator app it will be.
+    /// The user who will own the authenticator app.
     pub user_id: UserId,
-    /// Minutes until the first code must have come, 5 to 2160; 30 when absent.
+    /// Minutes within which the first code must arrive, 5 to 2160; 30 by default.
     pub expires_in: Option<i64>,
 }
 
@@ -37,8 +37,9 @@ pub struct CreatedTotp {
 }
 
 impl Service {
-    /// Makes a seed and recovery codes for a user. They prove nothing before a first code was verified, and take the place of
-    /// those that still wait for theirs.
+    /// Creates a seed and recovery codes for a user.
+    ///
+    /// They prove nothing until a first code is verified, and replace those still waiting for theirs.
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::Invalid`] also when the user has as many as a user may have.
@@ -99,7 +100,7 @@ impl Service {
         for number in 0..RECOVERY_CODES {
             let code = totp::draw_recovery_code(&mut Bytes(&*self.ports.entropy));
             let canonical = totp::canonical_recovery_code(code.expose())
-                .ok_or_else(|| Fault::Internal("a recovery code has another form".into()))?;
+                .ok_or_else(|| Fault::Internal("a recovery code is malformed".into()))?;
             let owner = totp::recovery_owner(totp_id, number);
             let sealer = &self.ports.sealer;
             let parts = totp::bound_parts(&user_id, canonical.expose());
@@ -123,17 +124,17 @@ impl Service {
         recovery_codes: &[StoredRecoveryCode],
     ) -> Result<(), Refusal> {
         let mut tx = self.ports.store.begin().await?;
-        // After a takeover that is under way, or before it and removed by it.
+        // A concurrent takeover either comes first, or follows and removes it.
         let locked = tx.users().lock(&totp.world, totp.user_id).await;
         if !locked? {
             return Err(Refusal::NotFound("user"));
         }
         tx.totps().replace_waiting(totp, recovery_codes).await?;
-        // After the insert, which holds up every other one of this user: the number is exact.
+        // After the insert, which blocks every other insert of this user: the count is exact.
         let verified = tx.totps().count_verified(&totp.world, totp.user_id).await;
         if verified? >= MOST_PER_USER {
             let message = format!(
-                "the user has {MOST_PER_USER} authenticator apps already; delete one first"
+                "the user already has {MOST_PER_USER} authenticator apps; delete one first"
             );
             return Err(Invalid::value("user_id", message).into());
         }

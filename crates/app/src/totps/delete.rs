@@ -21,7 +21,7 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let found = read.totps().find(&caller.world, id).await?;
         drop(read);
-        // One whose time for a first code is over is not there any more, for this call as for all others.
+        // An app whose time for a first code has passed no longer exists, for this call as for all others.
         let now = self.now(&caller.world);
         let totp = found.filter(|totp| totp.is_alive(now));
         let totp = totp.ok_or(Refusal::NotFound("totp"))?;
@@ -41,7 +41,7 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
-        // Before its sessions end: whoever is verifying a code of it at this moment is waited for.
+        // Before its sessions end: this waits for a concurrent verification of its code.
         if !tx.totps().remove(world, totp.id).await? {
             return Err(Refusal::NotFound("totp"));
         }

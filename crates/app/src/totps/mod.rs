@@ -1,7 +1,7 @@
 //! Authenticator apps and their recovery codes.
 //!
-//! They are a second factor: they can be the first one of a session, but no user signs in by nothing else, so removing one
-//! never removes the last way to sign in.
+//! They are a second factor. They can be the first factor of a session, but are never a user's only sign-in method, so removing one never
+//! removes the last one.
 
 pub mod create;
 pub mod delete;

@@ -43,14 +43,14 @@ impl PresentedTotp {
     }
 }
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug)]
 pub struct VerifyTotp {
-    /// Who claims to be there.
+    /// The user to verify.
     pub user_id: UserId,
     /// The code.
     pub presented: PresentedTotp,
-    /// What shall become of a session.
+    /// How to handle the session.
     pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
@@ -59,19 +59,19 @@ pub struct VerifyTotp {
 /// A code that was right.
 #[derive(Debug)]
 pub struct VerifiedTotp {
-    /// Whose code it was.
+    /// The authenticator app that the code belonged to.
     pub totp_id: TotpId,
     /// The user.
     pub user_id: UserId,
-    /// The session, when one was wanted.
+    /// The session, if one was requested.
     pub issued: Option<IssuedSession>,
 }
 
-/// Why the code does not count.
+/// The reason why the code was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyTotpError {
-    /// Wrong, used, of an authenticator app that has expired, or there is none, or the user is disabled: one and the same answer.
-    #[error("the code is not valid")]
+    /// Wrong, used, of an expired authenticator app, none exists, or the user is disabled: indistinguishable to the caller.
+    #[error("the code is invalid")]
     InvalidCode,
     /// See [`Refusal`].
     #[error(transparent)]
@@ -89,7 +89,7 @@ impl From<GrantError> for VerifyTotpError {
     }
 }
 
-/// An authenticator app that what was presented fits.
+/// An authenticator app that the presented code matches.
 #[derive(Clone, Copy)]
 struct Match {
     totp_id: TotpId,
@@ -106,11 +106,11 @@ enum Matched {
     RecoveryCode(u32),
 }
 
-/// Everything that a try needs to know before its transaction.
+/// Everything known before the transaction.
 struct Tried<'a> {
     command: &'a VerifyTotp,
     wish: &'a SessionWish,
-    /// What was presented fits these; none when it is wrong.
+    /// The matches of the presented code; empty when it is wrong.
     matches: Vec<Match>,
     /// How many authenticator apps a code was compared with.
     apps: usize,
@@ -142,7 +142,7 @@ impl Service {
         let now = self.now(world);
         let totps = self.living_totps(world, command.user_id, now).await?;
         let signing_key = self.key_for(world, &wish).await?;
-        // What cannot be a code is no guess, and nothing is counted (M-17).
+        // Input that cannot be a code is not a guess and is not counted (M-17).
         let typed = command.presented.typed();
         let typed = typed.ok_or(VerifyTotpError::InvalidCode)?;
         let matches = match &command.presented {
@@ -276,7 +276,7 @@ impl Service {
         };
         let user_id = tried.command.user_id;
         let status = status_of(&mut *tx, world, user_id).await?;
-        // Whether the code was right is not told, so nothing was guessed, and nothing is counted.
+        // The response does not reveal whether the code was right, so nothing was guessed and nothing is counted.
         if status == Some(ShownStatus::Pending) {
             return Err(Refusal::InsufficientFactor.into());
         }
@@ -300,11 +300,11 @@ impl Service {
         if !tx.users().lock(world, user_id).await? {
             return Err(Refusal::NotFound("user").into());
         }
-        // A right code that was used before is no guess: nothing is committed, so it costs no wait. Otherwise whoever sends
-        // one code twice could keep the user out.
+        // A correct code that was used before is not a guess. Nothing is committed, so it causes no lockout. Otherwise anyone who sends one
+        // code twice could lock the user out.
         let taken = take_one(&mut *tx, world, &tried.matches, now).await?;
         let taken = taken.ok_or(VerifyTotpError::InvalidCode)?;
-        // The try itself was counted.
+        // The attempt itself was counted.
         guarded
             .count_success(&mut *tx, world, user_id, true, now)
             .await?;
@@ -359,7 +359,7 @@ fn guarded(command: &VerifyTotp) -> Guarded {
     Guarded::new(subject, &command.device_fingerprint)
 }
 
-/// What is told of a code that was taken: of most, nothing beside the session.
+/// The events of a used code: usually none besides the session's.
 async fn told_of(
     tx: &mut dyn Repositories,
     world: &World,

@@ -1,4 +1,4 @@
-//! Who is taken in by a step that takes in anybody who proves an address or a number (CL-2 to CL-4).
+//! Account resolution for steps that accept anyone who verifies an address or a number (CL-2 to CL-4).
 
 use vestry_domain::World;
 use vestry_domain::code::MethodId;
@@ -7,21 +7,21 @@ use vestry_domain::ids::UserId;
 use vestry_domain::user::{User, UserEmail, UserPhone};
 use vestry_ports::store::{Repositories, StoreResult};
 
-/// How a user comes to an identifier that is about to be proved.
+/// How a user relates to an identifier that is about to be verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// The user is there: the owner of the identifier, or the successor that an earlier step made for it.
+    /// The user exists: the identifier's owner, or the successor that an earlier step created for it.
     Known,
     /// The user is new and gets the identifier at once.
     New,
-    /// The user is new and gets the identifier with its proof; until then it stays the claim of a founded account.
+    /// The user is new and gets the identifier once it is verified; until then it stays a claim of a founded account.
     Successor {
-        /// The one that was named before, and is gone or has become somebody's.
+        /// The successor named before, which is gone or belongs to someone by now.
         instead_of: Option<UserId>,
     },
 }
 
-/// An identifier that was found, as far as this matters.
+/// The relevant facts about an identifier that was found.
 pub(crate) struct Found {
     pub(crate) owner: User,
     pub(crate) verified: bool,
@@ -49,7 +49,7 @@ impl Found {
     }
 }
 
-/// Whom a proof of it from outside will sign in; `new` makes a user where there has to be one.
+/// The user that a proof from outside will sign in; `new` creates a user if one is needed.
 pub(crate) async fn whom(
     read: &mut dyn Repositories,
     found: Found,
@@ -75,7 +75,7 @@ impl Arrival {
         !matches!(self, Self::Known)
     }
 
-    /// What is told of it, once it is stored. A successor gets the identifier with its proof only.
+    /// The events to emit once it is stored. A successor gets the identifier only with its proof.
     pub(crate) fn told(self, user: UserId, method: MethodId, via: Via) -> Vec<Fact> {
         match self {
             Self::Known => Vec::new(),
@@ -84,7 +84,7 @@ impl Arrival {
         }
     }
 
-    /// Stores a successor; `false` when the identifier has changed since it was looked at.
+    /// Stores a successor; `false` when the identifier has changed since it was read.
     pub(crate) async fn store_successor(
         self,
         tx: &mut dyn Repositories,
@@ -102,7 +102,7 @@ impl Arrival {
     }
 }
 
-/// An identifier is this user's now.
+/// The event for an identifier added to this user.
 pub(super) fn added(user: UserId, method: MethodId) -> Fact {
     match method {
         MethodId::Email(id) => Fact::email_added(user, id),
@@ -110,7 +110,7 @@ pub(super) fn added(user: UserId, method: MethodId) -> Fact {
     }
 }
 
-/// An identifier is this user's no more.
+/// The event for an identifier removed from this user.
 pub(super) fn removed(user: UserId, method: MethodId) -> Fact {
     match method {
         MethodId::Email(id) => Fact::email_removed(user, id),
@@ -118,7 +118,7 @@ pub(super) fn removed(user: UserId, method: MethodId) -> Fact {
     }
 }
 
-/// An identifier of this user was proved.
+/// The event for a verified identifier of this user.
 pub(super) fn verified(user: UserId, method: MethodId) -> Fact {
     match method {
         MethodId::Email(id) => Fact::email_verified(user, id),

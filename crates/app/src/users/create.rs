@@ -1,4 +1,4 @@
-//! `users/create`: a user, its identifiers and its default wallet, all or nothing.
+//! `users/create`: creates a user with identifiers and default wallet, all or nothing.
 
 use serde_json::{Map, Value};
 use vestry_domain::api_key::Scope;
@@ -20,7 +20,7 @@ use crate::fault::retried;
 use crate::key_holds::hold_wallet_key;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Clone, Default)]
 pub struct CreateUser {
     /// Address; required when there is no number.
@@ -73,7 +73,7 @@ impl Service {
         let now = self.now(&caller.world);
         let wallet_type = parse_wallet_type(command.wallet_type.as_deref())?;
         let profile = self.new_profile(caller, command, now)?;
-        // A key costs a little work and the vault; both before the transaction.
+        // Generating a key takes some work and the vault; both happen before the transaction.
         let (wallet, wallet_key) = self
             .new_wallet(
                 &caller.world,
@@ -94,7 +94,7 @@ impl Service {
         let NewUser {
             profile, wallet, ..
         } = new;
-        // The wallet is as it was made, not as it was read: nobody can have edited it, and nothing may fail any more.
+        // The wallet is returned as created, without rereading it: it cannot have been edited, and nothing may fail from here on.
         Ok(CreatedUser {
             user: FullUser {
                 provider_links: Vec::new(),
@@ -205,7 +205,7 @@ impl Service {
         hold_wallet_key(&mut *tx, world, new.wallet_key.key_version).await?;
         match tx.wallets().insert(&new.wallet, &new.wallet_key).await? {
             Created::Yes => {}
-            // A fresh user has no wallet and a fresh key no twin.
+            // A new user has no wallet, and a new key is unique.
             Created::Exists => return Err(Fault::Internal("a fresh wallet collided".into()).into()),
         }
         self.tell(&mut *tx, caller, new.facts()).await?;
@@ -236,7 +236,7 @@ impl NewUser {
     }
 }
 
-/// What is not there cannot be vouched for.
+/// Refuses to vouch for an absent identifier.
 fn vouched_for(is_there: bool, verified: bool, param: &'static str) -> Result<(), Invalid> {
     if verified && !is_there {
         let field = param.trim_end_matches("_verified");
@@ -253,7 +253,7 @@ fn parse_wallet_type(text: Option<&str>) -> Result<WalletType, Invalid> {
     }
 }
 
-/// Widens a refusal to the pair of fields of which one is needed.
+/// Widens a refusal to both fields, of which one is required.
 trait OrPhone {
     fn or_phone(self) -> Self;
 }

@@ -1,4 +1,4 @@
-//! What follows from a change of the ways a user can sign in: other sessions end, and the owner is told (S-6).
+//! Consequences of a credential change: other sessions end, and the owner is notified (S-6).
 
 use vestry_domain::event::EndReason;
 use vestry_domain::ids::{SessionId, UserId};
@@ -10,15 +10,16 @@ use crate::letters::Delivery;
 use crate::sessions::ended;
 use crate::{Caller, Fault, Service};
 
-/// A change that is about to be made, with the notices that tell of it.
+/// A pending credential change with its notices.
 pub(crate) struct AnnouncedChange {
     user: UserId,
     notices: Vec<OutboxJob>,
 }
 
 impl Service {
-    /// Prepares the notices of a change, before its transaction: one for every verified address of the user. Live Apps
-    /// without a mail transport have none.
+    /// Prepares the notices of a change, before its transaction: one for every verified address of the user.
+    ///
+    /// Live Apps without a mail transport have none.
     pub(crate) async fn announce(
         &self,
         caller: &Caller,
@@ -41,8 +42,10 @@ impl Service {
         Ok(AnnouncedChange { user, notices })
     }
 
-    /// Writes what follows from a change, in the transaction of the change: the user's sessions end, but for `current` (the one
-    /// in which the change was made), unless the App set otherwise; the notices go to the outbox.
+    /// Applies the consequences of a change, in its transaction.
+    ///
+    /// The user's sessions end, except `current` (the one in which the change was made), unless the App set otherwise. The notices go to
+    /// the outbox.
     pub(crate) async fn carry_out(
         &self,
         tx: &mut dyn Repositories,
@@ -65,7 +68,7 @@ impl Service {
     }
 }
 
-/// Writes the notices of a change that ends no session: the App's backend attached something that lets nobody in yet.
+/// Queues the notices of a change that ends no session: the App's backend attached something that does not yet allow a sign-in.
 pub(crate) async fn tell(
     tx: &mut dyn Repositories,
     change: &AnnouncedChange,

@@ -1,4 +1,4 @@
-//! `users/{user_id}/delete`: a user and everything that belongs to it, at once.
+//! `users/{user_id}/delete`: deletes a user and everything that belongs to it, at once.
 
 use std::collections::HashSet;
 
@@ -13,14 +13,15 @@ use crate::sessions::ended;
 use crate::{Caller, Refusal, Service, guard};
 
 impl Service {
-    /// Deletes a user with identifiers, credentials, sessions (S-5), wallets and their keys, in one transaction. There is no way
-    /// back: what a wallet of the user held can be moved by nobody any more. That a key is destroyed is noted before it is.
+    /// Deletes a user with identifiers, credentials, sessions (S-5), wallets and their keys, in one transaction.
+    ///
+    /// This is irreversible: assets in the user's wallets can never be moved again. The destruction of a key is recorded before it happens.
     ///
     /// # Errors
     /// [`Refusal`]; nothing is deleted then.
     pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), Refusal> {
         caller.require(Scope::UsersWrite)?;
-        // The answer says who was deleted, and nothing of the user.
+        // The response says which user was deleted, and nothing else about the user.
         caller.is_about(About::Nobody);
         let mut noted = HashSet::new();
         loop {
@@ -35,8 +36,10 @@ impl Service {
         }
     }
 
-    /// Deletes a user if it was noted of all its keys. Answers those of which it was not; nothing is deleted then. What the
-    /// deletion itself finds counts, and not what a look before it would have found.
+    /// Deletes a user if the destruction of all its keys was recorded.
+    ///
+    /// Otherwise deletes nothing and returns the keys that were not recorded. The keys found by the deletion itself count, not those of an
+    /// earlier read.
     async fn try_to_delete_user(
         &self,
         caller: &Caller,
@@ -46,7 +49,7 @@ impl Service {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await?;
         guard::forget_failures_of(&mut *tx, world, id).await?;
-        // Not locked: one that begins at this moment goes with the user, and is not named.
+        // Not locked: a session that starts now is deleted with the user, but not listed.
         let sessions = tx.sessions().of_user(world, id).await?;
         let deleted = tx.users().delete(world, id).await?;
         let mut keys = deleted.ok_or(Refusal::NotFound("user"))?;

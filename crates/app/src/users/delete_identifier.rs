@@ -15,7 +15,7 @@ use crate::fault::retried;
 use crate::{Caller, Refusal, Service};
 
 impl Service {
-    /// Removes an address from its user, and answers whose it was.
+    /// Removes an address from its user, and returns that user.
     ///
     /// # Errors
     /// [`Refusal`]; nothing changes then.
@@ -23,7 +23,7 @@ impl Service {
         self.delete_identifier(caller, MethodId::Email(id)).await
     }
 
-    /// Removes a number from its user, and answers whose it was.
+    /// Removes a number from its user, and returns that user.
     ///
     /// # Errors
     /// [`Refusal`]; nothing changes then.
@@ -50,7 +50,7 @@ impl Service {
             let owner = owner(&mut *read, &caller.world, method).await?;
             drop(read);
             let user = owner.ok_or(Refusal::NotFound(kind))?;
-            // The address that goes is told, too: it is the one that an intruder would remove.
+            // The removed address is notified too: it is the one that an intruder would remove.
             let change = self.announce(caller, user, change).await?;
             let deletion = || self.try_to_delete_identifier(caller, user, method, kind, &change);
             if retried(deletion).await? {
@@ -60,7 +60,7 @@ impl Service {
         }
     }
 
-    /// `false`: it has moved to another user since we looked; look again.
+    /// `false`: it has moved to another user since it was read; retry from the lookup.
     async fn try_to_delete_identifier(
         &self,
         caller: &Caller,
@@ -72,7 +72,7 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
-        // What proves it goes first: a verify call locks its code before it locks anything of the user.
+        // Its pending proofs go first: a verify call locks its code before it locks anything of the user.
         forget_proofs(&mut *tx, world, method).await?;
         if !tx.users().lock(world, user).await? {
             return Err(Refusal::NotFound(kind));
@@ -90,7 +90,7 @@ impl Service {
         if !is_removed {
             return Err(Refusal::NotFound(kind));
         }
-        // What signs nobody in can always go: the claim of a founded account.
+        // An identifier that cannot sign anyone in can always be removed: a claim of a founded account.
         let was_a_way = count_ways(&mut *tx, caller, user).await? < ways;
         if was_a_way && !one_remains(&mut *tx, caller, user).await? {
             return Err(Refusal::LastSignInMethod);
@@ -120,7 +120,7 @@ async fn owner(
     })
 }
 
-/// Drops everything by which the identifier could still be proved, and the failures that were counted for it.
+/// Deletes every pending proof of the identifier, and the failures counted for it.
 pub(super) async fn forget_proofs(
     tx: &mut dyn Repositories,
     world: &World,

@@ -1,4 +1,4 @@
-//! `users/wallets/{wallet_id}/delete`: wallets whose key is not here.
+//! `users/wallets/{wallet_id}/delete`: removes wallets whose keys are not stored here.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::event::Fact;
@@ -12,10 +12,10 @@ use crate::fault::retried;
 use crate::refusal::has_common;
 use crate::{Caller, Refusal, Service};
 
-/// Why a wallet was not removed.
+/// The reason why a wallet was not removed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeleteWalletError {
-    /// Its key is kept here: it goes with its user only.
+    /// Its key is stored here, so it is deleted only with its user.
     #[error("only wallets that were imported as read-only can be removed")]
     Managed,
     /// See [`Refusal`].
@@ -26,7 +26,7 @@ pub enum DeleteWalletError {
 has_common!(DeleteWalletError);
 
 impl Service {
-    /// Removes a read-only wallet from its user, and answers whose it was.
+    /// Removes a read-only wallet from its user, and returns that user.
     ///
     /// # Errors
     /// [`DeleteWalletError`]; nothing changes then.

@@ -1,4 +1,4 @@
-//! `vestry users export`: the users of a world, in the form in which they can be imported.
+//! `vestry users export`: exports the users of a world in the import format.
 
 use vestry_domain::World;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
@@ -10,20 +10,20 @@ use super::portable::{PortableEmail, PortablePhone, PortableUser, PortableWallet
 use crate::Service;
 use crate::admin::AdminError;
 
-/// Some users, and where the next ones begin.
+/// A page of exported users, and where the next one begins.
 pub struct ExportedUsers {
     /// In a fixed order.
     pub users: Vec<PortableUser>,
-    /// The last of them; `None` behind the last page.
+    /// The last of them; `None` after the last page.
     pub next: Option<UserId>,
-    /// How many of them have passkeys, which no file can carry: they are bound to their site.
+    /// The number of users with passkeys, which cannot be exported: they are bound to their site.
     pub with_passkeys: usize,
-    /// How many of them have authenticator apps, whose seeds stay here.
+    /// The number of users with authenticator apps, whose seeds are not exported.
     pub with_totps: usize,
 }
 
 impl Service {
-    /// At most `limit` users after one. With `hashes`, the hashes of their passwords are opened: whoever has them can guess.
+    /// Returns at most `limit` users after one. With `hashes`, password hashes are included: anyone who has them can guess passwords.
     ///
     /// # Errors
     /// [`AdminError`]; [`AdminError::NotFound`] when there is no such App.

@@ -1,4 +1,4 @@
-//! `GET users/{user_id}`: a user with everything attached to it.
+//! `GET users/{user_id}`: returns a user with everything attached to it.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
@@ -25,12 +25,12 @@ pub struct FullUser {
     pub passkeys: Vec<Passkey>,
     /// Its links to identity providers, oldest first.
     pub provider_links: Vec<ProviderLink>,
-    /// What the service that it was imported from knows it by.
+    /// The user's key in the service that it was imported from.
     pub external_key: Option<String>,
 }
 
 impl Service {
-    /// Reads a user.
+    /// Returns a user.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -52,7 +52,7 @@ impl Service {
         }
     }
 
-    /// A user as callers see one: its wallets authenticated, and without authenticator apps whose time is over.
+    /// A user as shown to callers: with authenticated wallets, without expired authenticator apps.
     pub(super) async fn shown(&self, whole: WholeUser, now: Timestamp) -> Result<FullUser, Fault> {
         let mut totps = whole.totps;
         totps.retain(|totp| totp.is_alive(now));

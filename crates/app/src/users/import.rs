@@ -1,8 +1,8 @@
-//! `vestry users import`: users of another service, or of another installation, with their passwords.
+//! `vestry users import`: imports users of another service or installation, with their passwords.
 //!
-//! Lines come in batches, each in one transaction, or in as many as its events need; a transaction in which a line is refused or changes
-//! another user is done again line by line. A line whose user is there already is passed over, so an import that was cut off is run again
-//! from its start. What "already there" means, and what becomes of claims that are in the way, is in `plan`.
+//! Lines come in batches, each in one transaction, or in as many as its events need. If a line is refused or changes another user, the
+//! batch is rolled back and repeated line by line. Lines whose user exists are skipped, so an interrupted import can be rerun from its
+//! start. `plan` defines what "exists" means, and what happens to conflicting claims.
 
 mod plan;
 
@@ -33,14 +33,14 @@ use crate::key_holds::hold_wallet_key;
 use crate::pace::paced;
 use crate::{Fault, Service};
 
-/// What became of a line.
+/// The outcome of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Imported {
-    /// The user is there now: it was made, or an account that only claimed an address or number of the line was founded for it.
+    /// The user was imported: created, or an account that only claimed an address or number of the line was founded for it.
     New(UserId),
-    /// The user was there already, and nothing of it was changed.
+    /// The user already existed and was not changed.
     Known(UserId),
-    /// Nothing was made; why, in words that repeat no value.
+    /// The line was refused; the reason repeats no value.
     Refused(String),
 }
 
@@ -49,11 +49,11 @@ pub struct UserImport<'a> {
     service: &'a Service,
     world: World,
     is_rehearsal: bool,
-    /// How many users were made without an event for each; `None` when each has its own.
+    /// The number of users created without individual events; `None` when each has its own.
     untold: Option<u64>,
-    /// How many accounts were there as claims only, and were founded.
+    /// The number of accounts that existed only as claims and were founded.
     founded: u64,
-    /// What earlier lines of a rehearsal would have taken, with its user: nothing of them is in the database.
+    /// Unique values of earlier lines in a rehearsal, with their users: none of them is in the database.
     taken: HashSet<String>,
 }
 
@@ -70,20 +70,20 @@ struct Draft {
     hash: Option<PasswordHash>,
 }
 
-/// What a line wrote.
+/// The writes of a line.
 struct Written {
     /// The user's profile, for its entry in the control log.
     vouched: Option<Vouched>,
     facts: Vec<Fact>,
 }
 
-/// What there is to store of a line, or why there is nothing.
+/// The draft of a line, or the reason why there is none.
 type Line = Result<Draft, String>;
 
-/// Whether what a batch wrote stays.
+/// Whether the writes of a batch are kept.
 enum Batch {
     Whole(Vec<Imported>),
-    /// A line was refused half-way or changes another user, so nothing of the batch may stay.
+    /// A line was refused half-way or changes another user, so the batch must be rolled back.
     Spoiled,
 }
 
@@ -115,7 +115,7 @@ impl Service {
 }
 
 impl UserImport<'_> {
-    /// Tells of no user by itself, but of their number when it is over: see [`UserImport::finish`].
+    /// Emits no event per user, only their number at the end: see [`UserImport::finish`].
     #[must_use]
     pub fn without_events(self) -> Self {
         Self {
@@ -124,17 +124,18 @@ impl UserImport<'_> {
         }
     }
 
-    /// How many accounts were there before as claims only, and belong to users of the import now. They count among the new ones.
+    /// The number of accounts that existed only as claims and now belong to imported users. They are included in the new ones.
     #[must_use]
     pub const fn founded(&self) -> u64 {
         self.founded
     }
 
-    /// Ends an import. After one without events it tells how many users it made, so it is to be called also when something went
-    /// wrong on the way.
+    /// Ends an import.
+    ///
+    /// An import without events then reports how many users it created, so call this even after an error.
     ///
     /// # Errors
-    /// See [`Fault`]; then the number is not told, and the users stay.
+    /// See [`Fault`]; then the number is not reported, and the users stay.
     pub async fn finish(self) -> Result<(), Fault> {
         let Some(count) = self.untold.filter(|count| *count > 0) else {
             return Ok(());
@@ -152,10 +153,10 @@ impl UserImport<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// Takes some lines; what became of each, in their order.
+    /// Imports some lines and returns their outcomes in order.
     ///
     /// # Errors
-    /// See [`Fault`]; what earlier calls answered stays, and of this one some may.
+    /// See [`Fault`]; results of earlier calls remain, and some of this call may.
     pub async fn take(&mut self, lines: &[PortableUser]) -> Result<Vec<Imported>, Fault> {
         let mut drafts = Vec::with_capacity(lines.len());
         for line in lines {
@@ -176,7 +177,7 @@ impl UserImport<'_> {
         Ok(outcomes)
     }
 
-    /// Lines that share a transaction: as many as may be told of in one.
+    /// Groups lines into transactions, limited by the number of events in one.
     fn batches<'a>(&self, drafts: &'a [Line]) -> Vec<Vec<&'a Line>> {
         let mut batches: Vec<Vec<_>> = Vec::new();
         let mut room = 0;
@@ -217,7 +218,7 @@ impl UserImport<'_> {
         }
     }
 
-    /// Line by line, in transactions that are dropped.
+    /// Processes the lines one by one, in transactions that are rolled back.
     async fn rehearse(&mut self, drafts: &[Line]) -> Result<Vec<Imported>, Fault> {
         let mut outcomes = Vec::with_capacity(drafts.len());
         for draft in drafts {
@@ -240,7 +241,7 @@ impl UserImport<'_> {
         Ok(outcomes)
     }
 
-    /// Everything that is slow: before any transaction.
+    /// Does the slow work, before any transaction.
     async fn draft(&self, line: &PortableUser) -> Result<Line, Fault> {
         let now = self.service.now(&self.world);
         let checked = match line.check(now) {
@@ -301,7 +302,7 @@ impl UserImport<'_> {
         let has_own_id = line.id.is_some();
         let id = line.id.unwrap_or_else(|| service.new_id(line.created_at));
         let [first_name, middle_name, last_name] = line.names;
-        // In the order of the line, which is the order in which they are listed.
+        // In the order of the line, which is the order of listing.
         let mut email_id = service.ids_behind(now, None);
         let mut phone_id = service.ids_behind(now, None);
         let emails = line.emails.into_iter().map(|(email, verified)| UserEmail {
@@ -345,7 +346,7 @@ impl UserImport<'_> {
         }
     }
 
-    /// The same line for a user who is there already: what is sealed is bound to its user.
+    /// The same line for an existing user: sealed values are bound to their user.
     async fn draft_for(&self, draft: &Draft, id: UserId) -> Result<Draft, Fault> {
         let now = draft.user.updated_at;
         let wallets = draft.wallets.iter().map(|stored| &stored.wallet);
@@ -410,7 +411,7 @@ impl UserImport<'_> {
         Ok(Batch::Whole(outcomes))
     }
 
-    /// One line, which may change accounts that are there.
+    /// Stores a single line, which may change existing accounts.
     async fn try_to_store_alone(&self, draft: &Draft) -> Result<Stored, Fault> {
         let service = self.service;
         let mut read = service.ports.store.read().await?;
@@ -448,8 +449,10 @@ impl UserImport<'_> {
         })
     }
 
-    /// Takes claims from the accounts that have them. One that nobody has proved anything of ends as by a proof from outside: its sessions
-    /// and credentials are of somebody who claimed what is another person's (CL-3).
+    /// Removes claims from the accounts that hold them.
+    ///
+    /// An account with nothing proved is cleared as by a proof from outside: its sessions and credentials were set by someone who claimed
+    /// another person's identifier (CL-3).
     async fn clear(
         &self,
         tx: &mut dyn Repositories,
@@ -478,8 +481,9 @@ impl UserImport<'_> {
         Ok(())
     }
 
-    /// Founds the account that a line's claims lead to, which was cleared, for the line's user. What the line says replaces what the account
-    /// says; what it does not mention stays. The reason when the line cannot be stored.
+    /// Founds the cleared account behind a line's claims for the line's user.
+    ///
+    /// Values in the line replace those of the account; anything it omits stays. Returns the reason if the line cannot be stored.
     async fn found(
         &self,
         tx: &mut dyn Repositories,
@@ -555,7 +559,7 @@ impl UserImport<'_> {
             told.clear();
         }
         if told.len() > MOST_AT_ONCE {
-            // One user, of whom there is more to tell than goes into a transaction.
+            // One user with more events than fit into a transaction.
             told = vec![Fact::users_imported(1)];
         }
         let source = Source::cli(self.world);
@@ -564,7 +568,7 @@ impl UserImport<'_> {
     }
 }
 
-/// A line that was stored by itself.
+/// A line that was stored on its own.
 struct Stored {
     outcome: Imported,
     is_founded: bool,
@@ -580,14 +584,14 @@ impl Stored {
 }
 
 impl Draft {
-    /// Whether an operator vouches for something in the line: an address, a number, or a wallet that signs in.
+    /// Whether an operator vouches for anything in the line: an address, a number, or a sign-in wallet.
     fn vouches(&self) -> bool {
         self.emails.iter().any(|email| email.verified)
             || self.phones.iter().any(|phone| phone.verified)
             || !self.wallets.is_empty()
     }
 
-    /// An account as the line says it is.
+    /// The account with the line's values applied.
     fn over(&self, before: &User) -> User {
         let or = |new: &String, old: &String| if new.is_empty() { old } else { new }.clone();
         let metadata = match self.user.metadata.as_object().is_empty() {
@@ -604,7 +608,7 @@ impl Draft {
         }
     }
 
-    /// Writes a new user; `None` when something of it belongs to another user, and the transaction has to be dropped.
+    /// Writes a new user; `None` when something in it belongs to another user, and the transaction must be dropped.
     async fn insert(&self, tx: &mut dyn Repositories) -> Result<Option<Written>, StoreError> {
         let world = &self.user.world;
         tx.users().insert(&self.user).await?;
@@ -632,11 +636,11 @@ impl Draft {
         }))
     }
 
-    /// Writes wallets, key and password of a user; `false` when something of it belongs to another user.
+    /// Writes the wallets, key and password of a user; `false` when something in it belongs to another user.
     async fn insert_rest(&self, tx: &mut dyn Repositories) -> Result<bool, StoreError> {
         let (world, id) = (&self.user.world, self.user.id);
         if let Some(wallet) = self.wallets.first() {
-            // All were made for this line, under one version.
+            // All were created for this line, under one key version.
             hold_wallet_key(tx, world, wallet.mac.key_version).await?;
         }
         for wallet in &self.wallets {
@@ -679,7 +683,7 @@ impl Draft {
         wallets.map(move |wallet| Fact::wallet_linked(id, wallet.id, wallet.wallet_type))
     }
 
-    /// Everything about it that is unique, beginning with that by which it is known.
+    /// All its unique values, beginning with its own key.
     fn keys(&self) -> Vec<String> {
         let id = self.has_own_id.then(|| self.user.id.to_string());
         let key = self.external_key.iter().map(|key| format!("key:{key}"));
@@ -706,13 +710,13 @@ fn taken() -> Imported {
 fn refusal(error: ForeignHashError) -> String {
     let why = match error {
         ForeignHashError::UnknownScheme => {
-            "password_hash is of no scheme that is known here; docs/migrate-users.md lists them"
+            "password_hash uses an unsupported scheme; docs/migrate-users.md lists them"
         }
         ForeignHashError::Malformed => {
             "password_hash cannot be read: its parameters, salt or hash are not what its scheme prescribes"
         }
         ForeignHashError::TooExpensive => {
-            "password_hash has parameters above what is verified here; docs/migrate-users.md has the ceilings"
+            "password_hash has parameters above the supported limits; docs/migrate-users.md lists them"
         }
     };
     why.to_owned()

@@ -1,7 +1,8 @@
-//! The last way to sign in cannot be removed (409 `last_sign_in_method`).
+//! The last sign-in method cannot be removed (409 `last_sign_in_method`).
 //!
-//! A way is what can be signed in with by itself: an address or a number that is proved, or claimed by an account that is not
-//! founded or whose App trusts what it attaches, a passkey, a wallet that signs in, a link to an identity provider. A password, an authenticator app or a recovery code is none: it needs to be said whose.
+//! A sign-in method works on its own: a passkey, a sign-in wallet, a link to an identity provider, or an address or number. Addresses and
+//! numbers count if they are proved, or claimed by an account that is not founded or whose App trusts what it attaches. A password, an
+//! authenticator app or a recovery code does not count: it requires naming its user.
 
 use vestry_domain::ids::UserId;
 use vestry_ports::store::{Repositories, StoreError};
@@ -10,8 +11,10 @@ use super::arrival::Found;
 use super::proof::is_provable;
 use crate::Caller;
 
-/// Whether a way remains. Lock the user (`tx.users().lock`) before the removal and ask after it, in the same transaction, and drop that
-/// when none does: of two that remove the last two ways at once, the second one then sees what the first one left.
+/// Whether a sign-in method remains after a removal.
+///
+/// Lock the user (`tx.users().lock`) before the removal, call this after it in the same transaction, and drop the transaction if none
+/// remains. Of two concurrent removals of the last two methods, the second then sees the effect of the first.
 pub(crate) async fn one_remains(
     tx: &mut dyn Repositories,
     caller: &Caller,
@@ -20,7 +23,7 @@ pub(crate) async fn one_remains(
     Ok(count_ways(tx, caller, user).await? > 0)
 }
 
-/// How many ways the user has. A new kind of way adds its count here.
+/// The number of sign-in methods of the user. A new kind of method adds its count here.
 pub(crate) async fn count_ways(
     tx: &mut dyn Repositories,
     caller: &Caller,

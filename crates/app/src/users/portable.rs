@@ -12,17 +12,17 @@ use vestry_domain::user::{MOST_EMAILS, MOST_PHONE_NUMBERS, UserStatus};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Invalid, Secret, Timestamp, number, text};
 
-/// Most bytes of an external key.
+/// Maximum length of an external key in bytes.
 const LONGEST_KEY: usize = 255;
 
-/// One user. Names that are not of this list are refused: a typing error must not lose a column.
+/// A portable user. Unknown field names are refused: a typing error must not lose a column.
 #[derive(Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PortableUser {
-    /// The id that the user shall have, of a user that was exported; a fresh one when absent.
+    /// The id of an exported user; a new one when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What the other service knows the user by; at most 255 bytes.
+    /// The key of the user in the other service; at most 255 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_key: Option<String>,
     /// Addresses.
@@ -31,7 +31,7 @@ pub struct PortableUser {
     /// Numbers.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub phone_numbers: Vec<PortablePhone>,
-    /// Wallets that their holders sign in with. Wallets whose keys are here are no part of a line.
+    /// Wallets that their holders sign in with. Wallets whose keys are stored here are not exported.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub wallets: Vec<PortableWallet>,
     /// See `users/create`.
@@ -55,8 +55,9 @@ pub struct PortableUser {
     /// `active` (when absent) or `pending`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Whether the account is somebody's, although nothing in this line is proved. It is in any case when an address or number is
-    /// verified, or a wallet signs in.
+    /// Whether the account has an owner although nothing in this line is proved.
+    ///
+    /// It always does if an address or number is verified, or a wallet signs in.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_false")]
     pub founded: bool,
     /// Whether the user may not sign in.
@@ -88,7 +89,7 @@ pub struct PortableUser {
 pub struct PortableEmail {
     /// The address.
     pub email: String,
-    /// Whether its owner has proved to read mail there.
+    /// Whether its owner has verified it.
     #[serde(default, deserialize_with = "or_default")]
     pub verified: bool,
 }
@@ -99,7 +100,7 @@ pub struct PortableEmail {
 pub struct PortablePhone {
     /// The number, E.164.
     pub phone_number: String,
-    /// Whether its owner has proved to read messages there.
+    /// Whether its owner has verified it.
     #[serde(default, deserialize_with = "or_default")]
     pub verified: bool,
 }
@@ -114,7 +115,7 @@ pub struct PortableWallet {
     pub public_address: String,
 }
 
-/// A value that may be left out. `null`, which other services write for what they do not know, is as good as absent.
+/// Reads an optional value. `null`, which other services write for unknown values, counts as absent.
 fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
     field: D,
 ) -> Result<T, D::Error> {
@@ -143,10 +144,10 @@ pub(super) struct CheckedUser {
     pub(super) external_key: Option<String>,
     /// With whether each is proved.
     pub(super) emails: Vec<(Email, bool)>,
-    /// Likewise.
+    /// Each with whether it is proved.
     pub(super) phones: Vec<(PhoneNumber, bool)>,
     pub(super) founded: bool,
-    /// Why it may not sign in, if it may not.
+    /// The reason why the user is disabled, if so.
     pub(super) disabled: Option<String>,
     /// Chains and addresses, as they were written.
     pub(super) wallets: Vec<(WalletType, String)>,
@@ -162,7 +163,7 @@ impl PortableUser {
     pub(super) fn check(&self, now: Timestamp) -> Result<CheckedUser, Invalid> {
         let is_nobody =
             self.emails.is_empty() && self.phone_numbers.is_empty() && self.wallets.is_empty();
-        // One that was exported may have signed in with what no line carries.
+        // An exported user may have signed in with credentials that no line contains.
         if is_nobody && self.id.is_none() {
             return Err(Invalid::value(
                 "emails",
@@ -178,7 +179,7 @@ impl PortableUser {
         if created_at.unix() < 0 || now < created_at {
             return Err(Invalid::value(
                 "created_at",
-                "created_at must be a moment of the past, in Unix seconds",
+                "created_at must be a Unix timestamp in the past",
             ));
         }
         // Users are paged and searched by the time inside their ids.

@@ -38,7 +38,7 @@ pub(crate) struct ProofOf {
     pub(crate) vouched: bool,
     /// How the address was spelled.
     pub(crate) spelling: Spelling,
-    /// Whose session the call continues.
+    /// The user whose session the call continues.
     pub(crate) in_session: Option<UserId>,
 }
 

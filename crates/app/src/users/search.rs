@@ -30,16 +30,16 @@ pub struct SearchUsers {
 pub struct FoundUsers {
     /// Newest first.
     pub users: Vec<FullUser>,
-    /// How many fit the filter in all.
+    /// The total number of users that match the filter.
     pub total_count: i64,
     /// Whether there is a next page.
     pub has_more: bool,
 }
 
-/// Why there is no page.
+/// The reason why there is no page.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchUsersError {
-    /// The filter takes longer than a search may.
+    /// The search exceeded its time limit.
     #[error("the search took more than {} ms and was given up", .0.as_millis())]
     TooLong(Duration),
     /// See [`Refusal`].
@@ -79,7 +79,7 @@ impl Service {
             None => None,
         };
         let mut read = self.ports.store.read().await?;
-        // One more than asked for tells whether there is a next page.
+        // One row more than requested shows whether there is a next page.
         let (after, within) = (query.starting_after, self.settings.search_within);
         let found = read
             .users()
@@ -99,7 +99,7 @@ impl Service {
         };
         drop(read);
         let mut users = Vec::with_capacity(found.len());
-        // One that was deleted since is passed over.
+        // Users deleted in the meantime are skipped.
         for whole in found.into_iter().flatten() {
             users.push(self.shown(whole, now).await?);
         }
@@ -110,8 +110,9 @@ impl Service {
         })
     }
 
-    /// The filter with Ethereum addresses as they are stored. Most programs write them in one case; there is one form with
-    /// both, and that is compared.
+    /// The filter with Ethereum addresses in their stored form.
+    ///
+    /// Most programs write them in one case; the mixed-case form is the one compared.
     fn with_known_addresses(&self, mut filter: UserFilter) -> UserFilter {
         for condition in &mut filter.conditions {
             if let Condition::WalletPublicAddress(addresses) = condition {

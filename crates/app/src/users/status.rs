@@ -1,15 +1,15 @@
-//! Whom anything but the proof of an identifier lets in.
+//! Which users can sign in with credentials other than a proof of an identifier.
 
 use vestry_domain::World;
 use vestry_domain::ids::UserId;
 use vestry_domain::user::ShownStatus;
 use vestry_ports::store::{Repositories, StoreError};
 
-/// The status of a user, asked inside the transaction that would sign in; `None` when there is no such user.
+/// The status of a user, read inside the sign-in transaction; `None` when there is no such user.
 ///
-/// While a user is pending, everything about the account may be somebody else's (attack 1): passkeys, wallets, passwords and
-/// authenticator apps let nobody in before a first proof of an identifier. For a disabled user nothing is right. That nobody is
-/// disabled at this moment is decided where the sign-in is granted; who asks before wants to count and answer as for what is wrong.
+/// While a user is pending, everything in the account may belong to another person (attack 1). Passkeys, wallets, passwords and
+/// authenticator apps work only after the first proof of an identifier. For a disabled user every credential is wrong. The final check for
+/// disabling is made when the sign-in is granted; earlier checks exist to count and respond as for a wrong credential.
 pub(crate) async fn status_of(
     tx: &mut dyn Repositories,
     world: &World,

@@ -12,8 +12,9 @@ use crate::sessions::ended;
 use crate::{Caller, Refusal, Service};
 
 impl Service {
-    /// Keeps a user from signing in until it is enabled again, and ends all its sessions (S-5). A user who is disabled stays so since
-    /// when it was, and for the reason that was given then.
+    /// Disables sign-in for a user until it is enabled again, and ends all its sessions (S-5).
+    ///
+    /// A user who is already disabled keeps the original time and reason.
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::Invalid`] when the reason is over 255 characters or holds a control character.
@@ -30,7 +31,7 @@ impl Service {
         self.switch_user(caller, id, Some(disabled)).await
     }
 
-    /// Lets a user sign in again, by whatever it could before.
+    /// Allows a user to sign in again with the same methods as before.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -68,8 +69,8 @@ impl Service {
             Some(disabled) => {
                 let is_changed = tx.users().disable(world, id, disabled).await?;
                 told.extend(is_changed.then(|| Fact::user_disabled(id)));
-                // After the user is locked: whoever signs in at this moment has done so by now, or will find it disabled. Also when
-                // it was disabled before: a process of the release before knows nothing of it, and may have let it in.
+                // After the user is locked: a concurrent sign-in has either finished, or will find the user disabled. This also runs for a
+                // user disabled earlier, because a process of the previous release may have let the user in.
                 let over = tx.sessions().delete_all(world, id, now).await?;
                 told.extend(ended(Some(id), over, EndReason::UserDisabled));
             }

@@ -1,4 +1,4 @@
-//! `users/{user_id}/unlock`: what `vestry users unlock` does, for a caller with a key.
+//! `users/{user_id}/unlock`: the API call equivalent to `vestry users unlock`.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
@@ -7,7 +7,7 @@ use super::get::FullUser;
 use crate::{Caller, Refusal, Service};
 
 impl Service {
-    /// [`Service::unlock_user`] in the caller's world. Answers the user.
+    /// Runs [`Service::unlock_user`] in the caller's world and returns the user.
     ///
     /// # Errors
     /// [`Refusal`].

@@ -1,4 +1,4 @@
-//! `wallets/registrations/begin` and `…/nonce`: something to sign, good for one sign-in.
+//! `wallets/registrations/begin` and `…/nonce`: issues a challenge to sign, valid for one sign-in.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{UserId, WalletRegistrationId};
@@ -13,18 +13,18 @@ use crate::fault::retried;
 use crate::run::About;
 use crate::{Caller, Refusal, Service};
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug, Clone)]
 pub struct BeginWalletSignIn {
     /// The chain.
     pub wallet_type: WalletType,
     /// The address that will sign.
     pub public_address: String,
-    /// Whose wallet it shall be; when absent, the user who has it, or a new one.
+    /// The user of the wallet; when absent, the user who has it, or a new one.
     pub user_id: Option<UserId>,
 }
 
-/// Who will sign in.
+/// The user who will sign in.
 #[derive(Clone, Copy)]
 enum Holder {
     /// The user who has the address.
@@ -96,7 +96,7 @@ impl Service {
         let challenge = self.new_challenge(caller, &asker, wallet_type, address, holder, now);
         match retried(|| self.store_challenge(caller, &challenge, holder)).await {
             Err(Refusal::TooMany { retry_after }) => {
-                // Others asked at this moment, and what they got is as good.
+                // Concurrent requests created others, and those are just as good.
                 let address = &challenge.public_address;
                 let shared = self
                     .shared(caller, &asker, wallet_type, address, holder)

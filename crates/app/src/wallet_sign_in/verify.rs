@@ -31,7 +31,7 @@ pub enum SignedText {
     SignInMessage(String),
 }
 
-/// What the caller sent.
+/// The parameters of the call.
 #[derive(Debug)]
 pub struct VerifyWallet {
     /// The chain.
@@ -40,9 +40,9 @@ pub struct VerifyWallet {
     pub public_address: String,
     /// The signature, in a form that wallets hand out.
     pub signature: String,
-    /// What it is over.
+    /// The signed text.
     pub text: SignedText,
-    /// What shall become of a session.
+    /// How to handle the session.
     pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
@@ -53,7 +53,7 @@ pub struct VerifyWallet {
 pub struct VerifiedWallet {
     /// The wallet whose holder has signed in.
     pub wallet: Wallet,
-    /// The session, when one was wanted.
+    /// The session, if one was requested.
     pub issued: Option<IssuedSession>,
 }
 
@@ -166,7 +166,7 @@ impl Service {
         found.ok_or(Refusal::InvalidCredentials)
     }
 
-    /// Tells of a signature that does not sign in a user who exists, where the App asked for that.
+    /// Emits the failure of a signature for an existing user, if the App requested that.
     async fn tell_refused_signature(
         &self,
         caller: &Caller,
@@ -242,7 +242,7 @@ impl Service {
         Ok((wallet, granted))
     }
 
-    /// The wallet that has the address already, if it signs its user in and the challenge was not for somebody else.
+    /// The existing wallet of the address, if it signs its user in and the challenge was not for another user.
     async fn own_wallet(
         &self,
         stored: StoredWallet,
@@ -304,7 +304,7 @@ async fn adopt(
     }
 }
 
-/// What is told of an address that is new.
+/// The events for a new address.
 fn adopted(wallet: &Wallet, challenge: &WalletChallenge) -> impl Iterator<Item = Fact> + Send {
     let (id, user) = (wallet.id, wallet.user_id);
     let created = challenge

@@ -363,7 +363,7 @@ async fn bad_lines_are_refused_with_the_reason() {
                 created_at: Some(i64::MAX),
                 ..line("ada@example.com")
             },
-            "created_at must be a moment of the past",
+            "created_at must be a Unix timestamp in the past",
         ),
         (
             PortableUser {

@@ -403,7 +403,7 @@ async fn a_refused_password_leaves_the_link_good() {
         ("", "at least 8 characters"),
         ("seven77", "at least 8 characters"),
         ("password123", "most common"),
-        ("a phrase somebody stole", "stolen elsewhere"),
+        ("a phrase somebody stole", "known data breach"),
         (ADA, "a name from the account"),
         (&long, "1024 bytes"),
     ] {

@@ -511,7 +511,7 @@ async fn p_8_weak_passwords_are_refused_with_the_reason() {
         ("password1", "most common"),
         ("ada.lovelace", "a name from the account"),
         ("AdaLovelace1815", "a name from the account"),
-        ("a phrase somebody stole", "stolen elsewhere"),
+        ("a phrase somebody stole", "known data breach"),
     ] {
         let said = refusal(&rig, &test, &session, password).await;
         assert!(said.contains(why), "{password}: {said}");

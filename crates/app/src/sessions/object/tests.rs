@@ -59,7 +59,7 @@ fn a_session_can_always_start_and_is_never_too_large_to_be_signed() {
 
 /// To the byte, and naming the field that it is told.
 #[test]
-fn a_session_has_at_most_so_many_bytes() {
+fn a_session_is_limited_to_the_byte() {
     let mut large = session();
     let base = SessionObject::of(&large).as_str().len();
     for (more, accepted) in [(0, true), (1, false)] {

@@ -1,8 +1,8 @@
-//! What becomes of a line, decided by what is proved and by names that only operators give.
+//! Decides the outcome of a line, based on proved identifiers and operator-assigned names.
 //!
-//! A claim proves nothing about its account, so it never makes a line "already there": somebody may have planted it. What the line
-//! vouches for counts like a proof from outside (CL-6). The claim of an account that is not founded founds it for the line's user; the
-//! claim of a founded account moves to that user (CL-3, CL-4).
+//! A claim proves nothing about its account, so it never makes a line "already there": an attacker may have planted it. What the line
+//! vouches for counts like a proof from outside (CL-6). A claim of an account that is not founded founds it for the line's user; a claim of
+//! a founded account moves to that user (CL-3, CL-4).
 
 use vestry_domain::World;
 use vestry_domain::code::MethodId;
@@ -19,11 +19,11 @@ pub(super) const TAKEN: &str =
 /// The account that the line founds would have more addresses or numbers than a user may have.
 pub(super) const FULL: &str =
     "the account would have more than 100 e-mail addresses or phone numbers";
-/// The line does not vouch for what another user claims.
+/// The line does not vouch for an identifier that another user claims.
 const CLAIMED: &str = "an address or number that is not verified in this line is claimed by a user; if that is the user of this line \
     from an earlier run, give the line an external_key";
 
-/// What becomes of a line.
+/// The outcome of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Plan {
     /// Its user is there already.
@@ -44,12 +44,12 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Whether the line becomes a new user, and nobody else changes.
+    /// Whether the line becomes a new user, and no other user changes.
     pub(super) fn is_plain(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The accounts that change, in the order in which everybody locks them.
+    /// The accounts that change, in the common lock order.
     pub(super) fn accounts(&self) -> Vec<UserId> {
         let owners = self.moved.iter().map(|(_, owner)| *owner);
         let mut all: Vec<UserId> = owners.chain(self.home).collect();
@@ -72,7 +72,7 @@ struct Held {
 }
 
 impl Draft {
-    /// What becomes of the line, as far as the store shows now.
+    /// Plans the line according to the current state of the store.
     pub(super) async fn plan(&self, read: &mut dyn Repositories) -> Result<Plan, StoreError> {
         let named = self.named(read).await?;
         if let Some(named) = &named
@@ -116,7 +116,7 @@ impl Draft {
         }
     }
 
-    /// What users have of the line's identifiers.
+    /// The line's identifiers that users already have.
     async fn held(&self, read: &mut dyn Repositories) -> Result<Vec<Held>, StoreError> {
         let world = &self.user.world;
         let mut held = Vec::new();
@@ -144,8 +144,10 @@ impl Draft {
         Ok(held)
     }
 
-    /// The account in which the identifier is proved that decides for the line: the first one that it vouches for, a wallet after
-    /// addresses and numbers. If it vouches for nothing, the first one.
+    /// The account that decides for the line through a proved identifier.
+    ///
+    /// It is the one of the first identifier that the line vouches for, wallets after addresses and numbers. If the line vouches for
+    /// nothing, it is that of the first one.
     async fn proved_owner(
         &self,
         read: &mut dyn Repositories,
@@ -170,8 +172,9 @@ impl Draft {
         Ok(proved.map(|profile| profile.user.id))
     }
 
-    /// The account that the line founds: that of the first claim that it vouches for and whose account is not founded. A line with an
-    /// id founds none but that of its id.
+    /// The account that the line founds: that of its first vouched claim whose account is not founded.
+    ///
+    /// A line with an id founds only the account with that id.
     async fn home(
         &self,
         read: &mut dyn Repositories,
@@ -190,8 +193,9 @@ impl Draft {
     }
 }
 
-/// Locks the accounts that a plan changes, after what proves the identifiers that move: a verify call locks its code before the user.
-/// `false` if one of them is gone.
+/// Locks the accounts that a plan changes, after the pending proofs of identifiers that move.
+///
+/// A verify call also locks its code before the user. `false` if one of the accounts is gone.
 pub(super) async fn lock(
     tx: &mut dyn Repositories,
     world: &World,
