@@ -1,16 +1,16 @@
-//! Somebody proved to own an address or a number: whose account it then opens (O-10, attack 1, `claims.md`).
+//! Proofs of ownership of an address or a number, and the account that each opens (O-10, attack 1, `claims.md`).
 //!
-//! Somebody may register another person's address with a password, a phone number or an authenticator app of his own, or attach
-//! it to his own account, and wait. So an address or number that nobody has proved is only a claim: it is reserved for the
-//! account, and opens nothing. What a proof of it does is decided by three states, and by no clock.
+//! An attacker can register another person's address with their own password, phone number or authenticator app, or attach it to their own
+//! account, and wait. An address or number without a proof is therefore only a claim: it is reserved for the account, and opens nothing.
+//! The effect of a proof depends on three states, and never on time.
 //!
 //! - **Within a session of the account**, the claim becomes verified, and nothing else happens (CL-1).
 //! - **Verified already**: the proof signs in to its account (CL-2).
-//! - **From outside, on an account that is not founded**, the proof founds it: what somebody else may have put there is removed,
-//!   and other claims stay claims (CL-3).
-//! - **From outside, on a founded account**, it is another person's for all we know. A step that takes anybody in has made a
-//!   successor for whoever proves it, and the identifier moves there (CL-4). A step by which the App names one of its users is
-//!   refused, unless the App's setting trusts what was attached (CL-5, CL-9).
+//! - **From outside, on an account that is not founded**, the proof founds it: anything an attacker may have planted is removed, and other
+//!   claims stay claims (CL-3).
+//! - **From outside, on a founded account**, the claim may belong to another person. A step that accepts anyone has created a successor for
+//!   the person who proves it, and the identifier moves there (CL-4). A step by which the App names one of its users is refused, unless the
+//!   App's setting trusts what was attached (CL-5, CL-9).
 //!
 //! All of it is decided under the lock of the account's row, in the transaction of the proof (CL-8).
 
@@ -28,13 +28,13 @@ use crate::events::Source;
 use crate::sessions::ended;
 use crate::{Caller, Fault, Service};
 
-/// A proof, as the step that asked for it and the call that brings it know it.
+/// A proof, with the context of the step that requested it and the call that presents it.
 pub(crate) struct ProofOf {
-    /// What was proved.
+    /// The identifier that was proved.
     pub(crate) method: MethodId,
-    /// Whom the step answered: the owner of the identifier, or a successor.
+    /// The user named in the step's response: the owner of the identifier, or a successor.
     pub(crate) user: UserId,
-    /// Whether the App named the user whose identifier it is, and did not take in whoever proves it.
+    /// Whether the App named the identifier's user, instead of accepting anyone who proves it.
     pub(crate) vouched: bool,
     /// How the address was spelled.
     pub(crate) spelling: Spelling,
@@ -46,14 +46,14 @@ pub(crate) struct ProofOf {
 pub(crate) enum Spelling {
     /// The stored one; or the proof is of a number.
     Stored,
-    /// Mail was read that was sent there. If another spelling was verified since, it was the mail of another mailbox for all we know.
+    /// The owner read mail sent there. If another spelling was verified since, that mail may have gone to another mailbox.
     Mailed(Email),
-    /// Somebody who is trusted stated it.
+    /// A trusted party stated it.
     Stated(Email),
 }
 
 impl Spelling {
-    /// Of a code or link, which names the address while that is not verified.
+    /// The spelling proved by a code or link, which records the address until it is verified.
     pub(crate) fn mailed(sent_to: Option<&Email>) -> Self {
         sent_to.cloned().map_or(Self::Stored, Self::Mailed)
     }
@@ -69,13 +69,13 @@ pub(crate) struct Proven {
     pub(crate) identity: String,
 }
 
-/// Why a proof was not accepted. The transaction must be dropped.
+/// The reason why a proof was not accepted. The transaction must be dropped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProofError {
-    /// The identifier is gone, or belongs to another account than when the proof was asked for, or its user is disabled.
+    /// The identifier is gone, or has moved to another account since the proof was requested, or its user is disabled.
     #[error("the identifier is gone")]
     Gone,
-    /// The identifier is a claim of a founded account: it can be proved within a session of its user only.
+    /// The identifier is a claim of a founded account: only a session of its user can prove it.
     #[error("the identifier can be proved within a session of its user only")]
     NeedsSession,
     /// The user who gets the identifier has as many of its kind as a user may have.
@@ -91,16 +91,17 @@ impl From<StoreError> for ProofError {
     }
 }
 
-/// Whether a step by which the App names one of its users may have this identifier of it proved without a session (CL-5). An App
-/// that trusts what it attaches knows whose it is only of what it attached to somebody's account: what was there before the
-/// account was founded may be anybody's (CL-9).
+/// Whether a step by which the App names one of its users may have this identifier proved without a session (CL-5).
+///
+/// An App that trusts what it attaches is trusted only for identifiers attached to a founded account. Those from before the account was
+/// founded may belong to anyone (CL-9).
 pub(crate) fn is_provable(caller: &Caller, found: &Found) -> bool {
     let trusts = caller.settings().attached_identifiers == AttachedIdentifiers::Trusted;
     found.verified || !found.owner.founded || (trusts && found.of_founded)
 }
 
 impl Service {
-    /// Marks the identifier as verified and its account as founded, after whatever a first proof costs.
+    /// Marks the identifier as verified and its account as founded, after the consequences of a first proof.
     pub(crate) async fn prove(
         &self,
         tx: &mut dyn Repositories,
@@ -111,12 +112,12 @@ impl Service {
         let world = &caller.world;
         let (mut owner, mut identifier) = locked(tx, world, proof.method).await?;
         if identifier.verified {
-            // Whoever asked before it was proved here was answered another user.
+            // A caller who asked before it was proved here received another user's id.
             let is_answered = proof.in_session == Some(owner.id) || proof.user == owner.id;
             if !is_answered || identifier.is_read_elsewhere(&proof.spelling) {
                 return Err(ProofError::Gone);
             }
-            // An import may bring a user who is pending although it brings a proof.
+            // An import may bring a pending user together with a proof.
             self.found(tx, caller, &owner, now).await?;
             return Ok(identifier.proven_by(owner.id));
         }
@@ -140,7 +141,7 @@ impl Service {
         Ok(identifier.proven_by(owner.id))
     }
 
-    /// Whatever a proof from outside costs: what may have been planted in the account, or the proof.
+    /// Applies the consequences of a proof from outside: removes what may have been planted in the account, or refuses the proof.
     async fn clear_for(
         &self,
         tx: &mut dyn Repositories,
@@ -152,7 +153,7 @@ impl Service {
     ) -> Result<(), ProofError> {
         let world = &caller.world;
         let holdings = tx.users().holdings(world, owner.id).await?;
-        // What is proved counts also where a process of the release before noted it, which does not know that accounts are founded.
+        // Proved identifiers also count if a process of the previous release recorded them, which does not know founded accounts.
         if !(owner.founded || holdings.proved) {
             if holdings.planted {
                 self.take_over(tx, &caller.into(), owner.id, now).await?;
@@ -160,11 +161,11 @@ impl Service {
             return Ok(());
         }
         if owner.id != identifier.user_id {
-            // The successor has become somebody's own by something else meanwhile.
+            // The successor has been founded by another proof in the meantime.
             return Err(ProofError::Gone);
         }
         if owner.disabled.is_some() {
-            // Of a disabled user nothing is told, not even what it would take.
+            // Nothing is revealed about a disabled user, not even what a proof would require.
             return Err(ProofError::Gone);
         }
         let found = Found {
@@ -179,7 +180,7 @@ impl Service {
         Err(ProofError::NeedsSession)
     }
 
-    /// Makes an account that nobody has proved that of whoever proves it now: nobody else knows a way in, or a key (CL-3).
+    /// Hands an account without any proof to the person who now proves it: no other person keeps a credential or a key (CL-3).
     pub(super) async fn take_over(
         &self,
         tx: &mut dyn Repositories,
@@ -216,7 +217,7 @@ impl Service {
         self.disable_unproven_wallets(tx, by, user, now).await
     }
 
-    /// Notes that a locked user is founded, and no longer pending, where that is news.
+    /// Records that a locked user is founded and no longer pending, if either is new.
     async fn found(
         &self,
         tx: &mut dyn Repositories,
@@ -233,7 +234,7 @@ impl Service {
         self.tell(tx, caller, told).await
     }
 
-    /// Gives a claim to its successor, whose row is locked like that of the account it leaves.
+    /// Moves a claim to its successor, whose row is locked like that of the account it leaves.
     async fn move_out(
         &self,
         tx: &mut dyn Repositories,
@@ -272,7 +273,7 @@ struct Identifier {
 }
 
 impl Identifier {
-    /// Whether the mail that was read was sent to another mailbox than the verified one.
+    /// Whether the mail was sent to a mailbox other than the verified one.
     fn is_read_elsewhere(&self, spelling: &Spelling) -> bool {
         match spelling {
             Spelling::Mailed(sent_to) => {
@@ -282,7 +283,7 @@ impl Identifier {
         }
     }
 
-    /// Takes over the spelling that was proved, which may have come with a row of another identity.
+    /// Adopts the proved spelling, which may have come with a row of another identity.
     fn respelled(&mut self, spelling: Spelling) -> Result<Email, ProofError> {
         let stored = self.email.take().ok_or(ProofError::Gone)?;
         let proved = match spelling {
@@ -305,8 +306,7 @@ impl Identifier {
     }
 }
 
-/// Two first proofs of one account at the same moment must see one another, and so must a proof and the credential that is
-/// being added meanwhile: all of them lock the user.
+/// Locks the user. Concurrent first proofs of one account must see each other, and so must a proof and a credential being added.
 async fn locked(
     tx: &mut dyn Repositories,
     world: &World,
@@ -315,7 +315,7 @@ async fn locked(
     let owner = tx.users().lock_owner(world, method).await?;
     let owner = owner.ok_or(ProofError::Gone)?;
     let identifier = read(tx, world, method).await?;
-    // It may have moved to another user while the lock was waited for; the code or link that proved it is void then.
+    // It may have moved to another user during the wait for the lock; the code or link that proved it is then void.
     let identifier = identifier.filter(|identifier| identifier.user_id == owner.id);
     Ok((owner, identifier.ok_or(ProofError::Gone)?))
 }

@@ -1,4 +1,4 @@
-//! Wallets that somebody may have left behind in an account that turns out to be another person's (CL-3).
+//! Wallets possibly left by another person in an account that turned out not to be theirs (CL-3).
 
 use vestry_domain::Timestamp;
 use vestry_domain::audit::AuditAction;
@@ -13,9 +13,10 @@ use crate::key_holds::hold_wallet_key;
 use crate::{Fault, Service};
 
 impl Service {
-    /// Stops the wallets of a user whose keys somebody else may know from signing, and from being taken where no wallet is
-    /// named: those that were imported or ever exported. The audit log has no entry of it, for it is written beside the
-    /// transaction: the wallet itself says why it signs nothing.
+    /// Disables the user's wallets whose keys another person may know: those that were imported or ever exported.
+    ///
+    /// They no longer sign, and are not chosen where no wallet is named. The audit log has no entry, because it is written outside the
+    /// transaction. The wallet itself records why it signs nothing.
     pub(super) async fn disable_unproven_wallets(
         &self,
         tx: &mut dyn Repositories,
@@ -47,14 +48,14 @@ impl Service {
         };
         let changed = match self.ports.custodian.change_wallet(stored, change).await {
             Ok(changed) => changed,
-            // It signs nothing as it is; whoever uses it learns that, and so does the audit log.
+            // It signs nothing as it is; using it reports that, and the audit log records it.
             Err(CustodyError::Tampered { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
         let wallet = &changed.wallet;
         hold_wallet_key(tx, &wallet.world, changed.mac.key_version).await?;
         if !tx.wallets().replace(&changed, &seen).await? {
-            // Somebody changes it at this moment; the next run sees how it is.
+            // It is being changed concurrently; the next run sees the result.
             return Err(Fault::LostRace);
         }
         // One that signed nothing before has got another reason only.

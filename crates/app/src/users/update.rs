@@ -1,4 +1,4 @@
-//! `users/{user_id}/update`: names, metadata, and identifiers that are attached; never one that is removed.
+//! `users/{user_id}/update`: changes names and metadata, and attaches identifiers; it never removes one.
 
 use std::collections::HashMap;
 
@@ -58,7 +58,7 @@ struct Listed<T> {
     verified: bool,
 }
 
-/// What shall become of a user; every value was checked.
+/// The validated changes to a user.
 struct Change {
     first_name: Option<String>,
     middle_name: Option<String>,
@@ -128,7 +128,7 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.begin_change_if(change.vouches(), *world).await?;
-        // Locked before it is read: of two merges at once the second one sees what the first one wrote (R9).
+        // Locked before it is read: of two concurrent merges, the second sees what the first wrote (R9).
         if !tx.users().lock(world, id).await? {
             return Err(Refusal::NotFound("user"));
         }
@@ -172,8 +172,10 @@ impl Service {
         Ok(profile)
     }
 
-    /// Marks as verified what the App vouches for, and founds the account for its owner: what was added to it before it was
-    /// anybody's is removed, as by a proof from outside (CL-3, CL-6). What was attached just now is verified already.
+    /// Marks identifiers that the App vouches for as verified, and founds the account for its owner.
+    ///
+    /// Credentials added before the account was founded are removed, as by a proof from outside (CL-3, CL-6). Identifiers attached in this
+    /// call are verified already.
     async fn vouch(
         &self,
         tx: &mut dyn Repositories,
@@ -279,7 +281,7 @@ impl Service {
     }
 }
 
-/// What is told of a user that was locked before it was read, and that nobody else can have changed.
+/// The events of a change to a user that was locked before it was read, so no one else can have changed it.
 pub(super) fn changes(before: &UserProfile, after: &UserProfile) -> Vec<Fact> {
     let user = after.user.id;
     let mut facts = Vec::new();
@@ -393,7 +395,7 @@ impl Change {
         })
     }
 
-    /// Whether the App vouches for an address or number.
+    /// Whether the App vouches for any address or number.
     fn vouches(&self) -> bool {
         let mut emails = self.emails.iter();
         let mut phones = self.phones.iter();
