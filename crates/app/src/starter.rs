@@ -1,6 +1,6 @@
 //! Binding a sign-in to the client that started it (PKCE).
 //!
-//! The token belongs to whoever holds the verifier, and the App can have a state of its own returned with it (M-2).
+//! The token belongs to the party that holds the verifier, and the App can have a state of its own returned with it (M-2).
 
 use vestry_domain::Invalid;
 use vestry_domain::app::AppSettings;

@@ -279,7 +279,7 @@ impl Service {
     }
 }
 
-/// The reason why nobody returned.
+/// The reason why a sign-in did not return.
 enum Gone {
     Failed(SignInFailure),
     Fault(Fault),

@@ -1,14 +1,14 @@
-//! A person whom a provider vouches for becomes a user: who that is (O-8, O-9, O-10, attacks 1 and 2).
+//! Resolves a person vouched for by a provider to a user (O-8, O-9, O-10, attacks 1 and 2).
 //!
-//! - Who is linked is known by (provider, issuer, subject), whatever the address says by now.
-//! - A **proved** address is a proof of it from outside, like a code that was sent there. Where it is verified, its owner gets the
-//!   link; the claim of an account that is not founded founds it; the claim of a founded one moves to a new user (CL-2 to CL-4).
-//!   Nobody has it: a new user has.
-//! - An address that is not proved joins nobody. Where somebody has it, the sign-in is refused, and stays good for a call
-//!   within a session of that user; where nobody has it, there is a new user without it.
-//! - Within a session, the person is linked to its user only when the call also names the state of the flow: the App
-//!   has kept it in the browser that began, so nobody can be made to link a stranger (attack 18). If the session's account has the
-//!   proved address as a claim, the verifier of the flow's challenge shows the same. The claim on its own does not.
+//! - A linked person is recognised by (provider, issuer, subject), whatever their address is by now.
+//! - An address that the provider **verified** counts as a proof from outside, like a code sent there. If a user has verified it, that user
+//!   gets the link. A claim of an account that is not founded founds it; a claim of a founded account moves to a new user (CL-2 to CL-4).
+//!   If no user has it, a new user gets it.
+//! - An unverified address joins no account. If a user has it, the sign-in is refused, but can still be used by a call within a session of
+//!   that user. If no user has it, a new user is created without it.
+//! - Within a session, the person is linked to its user only if the call also names the state of the flow. The App has kept it in the
+//!   browser that started the flow, so a stranger's identity cannot be linked by force (attack 18). If the session's account has the
+//!   verified address as a claim, the verifier of the flow's challenge shows the same. The claim on its own does not.
 
 use vestry_domain::code::MethodId;
 use vestry_domain::email::Email;

@@ -59,7 +59,7 @@ pub(crate) struct Returned<'a> {
     pub(crate) user: Option<&'a str>,
 }
 
-/// The reason why a code identifies nobody.
+/// The reason why a code was rejected.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExchangeError {
     #[error(transparent)]

@@ -21,12 +21,12 @@ use crate::{Refusal, Service};
 
 /// The issuer of everybody whom this provider knows.
 const ISSUER: &str = "test";
-/// Who signs in when nobody says.
+/// The default identity.
 const DEFAULT_EMAIL: &str = "ada@example.com";
 /// Characters of the hash of an address that make a subject.
 const SUBJECT_BYTES: usize = 12;
 
-/// What the provider shall answer.
+/// The answer that the provider gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TestAnswer {
     /// The person, whose address is verified.

@@ -66,7 +66,7 @@ pub(crate) struct Presented {
     token: Option<TokenHash>,
 }
 
-/// The reason why a proved factor signs nobody in.
+/// The reason why a proved factor does not sign its user in.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GrantError {
     /// The user is disabled or was deleted concurrently. Drop the transaction and respond as to a wrong credential.

@@ -34,11 +34,11 @@ pub struct UpdateUser {
     pub last_name: Option<String>,
     /// Addresses to attach; one that the user has already is passed over, unless the App vouches for it now.
     pub emails: Vec<NewIdentifier>,
-    /// Numbers to attach, E.164; likewise.
+    /// Numbers to attach, E.164; existing ones are skipped in the same way.
     pub phone_numbers: Vec<NewIdentifier>,
     /// Change of the metadata, by the merge rules of API-13 and API-14.
     pub metadata: Option<Map<String, Value>>,
-    /// Whether the metadata takes the place of what was there (API-14).
+    /// Whether the metadata replaces the existing one (API-14).
     pub replace_metadata: bool,
 }
 

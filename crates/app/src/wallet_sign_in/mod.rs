@@ -1,7 +1,7 @@
-//! Signing in with a wallet of one's own: a challenge, and a signature over it.
+//! Signing in with a user's own wallet: a challenge, and a signature over it.
 //!
-//! The first signature of an address stores it as a read-only wallet of its user. Addresses whose keys are here sign nobody
-//! in: their signatures are ours to make.
+//! The first signature of an address stores it as a read-only wallet of its user. Addresses whose keys are stored here cannot sign in: we
+//! could make their signatures ourselves.
 
 pub mod begin;
 pub mod verify;
@@ -15,7 +15,7 @@ use vestry_domain::{Invalid, wallet_sign_in};
 use crate::Service;
 
 impl Service {
-    /// The canonical form of an address that may sign somebody in.
+    /// The canonical form of an address that can be used to sign in.
     pub(crate) fn signing_address(
         &self,
         wallet_type: WalletType,
