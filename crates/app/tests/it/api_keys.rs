@@ -1,4 +1,4 @@
-//! API keys: made, listed, rotated, revoked, and what they open (S-15).
+//! API keys: creation, listing, rotation, revocation, and what each key can access (S-15).
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ async fn a_key_opens_its_world() {
         if kind == ApiKeyKind::Public {
             assert!(
                 is_unknown(&rig.service, key).await,
-                "a public token is no key"
+                "a public token is not a key"
             );
             continue;
         }
@@ -57,9 +57,9 @@ async fn a_key_opens_its_world() {
     }
 }
 
-/// Whatever is not a key of ours gets one and the same answer, and what cannot be one costs no query.
+/// Anything that is not one of our keys gets the same response. A string that cannot be a key costs no query.
 #[tokio::test]
-async fn whatever_is_not_a_key_opens_nothing() {
+async fn an_unknown_key_opens_nothing() {
     let rig = Rig::new().await;
     let made = rig
         .service
@@ -94,9 +94,9 @@ async fn whatever_is_not_a_key_opens_nothing() {
     rig.service.authenticate(key).await.unwrap();
 }
 
-/// S-15: hash and last four characters, never the key.
+/// S-15: only the hash and the last four characters are stored, never the key.
 #[tokio::test]
-async fn s_15_only_a_hash_is_kept() {
+async fn s_15_only_a_hash_is_stored() {
     let rig = Rig::new().await;
     let scopes = vec![Scope::UsersRead, Scope::WalletsSign];
     let made = rig
@@ -132,7 +132,7 @@ async fn s_15_only_a_hash_is_kept() {
     }
 }
 
-/// A call of each kind that waits, at one process, until it ends.
+/// Starts one long-polling call of each kind at one process and waits until they end.
 fn waiting_calls(
     service: &Arc<Service>,
     caller: &Arc<Caller>,
@@ -166,7 +166,7 @@ fn waiting_calls(
     [tokio::spawn(events), tokio::spawn(messages)]
 }
 
-/// R12: a revoked key stops working within a second on every process, also in calls that wait at that moment, and never works again.
+/// R12: within a second every process rejects a revoked key, for good. That includes calls that are waiting at the time.
 #[tokio::test]
 async fn r12_a_revoked_key_stops_within_a_second() {
     let rig = Rig::new().await;
@@ -185,7 +185,7 @@ async fn r12_a_revoked_key_stops_within_a_second() {
         let caller = service.authenticate(key).await.unwrap();
         waiting.extend(waiting_calls(service, &caller, newest));
     }
-    // Each call has been let in, and looks for what there is.
+    // Each call has been authenticated and is waiting for data.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
@@ -200,7 +200,7 @@ async fn r12_a_revoked_key_stops_within_a_second() {
     }
     assert!(
         is_unknown(&rig.other_process(), key).await,
-        "a process that had not seen it this second"
+        "a process that had not seen the key within the last second"
     );
     for service in [&rig.service, &other] {
         assert!(is_unknown(service, key).await);
@@ -305,7 +305,7 @@ async fn an_app_manages_its_own_keys() {
     };
     assert_eq!((&*invalid.param, invalid.reason), ("scope", Reason::Value));
     let listed = rig.service.list_api_keys(rig.app.id).await.unwrap();
-    assert_eq!(listed.len(), 2, "nothing was made on the way");
+    assert_eq!(listed.len(), 2, "nothing was created along the way");
 }
 
 /// A busy key costs one query a second.

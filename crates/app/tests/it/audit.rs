@@ -1,4 +1,4 @@
-//! The audit log: what is noted, that it is noted before the answer, and what a verification finds.
+//! The audit log: what is recorded, that it is recorded before the response, and what verification finds.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ pub(crate) async fn flaws(rig: &Rig) -> Vec<AuditFlaw> {
 }
 
 #[tokio::test]
-async fn every_use_of_a_key_is_noted() {
+async fn every_use_of_a_key_is_recorded() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "ada@example.com").await;
@@ -71,7 +71,7 @@ async fn every_use_of_a_key_is_noted() {
 }
 
 #[tokio::test]
-async fn a_created_wallet_is_noted_once() {
+async fn a_created_wallet_is_recorded_once() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.walletless(&test, "ada@example.com").await;
@@ -85,9 +85,9 @@ async fn a_created_wallet_is_noted_once() {
     }
 }
 
-/// What is refused uses no key and is not noted; what was tampered with is.
+/// A refused request uses no key and is not recorded; tampering is.
 #[tokio::test]
-async fn a_refusal_is_not_noted_and_an_alarm_is() {
+async fn a_refusal_is_not_recorded_and_an_alarm_is() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let mut row = unstored(&rig, &test, "ada@example.com").await;
@@ -117,7 +117,7 @@ async fn a_refusal_is_not_noted_and_an_alarm_is() {
     assert_eq!(noted[0].event.detail, "wallet key");
 }
 
-/// The next signature does not leave, because its entry is not written; the one after it does, and only that is in the log.
+/// The next signature is withheld because its entry cannot be written. The one after it succeeds, and only that one is in the log.
 async fn loses_one_signature(rig: &Rig, test: &Caller, wallet: WalletId) {
     let refused = rig.service.sign(test, text(wallet, "hi")).await;
     assert!(
@@ -135,12 +135,12 @@ async fn loses_one_signature(rig: &Rig, test: &Caller, wallet: WalletId) {
         actions(&noted),
         [AuditAction::SignMessage, AuditAction::Create]
     );
-    // Whether the first one was written after all could not be known: a new chain was begun.
+    // It is unknown whether the first entry was written, so a new chain was started.
     assert_ne!(noted[0].chain, noted[1].chain);
     assert_eq!(flaws(rig).await, []);
 }
 
-/// What was done with a wallet is told when it is gone, and that its key was destroyed is the last of it.
+/// A deleted wallet's history remains in the log and ends with the destruction of its key.
 #[tokio::test]
 async fn the_log_outlives_the_wallet() {
     let rig = Rig::new().await;
@@ -169,7 +169,7 @@ async fn no_key_is_destroyed_without_an_entry() {
     let test = rig.test().await;
     let user = rig.user(&test, "ada@example.com").await;
     let (owner, wallet) = (user.profile.user.id, user.wallets[0].id);
-    // The first transaction finds out which keys there are, the second one is the log's.
+    // The first transaction reads the keys that exist; the second one writes the log.
     rig.store.let_through(1);
     rig.store.refuse([StoreError::Busy]);
     let refused = rig.service.delete_user(&test, owner).await;
@@ -180,9 +180,9 @@ async fn no_key_is_destroyed_without_an_entry() {
     rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
 }
 
-/// A wallet that comes while its user is deleted goes with an entry of its own.
+/// A wallet created while its user is being deleted is deleted with an entry of its own.
 #[tokio::test]
-async fn a_wallet_that_comes_during_the_deletion_is_noted() {
+async fn a_wallet_created_during_the_deletion_is_recorded() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let owner = rig.walletless(&test, "ada@example.com").await;
@@ -195,7 +195,7 @@ async fn a_wallet_that_comes_during_the_deletion_is_noted() {
     });
     rig.service.delete_user(&test, owner).await.unwrap();
     let wallet = made.lock().unwrap().take().unwrap();
-    // Of two processes in one second: in any order.
+    // Two processes within one second: in any order.
     let noted: HashSet<_> = actions(&entries(&rig, &test, wallet).await)
         .into_iter()
         .collect();
@@ -211,20 +211,20 @@ async fn nothing_is_signed_without_an_entry() {
     loses_one_signature(&rig, &test, wallet).await;
 }
 
-/// A panic while the log is written costs the signatures that waited for it, and nobody who comes later.
+/// A panic while the log is being written fails the signatures that wait for it, but no later ones.
 #[tokio::test]
 async fn a_panic_while_writing_leaves_the_log_writable() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
     rig.store
-        .before_next_begin(async { panic!("the test pulls the plug") });
+        .before_next_begin(async { panic!("panic injected by the test") });
     loses_one_signature(&rig, &test, wallet).await;
 }
 
-/// Commits that lost against others are run again, and leave every entry once.
+/// Commits that lose a race are retried and leave every entry exactly once.
 #[tokio::test]
-async fn lost_commits_are_run_again() {
+async fn lost_commits_are_retried() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
@@ -234,7 +234,7 @@ async fn lost_commits_are_run_again() {
     assert_eq!(flaws(&rig).await, []);
 }
 
-/// Signatures at the same time share commits and reads of their wallets, and each has its place in one chain.
+/// Concurrent signatures share commits and wallet reads, and each has its own position in one chain.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parallel_signatures_share_reads_and_commits() {
     let rig = Rig::new().await;
@@ -261,9 +261,9 @@ async fn parallel_signatures_share_reads_and_commits() {
     assert_eq!(report.flaws, []);
 }
 
-/// Two processes write chains of their own into one log.
+/// Two processes write separate chains into one log.
 #[tokio::test]
-async fn processes_have_chains_of_their_own() {
+async fn processes_write_separate_chains() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
@@ -279,7 +279,7 @@ async fn processes_have_chains_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_log_stays_in_its_world() {
+async fn a_log_stays_in_its_environment() {
     let rig = Rig::new().await;
     let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
     let wallet_id = rig.user(&test, "ada@example.com").await.wallets[0].id;
@@ -301,12 +301,12 @@ async fn a_log_stays_in_its_world() {
     }
 }
 
-/// Everything that somebody can do who writes the database and has no key (S8).
+/// Everything that an attacker with write access to the database but no key can do (S8).
 #[tokio::test]
-async fn s8_what_was_done_to_the_log_is_found() {
+async fn s8_tampering_with_the_log_is_found() {
     type Forge = fn(&[AuditEntry], &AuditHead) -> (Vec<AuditEntry>, Vec<AuditHead>, Flaw);
     let forgeries: [(&str, Forge); 5] = [
-        ("an entry behind the end", |entries, head| {
+        ("an entry after the end", |entries, head| {
             let mut last = entries.last().unwrap().clone();
             last.sequence += 1;
             last.previous = head.hash;
@@ -320,7 +320,7 @@ async fn s8_what_was_done_to_the_log_is_found() {
             );
             (vec![last], vec![], Flaw::Broken { sequence: 4 })
         }),
-        ("a head put back", |entries, head| {
+        ("a head rolled back", |entries, head| {
             let back = AuditHead {
                 sequence: 2,
                 hash: entries[1].hash,
@@ -329,7 +329,7 @@ async fn s8_what_was_done_to_the_log_is_found() {
             (vec![], vec![back], Flaw::ForgedHead)
         }),
         (
-            "a head under the keyed hash of its entry",
+            "a head that uses the keyed hash of its entry",
             |entries, head| {
                 let mac = entries[2].mac.clone();
                 (
@@ -342,12 +342,12 @@ async fn s8_what_was_done_to_the_log_is_found() {
                 )
             },
         ),
-        ("a chain made up", |entries, _| {
+        ("a forged chain", |entries, _| {
             let mut first = entries[0].clone();
             first.chain = vestry_domain::ids::Id::new(first.event.at, [9; 16]);
             (vec![first], vec![], Flaw::NoHead)
         }),
-        ("a chain and a head made up", |entries, head| {
+        ("a forged chain and head", |entries, head| {
             let mut first = entries[0].clone();
             first.chain = vestry_domain::ids::Id::new(first.event.at, [9; 16]);
             let forged = AuditHead {
@@ -394,10 +394,10 @@ async fn s8_what_was_done_to_the_log_is_found() {
     }
 }
 
-/// A database that was set back under the service leaves two sound chains of a wallet's uses, and an entry of the control chain that
-/// names the one that was left (AUD-4).
+/// A database rollback under a running service leaves two sound chains of a wallet's uses. An entry of the control chain names the
+/// abandoned one (AUD-4).
 #[tokio::test]
-async fn aud_4_signatures_that_were_lost_leave_no_flaw() {
+async fn aud_4_lost_signatures_leave_no_finding() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;

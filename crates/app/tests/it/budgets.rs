@@ -1,4 +1,4 @@
-//! OTP-10: how often codes are sent, the same for everybody.
+//! OTP-10: send limits for codes, identical for all addresses.
 
 use vestry_app::codes::{LoginOrCreate, SendCode, SentCode};
 use vestry_app::{Caller, Refusal};
@@ -9,7 +9,7 @@ use vestry_ports::store::Store;
 use crate::rig::{Rig, login};
 use crate::send::send;
 
-/// What a caller sees of a send: the wait, or that it went through the limits.
+/// What a caller can see of a send: the retry delay, or that the send passed the limits.
 fn seen(outcome: Result<SentCode, Refusal>) -> Option<i64> {
     match outcome {
         Ok(_) | Err(Refusal::NotFound(_)) => None,
@@ -22,7 +22,7 @@ async fn ask(rig: &Rig, caller: &Caller, email: &str) -> Option<i64> {
     seen(rig.service.send_code_by_email(caller, send(email)).await)
 }
 
-/// Attack 9: the sequence of answers does not tell a known address from an unknown one.
+/// Attack 9: the sequence of responses does not distinguish a known address from an unknown one.
 #[tokio::test]
 async fn otp_10_known_and_unknown_addresses_meet_the_same_limits() {
     let rig = Rig::new().await;
@@ -35,9 +35,9 @@ async fn otp_10_known_and_unknown_addresses_meet_the_same_limits() {
         assert_eq!(
             known.is_some(),
             step >= 6,
-            "step {step}: five in ten minutes, and one beyond"
+            "step {step}: five in ten minutes, and one beyond the limit"
         );
-        // Alike, too, where calls only repeat the one before (M-5).
+        // The same holds for calls that only repeat the one before (M-5).
         for repeat in [7, 12] {
             rig.pass(repeat);
             let known = ask(&rig, &test, "known@example.com").await;
@@ -49,8 +49,8 @@ async fn otp_10_known_and_unknown_addresses_meet_the_same_limits() {
     assert!(!rig.is_known(&test, "unknown@example.com").await);
 }
 
-/// Attack 9: nor do spellings tell that may be two mailboxes, and so are no repeats of one another: an address that is verified, one
-/// that is claimed and one that nobody has.
+/// Attack 9: nor do alternative spellings, which might be two mailboxes and so do not count as repeats. Tested for a verified, a claimed
+/// and an unknown address.
 #[tokio::test]
 async fn otp_10_spellings_meet_the_same_limits_for_all_addresses() {
     for enumeration_safe in ["true", "false"] {
@@ -59,7 +59,7 @@ async fn otp_10_spellings_meet_the_same_limits_for_all_addresses() {
         let test = rig.test().await;
         rig.user(&test, "claimed@example.com").await;
         rig.sign_in(&test, "verified@example.com", 60).await;
-        // The limits of the address start over.
+        // The limits of the address reset.
         rig.pass(601);
         for step in 0..12 {
             let mut answers = Vec::new();
@@ -79,7 +79,7 @@ async fn otp_10_spellings_meet_the_same_limits_for_all_addresses() {
 }
 
 #[tokio::test]
-async fn otp_10_five_in_ten_minutes_for_an_address_however_spelled() {
+async fn otp_10_an_address_may_get_five_in_ten_minutes_in_any_spelling() {
     let rig = Rig::new().await;
     let (test, live) = (rig.test().await, rig.live().await);
     let spellings = [
@@ -94,7 +94,7 @@ async fn otp_10_five_in_ten_minutes_for_an_address_however_spelled() {
         rig.pass(20);
     }
     for (expected, why) in [
-        (None, "one beyond the budget (M-5)"),
+        (None, "one beyond the limit (M-5)"),
         (Some(480), "the window opened two minutes ago"),
     ] {
         let over = rig
@@ -109,7 +109,7 @@ async fn otp_10_five_in_ten_minutes_for_an_address_however_spelled() {
         6,
         "a refused send puts nothing into the outbox"
     );
-    // Another address, another world, another window.
+    // Another address, another environment, another window.
     rig.login(&test, "bob@example.com").await;
     rig.login(&live, "ada@example.com").await;
     rig.pass(459);
@@ -130,7 +130,7 @@ async fn otp_10_thirty_a_day_for_an_address() {
         rig.pass(500);
     }
     let mut now = 3_600;
-    // Beyond the day's budget, one every quarter of an hour (M-5).
+    // After the daily limit, one every quarter of an hour (M-5).
     while now < 86_400 {
         assert_eq!(ask(&rig, &test, "ada@example.com").await, None);
         rig.pass(20);
@@ -143,7 +143,7 @@ async fn otp_10_thirty_a_day_for_an_address() {
     assert_eq!(ask(&rig, &test, "ada@example.com").await, None);
 }
 
-/// By the device's address that the caller names; who names none is not counted there.
+/// Counted by the device address that the caller passes. Calls without one are not counted here.
 #[tokio::test]
 async fn otp_10_thirty_in_ten_minutes_from_a_device() {
     let rig = Rig::new().await;
@@ -152,7 +152,7 @@ async fn otp_10_thirty_in_ten_minutes_from_a_device() {
     let from = async |ip: Option<&str>, number: u32| {
         let device_fingerprint = ip.and_then(device);
         let email = format!("u{number}@example.com");
-        // Half of them to addresses that nobody has.
+        // Half of them go to unknown addresses.
         if number.is_multiple_of(2) {
             let command = LoginOrCreate {
                 device_fingerprint,
@@ -173,7 +173,7 @@ async fn otp_10_thirty_in_ten_minutes_from_a_device() {
     assert_eq!(from(Some("192.0.2.1"), 100).await, Some(600));
     assert!(
         !rig.is_known(&test, "u100@example.com").await,
-        "a refused call creates nobody"
+        "a refused call creates no user"
     );
     assert_eq!(from(Some("192.0.2.1"), 101).await, Some(600));
     assert_eq!(from(Some("192.0.2.2"), 102).await, None);
@@ -187,7 +187,7 @@ async fn otp_10_thirty_in_ten_minutes_from_a_device() {
 async fn otp_10_a_limit_for_the_app() {
     let rig = Rig::new().await;
     let (test, live) = (rig.test().await, rig.live().await);
-    // Most of the hour's twenty thousand sends happened already, in the sixteen counters that share them.
+    // Most of the hour's twenty thousand sends have already happened, in the sixteen counters that share them.
     let mut tx = rig.fake.begin().await.unwrap();
     for shard in 0..16 {
         for _ in 1..SENDS_PER_APP.most / 16 {
@@ -219,14 +219,14 @@ async fn otp_10_a_limit_for_the_app() {
             }
         }
     }
-    assert_eq!((sent, refused), (16, 184), "one more for each counter");
+    assert_eq!((sent, refused), (16, 184), "one more per counter");
     assert_eq!(rig.waiting().await, 16);
     rig.login(&live, "ada@example.com").await;
     rig.pass(3_600);
     rig.login(&test, "ada@example.com").await;
 }
 
-/// Reserved identities know no limits (OPS-12).
+/// Reserved identities have no limits (OPS-12).
 #[tokio::test]
 async fn reserved_addresses_are_not_counted() {
     let rig = Rig::new().await;
@@ -237,9 +237,9 @@ async fn reserved_addresses_are_not_counted() {
     }
 }
 
-/// OTP-10: one machine has one budget, however its address is written and whichever address of its network it takes.
+/// OTP-10: one machine has one quota, however its address is written and whichever address of its network it uses.
 #[tokio::test]
-async fn otp_10_an_address_has_one_budget_however_it_is_written() {
+async fn otp_10_an_address_has_one_quota_however_it_is_written() {
     let mut number = 0;
     let spellings: [fn(u32) -> String; 3] = [
         |n| format!("2001:db8:1:2::{n:x}"),

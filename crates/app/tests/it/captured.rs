@@ -52,14 +52,14 @@ async fn filters_by_recipient_and_kind() {
     assert_eq!(find(&rig, otp).await.len(), 1);
 }
 
-/// Newest first and "after this one", also for messages of one second.
+/// Newest-first order and the "after this one" cursor hold even for messages of the same second.
 #[tokio::test]
 async fn order_and_cursor_hold_within_a_second() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let mut sent = Vec::new();
     for number in 0..40 {
-        // Reserved, because of the limits on sends; its digits are random and its mail is captured.
+        // A reserved address, because of the send limits; its digits are random and its mail is captured.
         let email = format!("wrong+{number}@vestry.test");
         sent.push(rig.fresh_code(&test, &email).await.1);
         if number == 20 {
@@ -80,7 +80,7 @@ async fn order_and_cursor_hold_within_a_second() {
 }
 
 #[tokio::test]
-async fn clears_its_own_world() {
+async fn clears_only_its_own_environment() {
     let rig = Rig::new().await;
     let (test, stranger) = (rig.test().await, rig.stranger().await);
     for caller in [&test, &stranger] {
@@ -141,9 +141,9 @@ async fn bad_queries_name_the_field() {
     }
 }
 
-/// A long poll ends with the first message, brought by the worker that the send wakes.
+/// A long poll ends with the first message, which is delivered by the worker that the send wakes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wait_ends_with_the_message() {
+async fn a_long_poll_ends_with_the_message() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (stop, stopped) = oneshot::channel::<()>();
@@ -176,9 +176,9 @@ async fn a_wait_ends_with_the_message() {
     worker.await.unwrap();
 }
 
-/// Two processes: the bell of the one is not heard in the other, the message is found all the same.
+/// Two processes: the second is not notified by the first, but finds the message anyway.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wait_ends_with_the_message_of_another_process() {
+async fn a_long_poll_ends_with_the_message_of_another_process() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.login(&test, "ada@example.com").await;
@@ -204,9 +204,9 @@ async fn a_wait_ends_with_the_message_of_another_process() {
     assert_ne!(found[0].id, first.id);
 }
 
-/// With nobody to bring a message a wait is over when it is over.
+/// Without a delivery worker, a long poll runs to its timeout.
 #[tokio::test]
-async fn a_wait_for_nothing_ends_empty() {
+async fn a_long_poll_for_nothing_ends_empty() {
     let rig = Rig::new().await;
     for wait in [0, 1] {
         let query = FindMessages {
@@ -217,9 +217,9 @@ async fn a_wait_for_nothing_ends_empty() {
     }
 }
 
-/// What was captured goes after a week by the machine's time, whatever the test clock shows: it is plain text.
+/// Captured messages are plain text, so they are deleted after a week of real time, whatever the test clock shows.
 #[tokio::test]
-async fn old_messages_are_swept_away() {
+async fn old_messages_are_swept() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let back = vestry_domain::test_clock::ClockChange {

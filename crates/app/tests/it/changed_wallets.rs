@@ -1,4 +1,4 @@
-//! Wallets that signed lately are never taken for what they no longer are.
+//! A wallet that signed recently is never used in a stale state.
 
 use vestry_app::wallets::{SignError, UnusableWallet};
 use vestry_app::{Caller, Fault, Refusal, Service};
@@ -18,9 +18,9 @@ async fn sign(service: &Service, caller: &Caller, wallet: WalletId) -> Result<()
     signed.map(drop)
 }
 
-/// What another process does to a wallet counts from the moment at which it has answered (T6, R17).
+/// A change made by another process takes effect as soon as that process has responded (T6, R17).
 #[tokio::test]
-async fn what_another_process_did_counts_at_once() {
+async fn changes_by_another_process_take_effect_at_once() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
@@ -48,11 +48,10 @@ async fn what_another_process_did_counts_at_once() {
     assert_eq!(flaws(&rig).await, []);
 }
 
-/// What somebody who writes the database does to a wallet and its key.
+/// An edit to a wallet and its key by an attacker with write access to the database.
 type Edit = fn(&mut StoredWallet, &mut WalletKey);
 
-/// T1 to T6: rows that were written to after a signature are refused as if there had been none. What else can be
-/// written to is in `tamper`.
+/// T1 to T6: rows edited after a signature are refused as if there had been no signature. `tamper` covers the other rows.
 #[tokio::test]
 async fn rows_edited_after_a_signature_are_refused() {
     let edits: [(&str, Edit); 4] = [

@@ -1,4 +1,4 @@
-//! The control chains: every change of what operators decide has its entry, in its transaction, whatever fails.
+//! The control chains: every operator change has an entry in the same transaction, whatever fails.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +26,7 @@ use vestry_ports::store::Store;
 use crate::audit::flaws;
 use crate::rig::Rig;
 
-/// Entries of a world, oldest first.
+/// Entries of an environment, oldest first.
 pub(crate) async fn written(rig: &Rig, world: World) -> Vec<ControlEntry> {
     let mut read = rig.fake.read().await.unwrap();
     let all = ControlFilter::default();
@@ -39,7 +39,7 @@ pub(crate) async fn written(rig: &Rig, world: World) -> Vec<ControlEntry> {
     page
 }
 
-/// What was written since the last look.
+/// Reads the entries written since the last read.
 struct Watch<'a> {
     rig: &'a Rig,
     world: World,
@@ -59,7 +59,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Exactly these actions, in this order; the last entry.
+    /// Asserts that exactly these actions were recorded, in this order, and returns the last entry.
     async fn sees(&mut self, expected: &[ControlAction]) -> ControlEntry {
         let entries = written(self.rig, self.world).await;
         let new = &entries[self.seen..];
@@ -76,8 +76,8 @@ pub(crate) fn detail(entry: &ControlEntry) -> Value {
     serde_json::from_str(&entry.event.detail).unwrap()
 }
 
-/// Every use case of an operator, and what it leaves in the chain of the test world: each change one entry that names it, and nothing
-/// that changes nothing.
+/// Every operator use case and its entries in the chain of the test environment. Each change leaves one entry that names it; a call that
+/// changes nothing leaves none.
 #[tokio::test]
 async fn aud_1_every_change_of_an_operator_has_its_entry() {
     use ControlAction::*;
@@ -140,7 +140,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     service.revoke_signing_key(app, active).await.unwrap();
     watch.sees(&[SigningKeyRotate, SigningKeyRevoke]).await;
 
-    // Where browsers go.
+    // Redirect URLs.
     let login = RedirectKind::Login;
     let url = "https://app.example.com/a";
     let added = service
@@ -194,7 +194,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     service.remove_provider(world, &google).await.unwrap();
     watch.sees(&[ProviderRemove]).await;
 
-    // Receivers of events.
+    // Webhook endpoints.
     let new = NewEndpoint {
         url: "https://hooks.example.com/secret-path".to_owned(),
         name: None,
@@ -245,7 +245,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     service.remove_webhook(app, endpoint).await.unwrap();
     watch.sees(&[WebhookEndpointDelete]).await;
 
-    // People.
+    // Users.
     service.unlock_user(world, user).await.unwrap();
     let entry = watch.sees(&[UserUnlock]).await;
     assert_eq!(entry.event.subject, user.into());
@@ -293,7 +293,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         .unwrap();
     watch.sees_nothing().await;
 
-    // Keys below.
+    // Keys of secrets.
     service.vault_rotate_root(&|_, _| {}).await.unwrap();
     let rewrapped = watch.sees(&[AppKeyRewrap; 2]).await;
     assert_eq!(
@@ -305,7 +305,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     rig.clock.advance(Seconds(7_200));
     let retired = service.vault_retire_apps(std::time::Duration::ZERO, &|_, _| {});
     retired.await.unwrap();
-    // That of wallets; the code which was sent above still stands under that of secrets.
+    // The wallet key. The code sent above is still under the secrets key.
     let entry = watch.sees(&[AppKeyRetire]).await;
     assert_eq!(entry.event.subject.id, "wallets/1");
 
@@ -313,7 +313,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         .iter()
         .filter(|action| !watch.all.contains(action))
         .collect();
-    // Of these, other tests tell.
+    // Covered by other tests.
     assert_eq!(
         unseen,
         [
@@ -341,10 +341,10 @@ impl Watch<'_> {
     }
 }
 
-/// Nothing in `admin` has a transaction that could be committed without an entry. The function that begins one has a type for that;
-/// here it is seen that nobody goes around it.
+/// `admin` has no transaction that could be committed without an entry. The type of `begin_change` enforces that; this test checks that it
+/// is not bypassed.
 #[test]
-fn aud_1_no_door_of_an_operator_goes_around_the_log() {
+fn aud_1_no_operator_call_bypasses_the_log() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/admin");
     let mut files = 0;
     for file in fs::read_dir(folder).unwrap() {
@@ -352,7 +352,7 @@ fn aud_1_no_door_of_an_operator_goes_around_the_log() {
         let source = fs::read_to_string(&path).unwrap();
         assert!(
             !source.contains(".store.begin()"),
-            "{} begins a transaction that is no change; use `begin_change`",
+            "{} begins a transaction outside `begin_change`; use `begin_change`",
             path.display()
         );
         files += 1;
@@ -360,7 +360,7 @@ fn aud_1_no_door_of_an_operator_goes_around_the_log() {
     assert!(files > 5, "{files}");
 }
 
-/// A change and its entry are there together or not at all, at whatever step the database goes away.
+/// A change and its entry are both stored or both missing, at whatever step the database fails.
 #[tokio::test]
 async fn aud_1_a_failure_at_any_step_leaves_both_or_neither() {
     for operations in 0.. {
@@ -387,9 +387,9 @@ async fn aud_1_a_failure_at_any_step_leaves_both_or_neither() {
     }
 }
 
-/// Two processes write into one chain, at the same time.
+/// Two processes write to one chain concurrently.
 #[tokio::test]
-async fn aud_2_parallel_changes_are_one_whole_chain() {
+async fn aud_2_parallel_changes_form_one_chain() {
     let rig = Rig::new().await;
     let world = rig.world(Environment::Live);
     let before = written(&rig, world).await.len();
@@ -407,13 +407,13 @@ async fn aud_2_parallel_changes_are_one_whole_chain() {
     assert_eq!(entries.len(), before + 24);
     let sequences: Vec<_> = entries.iter().map(|entry| entry.sequence).collect();
     let expected: Vec<_> = (1..).take(entries.len()).collect();
-    assert_eq!(sequences, expected, "in the order of their ids");
+    assert_eq!(sequences, expected, "ordered by id");
     assert_eq!(flaws(&rig).await, []);
 }
 
-/// A database that was set back leaves two sound chains, and an entry that says what is lost.
+/// A database rollback leaves two sound chains and an entry that says what is lost.
 #[tokio::test]
-async fn aud_4_a_chain_that_was_set_back_is_left() {
+async fn aud_4_a_rolled_back_chain_is_abandoned() {
     let rig = Rig::new().await;
     let world = rig.world(Environment::Live);
     let add = async |name: &str| {
@@ -450,7 +450,7 @@ async fn aud_4_a_chain_that_was_set_back_is_left() {
     );
     assert_eq!(new[0].event.subject.kind, SubjectKind::Chain);
     assert_eq!(flaws(&rig).await, []);
-    // Another process goes on where this one is, and says nothing more.
+    // Another process continues from here and writes no second entry.
     let url = "https://app.example.com/other";
     let other = rig.other_process();
     let added = other
@@ -461,9 +461,9 @@ async fn aud_4_a_chain_that_was_set_back_is_left() {
     assert_eq!(entries[entries.len() - 1].chain, new[0].chain);
 }
 
-/// The page shows entries to who may read them, and tells when one is not as it was written.
+/// The page lists entries to authorized callers and reports altered ones.
 #[tokio::test]
-async fn entries_are_listed_to_who_may_read_them() {
+async fn entries_are_listed_to_authorized_callers() {
     let rig = Rig::new().await;
     let reader = rig.scoped(vec![Scope::AuditRead]).await;
     let list = |caller: &Caller, filter: ControlFilter| {
@@ -475,7 +475,7 @@ async fn entries_are_listed_to_who_may_read_them() {
         let (service, caller) = (rig.service.clone(), caller.clone());
         async move { service.list_changes(&caller, query).await }
     };
-    // A key without scopes may do what is implied, and this is not.
+    // A key without scopes has only the implied scopes, and this one is not implied.
     let refused = list(&*rig.test().await, ControlFilter::default()).await;
     assert!(matches!(
         refused,
@@ -511,9 +511,9 @@ async fn entries_are_listed_to_who_may_read_them() {
     assert_eq!(list(&reader, refused).await.unwrap().entries, []);
 }
 
-/// Nobody goes on from an end that the service did not write: that would put a good end over what was taken out.
+/// No process continues from an end that the service did not write. A valid end would otherwise hide what was removed.
 #[tokio::test]
-async fn aud_2_an_altered_end_is_not_gone_on_from() {
+async fn aud_2_a_chain_is_not_continued_from_an_altered_end() {
     let cut_off = |head: &mut ControlHead, entries: &[ControlEntry]| {
         let last = entries.iter().find(|entry| entry.sequence == 2).unwrap();
         (head.sequence, head.hash) = (2, last.hash);
@@ -543,7 +543,7 @@ async fn aud_2_an_altered_end_is_not_gone_on_from() {
         });
         let left = left.unwrap();
         rig.pass(1);
-        // A process that has seen nothing of it, and one that goes on after that.
+        // A process that has seen none of it, and one that continues afterwards.
         for url in ["https://app.example.com/a", "https://app.example.com/b"] {
             let other = rig.other_process();
             let added = other.add_redirect_url(world, RedirectKind::Login, url, false);
@@ -568,7 +568,7 @@ async fn aud_2_an_altered_end_is_not_gone_on_from() {
     }
 }
 
-/// The clock of the process before may be ahead of that of the next one.
+/// The clock of the previous process may be ahead of the next one's.
 #[tokio::test]
 async fn ids_rise_within_a_chain_whatever_the_clocks_say() {
     let rig = Rig::new().await;
@@ -587,7 +587,7 @@ async fn ids_rise_within_a_chain_whatever_the_clocks_say() {
     assert_eq!(sequences, expected);
 }
 
-/// What was altered is found, whatever it is; and what is asked for of it is not shown.
+/// Every alteration is found, and altered entries are not listed.
 #[tokio::test]
 async fn aud_2_an_altered_chain_is_found() {
     let rig = Rig::new().await;
@@ -604,14 +604,14 @@ async fn aud_2_an_altered_chain_is_found() {
     type Edit = fn(&mut Vec<ControlEntry>);
     let edits: [(&str, Edit); 5] = [
         ("a word", |chain| chain[1].event.detail = "{}".to_owned()),
-        ("one taken out", |chain| drop(chain.remove(1))),
-        ("the last taken out", |chain| drop(chain.pop())),
+        ("one removed", |chain| drop(chain.remove(1))),
+        ("the last one removed", |chain| drop(chain.pop())),
         ("two exchanged", |chain| {
             let (first, second) = (chain[1].sequence, chain[2].sequence);
             chain[1].sequence = second;
             chain[2].sequence = first;
         }),
-        ("a hash made right again", |chain| {
+        ("a recomputed hash", |chain| {
             let entry = &mut chain[1];
             entry.event.outcome = Outcome::Refused;
             let event = &entry.event;

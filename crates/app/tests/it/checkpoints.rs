@@ -1,4 +1,4 @@
-//! Checkpoints: what was set back or is gone is found by whoever kept one outside of the database, and nobody can make one up.
+//! Checkpoints: with a copy outside the database, a rollback or deletion is found, and a checkpoint cannot be forged.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +33,7 @@ use crate::changes::{detail, written};
 use crate::rig::{ISSUER_HOST, Rig};
 use crate::wallets::text;
 
-/// A rig whose service brings checkpoints to a directory.
+/// A test harness whose service writes checkpoints to a directory.
 struct Anchored {
     rig: Rig,
     service: Arc<Service>,
@@ -52,7 +52,7 @@ impl Anchored {
         }
     }
 
-    /// A change of the live world.
+    /// Makes a change in the live environment.
     async fn change(&self, name: &str) {
         let url = format!("https://app.example.com/{name}");
         let world = self.rig.world(Environment::Live);
@@ -63,7 +63,7 @@ impl Anchored {
         self.rig.pass(1);
     }
 
-    /// One period of the process that makes checkpoints.
+    /// Runs one period of the checkpoint process.
     async fn period(&self) {
         self.service.checkpoint_round("this process").await.unwrap();
         self.rig.pass(60);
@@ -107,7 +107,7 @@ async fn length(rig: &Rig, world: World) -> i64 {
     i64::try_from(written(rig, world).await.len()).unwrap()
 }
 
-/// What was done to the log itself, oldest first.
+/// Entries about the log itself, oldest first.
 async fn of_log(rig: &Rig) -> Vec<ControlEntry> {
     written(rig, World::DEPLOYMENT).await
 }
@@ -117,9 +117,9 @@ async fn sign(rig: &Rig, wallet: WalletId) {
     rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
 }
 
-/// Each checkpoint names what went on since the one before, the first all there is, and where nothing did there is none.
+/// Each checkpoint names the chains that grew since the one before; the first names them all. Without growth there is no checkpoint.
 #[tokio::test]
-async fn a_checkpoint_names_what_went_on() {
+async fn a_checkpoint_names_the_chains_that_grew() {
     let anchored = Anchored::new().await;
     let rig = &anchored.rig;
     let test = rig.test().await;
@@ -163,9 +163,9 @@ async fn a_checkpoint_names_what_went_on() {
     assert_eq!((report.flaws, report.checkpoints), (vec![], 2));
 }
 
-/// What a failover lost is named, chain by chain; without a checkpoint nothing of it could be seen, and nothing wrong is said.
+/// Losses from a failover are named chain by chain. Without a checkpoint none of them would be visible, and nothing false is reported.
 #[tokio::test]
-async fn aud_3_aud_4_what_was_set_back_is_named() {
+async fn aud_3_aud_4_rolled_back_chains_are_named() {
     let anchored = Anchored::new().await;
     let rig = &anchored.rig;
     let test = rig.test().await;
@@ -179,7 +179,7 @@ async fn aud_3_aud_4_what_was_set_back_is_named() {
     anchored.change("lost").await;
     anchored.change("lost-too").await;
     sign(rig, wallet).await;
-    // Another process has chains of its own, and this one is lost whole.
+    // Another process has chains of its own, and this one is lost entirely.
     let bob = CreateUser {
         email: Some("bob@example.com".to_owned()),
         ..CreateUser::default()
@@ -187,7 +187,7 @@ async fn aud_3_aud_4_what_was_set_back_is_named() {
     anchored.service.create_user(&test, bob).await.unwrap();
     rig.service.sequence_all().await.unwrap();
     anchored.period().await;
-    // Not in any checkpoint: nobody can know of it.
+    // In no checkpoint, so its loss cannot be detected.
     anchored.change("unstated").await;
     rig.fake.set_back(kept);
 
@@ -221,7 +221,7 @@ async fn aud_3_aud_4_what_was_set_back_is_named() {
         ]
     );
 
-    // It goes on, in the processes that saw it and in one that did not, and what was lost stays named.
+    // The service continues, in processes that saw the loss and in one that did not. The losses stay named.
     sign(rig, wallet).await;
     anchored.change("later").await;
     let other = rig.other_process();
@@ -233,7 +233,7 @@ async fn aud_3_aud_4_what_was_set_back_is_named() {
     assert_eq!(about.len(), 5, "{:?}", report.flaws);
 }
 
-/// Without the checkpoints of the database, the keys alone tell nothing.
+/// Asserts that without the checkpoints of the database the keys alone find nothing.
 async fn assert_keys_find_nothing(rig: &Rig, what: &str) {
     let kept = rig.fake.kept();
     rig.fake.edit_checkpoints(|checkpoints, sinks| {
@@ -244,18 +244,18 @@ async fn assert_keys_find_nothing(rig: &Rig, what: &str) {
     rig.fake.set_back(kept);
 }
 
-/// Deleting a chain with everything that tells of it leaves nothing for the keys to find; a checkpoint tells.
+/// If a chain is deleted with all references to it, the keys find nothing; a checkpoint does.
 #[tokio::test]
-async fn aud_3_a_chain_that_is_gone_is_found() {
+async fn aud_3_a_deleted_chain_is_found() {
     type Delete = fn(&Rig, World);
     let deletions: [(&str, Delete); 3] = [
-        ("all of a control chain", |rig, world| {
+        ("an entire control chain", |rig, world| {
             rig.fake
                 .edit_control_entries(|all| all.retain(|entry| entry.event.world != world));
             rig.fake
                 .edit_control_heads(|heads| heads.retain(|head| head.world != world));
         }),
-        ("all of a wallet's chain", |rig, world| {
+        ("an entire wallet chain", |rig, world| {
             rig.fake.edit_audit_log(|entries, heads| {
                 entries.retain(|entry| entry.event.world != world);
                 heads.retain(|head| head.world != world);
@@ -281,7 +281,7 @@ async fn aud_3_a_chain_that_is_gone_is_found() {
     for (what, delete) in deletions {
         delete(rig, test.world);
         assert_keys_find_nothing(rig, what).await;
-        // The checkpoint in the database says as much as the one outside.
+        // The checkpoint in the database states as much as the external one.
         let inside = flaws(rig).await;
         let found = anchored.verify().await.flaws;
         assert_eq!(inside, found, "{what}");
@@ -305,17 +305,17 @@ async fn aud_3_a_chain_that_is_gone_is_found() {
     }
 }
 
-/// Cutting a chain and writing another end is beyond who has no root key. Here it was written with one, by a process that was given
-/// the database as it was; the checkpoint says what was there.
+/// Cutting a chain and writing another end requires a root key. Here a process with the root key and an old copy of the database does it.
+/// The checkpoint says what was there.
 #[tokio::test]
-async fn aud_8_who_has_the_root_keys_cannot_undo_a_checkpoint() {
+async fn aud_8_the_root_keys_cannot_undo_a_checkpoint() {
     let anchored = Anchored::new().await;
     let rig = &anchored.rig;
     let kept = rig.fake.kept();
     anchored.change("true").await;
     anchored.period().await;
     rig.fake.set_back(kept);
-    // A process that never saw the other story.
+    // A process that never saw the other history.
     let other = rig.other_process();
     let world = rig.world(Environment::Live);
     let url = "https://app.example.com/false";
@@ -345,7 +345,7 @@ async fn aud_8_who_has_the_root_keys_cannot_undo_a_checkpoint() {
     );
 }
 
-/// A whole database in the place of another: nothing of what was stated is there, and who kept the key sees it.
+/// The whole database is replaced: nothing that the checkpoint states is there, and an operator who kept the key can see that.
 #[tokio::test]
 async fn aud_3_another_database_is_found() {
     let anchored = Anchored::new().await;
@@ -361,14 +361,14 @@ async fn aud_3_another_database_is_found() {
     let is_gone = |flaw: &AuditFlaw| matches!(flaw.flaw, Flaw::SetBack { .. });
     assert!(report.flaws.iter().all(is_gone), "{:?}", report.flaws);
     assert_eq!(report.flaws.len(), lines);
-    // Under the key that this database has, it is no checkpoint of its own.
+    // Under this database's key it is not a valid checkpoint.
     let report = against(&other.service, &notes, &TrustedKeys::Own).await;
     let flaws: Vec<_> = report.flaws.iter().map(|flaw| flaw.flaw).collect();
     assert_eq!(flaws, [Flaw::NotSigned]);
     assert_eq!(report.checkpoints, 0);
 }
 
-/// AUD-8: another implementation of Ed25519 takes what is signed, under the key that is printed.
+/// AUD-8: another Ed25519 implementation accepts the signed text under the printed key.
 #[tokio::test]
 async fn aud_8_a_checkpoint_verifies_elsewhere() {
     let anchored = Anchored::new().await;
@@ -382,7 +382,7 @@ async fn aud_8_a_checkpoint_verifies_elsewhere() {
     assert!(theirs.verify_strict(&text[1..], &signature).is_err());
 }
 
-/// Of what no trusted key signed, nothing is believed.
+/// AUD-8: nothing is accepted from a checkpoint that no trusted key signed.
 #[tokio::test]
 async fn aud_8_a_forged_checkpoint_states_nothing() {
     let anchored = Anchored::new().await;
@@ -406,8 +406,12 @@ async fn aud_8_a_forged_checkpoint_states_nothing() {
     let renamed = note.replacen(ISSUER_HOST, "id.example.org", 1);
     for (what, forged, flaw) in [
         ("edited", &*edited, Flaw::NotSigned),
-        ("of another deployment", &*strange, Flaw::NotSigned),
-        ("under another one's signature", &*crossed, Flaw::NotSigned),
+        ("from another deployment", &*strange, Flaw::NotSigned),
+        (
+            "with the signature of another checkpoint",
+            &*crossed,
+            Flaw::NotSigned,
+        ),
         ("under another name", &*renamed, Flaw::NotSigned),
         ("no note", "hello\n", Flaw::NoCheckpoint),
         ("nothing", "", Flaw::NoCheckpoint),
@@ -430,7 +434,7 @@ async fn aud_8_a_forged_checkpoint_states_nothing() {
             );
         }
     }
-    // A key of the right name that is another one.
+    // A different key with the right name.
     let wrong = VerifierKey::new(
         ISSUER_HOST,
         other.service.checkpoint_key().await.unwrap().key,
@@ -440,9 +444,9 @@ async fn aud_8_a_forged_checkpoint_states_nothing() {
     assert_eq!(report.flaws[0].flaw, Flaw::NotSigned);
 }
 
-/// Two processes give each number once, and what they write is one row of checkpoints.
+/// Two processes use each number once and write a single sequence of checkpoints.
 #[tokio::test]
-async fn parallel_processes_write_one_row_of_checkpoints() {
+async fn parallel_processes_write_one_sequence_of_checkpoints() {
     let anchored = Anchored::new().await;
     let other = anchored
         .rig
@@ -469,7 +473,7 @@ async fn parallel_processes_write_one_row_of_checkpoints() {
     assert_eq!(of_log(&anchored.rig).await, []);
 }
 
-/// One process makes them; the other one does when that is gone.
+/// One process makes the checkpoints; the other takes over when it is gone.
 #[tokio::test]
 async fn one_process_makes_them() {
     let anchored = Anchored::new().await;
@@ -488,7 +492,7 @@ async fn one_process_makes_them() {
     assert_eq!(anchored.verify().await.flaws, []);
 }
 
-/// A sink of the test's own, which can fail.
+/// A test sink that can be made to fail.
 #[derive(Default)]
 pub(crate) struct Shelf {
     kept: Mutex<BTreeMap<i64, String>>,
@@ -525,9 +529,9 @@ impl CheckpointSink for Shelf {
     }
 }
 
-/// A sink that fails holds up no other, is told once after ten periods, and gets everything when it is back.
+/// A failing sink does not delay the others. It is reported once after ten periods and receives everything when it recovers.
 #[tokio::test]
-async fn a_sink_that_fails_is_told_and_gets_everything_later() {
+async fn a_failing_sink_is_reported_and_catches_up() {
     let mut anchored = Anchored::new().await;
     let shelf = Arc::new(Shelf::default());
     let directory = sink_in(anchored.directory.path());
@@ -564,7 +568,7 @@ async fn a_sink_that_fails_is_told_and_gets_everything_later() {
     shelf.is_closed.store(false, Ordering::SeqCst);
     anchored.period().await;
     assert_eq!(shelf.numbers(), anchored.numbers().await);
-    // A failure later is another one, and counts from when it began.
+    // A later failure is a new one, with its own start time.
     shelf.is_closed.store(true, Ordering::SeqCst);
     anchored.change("again").await;
     anchored.period().await;
@@ -572,7 +576,7 @@ async fn a_sink_that_fails_is_told_and_gets_everything_later() {
     assert_eq!(flaws(&anchored.rig).await, []);
 }
 
-/// A service that uses no key without an anchor, with a wallet to try it on.
+/// A service that blocks keys without an anchor, with a wallet to try it on.
 struct Guarded {
     rig: Rig,
     service: Arc<Service>,
@@ -614,10 +618,11 @@ impl Guarded {
     }
 }
 
-/// Where an anchor is required, no key is used once no sink has taken a checkpoint for so long, whatever else goes on; from the next
-/// one on they are, and a time in which nothing happened is none of waiting.
+/// Where an anchor is required, keys are blocked once no sink has stored a checkpoint for the configured time, whatever else happens.
+///
+/// The next checkpoint unblocks them. Time in which nothing happened does not count.
 #[tokio::test]
-async fn aud_5_no_key_is_used_without_an_anchor_that_is_required() {
+async fn aud_5_keys_are_blocked_without_a_required_anchor() {
     let guarded = Guarded::new().await;
     let (rig, shelf) = (&guarded.rig, &guarded.shelf);
     assert!(guarded.signs().await, "a process that has just started");
@@ -634,7 +639,7 @@ async fn aud_5_no_key_is_used_without_an_anchor_that_is_required() {
     guarded.round().await;
     rig.pass(5);
     assert!(guarded.signs().await);
-    // Nothing happens but that.
+    // Only that happens.
     guarded.round().await;
     for _ in 0..3 {
         rig.pass(500);
@@ -653,7 +658,7 @@ async fn aud_5_no_key_is_used_without_an_anchor_that_is_required() {
     assert!(guarded.signs().await);
 }
 
-/// The same against somebody who writes the database: no edit of how far the sink is lets a key be used.
+/// The same against an attacker who can write to the database: no edit of a sink's progress unblocks a key.
 #[tokio::test]
 async fn aud_5_aud_10_edited_progress_is_no_anchor() {
     type Edit = fn(&mut BTreeMap<(World, String), SinkProgress>, Timestamp);
@@ -673,10 +678,10 @@ async fn aud_5_aud_10_edited_progress_is_no_anchor() {
             let progress = shelf(sinks);
             (progress.number, progress.at) = (1_000_000_000, now);
         }),
-        ("what the log has", |sinks, _| {
+        ("the position of the log", |sinks, _| {
             let log = sinks.values().find(|progress| progress.sink == "log");
             let log = log.unwrap().clone();
-            assert!(log.at > shelf(sinks).at, "the log takes everything");
+            assert!(log.at > shelf(sinks).at, "the log accepts everything");
             *shelf(sinks) = SinkProgress {
                 sink: "shelf".to_owned(),
                 ..log
@@ -690,7 +695,7 @@ async fn aud_5_aud_10_edited_progress_is_no_anchor() {
     let rig = &guarded.rig;
     guarded.round().await;
     rig.pass(5);
-    // There is something that the shelf lacks.
+    // The log has something that the sink lacks.
     assert!(guarded.signs().await);
     guarded.shelf.is_closed.store(true, Ordering::SeqCst);
     rig.pass(601);
@@ -699,7 +704,7 @@ async fn aud_5_aud_10_edited_progress_is_no_anchor() {
     for (what, edit) in edits {
         rig.fake.edit_checkpoints(|_, sinks| edit(sinks, rig.now()));
         assert!(!guarded.signs().await, "{what}");
-        // What one finds is believed for some seconds.
+        // The result of a check is cached for some seconds.
         rig.pass(6);
         assert!(!guarded.signs().await, "{what}, later");
         rig.fake.set_back(whole.clone());
@@ -710,7 +715,7 @@ async fn aud_5_aud_10_edited_progress_is_no_anchor() {
     assert!(guarded.signs().await);
 }
 
-/// A clock that was ahead when the sink took something does not let keys be used until that moment comes.
+/// If the clock was ahead when the sink stored a checkpoint, keys stay blocked until that time comes.
 #[tokio::test]
 async fn aud_5_an_anchor_in_the_future_counts_as_never() {
     let mut guarded = Guarded::new().await;
@@ -718,7 +723,7 @@ async fn aud_5_an_anchor_in_the_future_counts_as_never() {
     guarded.rig.pass(100_000);
     guarded.round().await;
     guarded.rig.pass(-100_000);
-    // A process that does not remember that it saw the sink in time.
+    // A process with no memory of the sink having been in time.
     let sinks: Vec<Arc<dyn CheckpointSink>> = vec![Arc::new(LogSink), guarded.shelf.clone()];
     guarded.service = guarded
         .rig
@@ -728,7 +733,7 @@ async fn aud_5_an_anchor_in_the_future_counts_as_never() {
     assert!(!guarded.signs().await);
 }
 
-/// One edit of a sink's progress keeps no checkpoint from the sink, is noted, and is gone afterwards.
+/// An edit of a sink's progress withholds no checkpoint from it, is recorded, and is then corrected.
 #[tokio::test]
 async fn aud_10_edited_progress_silences_no_sink() {
     type Edit = fn(&mut SinkProgress);
@@ -778,10 +783,9 @@ async fn aud_10_edited_progress_silences_no_sink() {
     }
 }
 
-/// Checkpoints that were deleted after the sink had them: its progress is beyond the newest, which is noted, and no number is given
-/// twice.
+/// Checkpoints deleted after the sink received them: its progress is beyond the newest one. That is recorded, and no number is reused.
 #[tokio::test]
-async fn aud_10_progress_beyond_the_newest_checkpoint_is_told() {
+async fn aud_10_progress_beyond_the_newest_checkpoint_is_reported() {
     let anchored = Anchored::new().await;
     let rig = &anchored.rig;
     for name in ["a", "b", "c"] {
@@ -813,7 +817,7 @@ async fn aud_10_progress_beyond_the_newest_checkpoint_is_told() {
     );
 }
 
-/// Rows in the place of checkpoints that the service did not write reach no sink, and keep no true one from it.
+/// Forged checkpoint rows reach no sink and do not displace genuine ones.
 #[tokio::test]
 async fn aud_10_planted_checkpoints_reach_no_sink() {
     let anchored = Anchored::new().await;
@@ -849,9 +853,9 @@ async fn aud_10_planted_checkpoints_reach_no_sink() {
     assert_eq!(anchored.numbers().await, [1, 2, 5, 6]);
 }
 
-/// A checkpoint that is taken away before it is brought is missed: the next one names everything again.
+/// A checkpoint deleted before delivery is missed: the next one names everything again.
 #[tokio::test]
-async fn aud_10_a_checkpoint_that_is_taken_away_is_missed() {
+async fn aud_10_a_deleted_checkpoint_is_missed() {
     let anchored = Anchored::new().await;
     let rig = &anchored.rig;
     anchored.change("a").await;
@@ -867,9 +871,9 @@ async fn aud_10_a_checkpoint_that_is_taken_away_is_missed() {
     assert!(stated(&anchored.notes()[1].note).lines.len() >= all);
 }
 
-/// Neither a lease without end nor one that somebody keeps without doing the work holds checkpoints up.
+/// Checkpoints are not blocked by a lease without end, nor by a holder that keeps the lease without doing the work.
 #[tokio::test]
-async fn aud_10_a_lease_that_is_held_silences_nothing() {
+async fn aud_10_a_held_lease_silences_nothing() {
     let anchored = Anchored::new().await;
     let rig = &anchored.rig;
     let hold = |until: Timestamp| {
@@ -895,9 +899,9 @@ async fn aud_10_a_lease_that_is_held_silences_nothing() {
     panic!("the lease is believed for ever");
 }
 
-/// Numbers that were given once more leave the sink as it is. That is told once, and the next checkpoint names everything.
+/// Reused numbers leave the sink unchanged. That is reported once, and the next checkpoint names everything.
 #[tokio::test]
-async fn a_sink_that_has_another_story_is_told() {
+async fn a_conflicting_sink_is_reported() {
     let anchored = Anchored::new().await;
     let rig = &anchored.rig;
     anchored.change("a").await;
@@ -927,7 +931,7 @@ async fn a_sink_that_has_another_story_is_told() {
     }
     let last = stated(&notes[3].note);
     assert_eq!(last.number, 4);
-    // The control chain of the live world twice, of the deployment, and of the test world.
+    // The control chain of the live environment twice, that of the deployment, and that of the test environment.
     assert!(last.lines.len() >= 4, "{:?}", last.lines);
     let found = anchored.verify().await.flaws;
     assert!(
@@ -944,9 +948,9 @@ async fn a_sink_that_has_another_story_is_told() {
     );
 }
 
-/// A process that starts looks at what its sinks have.
+/// A process checks the contents of its sinks when it starts.
 #[tokio::test]
-async fn aud_3_a_start_after_a_restore_is_noted() {
+async fn aud_3_a_start_after_a_restore_is_recorded() {
     let anchored = Anchored::new().await;
     let rig = &anchored.rig;
     anchored.change("a").await;
@@ -977,14 +981,14 @@ async fn aud_3_a_start_after_a_restore_is_noted() {
         first.contains("ends at") && first.contains("checkpoint 2"),
         "{first}"
     );
-    // The service goes on.
+    // The service continues.
     anchored.change("c").await;
     anchored.period().await;
 }
 
-/// What was explained stays listed, and fails no more; what comes later does.
+/// An acknowledged finding stays listed and no longer fails verification; later findings do.
 #[tokio::test]
-async fn an_explained_finding_is_set_aside() {
+async fn an_acknowledged_finding_is_set_aside() {
     let anchored = Anchored::new().await;
     let rig = &anchored.rig;
     let kept = rig.fake.kept();
@@ -1039,7 +1043,7 @@ async fn an_explained_finding_is_set_aside() {
         (flaw, reason)
     );
 
-    // Somebody who writes the database and has no key explains nothing.
+    // An attacker who can write to the database but has no key cannot acknowledge anything.
     rig.fake.edit_control_entries(|entries| {
         let mut acknowledged = entries.iter_mut();
         let entry = acknowledged
@@ -1053,7 +1057,7 @@ async fn an_explained_finding_is_set_aside() {
     assert_eq!(report.acknowledged, []);
 }
 
-/// Without the root key there are no checkpoints, and no key of one is made.
+/// Without the root key there are no checkpoints, and no checkpoint key is created.
 #[tokio::test]
 async fn without_the_root_key_none_is_made() {
     let rig = Rig::new().await;
@@ -1069,7 +1073,7 @@ async fn without_the_root_key_none_is_made() {
     assert!(key.is_none());
 }
 
-/// AUD-7: what leaves the machine tells nothing of anybody.
+/// AUD-7: data that leaves the machine reveals nothing about any person.
 #[tokio::test]
 async fn aud_7_a_checkpoint_holds_ids_and_hashes_only() {
     let anchored = Anchored::new().await;
@@ -1100,15 +1104,14 @@ async fn aud_7_a_checkpoint_holds_ids_and_hashes_only() {
         &wallet.public_address,
         rig.test_key(),
         "client",
-        // The key itself is for who wants to keep it, not for who finds a note.
+        // The key itself is for an operator who wants to keep it, not for someone who finds a note.
         own.to_string().rsplit_once('+').unwrap().1,
     ] {
         assert!(!note.contains(canary), "{canary} in {note}");
     }
 }
 
-/// A rotation of the root keys takes the deployment's keys with it, and the key of checkpoints stays what it was: before there is a log
-/// of the deployment, and after.
+/// A root key rotation includes the deployment's keys. The checkpoint key is unchanged, both before and after there is a deployment log.
 #[tokio::test]
 async fn the_key_stays_when_root_keys_are_rotated() {
     let anchored = Anchored::new().await;
@@ -1117,7 +1120,7 @@ async fn the_key_stays_when_root_keys_are_rotated() {
     let before = service.checkpoint_key().await.unwrap();
     for is_logged in [false, true] {
         if is_logged {
-            // A database that was set back, for which there is an entry.
+            // A database rollback that has an entry.
             let kept = rig.fake.kept();
             anchored.change("lost").await;
             anchored.period().await;
@@ -1142,13 +1145,13 @@ async fn the_key_stays_when_root_keys_are_rotated() {
     let rewrapped = rewrapped
         .iter()
         .filter(|entry| entry.event.action == ControlAction::AppKeyRewrap);
-    // That of checkpoints and that of the log, each time.
+    // The checkpoint key and the log key, each time.
     assert_eq!(rewrapped.count(), 4);
 }
 
-/// An explanation of one altered entry, or of an altered head, explains nothing that is done to the same chain later.
+/// Acknowledging an altered entry or head covers no later change to the same chain.
 #[tokio::test]
-async fn aud_10_an_explanation_covers_nothing_later() {
+async fn aud_10_an_acknowledgement_covers_nothing_later() {
     type Edit = fn(&mut Vec<ControlEntry>, usize);
     let alter: Edit = |entries, at| entries[at].event.request_id = Some("altered".to_owned());
     for (what, is_head) in [("an entry", false), ("the head", true)] {
@@ -1203,8 +1206,8 @@ async fn aud_10_an_explanation_covers_nothing_later() {
     }
 }
 
-/// A log of events that goes on as another one after a failover is no finding: its event and an entry say so. One that was cut and
-/// got another number is one, even where somebody made up the event.
+/// An event log that gets a new number after a failover is not a finding: its event and an entry say so. A log that was cut and renumbered
+/// is one, even if the event was forged.
 #[tokio::test]
 async fn aud_11_e_9_a_higher_log_number_needs_its_event() {
     let anchored = Anchored::new().await;
@@ -1223,7 +1226,7 @@ async fn aud_11_e_9_a_higher_log_number_needs_its_event() {
         flaws.map(|flaw| flaw.flaw).collect::<Vec<_>>()
     };
 
-    // A failover, which the process notices.
+    // A failover that the process detects.
     rig.fake.set_back(survived);
     rig.user(&test, "cat@example.com").await;
     rig.service.sequence_all().await.unwrap();
@@ -1245,7 +1248,7 @@ async fn aud_11_e_9_a_higher_log_number_needs_its_event() {
         panic!("no event says so");
     };
 
-    // The same by hand: cut, with another number, and with the event.
+    // The same by hand: cut, renumbered, and with the event.
     rig.fake.set_back(whole.clone());
     for is_made_up in [false, true] {
         rig.fake.edit_events(|events, heads| {
@@ -1263,7 +1266,7 @@ async fn aud_11_e_9_a_higher_log_number_needs_its_event() {
                 newest = restarted.clone();
                 events.push(newest.clone());
             } else {
-                // Also the number of the event that is the last one now.
+                // Also the number of the event that is now last.
                 let mut last = events
                     .iter_mut()
                     .filter(|event| event.event.id == newest.event.id);

@@ -1,4 +1,4 @@
-//! Random histories of accounts against the model of whose they are (CL-1 to CL-8), on the fakes.
+//! Random account histories checked against the ownership model (CL-1 to CL-8), on the fakes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use vestry_ports::port;
 use crate::rig::{Rig, lasting, login, proof, text};
 use crate::{send, texts, totps};
 
-/// The use cases as a history sees them.
+/// The use cases as a history runs them.
 struct UseCases {
     rig: Rig,
     caller: Arc<Caller>,
-    /// Where the newest code of each identifier went.
+    /// Where the newest code of each identifier was sent.
     methods: HashMap<String, MethodId>,
 }
 
@@ -119,7 +119,7 @@ impl Accounts for UseCases {
     }
 
     async fn ask(&mut self, identifier: &str) -> String {
-        // Of two messages of one second nobody knows which is the newer.
+        // The order of two messages of one second is unknown.
         self.rig.pass(1);
         loop {
             let (service, caller) = (&self.rig.service, &self.caller);
@@ -216,9 +216,9 @@ impl Accounts for UseCases {
     }
 }
 
-/// I, II and III of `claims.md`. The captured messages of a rig are searched one by one, so each has a few histories only.
+/// I, II and III of `claims.md`. Searching a harness's captured messages is linear, so each harness runs only a few histories.
 #[tokio::test]
-async fn random_histories_end_as_the_model_says() {
+async fn random_histories_end_as_the_model_predicts() {
     let histories = histories();
     let mut rng = Rng::from_seed(seed());
     let mut service = UseCases::fresh().await;

@@ -1,4 +1,4 @@
-//! `otps/verify`: the lines OTP-1 to OTP-8.
+//! `otps/verify`: the requirements OTP-1 to OTP-8.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn is_invalid<T>(outcome: &Result<T, VerifyCodeError>) -> bool {
     matches!(outcome, Err(VerifyCodeError::InvalidCode))
 }
 
-/// The wait that was answered, if one was.
+/// The retry delay in the outcome, if there is one.
 fn wait<T>(outcome: &Result<T, VerifyCodeError>) -> Option<i64> {
     match outcome {
         Err(VerifyCodeError::Common(Refusal::TooMany { retry_after })) => Some(retry_after.0),
@@ -30,10 +30,10 @@ fn wait<T>(outcome: &Result<T, VerifyCodeError>) -> Option<i64> {
     }
 }
 
-/// Failures in a row that are on record for an address.
+/// Consecutive failures on record for an address.
 async fn failures(rig: &Rig, caller: &vestry_app::Caller, email: EmailId) -> i64 {
     let mut tx = rig.fake.begin().await.unwrap();
-    // Counts one more and is then undone.
+    // Counts one more failure and rolls it back.
     tx.guards()
         .fail(&caller.world, &email.to_string(), rig.now())
         .await
@@ -41,9 +41,9 @@ async fn failures(rig: &Rig, caller: &vestry_app::Caller, email: EmailId) -> i64
         - 1
 }
 
-/// The whole way: pending, verified, active.
+/// The whole flow: pending, verified, active.
 #[tokio::test]
-async fn a_right_code_verifies_the_address_and_lets_its_owner_in() {
+async fn a_right_code_verifies_the_address_and_signs_its_owner_in() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (sent, digits) = rig.fresh_code(&test, "ada@example.com").await;
@@ -88,13 +88,13 @@ async fn otp_1_codes_have_six_digits_and_keep_leading_zeros() {
     }
     assert!(
         codes.len() > 190,
-        "200 draws out of a million hardly ever meet"
+        "200 draws out of a million hardly ever collide"
     );
     assert!(codes.iter().any(|digits| digits.starts_with('0')));
 }
 
 #[tokio::test]
-async fn otp_2_codes_die_to_the_second() {
+async fn otp_2_codes_expire_to_the_second() {
     let rig = Rig::new().await;
     for (expires_in, seconds) in [(None, 60), (Some(1), 60), (Some(10), 600)] {
         for (age, is_alive) in [
@@ -123,7 +123,7 @@ async fn otp_2_codes_die_to_the_second() {
     }
 }
 
-/// Wrong, expired, used and unknown codes give one and the same answer (API-16).
+/// Wrong, expired, used and unknown codes get the same response (API-16).
 #[tokio::test]
 async fn otp_3_a_code_works_once() {
     let rig = Rig::new().await;
@@ -144,7 +144,7 @@ async fn otp_3_a_code_works_once() {
     }
 }
 
-/// OTP-3, R3: fifty times the right code at once is one success and one session.
+/// OTP-3, R3: fifty concurrent uses of the right code yield one success and one session.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn otp_3_r3_parallel_right_codes_have_one_winner() {
     let rig = Rig::new().await;
@@ -170,7 +170,7 @@ async fn otp_3_r3_parallel_right_codes_have_one_winner() {
 }
 
 #[tokio::test]
-async fn otp_4_a_code_dies_after_five_wrong_tries() {
+async fn otp_4_a_code_is_void_after_five_wrong_attempts() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     for (tries, is_alive) in [(4, true), (5, false)] {
@@ -183,12 +183,12 @@ async fn otp_4_a_code_dies_after_five_wrong_tries() {
             ));
         }
         let outcome = rig.verify(&test, sent.email.id, &digits).await;
-        assert_eq!(outcome.is_ok(), is_alive, "after {tries} wrong ones");
+        assert_eq!(outcome.is_ok(), is_alive, "after {tries} wrong attempts");
         assert!(is_alive || is_invalid(&outcome));
     }
 }
 
-/// Whatever is not six digits is a wrong try like any other.
+/// Anything other than six digits is a wrong attempt like any other.
 #[tokio::test]
 async fn m_17_odd_codes_are_wrong_and_no_guesses() {
     let rig = Rig::new().await;
@@ -202,7 +202,7 @@ async fn m_17_odd_codes_are_wrong_and_no_guesses() {
             );
         }
     }
-    // None of them was a guess (M-17).
+    // None of them counted as a guess (M-17).
     let spaced = format!(" {digits}");
     rig.verify(&test, sent.email.id, &spaced).await.unwrap();
 }
@@ -235,14 +235,14 @@ async fn otp_4_r4_parallel_wrong_codes_count_five() {
         0 => assert_eq!(counted, 5),
         1 => assert_eq!(
             counted, 0,
-            "a success forgets what came before it, and nothing is compared after it"
+            "a success resets the earlier failures, and nothing is compared after it"
         ),
         _ => panic!("{successes} successes"),
     }
 }
 
-/// OTP-5: a new code does not reset the count; at twenty failures every further one costs a growing wait, for the right
-/// code as well; a success ends it.
+/// OTP-5: a new code does not reset the count. From the twentieth failure each further one adds a growing lockout, even for the right code.
+/// A success ends it.
 #[tokio::test]
 async fn otp_5_failures_outlive_the_code() {
     let rig = Rig::new().await;
@@ -265,7 +265,7 @@ async fn otp_5_failures_outlive_the_code() {
     rig.pass(1);
     assert!(
         is_invalid(&rig.verify(&test, id, wrong(&digits)).await),
-        "the wait is over, the count is not"
+        "the lockout is over, the count is not"
     );
     assert_eq!(wait(&rig.verify(&test, id, &digits).await), Some(120));
     rig.pass(120);
@@ -283,9 +283,9 @@ async fn otp_5_failures_outlive_the_code() {
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
 }
 
-/// OTP-5, attack 24: one identifier waits, its neighbours do not.
+/// OTP-5, attack 24: one identifier is locked out, its neighbours are not.
 #[tokio::test]
-async fn otp_5_the_wait_is_the_identifiers_own() {
+async fn otp_5_the_lockout_applies_to_one_identifier() {
     let rig = Rig::new().await;
     let (test, live) = (rig.test().await, rig.live().await);
     let sent = rig.login(&test, "ada@example.com").await;
@@ -303,17 +303,17 @@ async fn otp_5_the_wait_is_the_identifiers_own() {
     );
     let (other, digits) = rig.fresh_code(&test, "bob@example.com").await;
     rig.verify(&test, other.email.id, &digits).await.unwrap();
-    // The same id in another world is another identifier.
+    // The same id in another environment is another identifier.
     assert!(is_invalid(&rig.verify(&live, sent.email.id, &digits).await));
 }
 
 #[tokio::test]
-async fn otp_6_a_new_code_kills_the_old_one() {
+async fn otp_6_a_new_code_replaces_the_old_one() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (sent, old) = rig.fresh_code(&test, "ada@example.com").await;
     let mut new = old.clone();
-    // Once in a million draws the two are the same.
+    // Once in a million draws the two are equal.
     while new == old {
         rig.pass(20);
         new = rig.fresh_code(&test, "ada@example.com").await.1;
@@ -324,7 +324,7 @@ async fn otp_6_a_new_code_kills_the_old_one() {
 
 /// OTP-7: App, environment and identifier.
 #[tokio::test]
-async fn otp_7_a_code_is_bound_to_its_world_and_identifier() {
+async fn otp_7_a_code_is_bound_to_its_environment_and_identifier() {
     let rig = Rig::new().await;
     let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
     let (ada, digits) = rig.fresh_code(&test, "ada@example.com").await;
@@ -347,7 +347,7 @@ async fn otp_7_a_code_is_bound_to_its_world_and_identifier() {
     rig.verify(&test, ada.email.id, &digits).await.unwrap();
 }
 
-/// OTP-7: what is bound into the hash is the whole tuple; a change of any part gives another hash.
+/// OTP-7: the hash covers the whole tuple; a change to any part gives another hash.
 #[tokio::test]
 async fn otp_7_the_hash_covers_the_tuple() {
     let rig = Rig::new().await;
@@ -373,7 +373,7 @@ async fn otp_7_the_hash_covers_the_tuple() {
     assert_eq!(HashSet::from(tags).len(), 6);
 }
 
-/// OTP-7: the device, as far as the App's setting asks; off by default; nothing is asked when none was sent.
+/// OTP-7: the device is checked as far as the App's setting requires. It is off by default, and skipped when no device was sent.
 #[tokio::test]
 async fn otp_7_the_device_of_the_send_step() {
     let rig = Rig::new().await;
@@ -437,7 +437,7 @@ async fn otp_7_the_device_of_the_send_step() {
     }
 }
 
-/// OTP-8: nothing that is stored holds the digits or a hash that a million guesses would undo.
+/// OTP-8: nothing stored holds the digits, or a hash that a million guesses would reverse.
 #[tokio::test]
 async fn otp_8_only_a_keyed_hash_is_stored() {
     let rig = Rig::new().await;
@@ -485,7 +485,8 @@ async fn otp_8_only_a_keyed_hash_is_stored() {
     ] {
         assert!(!debug.contains(&digits), "{debug}");
     }
-    // Another App's key, or the same App's other world, makes another hash of the same things: without the key there is none.
+    // Another App's key, or the key of the same App's other environment, gives another hash of the same input. Without the key it cannot be
+    // computed.
     let text = method.to_string();
     let parts = code::bound_parts(CodePurpose::SignIn, &text, &digits);
     let ours = rig
@@ -505,9 +506,9 @@ async fn otp_8_only_a_keyed_hash_is_stored() {
     assert!(!theirs.matches(&code.mac));
 }
 
-/// The payload of a delivered mail is gone from the outbox.
+/// The payload of a delivered mail is deleted from the outbox.
 #[tokio::test]
-async fn otp_8_the_outbox_forgets_what_it_delivered() {
+async fn otp_8_the_outbox_deletes_delivered_payloads() {
     let rig = Rig::new().await;
     let live = rig.live().await;
     rig.login(&live, "ada@example.com").await;
@@ -525,7 +526,7 @@ async fn otp_8_the_outbox_forgets_what_it_delivered() {
     );
 }
 
-/// A verify with bad session fields costs no try.
+/// A verify call with invalid session fields costs no attempt.
 #[tokio::test]
 async fn a_refused_request_leaves_the_code_alone() {
     let rig = Rig::new().await;
@@ -548,13 +549,13 @@ async fn a_refused_request_leaves_the_code_alone() {
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
 }
 
-/// A refused send changes nothing: the code that was there goes on living.
+/// A refused send changes nothing: the existing code stays valid.
 #[tokio::test]
-async fn a_refused_send_leaves_the_old_code_alive() {
+async fn a_refused_send_keeps_the_old_code_valid() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let mut last = None;
-    // Five, and one beyond the budget (M-5).
+    // Five, and one beyond the limit (M-5).
     for _ in 0..6 {
         rig.pass(20);
         last = Some(rig.fresh_code(&test, "ada@example.com").await);
@@ -579,7 +580,7 @@ async fn a_refused_send_leaves_the_old_code_alive() {
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
 }
 
-/// OTP-5: failures in a row outlive thirty days without a try, and no longer; nobody has to wait for a count that is older.
+/// OTP-5: consecutive failures are kept for thirty days without an attempt, and no longer. An older count locks no one out.
 #[tokio::test]
 async fn otp_5_failures_are_remembered_for_thirty_days() {
     const DAY: i64 = 86_400;

@@ -1,4 +1,4 @@
-//! EV-A1: whatever is cut out of the logs, swapped, altered or set back, a verification finds it.
+//! EV-A1: verification finds every removal, swap, alteration and rollback of the logs.
 
 use std::sync::Arc;
 
@@ -21,43 +21,43 @@ use crate::checkpoints::Shelf;
 use crate::rig::Rig;
 use crate::wallets::text;
 
-/// What is done to the logs. The number that the nightly run of the plan asks for; it takes seconds here.
+/// Rounds of tampering. This is the number that the plan requires of the nightly run; here it takes seconds.
 const ROUNDS: usize = 500;
-/// What happens before.
+/// Steps of history before the tampering.
 const STEPS: usize = 40;
 
-/// What somebody does who writes the database.
+/// What an attacker with write access to the database does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
-    /// An entry is taken out.
+    /// An entry is removed.
     Entry,
-    /// The last entries of a chain are.
+    /// The last entries of a chain are removed.
     Tail,
-    /// The same, under the head that the chain had then.
+    /// The last entries are removed, and the head is the one that the chain had then.
     TailWithHead,
-    /// Two entries of a chain change places.
+    /// Two entries of a chain are swapped.
     Swap,
-    /// Something in an entry is altered.
+    /// A field of an entry is altered.
     Alter,
-    /// An entry goes to another world.
+    /// An entry is moved to another environment.
     Move,
-    /// A head is altered or taken out.
+    /// A head is altered or removed.
     Head,
-    /// A chain is gone, with its head.
+    /// A chain is removed with its head.
     Chain,
-    /// All that a world had in one log.
+    /// All rows that an environment had in one log are removed.
     World,
-    /// The whole database is what it was at some moment.
+    /// The whole database is rolled back to some earlier moment.
     Database,
-    /// All Apps are gone, and something in an entry is altered.
+    /// All Apps are removed, and a field of an entry is altered.
     Apps,
-    /// Events are gone: all of a world, with or without its head, or one.
+    /// Events are removed: all of an environment, with or without its head, or one.
     Events,
-    /// The newest events are gone, and the log that is left has another number.
+    /// The newest events are removed, and the remaining log gets another number.
     LogNumber,
-    /// What is recorded of how far the sink is says something else.
+    /// The recorded progress of the sink is changed.
     Progress,
-    /// A checkpoint in the database is gone, altered or has another number.
+    /// A checkpoint in the database is removed, altered or renumbered.
     Checkpoint,
 }
 
@@ -80,7 +80,7 @@ impl Cut {
         Self::Checkpoint,
     ];
 
-    /// Whether the keys of the log find it, without any checkpoint (AUD-2).
+    /// Whether the keys of the log find it without any checkpoint (AUD-2).
     fn is_found_by_keys(self) -> bool {
         matches!(
             self,
@@ -94,7 +94,7 @@ impl Cut {
         )
     }
 
-    /// Whether the database itself shows it, by its keys and its own checkpoints (AUD-11).
+    /// Whether the database itself reveals it, by its keys and its own checkpoints (AUD-11).
     fn is_found_inside(self) -> bool {
         self != Self::Database
     }
@@ -160,7 +160,7 @@ fn pick<'a, T>(rng: &mut Rng, all: &'a mut [T]) -> &'a mut T {
     &mut all[place]
 }
 
-/// Cuts one log. `earlier` are heads that it had at some time.
+/// Cuts one log. `earlier` are heads that it once had.
 fn cut<E: Link, H: End>(
     cut: Cut,
     rng: &mut Rng,
@@ -230,11 +230,11 @@ fn cut<E: Link, H: End>(
         | Cut::Events
         | Cut::LogNumber
         | Cut::Progress
-        | Cut::Checkpoint => unreachable!("that is no cut of one log"),
+        | Cut::Checkpoint => unreachable!("that cut does not apply to a single log"),
     }
 }
 
-/// Alters one thing.
+/// Alters one field.
 fn alter<E: Link>(rng: &mut Rng, entries: &mut [E]) {
     let entry = pick(rng, entries);
     let (byte, bit) = (rng.below(32), 1 << rng.below(8));
@@ -246,7 +246,7 @@ fn alter<E: Link>(rng: &mut Rng, entries: &mut [E]) {
     }
 }
 
-/// A rig with a history, what it was at each step, and the checkpoints that somebody kept of it.
+/// A test harness with a history, a snapshot of each step, and the checkpoints kept outside.
 struct Past {
     rig: Rig,
     /// The process that verifies. It has a sink.
@@ -300,7 +300,7 @@ impl Past {
         fake.edit_control_heads(|now| control_heads.extend(now.iter().cloned()));
     }
 
-    /// Something that has an entry.
+    /// Does something that leaves an entry.
     async fn go_on(&self, rng: &mut Rng, process: &Service, wallet: WalletId, step: usize) {
         let test = self.rig.test().await;
         if rng.below(2) == 0 {
@@ -314,7 +314,7 @@ impl Past {
         self.rig.pass(1);
     }
 
-    /// Cuts; `false` when that changed nothing.
+    /// Applies a cut; `false` if it changed nothing.
     fn cut(&self, what: Cut, rng: &mut Rng) -> bool {
         let fake = &self.rig.fake;
         if what == Cut::Database {
@@ -335,7 +335,7 @@ impl Past {
         }
     }
 
-    /// Takes events away.
+    /// Removes events.
     fn cut_events(&self, rng: &mut Rng) -> bool {
         let mut changed = false;
         self.rig.fake.edit_events(|events, heads| {
@@ -357,7 +357,7 @@ impl Past {
         changed
     }
 
-    /// Cuts a log of events and gives it another number.
+    /// Cuts an event log and gives it another number.
     fn raise_log(&self, rng: &mut Rng) -> bool {
         self.rig.fake.edit_events(|events, heads| {
             let at = rng.below(events.len());
@@ -377,7 +377,7 @@ impl Past {
         true
     }
 
-    /// Edits how far the sink is.
+    /// Edits the recorded progress of the sink.
     fn edit_progress(&self, rng: &mut Rng) -> bool {
         self.rig.fake.edit_checkpoints(|_, sinks| {
             let mut sinks = sinks.values_mut();
@@ -394,7 +394,7 @@ impl Past {
         true
     }
 
-    /// Cuts the row of checkpoints. Without the first of them it is as after a sweep.
+    /// Cuts the sequence of checkpoints. Without the first of them the state is the same as after a sweep.
     fn cut_checkpoints(&self, rng: &mut Rng) -> bool {
         self.rig.fake.edit_checkpoints(|checkpoints, _| {
             let numbers: Vec<_> = checkpoints.keys().copied().collect();
@@ -420,7 +420,7 @@ impl Past {
         true
     }
 
-    /// Cuts one of the two logs; `false` when that changed nothing.
+    /// Cuts one of the two logs; `false` if it changed nothing.
     fn cut_log(&self, what: Cut, rng: &mut Rng) -> bool {
         let fake = &self.rig.fake;
         let mut changed = false;
@@ -451,7 +451,7 @@ impl Past {
         report.await.unwrap()
     }
 
-    /// What the keys of the log find alone.
+    /// The number of findings by the log's keys alone.
     async fn found_by_keys(&self) -> usize {
         let kept = self.rig.fake.kept();
         self.rig.fake.edit_checkpoints(|checkpoints, sinks| {
@@ -469,7 +469,7 @@ impl Past {
 }
 
 #[tokio::test]
-async fn ev_a1_aud_2_aud_3_aud_11_whatever_is_cut_is_found() {
+async fn ev_a1_aud_2_aud_3_aud_11_every_cut_is_found() {
     let mut rng = Rng::from_seed(rng::seed());
     let past = Past::new(&mut rng).await;
     assert_eq!(past.verify().await.flaws, []);

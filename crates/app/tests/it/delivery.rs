@@ -24,7 +24,7 @@ async fn live_mail_goes_to_the_transport_and_nowhere_else() {
     assert_eq!(
         rig.mailer.tries(),
         0,
-        "nothing is sent before the commit, nothing in the request"
+        "nothing is sent before the commit or within the request"
     );
     assert_eq!(rig.waiting().await, 1);
     assert_eq!(rig.service.deliver_due("worker").await.unwrap(), 1);
@@ -35,9 +35,9 @@ async fn live_mail_goes_to_the_transport_and_nowhere_else() {
     assert_eq!(rig.service.deliver_due("worker").await.unwrap(), 0);
 }
 
-/// I7: a transport that fails for now is tried again, not at once and not later than half a minute.
+/// I7: a transient transport failure is retried, not immediately but within half a minute.
 #[tokio::test]
-async fn a_transient_failure_is_tried_again_later() {
+async fn a_transient_failure_is_retried_later() {
     let rig = Rig::new().await;
     let live = rig.live().await;
     rig.mailer.fail_for_now(3);
@@ -58,7 +58,7 @@ async fn a_transient_failure_is_tried_again_later() {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_is_the_end() {
+async fn a_permanent_failure_is_final() {
     let rig = Rig::new().await;
     let live = rig.live().await;
     rig.mailer.refuse();
@@ -71,9 +71,9 @@ async fn a_permanent_failure_is_the_end() {
     assert_eq!(rig.mailer.tries(), 1);
 }
 
-/// A code that arrives late is worse than none.
+/// A late code is worse than none.
 #[tokio::test]
-async fn what_has_expired_is_never_sent() {
+async fn an_expired_message_is_never_sent() {
     for age in [599, 600, 10_000] {
         let rig = Rig::new().await;
         let live = rig.live().await;
@@ -92,10 +92,10 @@ async fn what_has_expired_is_never_sent() {
     }
 }
 
-/// The ends of deliveries are noted together; where that fails, wherever it does, each is noted alone, and nothing is sent again.
+/// Delivery outcomes are recorded together. If that fails at any step, each is recorded separately, and nothing is sent twice.
 #[tokio::test]
-async fn a_failure_while_ends_are_noted_loses_none() {
-    // Before it, jobs are taken: a beginning, a claim, a commit.
+async fn a_failure_while_outcomes_are_recorded_loses_none() {
+    // Before it, jobs are claimed: a begin, a claim, a commit.
     for operations in 3.. {
         let rig = Rig::new().await;
         let live = rig.live().await;
@@ -108,7 +108,10 @@ async fn a_failure_while_ends_are_noted_loses_none() {
         rig.fake.fail_after(None);
         assert_eq!((rig.mailer.tries(), rig.waiting().await), (5, 0));
         if !was_reached {
-            assert!(operations > 8, "five ends are noted in one transaction");
+            assert!(
+                operations > 8,
+                "five outcomes are recorded in one transaction"
+            );
             return;
         }
     }
@@ -153,7 +156,7 @@ async fn r15_workers_share_the_jobs() {
     assert_eq!((to.len(), rig.mailer.tries()), (60, 60));
 }
 
-/// A transport that takes every mail, and a database that something happens to right after.
+/// A transport that accepts every mail, and a database in which something happens right afterwards.
 #[derive(Default)]
 struct Accident {
     store: OnceLock<FakeStore>,
@@ -180,9 +183,9 @@ impl Mailer for Accident {
     }
 }
 
-/// A worker that cannot note that the mail was taken sends again when its lease is over: the same id and the same code.
+/// A worker that cannot record a delivery sends again when its lease is over, with the same id and the same code.
 #[tokio::test]
-async fn a_lost_note_sends_the_same_mail_again() {
+async fn an_unrecorded_delivery_sends_the_same_mail_again() {
     let mailer = Arc::new(Accident {
         unreachable_after: AtomicUsize::new(1),
         ..Accident::default()
@@ -194,7 +197,11 @@ async fn a_lost_note_sends_the_same_mail_again() {
     rig.deliver_once().await;
     rig.fake.set_unavailable(false);
     rig.pass(LEASE.0 - 1);
-    assert_eq!(rig.deliver_once().await, 0, "somebody may still be at it");
+    assert_eq!(
+        rig.deliver_once().await,
+        0,
+        "another worker may still be on it"
+    );
     rig.pass(1);
     assert_eq!(rig.deliver_once().await, 1);
     let sent = mailer.sent.lock().unwrap().clone();
@@ -203,7 +210,7 @@ async fn a_lost_note_sends_the_same_mail_again() {
     assert_eq!(rig.waiting().await, 0);
 }
 
-/// R14: a note that loses its race is written again; the mail is not.
+/// R14: an outcome that loses its race is written again; the mail is not sent again.
 #[tokio::test]
 async fn r14_a_lost_race_sends_nothing_twice() {
     let mailer = Arc::new(Accident {
@@ -222,7 +229,7 @@ async fn r14_a_lost_race_sends_nothing_twice() {
     assert_eq!(rig.waiting().await, 0);
 }
 
-/// A transport that waits until it is let go.
+/// A transport that blocks until it is released.
 #[derive(Default)]
 struct Gate {
     arrived: Mutex<Option<oneshot::Sender<()>>>,
@@ -250,7 +257,7 @@ impl Mailer for Gate {
     }
 }
 
-/// K6: a worker that is told to stop finishes what it has begun.
+/// K6: a worker that is told to stop finishes the jobs it has started.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn k6_a_stopping_worker_finishes_its_jobs() {
     let gate = Arc::new(Gate::default());
@@ -277,7 +284,7 @@ async fn k6_a_stopping_worker_finishes_its_jobs() {
     assert_eq!(rig.waiting().await, 0);
 }
 
-/// A live job of a service that has lost its transport waits for one.
+/// A live job of a service that has lost its transport stays queued until there is one.
 #[tokio::test]
 async fn a_job_without_a_transport_waits() {
     let rig = Rig::new().await;
@@ -291,7 +298,7 @@ async fn a_job_without_a_transport_waits() {
     assert_eq!((rig.mailer.tries(), rig.waiting().await), (1, 0));
 }
 
-/// What was put into the outbox of one world does not open in another: a row that was moved is never sent.
+/// A payload from the outbox of one environment does not decrypt in another: a moved row is never sent.
 #[tokio::test]
 async fn t1_a_moved_payload_is_never_sent() {
     let rig = Rig::new().await;
@@ -314,7 +321,7 @@ async fn t1_a_moved_payload_is_never_sent() {
         rig.deliver_once().await;
         rig.pass(30);
     }
-    assert_eq!(rig.mailer.sent().len(), 1, "the one in its place");
+    assert_eq!(rig.mailer.sent().len(), 1, "the row moved into its place");
     rig.pass(600);
     rig.deliver().await;
     assert_eq!(
@@ -324,7 +331,7 @@ async fn t1_a_moved_payload_is_never_sent() {
     );
 }
 
-/// The database is away: nothing is taken, and the worker says so.
+/// The database is unreachable: no job is claimed, and the worker reports it.
 #[tokio::test]
 async fn an_unreachable_outbox_is_a_fault() {
     let rig = Rig::new().await;

@@ -1,4 +1,4 @@
-//! What a process does with events beside its requests.
+//! Event work of a process outside its requests.
 
 use vestry_app::Caller;
 use vestry_app::events::{EventPage, ListEvents, ListEventsError};
@@ -21,9 +21,9 @@ fn places(events: &[Event]) -> Vec<(i64, i64)> {
     places.collect()
 }
 
-/// A database that lost what a process has seen goes on as another log, and says where the one before ended.
+/// If a database has lost events that a process saw, it continues as another log and says where the previous one ended.
 #[tokio::test]
-async fn e_9_a_database_that_was_set_back_is_noticed() {
+async fn e_9_a_rolled_back_database_is_noticed() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.user(&test, "ann@example.com").await;
@@ -52,7 +52,7 @@ async fn e_9_a_database_that_was_set_back_is_noticed() {
     };
     let refused = rig.service.list_events(&test, &query).await;
     assert!(matches!(refused, Err(ListEventsError::CursorUnknown)));
-    // It is said once, and by one process.
+    // It is reported once, by one process.
     rig.user(&test, "dan@example.com").await;
     rig.other_process().sequence_all().await.unwrap();
     rig.user(&test, "eve@example.com").await;
@@ -63,9 +63,9 @@ async fn e_9_a_database_that_was_set_back_is_noticed() {
     assert_eq!(restarts.count(), 1);
 }
 
-/// The same where the log has grown past what was seen, with other events in its places.
+/// The same if the log has grown past what was seen, with other events at its positions.
 #[tokio::test]
-async fn e_9_other_events_in_known_places_are_noticed() {
+async fn e_9_other_events_at_known_positions_are_noticed() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.service.sequence_all().await.unwrap();
@@ -91,9 +91,9 @@ async fn e_9_other_events_in_known_places_are_noticed() {
     assert_eq!(positions, expected);
 }
 
-/// An event is there exactly if its change is, whatever fails on the way.
+/// An event is stored if and only if its change is, whatever fails.
 #[tokio::test]
-async fn e_1_a_failure_at_any_step_tells_all_or_nothing() {
+async fn e_1_a_failure_at_any_step_emits_all_or_nothing() {
     for operations in 0.. {
         let rig = Rig::new().await;
         let test = rig.test().await;
@@ -117,9 +117,9 @@ async fn e_1_a_failure_at_any_step_tells_all_or_nothing() {
     }
 }
 
-/// A step that fails places nothing, or everything, and what is left is placed by the next one (E-2).
+/// A failing step assigns all positions or none, and the next step assigns the rest (E-2).
 #[tokio::test]
-async fn e_2_a_sequencer_that_fails_at_any_step_leaves_no_hole() {
+async fn e_2_a_sequencer_that_fails_at_any_step_leaves_no_gap() {
     for operations in 0.. {
         let rig = Rig::new().await;
         let test = rig.test().await;
@@ -144,7 +144,7 @@ async fn e_2_a_sequencer_that_fails_at_any_step_leaves_no_hole() {
     }
 }
 
-/// Whenever events are pruned while a page is read: the page has everything behind the cursor, or the cursor is refused.
+/// If events are pruned while a page is read, the page has everything after the cursor or the cursor is refused.
 #[tokio::test]
 async fn e_9_a_prune_between_two_reads_of_a_page_is_noticed() {
     let mut refused = 0;

@@ -1,4 +1,4 @@
-//! Attack 19: a dependency that fails at the right moment lets nobody in.
+//! Attack 19: a dependency that fails at the right moment does not let an attacker in.
 
 use vestry_domain::Environment;
 use vestry_domain::api_key::ApiKeyKind;
@@ -12,20 +12,21 @@ use crate::totps;
 const ADA: &str = "ada@example.com";
 const PASSWORD: &str = "correct horse battery";
 
-/// What must not let anybody in, whatever fails meanwhile.
+/// Attempts that must fail, whatever fails in the meantime.
 const TRIES: [&str; 9] = [
     "a wrong code",
     "a used code",
     "a right code of a disabled user",
     "a wrong password",
-    "a wrong code of an authenticator app",
+    "a wrong authenticator app code",
     "a wrong recovery code",
     "a used link",
     "an ended session",
     "a revoked key",
 ];
 
-/// Somebody tries, and after so many operations the database fails once. Whether that let them in.
+/// Makes an attempt during which the database fails once, after `operations` operations. Returns whether it succeeded, and whether it
+/// ended before the failure.
 async fn gets_in(what: &str, operations: usize) -> (bool, bool) {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
@@ -59,7 +60,7 @@ async fn gets_in(what: &str, operations: usize) -> (bool, bool) {
             let tried = passwords::verify(&rig, &test, user, "another horse entirely").await;
             tried.is_ok()
         }
-        "a wrong code of an authenticator app" | "a wrong recovery code" => {
+        "a wrong authenticator app code" | "a wrong recovery code" => {
             let user = rig.user(&test, ADA).await.profile.user.id;
             let created = rig.verified_totp(&test, user).await;
             let shown = totps::shown_at(&created, rig.now());
@@ -100,14 +101,14 @@ async fn gets_in(what: &str, operations: usize) -> (bool, bool) {
             fail();
             rig.service.authenticate(key).await.is_ok()
         }
-        other => panic!("nobody tries {other}"),
+        other => panic!("unknown attempt {other}"),
     };
     (got_in, rig.fake.has_yet_to_fail())
 }
 
-/// Each operation of each try fails once.
+/// Each operation of each attempt fails once.
 #[tokio::test]
-async fn attack_19_no_failing_operation_lets_anybody_in() {
+async fn attack_19_no_failing_operation_lets_an_attacker_in() {
     for what in TRIES {
         let mut operations = 0;
         loop {

@@ -1,4 +1,4 @@
-//! Dependencies that fail: what is tried again, what is said, and that nothing is half done.
+//! Failing dependencies: what is retried, what is reported, and that nothing is left half done.
 
 use std::sync::Arc;
 
@@ -30,9 +30,9 @@ fn create(email: &str) -> CreateUser {
     }
 }
 
-/// R14: each call that writes loses its race three times and then does what it does, once.
+/// R14: each writing call loses its race three times and then does its work once.
 #[tokio::test]
-async fn r14_lost_races_are_run_again() {
+async fn r14_lost_races_are_retried() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let lose = || rig.fake.lose_commits(3);
@@ -107,9 +107,9 @@ async fn r14_lost_races_are_run_again() {
     assert_eq!(rig.service.clear_captured(&test).await.unwrap(), 2);
 }
 
-/// R14: what an operator does as well.
+/// R14: the same for operator commands.
 #[tokio::test]
-async fn r14_admin_commands_are_run_again() {
+async fn r14_admin_commands_are_retried() {
     let rig = Rig::new().await;
     let lose = || rig.fake.lose_commits(3);
     lose();
@@ -158,9 +158,9 @@ async fn r14_admin_commands_are_run_again() {
     assert_eq!(rig.service.list_signing_keys(world).await.unwrap().len(), 2);
 }
 
-/// A wrong try that loses its race is still counted once.
+/// A wrong attempt that loses its race is still counted once.
 #[tokio::test]
-async fn r14_a_wrong_try_is_counted_once() {
+async fn r14_a_wrong_attempt_is_counted_once() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (sent, digits) = rig.fresh_code(&test, ADA).await;
@@ -177,7 +177,7 @@ async fn r14_a_wrong_try_is_counted_once() {
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
 }
 
-/// Nobody tries for ever.
+/// Retries are limited.
 #[tokio::test]
 async fn r14_a_race_lost_too_often_is_a_fault() {
     let rig = Rig::new().await;
@@ -200,9 +200,9 @@ async fn r14_a_race_lost_too_often_is_a_fault() {
     sent.unwrap();
 }
 
-/// What is not a lost race is not run again: a commit whose outcome is unknown might have happened.
+/// Only lost races are retried: a commit whose outcome is unknown may have happened.
 #[tokio::test]
-async fn busy_and_unavailable_are_answered_at_once() {
+async fn busy_and_unavailable_are_returned_at_once() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (sent, digits) = rig.fresh_code(&test, ADA).await;
@@ -274,9 +274,9 @@ async fn busy_and_unavailable_are_answered_at_once() {
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
 }
 
-/// Attack 19: with the database away nobody gets in, and when it is back everything works.
+/// Attack 19: with the database unreachable no sign-in succeeds; when it is back everything works.
 #[tokio::test]
-async fn attack_19_an_unreachable_database_lets_nobody_in() {
+async fn attack_19_an_unreachable_database_lets_no_one_in() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session = rig.sign_in(&test, ADA, 60).await;
@@ -313,8 +313,8 @@ async fn attack_19_an_unreachable_database_lets_nobody_in() {
     rig.by_token(&test, &session.token).await.unwrap();
 }
 
-/// A process that read its root keys at its start does not need the files any more, and who has a session goes on; what makes new
-/// App keys is sealed, and nothing is stored on the way.
+/// A process that read its root keys when it started no longer needs the files, and existing sessions continue. Calls that would create App
+/// keys fail as sealed and store nothing.
 #[tokio::test]
 async fn f5_a_lost_root_key_seals_wallets_and_stores_nothing() {
     let rig = Rig::new().await;
@@ -327,10 +327,10 @@ async fn f5_a_lost_root_key_seals_wallets_and_stores_nothing() {
     assert!(root_key(KeyPurpose::Wallets).await.is_err());
     assert!(root_key(KeyPurpose::Secrets).await.is_ok());
     rig.service.ready().await.unwrap();
-    // A process that has opened its keys goes on with them.
+    // A process that has opened its keys continues with them.
     rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
     rig.by_token(&test, &session.token).await.unwrap();
-    // A process that read the root key at its start does not need the file any more, a fresh App does.
+    // A process that read the root key when it started no longer needs the file; a fresh App does.
     cold.sign(&test, text(wallet, "hi")).await.unwrap();
     let made = rig.service.create_app("New").await;
     assert!(
@@ -343,8 +343,8 @@ async fn f5_a_lost_root_key_seals_wallets_and_stores_nothing() {
     assert_eq!(rig.service.list_apps().await.unwrap().len(), 1);
 }
 
-/// F5: without the root key of wallets, here one that this machine does not have the version of, wallets are sealed and that is no
-/// sign of tampering; sign-in goes on in a process that has opened nothing before (KEY-6).
+/// F5: wallets are sealed without their root key, here one whose version this machine lacks. That is not reported as tampering. Sign-in
+/// works in a process that has opened no key before (KEY-6).
 #[tokio::test]
 async fn f5_without_the_root_key_wallets_are_sealed_and_sign_in_works() {
     let rig = Rig::new().await;
@@ -375,7 +375,7 @@ async fn f5_without_the_root_key_wallets_are_sealed_and_sign_in_works() {
 
 /// F5: without the sign-in key it is the other way round.
 #[tokio::test]
-async fn f5_without_the_sign_in_key_nobody_comes_in_and_nothing_is_stored() {
+async fn f5_without_the_sign_in_key_sign_in_fails_and_nothing_is_stored() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, ADA).await.wallets[0].id;
@@ -384,7 +384,7 @@ async fn f5_without_the_sign_in_key_nobody_comes_in_and_nothing_is_stored() {
         ..rig.vaults.clone()
     });
     cold.get_wallet(&test, wallet).await.unwrap();
-    // The log of what is done with keys is under it too, and nothing is signed that cannot be noted.
+    // The log of key uses is under it too, and nothing is signed that cannot be recorded.
     let signed = cold.sign(&test, text(wallet, "hi")).await;
     assert!(
         matches!(
@@ -404,9 +404,9 @@ async fn f5_without_the_sign_in_key_nobody_comes_in_and_nothing_is_stored() {
     assert_eq!(rig.wallets().await, 1);
 }
 
-/// A command runs to its end when its client goes away, and a panic stays inside it.
+/// A command runs to completion if its client disconnects, and a panic is contained.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_accepted_command_runs_to_its_end() {
+async fn an_accepted_command_runs_to_completion() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (begun, has_begun) = tokio::sync::oneshot::channel();

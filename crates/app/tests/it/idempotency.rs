@@ -1,4 +1,4 @@
-//! Runs of requests with an idempotency key, where time and faults are the test's.
+//! Runs of requests with an idempotency key, with time and faults controlled by the test.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ async fn create(rig: &Rig, run: &Arc<Run>, caller: &Caller) -> Result<(), Refusa
     created.map(drop)
 }
 
-/// Whether somebody has the address.
+/// Whether a user has the address.
 async fn is_there(rig: &Rig, caller: &Caller) -> bool {
     let command = CreateUser {
         email: Some("ada@example.com".to_owned()),
@@ -68,9 +68,9 @@ async fn is_there(rig: &Rig, caller: &Caller) -> bool {
     )
 }
 
-/// R13: to a twin, in this process or another one, a run is one until its lease ends; whoever takes its place then is one.
+/// R13: a duplicate, in this process or another, is refused while the run's lease lasts. Then a single one takes over.
 #[tokio::test]
-async fn r13_a_run_has_its_key_until_its_lease_ends() {
+async fn r13_a_run_holds_its_key_until_its_lease_ends() {
     let rig = Rig::new().await;
     let (test, other) = (rig.test().await, rig.other_process());
     runs(&rig.service, &test).await;
@@ -91,7 +91,7 @@ async fn r13_a_run_has_its_key_until_its_lease_ends() {
     assert_eq!(replayed(&rig.service, &test).await, b"answer");
 }
 
-/// R13: a process that dies between its work and its answer has done nothing, so that the next run does it.
+/// R13: a process that dies between its work and its response has committed nothing, so the next run does the work.
 #[tokio::test]
 async fn r13_a_run_that_dies_before_its_answer_has_done_nothing() {
     let rig = Rig::new().await;
@@ -107,9 +107,9 @@ async fn r13_a_run_that_dies_before_its_answer_has_done_nothing() {
     assert!(is_there(&rig, &test).await);
 }
 
-/// R13: one that was silent and wakes up when another has taken its place undoes its work, and its answer does not leave.
+/// R13: a stalled run that resumes after it was replaced rolls back its work, and its response is not sent.
 #[tokio::test]
-async fn r13_a_run_that_was_replaced_undoes_its_work() {
+async fn r13_a_replaced_run_rolls_back_its_work() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let silent = runs(&rig.service, &test).await;
@@ -124,9 +124,9 @@ async fn r13_a_run_that_was_replaced_undoes_its_work() {
     assert_eq!(replayed(&rig.service, &test).await, b"answer");
 }
 
-/// What cannot be committed was not answered, and the key is free at once.
+/// If the commit fails, no response is sent and the key is free at once.
 #[tokio::test]
-async fn an_answer_that_cannot_be_kept_does_not_leave() {
+async fn a_response_that_cannot_be_stored_is_not_sent() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let run = runs(&rig.service, &test).await;
@@ -140,9 +140,9 @@ async fn an_answer_that_cannot_be_kept_does_not_leave() {
     assert!(is_there(&rig, &test).await);
 }
 
-/// A failure leaves nothing; a refusal that decides nothing leaves what it has written, and the key is free.
+/// A failure leaves nothing. An undecided refusal keeps what it has written, and the key is free.
 #[tokio::test]
-async fn a_failed_run_leaves_nothing_and_an_undecided_one_what_it_wrote() {
+async fn a_failed_run_leaves_nothing_and_an_undecided_one_keeps_its_writes() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let run = runs(&rig.service, &test).await;
@@ -156,7 +156,7 @@ async fn a_failed_run_leaves_nothing_and_an_undecided_one_what_it_wrote() {
     assert!(is_there(&rig, &test).await);
 }
 
-/// A run that renews its lease keeps its key however long it takes; one that lost it learns so, and stays without.
+/// A run that renews its lease keeps its key however long it takes. A run that lost its key is notified and does not regain it.
 #[tokio::test]
 async fn a_long_run_keeps_its_key() {
     let rig = Rig::new().await;
@@ -174,7 +174,7 @@ async fn a_long_run_keeps_its_key() {
     assert!(other.renew_lease(&next).await.unwrap());
 }
 
-/// The sweeper deletes keys that are over, and only those.
+/// The sweeper deletes expired keys, and only those.
 #[tokio::test]
 async fn expired_keys_are_swept() {
     let rig = Rig::new().await;

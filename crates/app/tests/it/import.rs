@@ -1,4 +1,4 @@
-//! `vestry users import` and `export`, as use cases: lines, batches, rehearsals, and the way back.
+//! `vestry users import` and `export` as use cases: lines, batches, dry runs, and the round trip.
 
 use vestry_app::admin::AdminError;
 use vestry_app::users::{Imported, PortableEmail, PortablePhone, PortableUser, PortableWallet};
@@ -55,7 +55,7 @@ fn reason(outcome: &Imported) -> &str {
 }
 
 #[tokio::test]
-async fn an_imported_user_is_as_its_line_says() {
+async fn an_imported_user_matches_its_line() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let whole = PortableUser {
@@ -89,7 +89,7 @@ async fn an_imported_user_is_as_its_line_says() {
     );
     assert_eq!(profile.emails[0].email.address(), "Ada@example.com");
     assert!(profile.emails[0].verified && !profile.phones[0].verified);
-    // And comes out again as it came in, but for its id.
+    // And it is exported as it was imported, except for its id.
     let exported = rig
         .service
         .export_users(test.world, None, 10, false)
@@ -106,7 +106,7 @@ async fn an_imported_user_is_as_its_line_says() {
     );
 }
 
-/// The first address is the one that is written to.
+/// The first address is the primary one.
 #[tokio::test]
 async fn identifiers_are_listed_in_the_order_of_the_line() {
     let rig = Rig::new().await;
@@ -131,9 +131,9 @@ async fn identifiers_are_listed_in_the_order_of_the_line() {
     }
 }
 
-/// Users are paged and searched by the time inside their ids, so the two have to agree.
+/// Users are paged and searched by the timestamp in their ids, so it must match `created_at`.
 #[tokio::test]
-async fn an_id_tells_when_its_user_was_created() {
+async fn an_id_encodes_the_creation_time_of_its_user() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let at = |unix| UserId::new(Timestamp::from_unix(unix), [9; 16]).to_string();
@@ -153,7 +153,7 @@ async fn an_id_tells_when_its_user_was_created() {
     for (number, (id, created_at, expected)) in [
         (at(1_600_000_000), None, 1_600_000_000),
         (at(1_600_000_001), Some(1_600_000_001), 1_600_000_001),
-        // Before ids have a time, theirs is the first one.
+        // Before ids have timestamps, theirs is the first one.
         (at(1_000_000_000), Some(1_000_000_000), 1_000_000_000),
     ]
     .into_iter()
@@ -172,7 +172,7 @@ async fn an_id_tells_when_its_user_was_created() {
     }
 }
 
-/// A user who signs in with nothing but a wallet comes out and goes in; so does one who had nothing but a passkey.
+/// A user whose only credential is a wallet survives the round trip; so does one who had only a passkey.
 #[tokio::test]
 async fn wallets_that_sign_in_are_part_of_a_line() {
     let rig = Rig::new().await;
@@ -238,7 +238,7 @@ async fn wallets_that_sign_in_are_part_of_a_line() {
     assert_eq!(summary(&import.take(&exported).await.unwrap()), "kkk");
 }
 
-/// Other services write `null` for what they do not know.
+/// Other services write `null` for unknown values.
 #[test]
 fn m_33_a_field_that_is_null_is_absent() {
     let text = r#"{"emails": [{"email": "a@example.com", "verified": null}], "phone_numbers": [{"phone_number": "+14155552671",
@@ -270,7 +270,7 @@ fn m_33_a_field_that_is_null_is_absent() {
         .collect();
     let user: PortableUser = serde_json::from_value(nulls.into()).unwrap();
     assert!(user == PortableUser::default());
-    // Nothing was left out of the list: a whole user has these names.
+    // Guards against gaps in the list: a full user has these names.
     let unknown = serde_json::from_str::<PortableUser>(r#"{"nobody": 1}"#)
         .err()
         .unwrap()
@@ -283,7 +283,7 @@ fn m_33_a_field_that_is_null_is_absent() {
 }
 
 #[tokio::test]
-async fn an_import_that_is_run_again_changes_nothing() {
+async fn a_repeated_import_changes_nothing() {
     let rig = Rig::new().await;
     let lines = [
         line("ada@example.com"),
@@ -293,7 +293,7 @@ async fn an_import_that_is_run_again_changes_nothing() {
     assert_eq!(summary(&take(&rig, false, &lines[..2]).await), "nn");
     assert_eq!(summary(&take(&rig, false, &lines).await), "kkn");
     assert_eq!(summary(&take(&rig, false, &lines).await), "kkk");
-    // The same address in another spelling is the same user; with another key it is another one, who cannot have it.
+    // The same address in another spelling is the same user. With another key it is another user, who cannot have the address.
     assert_eq!(
         summary(&take(&rig, false, &[line("ADA@example.com")]).await),
         "k"
@@ -311,7 +311,7 @@ async fn an_import_that_is_run_again_changes_nothing() {
     );
 }
 
-/// Nothing of a refused line stays, whatever of it was written before.
+/// A refused line leaves nothing behind, whatever was already written of it.
 #[tokio::test]
 async fn a_refused_line_leaves_nothing_and_spoils_no_other() {
     let rig = Rig::new().await;
@@ -332,7 +332,7 @@ async fn a_refused_line_leaves_nothing_and_spoils_no_other() {
     );
 }
 
-/// P-6 and every other refusal: it names the field and never the value.
+/// P-6 and all other refusals: the message names the field and never the value.
 #[tokio::test]
 async fn bad_lines_are_refused_with_the_reason() {
     let rig = Rig::new().await;
@@ -402,7 +402,7 @@ async fn bad_lines_are_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_rehearsal_says_what_an_import_would_and_keeps_nothing() {
+async fn a_dry_run_reports_what_an_import_would_and_stores_nothing() {
     let rig = Rig::new().await;
     take(&rig, false, &[line("ada@example.com")]).await;
     let lines = [
@@ -420,9 +420,9 @@ async fn a_rehearsal_says_what_an_import_would_and_keeps_nothing() {
     assert_eq!(summary(&take(&rig, false, &lines).await), rehearsed);
 }
 
-/// Pages meet every user once, hashes come only when asked for, and the lines make the same users elsewhere.
+/// Pages contain every user once, hashes are included only on request, and the lines create the same users elsewhere.
 #[tokio::test]
-async fn what_is_exported_can_be_imported_into_another_world() {
+async fn an_export_can_be_imported_into_another_environment() {
     let rig = Rig::new().await;
     let lines: Vec<_> = (0..25)
         .map(|n| keyed(&format!("old-{n}"), &format!("u{n}@example.com")))
@@ -469,8 +469,8 @@ async fn founded(rig: &Rig, is_rehearsal: bool, lines: &[PortableUser]) -> (Stri
     (summary(&outcomes), import.founded())
 }
 
-/// CL-6: a claim does not make a line "already there", in a batch or alone, and a rehearsal says the same as the import. The user
-/// has what the line says.
+/// CL-6: a claim does not make a line "already there", in a batch or alone, and a dry run reports the same as the import. The user has the
+/// data of the line.
 #[tokio::test]
 async fn cl_6_an_import_founds_a_claimed_account() {
     for others in [0, 3] {
@@ -508,7 +508,7 @@ async fn cl_6_an_import_founds_a_claimed_account() {
     }
 }
 
-/// CL-6: the user of a key or an id is not passed over while nothing of the account is proved and the line vouches for it.
+/// CL-6: a user found by key or id is not skipped if nothing of the account is verified and the line vouches for it.
 #[tokio::test]
 async fn cl_6_an_import_founds_the_account_of_its_key() {
     let rig = Rig::new().await;
@@ -530,7 +530,7 @@ async fn cl_6_an_import_founds_the_account_of_its_key() {
     assert_eq!(take(&rig, false, &[proved]).await, [Imported::Known(id)]);
 }
 
-/// CL-4: a claim leaves the account that it is in, if that is somebody's or another one is founded already.
+/// CL-4: a claim leaves the account it is in if that account is owned, or if another one is already founded.
 #[tokio::test]
 async fn cl_4_an_import_moves_the_claims_of_others() {
     let rig = Rig::new().await;
@@ -561,7 +561,7 @@ async fn cl_4_an_import_moves_the_claims_of_others() {
     assert_eq!(summary(&take(&rig, false, &[all]).await), "k");
 }
 
-/// A line that vouches for nothing is no proof: it is refused where a user claims its address, and passed over where one has proved it.
+/// A line that vouches for nothing proves nothing. It is refused if a user claims its address, and skipped if a user has verified it.
 #[tokio::test]
 async fn cl_6_a_line_that_vouches_for_nothing_founds_nothing() {
     let rig = Rig::new().await;
@@ -570,7 +570,7 @@ async fn cl_6_a_line_that_vouches_for_nothing_founds_nothing() {
     let session = rig.planted_session(&test, planted).await;
     let outcomes = take(&rig, false, &[claimed("ada@example.com")]).await;
     assert!(reason(&outcomes[0]).contains("claimed by a user"));
-    // Nor does what another line proves carry it along.
+    // Nor does a verified identifier of another line carry it along.
     let mut half = line("bob@example.com");
     half.emails.extend(claimed("ada@example.com").emails);
     let outcomes = take(&rig, false, &[half]).await;
@@ -582,7 +582,7 @@ async fn cl_6_a_line_that_vouches_for_nothing_founds_nothing() {
     assert_eq!(outcomes, [Imported::Known(owner.session.user_id)]);
 }
 
-/// CL-6: whoever vouches for an identifier leaves an entry that names it, and nothing else does.
+/// CL-6: vouching for an identifier leaves an entry that names it; nothing else does.
 #[tokio::test]
 async fn cl_6_vouching_is_in_the_control_log() {
     let rig = Rig::new().await;

@@ -1,4 +1,4 @@
-//! A store in front of the store: counts, fails and lets others in between when a test asks for it.
+//! A store wrapper that counts operations, fails on request and lets a test run other calls in between.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use vestry_ports::store::{Bell, Repositories, Store, StoreError, StoreResult, Tx
 
 type Intrusion = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A [`FakeStore`] with somebody at the door.
+/// A [`FakeStore`] with test hooks.
 #[derive(Default)]
 pub(crate) struct Interposed {
     inner: FakeStore,
@@ -32,32 +32,32 @@ impl Interposed {
         }
     }
 
-    /// The next transactions do not begin, each for the reason given.
+    /// Refuses the next transactions, each for the given reason.
     pub(crate) fn refuse(&self, reasons: impl IntoIterator<Item = StoreError>) {
         self.refusals.lock().unwrap().extend(reasons);
     }
 
-    /// So many transactions begin before the next one is refused.
+    /// Lets `count` transactions begin before the next one is refused.
     pub(crate) fn let_through(&self, count: usize) {
         self.let_through.store(count, Ordering::SeqCst);
     }
 
-    /// The next views do not open, each for the reason given.
+    /// Refuses the next views, each for the given reason.
     pub(crate) fn refuse_views(&self, reasons: impl IntoIterator<Item = StoreError>) {
         self.unread.lock().unwrap().extend(reasons);
     }
 
-    /// Runs this, once, after everything that the next use case reads and before it begins its transaction.
+    /// Runs `intrusion` once, after all reads of the next use case and before its transaction begins.
     pub(crate) fn before_next_begin(&self, intrusion: impl Future<Output = ()> + Send + 'static) {
         *self.intrusion.lock().unwrap() = Some(Box::pin(intrusion));
     }
 
-    /// Runs this, once, before the next view opens.
+    /// Runs `delay` once, before the next view opens.
     pub(crate) fn before_next_view(&self, delay: impl Future<Output = ()> + Send + 'static) {
         *self.delay.lock().unwrap() = Some(Box::pin(delay));
     }
 
-    /// Views and transactions since the last call.
+    /// The number of views and transactions since the last call.
     pub(crate) fn count(&self) -> (usize, usize) {
         (
             self.reads.swap(0, Ordering::SeqCst),

@@ -1,4 +1,4 @@
-//! Session JWTs: what is in them, and which of them count.
+//! Session JWTs: their claims, and which of them are accepted.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,7 +14,7 @@ use crate::rig::{ISSUER_HOST, Rig, START, proof};
 
 const ADA: &str = "ada@example.com";
 
-/// A part of a token as JSON. Nothing is verified here: these tests look at what verifiers will find.
+/// A part of a token as JSON. Nothing is verified here: these tests check what verifiers will find.
 fn part(jwt: &Secret<String>, number: usize) -> Value {
     let encoded = jwt.expose().split('.').nth(number).unwrap();
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(encoded).unwrap()).unwrap()
@@ -36,7 +36,7 @@ async fn signing_key(rig: &Rig, environment: Environment) -> SigningKey {
         .remove(0)
 }
 
-/// All claims, and no others (API-6, S-10).
+/// Exactly these claims (API-6, S-10).
 #[tokio::test]
 async fn s_10_s_19_the_claims_are_exactly_these() {
     let rig = Rig::new().await;
@@ -95,7 +95,7 @@ async fn s_10_s_19_the_claims_are_exactly_these() {
     assert_eq!(claims(&jwt), expected);
 }
 
-/// S-12: five minutes or what the App says, and never past the session's own end.
+/// S-12: valid for five minutes or as the App sets, and never past the session's own end.
 #[tokio::test]
 async fn s_12_a_jwt_is_short_lived() {
     for (setting, lifetime) in [(None, 300), (Some("60"), 60), (Some("299"), 299)] {
@@ -117,9 +117,9 @@ async fn s_12_a_jwt_is_short_lived() {
     }
 }
 
-/// A JWT past its `exp` still names its session, as long as that is alive.
+/// A JWT past its `exp` still identifies its session while that is live.
 #[tokio::test]
-async fn an_expired_jwt_names_a_living_session() {
+async fn an_expired_jwt_identifies_a_live_session() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session = rig.sign_in(&test, ADA, 60).await;
@@ -163,7 +163,7 @@ async fn is_refused(rig: &Rig, jwt: String, what: &str) {
     );
 }
 
-/// S-8, S-9, S-14, attack 11: what was altered, or signed by anybody else, is like no token at all.
+/// S-8, S-9, S-14, attack 11: an altered or foreign-signed token is handled like no token at all.
 #[tokio::test]
 async fn attack_11_altered_and_foreign_tokens_are_refused() {
     let rig = Rig::new().await;
@@ -214,7 +214,7 @@ async fn attack_11_altered_and_foreign_tokens_are_refused() {
             with_head(json!({ "alg": "ES256", "kid": live_kid, "typ": "JWT" })),
         ),
         (
-            "a key of its own",
+            "signed with a foreign key",
             with_head(json!({ "alg": "ES256", "kid": kid, "typ": "JWT", "jwk": {} })),
         ),
         (
@@ -240,9 +240,9 @@ async fn attack_11_altered_and_foreign_tokens_are_refused() {
     rig.by_jwt(&test, &jwt).await.unwrap();
 }
 
-/// S-10, attack 12: signed by the right key, with a claim that is missing, of another type or of another world.
+/// S-10, attack 12: signed by the right key, with a claim that is missing, has the wrong type or names another environment.
 #[tokio::test]
-async fn attack_12_every_claim_is_there_and_of_its_type() {
+async fn attack_12_every_claim_must_be_present_and_of_its_type() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session = rig.sign_in(&test, ADA, 60).await;
@@ -299,7 +299,7 @@ async fn attack_12_every_claim_is_there_and_of_its_type() {
         altered.insert(claim.to_owned(), value.clone());
         is_refused(&rig, signed(&altered).await, &format!("{claim} = {value}")).await;
     }
-    // A claim for a claim, it is bob's and as good as his own.
+    // Claim for claim it is bob's, and as valid as his own.
     let mut of_bob = good.clone();
     of_bob.insert("sub".into(), json!(bob.session.user_id));
     of_bob.insert("jti".into(), json!(bob.session.id));
@@ -336,8 +336,8 @@ async fn a_fresh_jwt_of_an_ended_session_is_refused() {
     ));
 }
 
-/// M-7: a JWT names its session for so long past its end as the App says, and no longer, although the session lives; wherever it is
-/// taken.
+/// M-7: past its own end a JWT identifies its session for as long as the App sets and no longer, although the session lives. This holds for
+/// every endpoint that accepts it.
 #[tokio::test]
 async fn m_7_a_jwt_does_not_renew_itself_for_ever() {
     for (setting, minutes) in [(None, 1_440), (Some("0"), 0), (Some("7"), 7)] {
@@ -347,7 +347,7 @@ async fn m_7_a_jwt_does_not_renew_itself_for_ever() {
         }
         let test = rig.test().await;
         let session = rig.sign_in(&test, ADA, 525_600).await;
-        // To the last second that counts.
+        // Up to the last accepted second.
         rig.pass(300 + minutes * 60);
         let test = rig.test().await;
         rig.by_jwt(&test, &session.jwt).await.unwrap();
@@ -380,15 +380,15 @@ async fn m_7_a_jwt_does_not_renew_itself_for_ever() {
             ),
             "{setting:?}"
         );
-        // The session itself lives, and gives a JWT that counts.
+        // The session itself is live and yields a valid JWT.
         let verified = rig.by_token(&test, &session.token).await.unwrap();
         rig.by_jwt(&test, &verified.jwt).await.unwrap();
     }
 }
 
-/// M-7: what counts is the setting of the moment.
+/// M-7: the current setting applies.
 #[tokio::test]
-async fn m_7_a_shorter_window_counts_at_once() {
+async fn m_7_a_shorter_window_applies_at_once() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session = rig.sign_in(&test, ADA, 525_600).await;

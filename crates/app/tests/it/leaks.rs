@@ -1,4 +1,4 @@
-//! OTP-9, I9: what is secret occurs in no log line, no debug form and no error.
+//! OTP-9, I9: secrets appear in no log line, debug output or error.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,9 +43,9 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// A journey through every use case, with its failures, at the finest log level.
+/// A flow through every use case, including failures, at the finest log level.
 #[tokio::test]
-async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_forms() {
+async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_output() {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
@@ -174,7 +174,7 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_forms() {
     assert!(
         logged.contains("message delivery failed; retrying")
             && logged.contains("message rejected permanently"),
-        "the journey met its failures: {logged}"
+        "the flow met its failures: {logged}"
     );
     for secret in &secrets {
         for (where_to, text) in [("log", &logged), ("debug", &said)] {

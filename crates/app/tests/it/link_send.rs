@@ -14,9 +14,9 @@ use vestry_domain::user::UserStatus;
 use crate::links::{device, invitation, is_invalid, link_for, url_of};
 use crate::rig::{Rig, START};
 
-/// A new user is led to where users register, one who is there to where users sign in.
+/// The link leads a new user to the sign-up URL and an existing one to the login URL.
 #[tokio::test]
-async fn a_link_leads_where_its_reader_belongs() {
+async fn a_link_leads_to_the_right_url_for_its_reader() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     for (is_new, kind) in [
@@ -43,9 +43,9 @@ async fn a_link_leads_where_its_reader_belongs() {
     assert_eq!(sent.unwrap().status, UserStatus::Active);
 }
 
-/// ML-7: each life to the second; `expires_in` stands for what is absent, and the App's own limit is above all.
+/// ML-7: each lifetime to the second. Without them `expires_in` applies, and the App's own limit caps everything.
 #[tokio::test]
-async fn ml_7_a_link_lives_as_long_as_was_asked() {
+async fn ml_7_a_link_lives_as_long_as_requested() {
     let rig = Rig::with_urls().await;
     let all = |login, registration, both| LoginByLink {
         login_expires_in: login,
@@ -88,7 +88,7 @@ async fn ml_7_a_link_lives_as_long_as_was_asked() {
 }
 
 #[tokio::test]
-async fn ml_7_lives_out_of_bounds_are_refused_by_name() {
+async fn ml_7_lifetimes_out_of_bounds_are_refused_by_name() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     for minutes in [4, 0, -1, 10_081] {
@@ -147,7 +147,7 @@ async fn ml_7_lives_out_of_bounds_are_refused_by_name() {
     assert_eq!(rig.waiting().await, 0);
 }
 
-/// What a call with these two URLs was refused for, and by which field.
+/// The refusal and its field for a call with these two URLs.
 async fn redirect(
     rig: &Rig,
     caller: &Caller,
@@ -166,7 +166,8 @@ async fn redirect(
     }
 }
 
-/// ML-4, attack 17: registered in this world for this kind, or refused by the name of the field; and nothing is created then.
+/// ML-4, attack 17: the URL is registered in this environment for this kind, or the call is refused with the field's name and creates
+/// nothing.
 #[tokio::test]
 async fn ml_4_a_link_leads_to_registered_urls_only() {
     let rig = Rig::new().await;
@@ -280,9 +281,9 @@ async fn ml_4_a_link_leads_to_registered_urls_only() {
     assert_eq!(mail.link, format!("{good}&token={}", mail.token));
 }
 
-/// A URL with a star names no place to go to, so it cannot be the default.
+/// A URL with a wildcard is no concrete destination, so it cannot be the default.
 #[tokio::test]
-async fn a_pattern_is_no_default() {
+async fn a_pattern_cannot_be_the_default() {
     let rig = Rig::new().await;
     let world = rig.world(Environment::Test);
     let url = "https://*.example.com/in";
@@ -297,7 +298,7 @@ async fn a_pattern_is_no_default() {
         .unwrap();
 }
 
-/// Attack 9: with `enumeration_safe` two addresses, one known, one not, are answered alike, refusals and limits included.
+/// Attack 9: with `enumeration_safe` a known and an unknown address get the same responses, refusals and limits included.
 #[tokio::test]
 async fn attack_9_known_and_unknown_addresses_look_alike() {
     let rig = Rig::with_urls().await;
@@ -330,17 +331,17 @@ async fn attack_9_known_and_unknown_addresses_look_alike() {
             answers.push(seen(outcome));
         }
         assert_eq!(answers[0], answers[1], "step {step}");
-        // Five, and one of each kind beyond (M-5).
+        // Five, and one of each kind beyond the limit (M-5).
         assert_eq!(answers[0].is_ok(), step < 7);
         rig.deliver().await;
         rig.pass(20);
     }
-    // Where the link leads is said by mail only, and that is whose address it is.
+    // The link's destination is disclosed only in the mail, which goes to the address's owner.
     let mail = rig.newest_to(&test, "known@example.com").await.message;
     assert!(mail.link.starts_with(&url_of(RedirectKind::Login)));
 }
 
-/// OTP-10, attack 8: codes, links and invitations to one address are counted together.
+/// OTP-10, attack 8: codes, links and invitations to one address share a counter.
 #[tokio::test]
 async fn otp_10_links_and_codes_share_their_limits() {
     let rig = Rig::with_urls().await;
@@ -356,7 +357,7 @@ async fn otp_10_links_and_codes_share_their_limits() {
     rig.send_link(&test, "ada@example.com").await;
     invite().await.unwrap();
     rig.pass(60);
-    // One of each beyond the budget (M-5).
+    // One of each beyond the limit (M-5).
     rig.send_link(&test, "ada@example.com").await;
     invite().await.unwrap();
     rig.pass(20);
@@ -383,7 +384,7 @@ async fn otp_10_links_and_codes_share_their_limits() {
         7,
         "a refused send puts nothing into the outbox"
     );
-    // What is not sent is not counted.
+    // An unsent message is not counted.
     for _ in 0..10 {
         rig.created_link(&test, "ada@example.com").await;
     }
@@ -406,9 +407,9 @@ async fn otp_10_links_and_codes_share_their_limits() {
     assert!(!rig.is_known(&test, "u99@example.com").await);
 }
 
-/// OTP-6 for links: the newest of a purpose counts; those of other purposes stay.
+/// OTP-6 for links: only the newest of a purpose is valid; those of other purposes stay.
 #[tokio::test]
-async fn a_new_link_kills_the_one_before() {
+async fn a_new_link_replaces_the_previous_one() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     let (_, first) = rig.fresh_link(&test, "ada@example.com").await;
@@ -423,12 +424,12 @@ async fn a_new_link_kills_the_one_before() {
     assert!(is_invalid(&rig.open(&test, &first.token).await));
     let again = rig.created_link(&test, "ada@example.com").await;
     assert!(is_invalid(&rig.open(&test, created.token.expose()).await));
-    // The first of them proves the address, which drops the others of its user with everything else (attack 1).
+    // The first of them proves the address, which drops its user's other links with everything else (attack 1).
     rig.open(&test, &second.token).await.unwrap();
     for token in [again.token.expose(), &invite.token] {
         assert!(is_invalid(&rig.open(&test, token).await));
     }
-    // From then on, links of different purposes live side by side.
+    // From then on links of different purposes coexist.
     let created = rig.created_link(&test, "ada@example.com").await;
     let (_, third) = rig.fresh_link(&test, "ada@example.com").await;
     for token in [created.token.expose(), &third.token] {
@@ -462,7 +463,7 @@ async fn live_links_need_a_transport() {
     rig.open(&live, &mail.token).await.unwrap();
 }
 
-/// The user is pending and has the names; a user who is there keeps its own. Mail goes to the address as its owner wrote it.
+/// The user is pending and gets the names; an existing user keeps their own. Mail goes to the address as its owner spelled it.
 #[tokio::test]
 async fn an_invitation_creates_a_pending_user_with_names() {
     let rig = Rig::with_urls().await;
@@ -478,7 +479,7 @@ async fn an_invitation_creates_a_pending_user_with_names() {
         .invite_by_link(&test, named("Ada", "Ada@example.com"))
         .await;
     let invited = invited.unwrap();
-    // One after the other: which of two mails of one batch is captured first is anybody's guess.
+    // One after the other: the capture order of two mails of one batch is undefined.
     rig.deliver().await;
     assert_eq!(
         (invited.status, invited.user_created),
@@ -545,9 +546,9 @@ async fn an_invitation_creates_a_pending_user_with_names() {
     }
 }
 
-/// The address goes to somebody else between the look and the transaction; the link is that somebody's.
+/// Another user takes the address between the lookup and the transaction; the link is for that user.
 #[tokio::test]
-async fn a_sign_up_that_is_overtaken_sends_to_whoever_won() {
+async fn a_sign_up_that_loses_a_race_sends_to_the_winner() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     let (service, caller) = (Arc::clone(&rig.service), Arc::clone(&test));
@@ -558,7 +559,7 @@ async fn a_sign_up_that_is_overtaken_sends_to_whoever_won() {
         assert_eq!(service.deliver_due("first").await.unwrap(), 1);
     });
     let sent = rig.send_link(&test, "ada@example.com").await;
-    assert!(sent.user_created, "it is answered as the one that won");
+    assert!(sent.user_created, "it gets the response of the winner");
     let mail = rig.newest_to(&test, "ada@example.com").await.message;
     assert!(mail.link.starts_with(&url_of(RedirectKind::Registration)));
     assert_eq!(
@@ -567,9 +568,9 @@ async fn a_sign_up_that_is_overtaken_sends_to_whoever_won() {
     );
 }
 
-/// A transaction that lost is run again, and the mail that goes out holds the token that is stored.
+/// A lost transaction is retried, and the mail carries the stored token.
 #[tokio::test]
-async fn r14_a_lost_transaction_is_run_again() {
+async fn r14_a_lost_transaction_is_retried() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     rig.fake.lose_commits(3);
@@ -579,9 +580,9 @@ async fn r14_a_lost_transaction_is_run_again() {
     assert_eq!(rig.waiting().await, 0);
 }
 
-/// The code in the mail is one like any other: ten minutes at most (OTP-2), and gone once the link beside it was used.
+/// The code in the mail is an ordinary one: valid for ten minutes at most (OTP-2), and void once the link next to it was used.
 #[tokio::test]
-async fn the_code_beside_a_link_signs_in_as_well() {
+async fn the_code_next_to_a_link_signs_in_as_well() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
@@ -589,7 +590,7 @@ async fn the_code_beside_a_link_signs_in_as_well() {
     rig.verify(&test, sent.email_id, &mail.code).await.unwrap();
     assert!(
         is_invalid(&rig.open(&test, &mail.token).await),
-        "the link has had its day"
+        "the link has expired"
     );
 
     let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
@@ -643,7 +644,7 @@ async fn reserved_addresses_behave_for_links_too() {
     rig.pass(5);
     let mail = rig.newest_to(&test, "slow@vestry.test").await.message;
     rig.open(&test, &mail.token).await.unwrap();
-    // In live they are addresses like any other.
+    // In live they are ordinary addresses.
     let live = rig.live().await;
     rig.send_link(&live, "wrong@vestry.test").await;
     rig.deliver().await;
@@ -651,9 +652,9 @@ async fn reserved_addresses_behave_for_links_too() {
     rig.open(&live, &mail.token).await.unwrap();
 }
 
-/// `create` mails nothing, creates nobody, and finds the address by user, by address, or by both when they fit.
+/// `create` sends no mail and creates no user. It finds the address by user, by address, or by both if they match.
 #[tokio::test]
-async fn a_link_is_created_for_a_user_who_is_there() {
+async fn a_link_is_created_for_an_existing_user() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let ada = rig.user(&test, "ada@example.com").await.profile;

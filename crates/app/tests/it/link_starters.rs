@@ -1,4 +1,4 @@
-//! Whose a mailed link is (M-2).
+//! Binding of mailed links to their requester (M-2).
 
 use vestry_app::links::{LoginByLink, VerifiedLink, VerifyLink, VerifyLinkError};
 use vestry_app::{Caller, Refusal, StartedBy};
@@ -51,9 +51,9 @@ async fn open_with(
     rig.service.verify_link(caller, command).await
 }
 
-/// M-2: the attacker asks for a link to an address of his own and hands it to a victim, whose browser has no verifier, or another.
+/// M-2: the attacker requests a link to an address of their own and hands it to a victim, whose browser has no verifier or another one.
 #[tokio::test]
-async fn m_2_a_link_is_of_whoever_asked_for_it() {
+async fn m_2_a_link_belongs_to_its_requester() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     for others in [None, Some(""), Some(&*"v".repeat(43))] {
@@ -66,9 +66,9 @@ async fn m_2_a_link_is_of_whoever_asked_for_it() {
     }
 }
 
-/// M-2, RFC 9700, section 2.1.1: where an App sends verifiers, a link that was asked for without a challenge is somebody else's.
+/// M-2, RFC 9700, section 2.1.1: if an App sends a verifier, a link that was requested without a challenge is rejected as foreign.
 #[tokio::test]
-async fn m_2_a_verifier_is_refused_where_the_link_has_no_challenge() {
+async fn m_2_a_verifier_is_refused_if_the_link_has_no_challenge() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     let mail = mailed(&rig, &test, StartedBy::default()).await;
@@ -79,8 +79,8 @@ async fn m_2_a_verifier_is_refused_where_the_link_has_no_challenge() {
     rig.open(&test, &mail.token).await.unwrap();
 }
 
-/// M-2: the fifth wrong verifier takes the link with it, and nothing else: the code of the mail is typed where it is asked for, and
-/// a new link is a new one.
+/// M-2: the fifth wrong verifier voids the link and nothing else. The mailed code still works where it is entered, and a new link starts
+/// afresh.
 #[tokio::test]
 async fn m_2_five_wrong_verifiers_use_a_link_up() {
     let rig = Rig::with_urls().await;
@@ -108,9 +108,9 @@ async fn m_2_five_wrong_verifiers_use_a_link_up() {
     code.unwrap();
 }
 
-/// M-2: whoever has the verifier may fail for other reasons as often as before; and a wrong one costs the address no wait.
+/// M-2: with the right verifier other failures are as unlimited as before, and a wrong verifier locks out no address.
 #[tokio::test]
-async fn m_2_a_right_verifier_is_no_try() {
+async fn m_2_a_right_verifier_is_not_an_attempt() {
     let rig = Rig::with_urls().await;
     rig.set(&[("device_fingerprint_match", "ip")]).await;
     let test = rig.test().await;
@@ -137,12 +137,12 @@ async fn m_2_a_right_verifier_is_no_try() {
         rig.pass(700);
         for _ in 0..6 {
             let refused = open_with(&rig, &test, &mail.token, Some("x")).await;
-            assert!(is_invalid(&refused), "and never a wait");
+            assert!(is_invalid(&refused), "and never a lockout");
         }
     }
 }
 
-/// M-2: a hundred wrong ones at once, and the right one comes too late; a hundred right ones at once, and one has won.
+/// M-2: after a hundred concurrent wrong verifiers the right one is too late; of a hundred concurrent right ones a single one wins.
 #[tokio::test]
 async fn m_2_parallel_verifiers_of_a_link_are_counted_one_by_one() {
     let rig = Rig::with_urls().await;
@@ -158,9 +158,9 @@ async fn m_2_parallel_verifiers_of_a_link_are_counted_one_by_one() {
     }
 }
 
-/// M-2: the link carries what its caller sent, behind the token, and leads where it led.
+/// M-2: the link carries the state that its caller sent, after the token, and its destination is unchanged.
 #[tokio::test]
-async fn m_2_a_link_carries_the_state_of_its_caller() {
+async fn m_2_a_link_carries_its_callers_state() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     let started_by = StartedBy {
@@ -177,9 +177,9 @@ async fn m_2_a_link_carries_the_state_of_its_caller() {
     assert!(mail.text.contains(&expected), "{}", mail.text);
 }
 
-/// M-2: what an App may require of those who ask for a link; an invitation is asked for by somebody else, and is none of theirs.
+/// M-2: what an App can require of link requests. Invitations are exempt, because their recipient did not request them.
 #[tokio::test]
-async fn m_2_an_app_may_require_a_challenge_of_links() {
+async fn m_2_an_app_may_require_a_challenge_for_links() {
     let rig = Rig::with_urls().await;
     rig.set(&[("require_code_challenge", "true")]).await;
     let test = rig.test().await;
@@ -191,7 +191,7 @@ async fn m_2_an_app_may_require_a_challenge_of_links() {
         refused,
         Err(Refusal::Invalid(invalid)) if invalid.param == "code_challenge"
     ));
-    assert!(!rig.is_known(&test, ADA).await, "nobody was created");
+    assert!(!rig.is_known(&test, ADA).await, "no user was created");
     let mail = mailed(&rig, &test, with_challenge()).await;
     let verified = open_with(&rig, &test, &mail.token, Some(VERIFIER)).await;
     verified.unwrap();

@@ -1,4 +1,4 @@
-//! `magic_links/email/login_status`: what the browser that asked for a link learns, and gets.
+//! `magic_links/email/login_status`: what the browser that requested a link learns and receives.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn is_expired<T>(outcome: &Result<T, LoginStatusError>) -> bool {
     matches!(outcome, Err(LoginStatusError::Expired))
 }
 
-/// The whole way, also where the link is the first proof of the account: two sessions, each of its own browser.
+/// The whole flow, also if the link is the account's first proof: two sessions, one for each browser.
 #[tokio::test]
 async fn the_origin_gets_a_session_of_its_own() {
     let rig = Rig::new().await;
@@ -96,13 +96,13 @@ async fn the_origin_gets_a_session_of_its_own() {
         rig.by_jwt(&test, &issued.jwt).await.unwrap();
     }
     assert!(is_spent(&ask(&rig, &test, &made).await), "once");
-    // Each ends without the other.
+    // Each ends independently.
     let end = SessionSelector::Token(first.token.clone());
     rig.service.delete_session(&test, end).await.unwrap();
     rig.by_token(&test, &own.token).await.unwrap();
 }
 
-/// Without a session there is nothing to hand over, and the answer is the same each time.
+/// Without a session there is nothing to hand over, and the response is the same each time.
 #[tokio::test]
 async fn without_a_session_the_origin_learns_that_the_link_was_used() {
     let rig = Rig::new().await;
@@ -115,7 +115,7 @@ async fn without_a_session_the_origin_learns_that_the_link_was_used() {
         assert_eq!(status.user_id, session.session.user_id);
         assert!(status.issued.is_none());
     }
-    // A session that was there before may rest on more than the link: it is not handed on either.
+    // An existing session may rest on more than the link, so it is not handed over either.
     let made = rig.created_link(&test, "ada@example.com").await;
     let command = VerifyLink {
         session_fields: SessionFields {
@@ -129,9 +129,9 @@ async fn without_a_session_the_origin_learns_that_the_link_was_used() {
     assert!(ask(&rig, &test, &made).await.unwrap().issued.is_none());
 }
 
-/// Wrong tokens, addresses and worlds, and links that another took the place of, are the same.
+/// Wrong tokens, addresses and environments, and replaced links, get the same response.
 #[tokio::test]
-async fn only_the_browser_that_asked_is_answered() {
+async fn only_the_requesting_browser_is_answered() {
     let rig = Rig::with_urls().await;
     let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
     rig.walletless(&test, "ada@example.com").await;
@@ -155,7 +155,7 @@ async fn only_the_browser_that_asked_is_answered() {
     for caller in [&live, &stranger] {
         assert!(is_spent(&ask(&rig, caller, &adas).await), "I11");
     }
-    // A link that was mailed by us has no origin.
+    // A link that Vestry mailed has no origin.
     let (sent, mail) = rig.fresh_link(&test, "eve@example.com").await;
     assert!(is_spent(
         &ask_for(&rig, &test, sent.email_id, &mail.token).await
@@ -168,9 +168,9 @@ async fn only_the_browser_that_asked_is_answered() {
     ));
 }
 
-/// Unused until its end, or not asked after for ten minutes.
+/// Unused until it expires, or not polled for ten minutes.
 #[tokio::test]
-async fn a_link_can_be_asked_after_for_a_while() {
+async fn a_link_can_be_polled_for_a_while() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.walletless(&test, "ada@example.com").await;
@@ -200,9 +200,9 @@ async fn a_link_can_be_asked_after_for_a_while() {
     assert!(is_expired(&ask(&rig, &test, &made).await));
 }
 
-/// Attack 14: who signs out everywhere signs out the browser that has not asked yet.
+/// Attack 14: signing out everywhere also covers the browser that has not polled yet.
 #[tokio::test]
-async fn attack_14_a_session_that_has_ended_is_not_handed_on() {
+async fn attack_14_an_ended_session_is_not_handed_over() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.walletless(&test, "ada@example.com").await;
@@ -232,9 +232,9 @@ async fn attack_14_a_session_that_has_ended_is_not_handed_on() {
     }
 }
 
-/// S-3: a session that ended by idling is not brought back by handing it on, and handing it on is no use of it.
+/// S-3: a session that ended by inactivity is not revived by handing it over, and handing it over does not count as activity.
 #[tokio::test]
-async fn s_3_a_session_that_has_idled_is_not_handed_on() {
+async fn s_3_an_idle_session_is_not_handed_over() {
     for (idle, is_answered) in [(119, true), (120, false)] {
         let rig = Rig::new().await;
         rig.set(&[("session_idle_minutes", "2")]).await;
@@ -259,7 +259,7 @@ async fn s_3_a_session_that_has_idled_is_not_handed_on() {
     }
 }
 
-/// Fifty browsers with the same token at once get one session between them.
+/// Fifty concurrent browsers with the same token get one session in total.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parallel_origins_have_one_winner() {
     let rig = Rig::new().await;

@@ -1,4 +1,4 @@
-//! `magic_links/verify`: the lines ML-1 to ML-8.
+//! `magic_links/verify`: the requirements ML-1 to ML-8.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ use vestry_ports::store::Store;
 use crate::links::{device, is_invalid, link_for, opened};
 use crate::rig::{Rig, START, lasting, named, proof, wrong};
 
-/// The whole way: pending, proved, active, with a session that rests on the link.
+/// The whole flow: pending, proved, active, with a session that rests on the link.
 #[tokio::test]
-async fn a_link_verifies_the_address_and_lets_its_owner_in() {
+async fn a_link_verifies_the_address_and_signs_its_owner_in() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
@@ -69,7 +69,7 @@ async fn a_link_verifies_the_address_and_lets_its_owner_in() {
     assert!(verified.issued.is_none(), "no session was asked for");
 }
 
-/// ML-3: used, expired, replaced, foreign, malformed and never-issued tokens are the same.
+/// ML-3: used, expired, replaced, foreign, malformed and never-issued tokens get the same response.
 #[tokio::test]
 async fn ml_3_a_link_works_once() {
     let rig = Rig::with_urls().await;
@@ -100,7 +100,7 @@ async fn ml_3_a_link_works_once() {
     }
 }
 
-/// ML-1: what is stored does not open anything.
+/// ML-1: the stored hash opens nothing.
 #[tokio::test]
 async fn ml_1_only_the_hash_of_a_token_is_stored() {
     let rig = Rig::with_urls().await;
@@ -122,9 +122,9 @@ async fn ml_1_only_the_hash_of_a_token_is_stored() {
     assert!(!format!("{link:?}").contains(&mail.token));
 }
 
-/// ML-6: a link for a new password does not sign in, and is not used up by the attempt.
+/// ML-6: a password reset link does not sign in, and the attempt does not use it up.
 #[tokio::test]
-async fn ml_6_a_link_for_something_else_does_not_sign_in() {
+async fn ml_6_a_link_for_another_purpose_does_not_sign_in() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     let email = rig
@@ -162,7 +162,7 @@ async fn ml_6_a_link_for_something_else_does_not_sign_in() {
     assert_eq!(found, Some(link));
 }
 
-/// ML-3, R6: fifty times the same link at once is one success and one session.
+/// ML-3, R6: fifty concurrent uses of one link yield one success and one session.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ml_3_r6_parallel_uses_have_one_winner() {
     let rig = Rig::with_urls().await;
@@ -187,7 +187,7 @@ async fn ml_3_r6_parallel_uses_have_one_winner() {
     assert_eq!(sessions.len(), 1);
 }
 
-/// A link that is replaced between the look and the use does not sign in.
+/// A link that is replaced between the lookup and the use does not sign in.
 #[tokio::test]
 async fn a_link_and_its_code_have_one_winner() {
     let rig = Rig::with_urls().await;
@@ -207,7 +207,7 @@ async fn a_link_and_its_code_have_one_winner() {
     assert!(is_invalid(&rig.open(&test, &mail.token).await));
 }
 
-/// The device of the step that sent the link must open it, as far as the App asks; failures are counted, and wait in the end.
+/// The device of the send step must open the link, as far as the App requires. Failures are counted and eventually cause a lockout.
 #[tokio::test]
 async fn a_link_may_be_bound_to_its_device() {
     let rig = Rig::with_urls().await;
@@ -250,7 +250,7 @@ async fn a_link_may_be_bound_to_its_device() {
         ),
         "{blocked:?}"
     );
-    // Nor does it hold up anything else, or say anything about a link that is not there.
+    // Nor does it lock out anything else, or reveal anything about a nonexistent link.
     assert!(is_invalid(&rig.open(&test, "x").await));
     rig.verify(&test, EmailId::new(START, [7; 16]), "123456")
         .await
@@ -260,7 +260,7 @@ async fn a_link_may_be_bound_to_its_device() {
         .verify_link(&*rig.test().await, from("203.0.113.7", "Mozilla"))
         .await
         .unwrap();
-    // The count begins anew.
+    // The count starts over.
     let command = LoginByLink {
         device_fingerprint: Some(device("203.0.113.7", "Mozilla")),
         ..link_for("ada@example.com")
@@ -279,7 +279,7 @@ async fn a_link_may_be_bound_to_its_device() {
     rig.service.verify_link(&test, right).await.unwrap();
 }
 
-/// Attack 24: whoever guesses codes until their address has to wait does not hold up its owner's link.
+/// Attack 24: guessing codes until their address is locked out does not affect its owner's link.
 #[tokio::test]
 async fn attack_24_guessed_codes_do_not_hold_up_a_link() {
     let rig = Rig::with_urls().await;
@@ -295,12 +295,12 @@ async fn attack_24_guessed_codes_do_not_hold_up_a_link() {
             );
         }
     }
-    assert!(blocked, "the codes of the address have to wait");
+    assert!(blocked, "codes for the address are locked out");
     let made = rig.created_link(&test, "ada@example.com").await;
     rig.open(&test, made.token.expose()).await.unwrap();
 }
 
-/// ML-8: a link that is to be opened in the browser that asked for it is no good elsewhere, and not used up there.
+/// ML-8: a link bound to the requesting browser is rejected elsewhere, and not used up there.
 #[tokio::test]
 async fn ml_8_a_link_may_be_bound_to_its_browser() {
     let rig = Rig::with_urls().await;
@@ -327,13 +327,13 @@ async fn ml_8_a_link_may_be_bound_to_its_browser() {
         .verify_link(&test, within(made.origin_token.expose()))
         .await
         .unwrap();
-    // ML-3: of a dead link nothing is said, whoever asks.
+    // ML-3: nothing is revealed about a dead link to any caller.
     for origin in ["", made.origin_token.expose()] {
         assert!(is_invalid(
             &rig.service.verify_link(&test, within(origin)).await
         ));
     }
-    // A link that was mailed by us belongs to no browser.
+    // A link that Vestry mailed is bound to no browser.
     let (_, mail) = rig.fresh_link(&test, "ada@example.com").await;
     let bound = VerifyLink {
         origin_token: Some(Secret::new(made.origin_token.expose().clone())),
@@ -347,7 +347,7 @@ async fn ml_8_a_link_may_be_bound_to_its_browser() {
     rig.open(&test, &mail.token).await.unwrap();
 }
 
-/// Section 2 of the completions: the factor goes into the session that was presented, and a bad session never costs a link.
+/// Section 2 of the completions: the factor is added to the presented session, and a bad session never costs a link.
 #[tokio::test]
 async fn attack_13_a_session_is_continued_by_its_own_user_only() {
     let rig = Rig::with_urls().await;
@@ -399,7 +399,7 @@ async fn attack_13_a_session_is_continued_by_its_own_user_only() {
     assert_eq!(verified.user_id, sent.user_id);
 }
 
-/// Attack 1: whoever planted the account is out when its owner opens a link, sessions and links in waiting included.
+/// Attack 1: an attacker who planted the account loses it when its owner opens a link. That includes sessions and pending links.
 #[tokio::test]
 async fn attack_1_the_first_proof_by_a_link_takes_the_account_over() {
     let rig = Rig::with_urls().await;
@@ -430,9 +430,9 @@ async fn attack_1_the_first_proof_by_a_link_takes_the_account_over() {
     assert!(left.user.founded && left.emails[0].verified && !left.phones[0].verified);
 }
 
-/// A mailed link leads whoever reads it into a user of his own when the address stands in an account of somebody else.
+/// A mailed link signs its reader in to a user of their own if the address is in another person's account.
 #[tokio::test]
-async fn attack_1_a_mailed_link_leads_into_no_account_of_somebody_else() {
+async fn attack_1_a_mailed_link_leads_into_no_foreign_account() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     let planter = rig.sign_in(&test, "planter@example.com", 60).await;
@@ -447,7 +447,7 @@ async fn attack_1_a_mailed_link_leads_into_no_account_of_somebody_else() {
     assert!(own.profile.emails[0].verified);
 }
 
-/// CL-5: the claim of a founded account is proved within a session only, from its first step on, and the link stays good.
+/// CL-5: the claim of a founded account can only be proved within a session, from the first step on. The link stays valid.
 #[tokio::test]
 async fn attack_1_a_claim_of_a_founded_account_needs_a_session() {
     let rig = Rig::with_urls().await;
@@ -489,7 +489,7 @@ async fn attack_1_a_claim_of_a_founded_account_needs_a_session() {
     assert_eq!(verified.email_id, other);
 }
 
-/// The address goes away while its link is under way.
+/// The address is detached while its link is pending.
 #[tokio::test]
 async fn a_link_of_a_detached_address_is_dead() {
     let rig = Rig::with_urls().await;

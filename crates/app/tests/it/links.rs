@@ -1,4 +1,4 @@
-//! Magic links: what several of their tests do.
+//! Shared helpers of the magic link tests.
 
 use vestry_app::Caller;
 use vestry_app::links::{
@@ -19,13 +19,13 @@ use vestry_ports::store::{Attached, Store};
 
 use crate::rig::Rig;
 
-/// Where links of each kind lead.
+/// The destination URL for links of each kind.
 pub(crate) fn url_of(kind: RedirectKind) -> String {
     format!("https://app.example.com/{kind}")
 }
 
 impl Rig {
-    /// With a default URL of each kind in both worlds.
+    /// A harness with a default URL of each kind in both environments.
     pub(crate) async fn with_urls() -> Self {
         let rig = Self::new().await;
         for environment in Environment::ALL {
@@ -39,7 +39,7 @@ impl Rig {
         rig
     }
 
-    /// Sends a link good for an hour.
+    /// Sends a link that is valid for an hour.
     pub(crate) async fn send_link(&self, caller: &Caller, email: &str) -> SentLink {
         let sent = self
             .service
@@ -53,7 +53,7 @@ impl Rig {
         (sent, self.newest_to(caller, email).await.message)
     }
 
-    /// Makes a link for a user who is there.
+    /// Creates a link for an existing user.
     pub(crate) async fn created_link(&self, caller: &Caller, email: &str) -> CreatedLink {
         let command = CreateLink {
             email: Some(email.to_owned()),
@@ -87,7 +87,7 @@ impl Rig {
         email.id
     }
 
-    /// A session of a user that rests on a password, without anybody having proved the account; its token.
+    /// A session of a user that rests on a password, in an account that no one has proved; returns its token.
     pub(crate) async fn planted_session(&self, caller: &Caller, user: UserId) -> Secret<String> {
         let token = "p".repeat(64);
         let sign_in = SignIn {
@@ -120,7 +120,7 @@ impl Rig {
         self.service.verify_link(caller, opened(token)).await
     }
 
-    /// Opens a link with a wish for a session of so many minutes.
+    /// Opens a link and requests a session of the given length in minutes.
     pub(crate) async fn open_for(
         &self,
         caller: &Caller,
@@ -135,7 +135,7 @@ impl Rig {
     }
 }
 
-/// A link for an address; everything else is the default.
+/// A link request for an address, with defaults for everything else.
 pub(crate) fn link_for(email: &str) -> LoginByLink {
     LoginByLink {
         email: email.to_owned(),
@@ -150,7 +150,7 @@ pub(crate) fn invitation(email: &str) -> InviteByLink {
     }
 }
 
-/// A token as it is presented, without a wish for a session.
+/// A token as presented, with no session requested.
 pub(crate) fn opened(token: &str) -> VerifyLink {
     VerifyLink {
         token: Secret::new(token.to_owned()),

@@ -1,4 +1,4 @@
-//! M-5: whoever has messages sent to somebody else's address keeps nobody from signing in.
+//! M-5: flooding another person's address with messages does not keep that person from signing in.
 
 use vestry_app::codes::{LoginOrCreate, SentCode};
 use vestry_app::links::{LoginByLink, SentLink};
@@ -16,7 +16,7 @@ use crate::rig::{Rig, login, text};
 
 const ADA: &str = "ada@example.com";
 
-/// The wait that a send met, if it met one.
+/// The retry delay of a send, if there was one.
 fn wait<T>(outcome: Result<T, Refusal>) -> Option<i64> {
     match outcome {
         Ok(_) => None,
@@ -45,7 +45,7 @@ async fn reset(rig: &Rig, caller: &Caller, email: &str) -> Result<BegunReset, Re
     rig.service.begin_reset(caller, command).await
 }
 
-/// How many messages were captured for whom.
+/// The number of messages captured for a recipient.
 async fn messages(rig: &Rig, caller: &Caller, to: &str) -> usize {
     rig.deliver().await;
     let query = FindMessages {
@@ -56,7 +56,7 @@ async fn messages(rig: &Rig, caller: &Caller, to: &str) -> usize {
     found.unwrap().len()
 }
 
-/// Spends the budget of ten minutes.
+/// Uses up the limit of ten minutes.
 async fn spend(rig: &Rig, caller: &Caller, email: &str) {
     for _ in 0..5 {
         assert_eq!(wait(code(rig, caller, email).await), None);
@@ -64,13 +64,13 @@ async fn spend(rig: &Rig, caller: &Caller, email: &str) {
     }
 }
 
-/// Beyond the budget, one of each kind a quarter of an hour, whichever of the limits was met.
+/// After the limit, one message of each kind every quarter of an hour, whichever limit was reached.
 #[tokio::test]
-async fn m_5_a_little_always_goes_on() {
+async fn m_5_a_trickle_always_continues() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     rig.user(&test, ADA).await;
-    // The budget of the day, in six bursts.
+    // The daily limit, in six bursts.
     for _ in 0..6 {
         spend(&rig, &test, ADA).await;
         rig.pass(500);
@@ -90,17 +90,13 @@ async fn m_5_a_little_always_goes_on() {
     assert_eq!(rig.waiting().await, 30 + 9);
 }
 
-/// Where the budget opens again sooner than the quarter of an hour ends, that is what the answer says.
+/// If the limit resets before the quarter of an hour ends, the response says that.
 #[tokio::test]
-async fn m_5_the_wait_is_the_shorter_one() {
+async fn m_5_the_shorter_delay_is_returned() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     spend(&rig, &test, ADA).await;
-    assert_eq!(
-        wait(code(&rig, &test, ADA).await),
-        None,
-        "beyond the budget"
-    );
+    assert_eq!(wait(code(&rig, &test, ADA).await), None, "beyond the limit");
     rig.pass(20);
     let left = 600 - 120;
     assert_eq!(wait(code(&rig, &test, ADA).await), Some(left));
@@ -108,9 +104,9 @@ async fn m_5_the_wait_is_the_shorter_one() {
     assert_eq!(wait(code(&rig, &test, ADA).await), None);
 }
 
-/// Numbers alike.
+/// The same for phone numbers.
 #[tokio::test]
-async fn m_5_texts_go_on_too() {
+async fn m_5_texts_continue_too() {
     const NUMBER: &str = "+442071838750";
     let rig = Rig::new().await;
     let test = rig.test().await;
@@ -122,16 +118,16 @@ async fn m_5_texts_go_on_too() {
         assert_eq!(ask().await, None);
         rig.pass(200);
     }
-    assert_eq!(ask().await, None, "beyond the budget of the day");
+    assert_eq!(ask().await, None, "beyond the daily limit");
     rig.pass(20);
     assert_eq!(ask().await, Some(880));
     rig.pass(880);
     assert_eq!(ask().await, None);
 }
 
-/// All Apps together have one more message for an address whose common limit is met, however many they are.
+/// However many Apps there are, together they get one more message for an address whose shared limit is reached.
 #[tokio::test]
-async fn m_5_attack_8_apps_share_what_goes_on() {
+async fn m_5_attack_8_apps_share_the_trickle() {
     let rig = Rig::new().await;
     let service = rig.process_with_cap(1);
     let (one, other) = (rig.test().await, rig.stranger().await);
@@ -140,15 +136,15 @@ async fn m_5_attack_8_apps_share_what_goes_on() {
         wait(sent.await)
     };
     assert_eq!(ask(&one).await, None);
-    assert_eq!(ask(&other).await, None, "beyond the common limit");
+    assert_eq!(ask(&other).await, None, "beyond the shared limit");
     rig.pass(20);
     assert_eq!(ask(&one).await, Some(880));
     assert_eq!(ask(&other).await, Some(880));
 }
 
-/// A double click: the same answer, no second message, and nothing is counted.
+/// A double click: the same response, no second message, and nothing is counted.
 #[tokio::test]
-async fn m_5_a_second_send_within_seconds_is_the_first() {
+async fn m_5_a_second_send_within_seconds_repeats_the_first() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     for second in [0, 19] {
@@ -189,24 +185,20 @@ async fn m_5_a_second_send_within_seconds_is_the_first() {
         assert_eq!(wait(reset(&rig, &test, ADA).await), None);
     }
     rig.pass(20);
-    assert_eq!(
-        wait(code(&rig, &test, ADA).await),
-        None,
-        "beyond the budget"
-    );
+    assert_eq!(wait(code(&rig, &test, ADA).await), None, "beyond the limit");
     assert_eq!(
         wait(reset(&rig, &test, ADA).await),
         None,
-        "beyond the budget"
+        "beyond the limit"
     );
     rig.pass(20);
     assert!(wait(reset(&rig, &test, ADA).await).is_some());
 }
 
-/// What the first one cannot serve is no repeat: another place to land, another kind of step, another device where devices
-/// count, and whatever comes after the code was used.
+/// A request that the first message cannot serve is not a repeat. It has another destination, kind of step or device (where devices
+/// count), or it follows the use of the code.
 #[tokio::test]
-async fn m_5_what_differs_is_sent() {
+async fn m_5_a_different_request_is_sent() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     rig.user(&test, ADA).await;
@@ -236,7 +228,7 @@ async fn m_5_what_differs_is_sent() {
     rig.pass(20);
     code(&rig, &test, ADA).await.unwrap();
     link(&rig, &test, ADA).await.unwrap();
-    assert_eq!(messages(&rig, &test, ADA).await, 8, "no code is a link");
+    assert_eq!(messages(&rig, &test, ADA).await, 8, "a code is not a link");
     code(&rig, &test, ADA).await.unwrap();
     assert_eq!(
         messages(&rig, &test, ADA).await,
@@ -259,9 +251,9 @@ async fn m_5_what_differs_is_sent() {
     }
 }
 
-/// A right code, link or reset shows that the owner is here: what others have had sent counts no more.
+/// A right code, link or reset shows that the owner is present: messages that others requested no longer count.
 #[tokio::test]
-async fn m_5_a_right_answer_opens_the_budget() {
+async fn m_5_a_right_answer_resets_the_limit() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     rig.user(&test, ADA).await;
@@ -289,16 +281,16 @@ async fn m_5_a_right_answer_opens_the_budget() {
             }
         }
     }
-    // Each time five were sent and the sixth went beyond the budget; without an answer nothing goes on.
+    // Each time five were sent and the sixth exceeded the limit; without an answer nothing more is sent.
     spend(&rig, &test, ADA).await;
     assert_eq!(wait(code(&rig, &test, ADA).await), None);
     rig.pass(20);
     assert!(wait(code(&rig, &test, ADA).await).is_some());
 }
 
-/// A wrong answer opens nothing.
+/// A wrong answer resets nothing.
 #[tokio::test]
-async fn m_5_a_wrong_answer_opens_nothing() {
+async fn m_5_a_wrong_answer_resets_nothing() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     spend(&rig, &test, ADA).await;
@@ -309,9 +301,9 @@ async fn m_5_a_wrong_answer_opens_nothing() {
     assert!(wait(code(&rig, &test, ADA).await).is_some());
 }
 
-/// Unlocking a user clears sends and failures alike.
+/// Unlocking a user clears both sends and failures.
 #[tokio::test]
-async fn m_5_unlocking_clears_what_was_sent() {
+async fn m_5_unlocking_clears_the_sends() {
     const NUMBER: &str = "+442071838750";
     let rig = Rig::with_urls().await;
     let test = rig.test().await;

@@ -1,9 +1,9 @@
-//! The use cases over fakes of the world and real cryptography.
+//! The use cases over fakes of external systems and real cryptography.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a panic is how a test fails"
+    reason = "tests fail by panicking"
 )]
 
 mod api_keys;

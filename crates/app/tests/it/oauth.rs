@@ -1,4 +1,4 @@
-//! Sign-in through identity providers at the level of the use cases: the flow, and who a person turns out to be.
+//! Sign-in through identity providers at the use case level: the flow, and which user a person resolves to.
 
 mod both_keys;
 mod landing;
@@ -31,7 +31,7 @@ const REGISTRATION: &str = "https://app.example.com/new";
 const OWN: &str = "https://app.example.com/own";
 const VICTIM: &str = "victim@example.com";
 
-/// A rig whose App is connected with Google and knows where to land.
+/// A harness whose App has a Google connection and registered landing URLs.
 struct Desk {
     rig: Rig,
     test: Arc<Caller>,
@@ -73,7 +73,7 @@ impl Desk {
         begun.unwrap()
     }
 
-    /// The browser is back at our callback.
+    /// The browser returns to our callback.
     async fn back(&self, begun: &BegunOauth, code: Option<String>) -> ComeBack {
         let callback = Callback {
             state: Some(begun.state.clone()),
@@ -85,7 +85,7 @@ impl Desk {
         back.unwrap()
     }
 
-    /// Somebody goes to Google and comes back; where to, and with which token.
+    /// Signs a person in at Google and returns the landing URL and the token.
     async fn token_of(&self, person: &ProvenIdentity) -> (String, String, Secret<String>) {
         let begun = self.begin(to_google()).await;
         let state = begun.state.expose();
@@ -115,20 +115,20 @@ impl Desk {
         self.rig.service.verify_oauth(&self.test, command).await
     }
 
-    /// The whole way, without a session.
+    /// The whole flow, without a session.
     async fn sign_in(&self, person: &ProvenIdentity) -> Result<VerifiedOauth, VerifyOauthError> {
         let (_, token, _) = self.token_of(person).await;
         self.verify(&token, None, SessionFields::default()).await
     }
 
-    /// A fresh public token of the App's test world.
+    /// A fresh public token of the App's test environment.
     async fn public_token(&self) -> String {
         let service = &self.rig.service;
         let made = service.create_api_key(self.test.world, ApiKeyKind::Public, Vec::new());
         made.await.unwrap().key.expose().clone()
     }
 
-    /// Who calls with it.
+    /// The caller that uses the token.
     async fn page(&self, token: &str) -> Arc<Caller> {
         let service = &self.rig.service;
         let caller = service.authenticate_as(ApiKeyKind::Public, token).await;
@@ -167,7 +167,7 @@ fn person(subject: &str, email: &str, email_verified: bool) -> ProvenIdentity {
     }
 }
 
-/// Within a session that an answer carried.
+/// Session fields that continue a returned session.
 fn within(token: &Secret<String>) -> SessionFields {
     SessionFields {
         session_token: Some(token.clone()),
@@ -175,9 +175,9 @@ fn within(token: &Secret<String>) -> SessionFields {
     }
 }
 
-/// M-26: what the provider sends apart becomes the names of a new user, and nothing else does.
+/// M-26: only the name fields that the provider sends separately become the names of a new user.
 #[tokio::test]
-async fn m_26_names_are_those_that_a_provider_sends_apart() {
+async fn m_26_only_separate_name_fields_are_used() {
     for (given, family, expected) in [
         (Some("Ada"), Some("Lovelace"), ("Ada", "Lovelace")),
         (Some("Ada"), None, ("Ada", "")),
@@ -206,7 +206,7 @@ async fn m_26_names_are_those_that_a_provider_sends_apart() {
 }
 
 #[tokio::test]
-async fn somebody_new_registers_and_somebody_known_logs_in() {
+async fn a_new_person_registers_and_a_known_one_logs_in() {
     let desk = Desk::new().await;
     let ada = person("1", "ada@example.com", true);
     let (page, token, _) = desk.token_of(&ada).await;
@@ -235,9 +235,9 @@ async fn somebody_new_registers_and_somebody_known_logs_in() {
     assert!(second.issued.is_none());
 }
 
-/// O-11, R6: a token is good once, for ten minutes, and in its own world.
+/// O-11, R6: a token is single-use, valid for ten minutes, and only in its own environment.
 #[tokio::test]
-async fn o_11_a_token_is_good_once() {
+async fn o_11_a_token_is_single_use() {
     let desk = Desk::new().await;
     let ada = person("1", "ada@example.com", true);
     let (_, token, state) = desk.token_of(&ada).await;
@@ -276,7 +276,7 @@ async fn o_11_a_token_is_good_once() {
 
 /// O-2, attack 18: a state is used once, within ten minutes, by its own browser, at its own callback.
 #[tokio::test]
-async fn o_2_a_state_is_one_browsers_and_good_once() {
+async fn o_2_a_state_is_single_use_and_bound_to_its_browser() {
     let desk = Desk::new().await;
     let ada = person("1", "ada@example.com", true);
     let command = BeginOauth {
@@ -334,7 +334,7 @@ async fn o_2_a_state_is_one_browsers_and_good_once() {
     assert_eq!(back.failure, Some(SignInFailure::InvalidState));
 }
 
-/// Attack 18: a code of another sign-in does not fit, used codes and errors are told to the App, and nobody is signed in.
+/// Attack 18: a code of another sign-in is rejected, used codes and errors are reported to the App, and no one is signed in.
 #[tokio::test]
 async fn attack_18_codes_fit_their_own_flow() {
     let desk = Desk::new().await;
@@ -382,9 +382,9 @@ async fn attack_18_codes_fit_their_own_flow() {
     assert!(matches!(back, Err(CallbackError::NotFound)));
 }
 
-/// Attack 17: only registered URLs are landed on, and those that were taken back meanwhile are not.
+/// Attack 17: the flow lands only on registered URLs, and not on ones removed in the meantime.
 #[tokio::test]
-async fn attack_17_only_registered_urls_are_landed_on() {
+async fn attack_17_only_registered_urls_are_landing_urls() {
     let desk = Desk::new().await;
     for (login, registration, own) in [
         (Some("https://app.example.com/in/"), None, None),
@@ -441,7 +441,7 @@ async fn attack_17_only_registered_urls_are_landed_on() {
     );
 }
 
-/// The App's own callback: state and code are verified by the App, once, and not by ours.
+/// The App's own callback: the App verifies state and code, once, and our callback does not.
 #[tokio::test]
 async fn an_app_verifies_its_own_callback() {
     let desk = Desk::with(ConnectionSettings {
@@ -498,16 +498,16 @@ async fn an_app_verifies_its_own_callback() {
         .sign_in(begun.state.expose(), ada.clone());
     let mixed_up = verify(&begun, &code, Some("https://evil.example")).await;
     assert!(matches!(mixed_up, Err(VerifyOauthError::InvalidToken)));
-    // A flow to our callback is ours: the browser that it is bound to is seen there only.
+    // A flow to our callback belongs to Vestry: only our callback sees the browser that it is bound to.
     let begun = desk.begin(to_google()).await;
     let code = desk.rig.providers.sign_in(begun.state.expose(), ada);
     let refused = verify(&begun, &code, None).await;
     assert!(matches!(refused, Err(VerifyOauthError::ForOurCallback)));
 }
 
-/// O-12: the provider's own tokens are handed out where the App wants them, and are otherwise nowhere.
+/// O-12: the provider's own tokens are returned only to Apps that ask for them, and stored nowhere.
 #[tokio::test]
-async fn o_12_tokens_are_for_apps_that_want_them() {
+async fn o_12_tokens_are_for_apps_that_ask() {
     let ada = person("1", "ada@example.com", true);
     let desk = Desk::new().await;
     assert!(desk.sign_in(&ada).await.unwrap().tokens.is_none());
@@ -520,9 +520,9 @@ async fn o_12_tokens_are_for_apps_that_want_them() {
     assert_eq!(tokens.refresh_token.unwrap().expose(), "refresh-of-1");
 }
 
-/// Attack 2, O-8: the subject is who somebody is. A changed address is the same user; an address that is not proved joins nobody.
+/// Attack 2, O-8: the subject identifies a person. A changed address is the same user; an unproved address joins no user.
 #[tokio::test]
-async fn attack_2_an_address_is_never_who_somebody_is() {
+async fn attack_2_an_address_never_identifies_a_person() {
     let desk = Desk::new().await;
     let victim = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
     let first = desk
@@ -553,7 +553,7 @@ async fn attack_2_an_address_is_never_who_somebody_is() {
         desk.emails(victim.session.user_id).await,
         [(VICTIM.to_owned(), true)]
     );
-    // The same subject at another issuer is somebody else.
+    // The same subject at another issuer is another person.
     let elsewhere = ProvenIdentity {
         issuer: "https://evil.example".to_owned(),
         ..person("1", "evil@example.com", true)
@@ -562,7 +562,7 @@ async fn attack_2_an_address_is_never_who_somebody_is() {
     assert_ne!(elsewhere.link.user_id, first.link.user_id);
 }
 
-/// A proved address joins the user who has it verified, is told, and ends the other sessions (O-9a, O-9c).
+/// A proved address joins the user who has it verified, who is notified, and ends the other sessions (O-9a, O-9c).
 #[tokio::test]
 async fn a_proved_address_joins_its_verified_owner() {
     let desk = Desk::new().await;
@@ -580,7 +580,7 @@ async fn a_proved_address_joins_its_verified_owner() {
     assert!(notice.message.text.contains("sign-in provider was linked"));
 }
 
-/// Attack 1, classic: an account that was planted under the address, and in which nothing is proved, is the victim's alone.
+/// Attack 1, classic: an account planted under the address, in which nothing is proved, becomes the victim's alone.
 #[tokio::test]
 async fn attack_1_a_planted_account_is_taken_over() {
     let desk = Desk::new().await;
@@ -594,8 +594,8 @@ async fn attack_1_a_planted_account_is_taken_over() {
     assert_eq!(left.provider_links, [victim.link]);
 }
 
-/// CL-4: the attacker's own account at the provider, linked within a session of the planted account, makes that his own. The victim gets
-/// another, and each stays with what is theirs.
+/// CL-4: linking the attacker's own provider account within a session of the planted account makes that account the attacker's. The victim
+/// gets another one, and each keeps what is theirs.
 #[tokio::test]
 async fn attack_1_an_account_that_a_link_founded_is_not_the_victims() {
     let desk = Desk::new().await;
@@ -634,14 +634,14 @@ async fn attack_1_an_address_in_an_account_of_a_link_moves_to_its_owner() {
         [(VICTIM.to_owned(), true)]
     );
     assert_eq!(desk.emails(trojan.link.user_id).await, []);
-    // By code it is the same.
+    // The same by code.
     let again = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
     assert_eq!(again.session.user_id, victim.link.user_id);
 }
 
-/// Attack 18: within a session somebody is linked only when the call names the state of the flow.
+/// Attack 18: within a session a person is linked only if the call includes the flow's state.
 #[tokio::test]
-async fn attack_18_nobody_is_made_to_link_a_stranger() {
+async fn attack_18_no_user_can_be_tricked_into_linking_a_stranger() {
     let desk = Desk::new().await;
     let victim = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
     let attacker = person("666", "attacker@example.com", true);
@@ -671,7 +671,7 @@ async fn attack_18_nobody_is_made_to_link_a_stranger() {
             ("attacker@example.com".to_owned(), true)
         ]
     );
-    // Whoever is linked already is nobody else.
+    // A person who is already linked stays that user.
     let second = desk.rig.sign_in(&desk.test, "second@example.com", 60).await;
     let (_, token, state) = desk.token_of(&attacker).await;
     let refused = desk
@@ -683,8 +683,8 @@ async fn attack_18_nobody_is_made_to_link_a_stranger() {
     ));
 }
 
-/// Attack 18: an address that the session's account claims, but has not proved, does not stand in for the state of the flow. A
-/// token that was slipped to the user links nobody, and stays good for the browser that began.
+/// Attack 18: an address that the session's account claims but has not proved does not replace the flow's state. A token slipped to the
+/// user links no one and stays valid for the browser that began.
 #[tokio::test]
 async fn attack_18_a_claimed_address_does_not_replace_the_state() {
     for founded in [true, false] {
@@ -731,7 +731,7 @@ async fn attack_18_a_claimed_address_does_not_replace_the_state() {
     }
 }
 
-/// An address that was not proved does not cost the token: its owner signs in and links.
+/// An unproved address does not use up the token: its owner signs in and links.
 #[tokio::test]
 async fn a_refused_person_links_within_a_session() {
     let desk = Desk::new().await;
@@ -765,8 +765,8 @@ async fn a_refused_person_links_within_a_session() {
     assert_eq!(later.link.id, linked.link.id);
 }
 
-/// R6: of a hundred first sign-ins of one person at once each succeeds, and there is one user; of a hundred uses of one token
-/// one succeeds.
+/// R6: of a hundred concurrent first sign-ins of one person each succeeds, and there is one user. Of a hundred uses of one token one
+/// succeeds.
 #[tokio::test]
 async fn r6_parallel_sign_ins_make_one_user() {
     let desk = Desk::new().await;
@@ -828,7 +828,7 @@ async fn a_public_token_begins_and_does_nothing_else() {
     ));
 }
 
-/// What is set is kept with its callback; the secret is in no row as it is.
+/// The settings are stored with their callback; the secret is in no row as plain text.
 #[tokio::test]
 async fn a_connection_keeps_its_callback_and_hides_its_secret() {
     let desk = Desk::new().await;
@@ -873,9 +873,9 @@ async fn a_connection_keeps_its_callback_and_hides_its_secret() {
     assert!(matches!(gone, Err(AdminError::NotFound(_))));
 }
 
-/// The last way to sign in stays; a link counts as one.
+/// The last sign-in method cannot be removed; a link counts as one.
 #[tokio::test]
-async fn the_last_link_stays() {
+async fn the_last_link_cannot_be_removed() {
     let desk = Desk::new().await;
     let alone = desk
         .sign_in(&person("1", "ada@example.com", false))
@@ -908,9 +908,9 @@ async fn the_last_link_stays() {
     assert!(notice.message.text.contains("provider was removed"));
 }
 
-/// S-17: the built-in provider is in test worlds only.
+/// S-17: the built-in provider is available in test environments only.
 #[tokio::test]
-async fn s_17_the_built_in_provider_is_in_test_worlds_only() {
+async fn s_17_the_built_in_provider_is_for_test_environments_only() {
     let desk = Desk::new().await;
     let live = desk.rig.live().await;
     assert_eq!(live.world.environment, Environment::Live);

@@ -1,5 +1,4 @@
-//! Passkeys at the level of the use cases: W-1 to W-3, R6, and attacks 1, 13, 24 and 25, with others in between where HTTP
-//! cannot put them.
+//! Passkeys at the use case level: W-1 to W-3, R6, and attacks 1, 13, 24 and 25, with interleavings that HTTP cannot produce.
 
 use std::sync::Arc;
 
@@ -23,8 +22,7 @@ use crate::rig::{Rig, lasting};
 const PAGE: &str = "http://localhost:3000";
 const ADA: &str = "ada@example.com";
 
-/// What the page hands to `navigator.credentials.create()`; the challenge of one call and the rest of another where a test
-/// mixes them.
+/// What the page passes to `navigator.credentials.create()`. Some tests mix the challenge of one call with the rest of another.
 async fn creation(rig: &Rig, caller: &Caller, user_id: UserId) -> Value {
     let command = BeginRegistration {
         user_id,
@@ -48,7 +46,7 @@ async fn creation(rig: &Rig, caller: &Caller, user_id: UserId) -> Value {
     }})
 }
 
-/// What the page hands to `navigator.credentials.get()`.
+/// What the page passes to `navigator.credentials.get()`.
 async fn request(rig: &Rig, caller: &Caller, user_id: Option<UserId>) -> Value {
     let command = BeginAuthentication {
         domain: "localhost".to_owned(),
@@ -107,7 +105,7 @@ async fn register(rig: &Rig, caller: &Caller, browser: &mut Browser, user: UserI
     create(rig, caller, user, credential).await.unwrap();
 }
 
-/// What the browser answers to a fresh challenge for this user.
+/// The browser's answer to a fresh challenge for this user.
 async fn answer(rig: &Rig, caller: &Caller, browser: &mut Browser, user: UserId) -> Value {
     browser.get(&request(rig, caller, Some(user)).await).await
 }
@@ -120,7 +118,7 @@ fn is_refused(outcome: &Result<CreatedPasskey, Refusal>) -> bool {
     matches!(outcome, Err(Refusal::Invalid(invalid)) if invalid.param == "public_key_credential")
 }
 
-/// An active user whose address is proved.
+/// An active user with a proved address.
 async fn active(rig: &Rig, caller: &Caller, email: &str) -> UserId {
     rig.sign_in(caller, email, 600).await.session.user_id
 }
@@ -152,7 +150,7 @@ async fn a_passkey_signs_in_and_is_the_factor_of_the_session() {
     }
 }
 
-/// W-1, R6: fifty times the same answer at once is one success and one session; the same for a registration.
+/// W-1, R6: fifty concurrent uses of one answer yield one success and one session; the same for a registration.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn w_1_r6_a_challenge_is_answered_once() {
     let rig = Rig::new().await;
@@ -179,13 +177,13 @@ async fn w_1_r6_a_challenge_is_answered_once() {
     assert!(outcomes.iter().all(|one| one.is_ok() || is_wrong(one)));
     let sessions = rig.list_sessions(&test, user).await.unwrap();
     assert_eq!(sessions.len(), 1);
-    // Used up is used up.
+    // A used challenge stays used.
     assert!(is_wrong(&verify(&rig, &test, credential).await));
 }
 
-/// W-1: a challenge lives to the second, and what lay between the look and the use counts.
+/// W-1: a challenge expires to the second, including time between the lookup and the use.
 #[tokio::test]
-async fn w_1_a_challenge_ends_while_its_answer_is_checked() {
+async fn w_1_a_challenge_expires_while_its_answer_is_checked() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, ADA).await.profile.user.id;
@@ -200,7 +198,7 @@ async fn w_1_a_challenge_ends_while_its_answer_is_checked() {
         let outcome = verify(&rig, &test, credential).await;
         assert_eq!(outcome.is_ok(), works, "{seconds}: {outcome:?}");
     }
-    // Somebody else uses the challenge up in between.
+    // Another call uses the challenge up in between.
     let credential = answer(&rig, &test, &mut browser, user).await;
     let (other, caller) = (rig.other_process(), Arc::clone(&test));
     let first = presented(credential.clone());
@@ -212,7 +210,7 @@ async fn w_1_a_challenge_ends_while_its_answer_is_checked() {
 
 /// W-1, attack-25: a challenge is for one ceremony, one user and one App and environment.
 #[tokio::test]
-async fn w_1_a_challenge_of_something_else_is_none() {
+async fn w_1_a_challenge_is_bound_to_its_ceremony() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let ada = rig.user(&test, ADA).await.profile.user.id;
@@ -233,7 +231,7 @@ async fn w_1_a_challenge_of_something_else_is_none() {
     create(&rig, &test, ada, credential).await.unwrap();
     register(&rig, &test, &mut evil, eve).await;
 
-    // Eve's passkey under a challenge for Ada, found by the browser because nothing says which may answer.
+    // Eve's passkey under a challenge for Ada. The browser finds it because nothing restricts which credentials may answer.
     let mut options = request(&rig, &test, Some(ada)).await;
     options["publicKey"]["allowCredentials"] = json!([]);
     let crossed = evil.get(&options).await;
@@ -247,7 +245,7 @@ async fn w_1_a_challenge_of_something_else_is_none() {
         let crossed = hers.get(&options).await;
         assert!(is_wrong(&verify(&rig, &test, crossed).await));
     }
-    // The right answer, with a key of somebody else; then it is still good where it belongs.
+    // The right answer with another user's key; afterwards it is still valid where it belongs.
     let credential = answer(&rig, &test, &mut hers, ada).await;
     for caller in [&rig.live().await, &stranger] {
         assert!(is_wrong(&verify(&rig, caller, credential.clone()).await));
@@ -255,9 +253,9 @@ async fn w_1_a_challenge_of_something_else_is_none() {
     verify(&rig, &test, credential).await.unwrap();
 }
 
-/// W-2: a count of signatures that does not grow is a copy, also when two answers cross.
+/// W-2: a signature counter that does not grow means a clone, also if two answers cross.
 #[tokio::test]
-async fn w_2_a_count_that_goes_back_is_refused() {
+async fn w_2_a_decreasing_counter_is_refused() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, ADA).await.profile.user.id;
@@ -267,7 +265,7 @@ async fn w_2_a_count_that_goes_back_is_refused() {
     let later = answer(&rig, &test, &mut browser, user).await;
     verify(&rig, &test, later).await.unwrap();
     assert!(is_wrong(&verify(&rig, &test, earlier).await));
-    // The later answer comes in while the earlier one is being checked.
+    // The later answer arrives while the earlier one is being checked.
     let earlier = answer(&rig, &test, &mut browser, user).await;
     let later = answer(&rig, &test, &mut browser, user).await;
     let (other, caller) = (rig.other_process(), Arc::clone(&test));
@@ -282,7 +280,7 @@ async fn w_2_a_count_that_goes_back_is_refused() {
     verify(&rig, &test, next).await.unwrap();
 }
 
-/// W-3: a credential id belongs to one user; whoever presents it again, for whomever, gets nothing.
+/// W-3: a credential id belongs to one user. Presenting it again, for any user, is refused.
 #[tokio::test]
 async fn w_3_a_credential_is_registered_once() {
     let rig = Rig::new().await;
@@ -293,7 +291,7 @@ async fn w_3_a_credential_is_registered_once() {
     let options = creation(&rig, &test, ada).await;
     let credential = browser.create(&options).await;
     create(&rig, &test, ada, credential.clone()).await.unwrap();
-    // The same credential under a fresh challenge: the attestation `none` is signed by nobody, so the client data can be made up.
+    // The same credential under a fresh challenge: `none` attestation is unsigned, so the client data can be forged.
     for user in [ada, eve] {
         let fresh = creation(&rig, &test, user).await;
         let mut copy = credential.clone();
@@ -313,9 +311,9 @@ async fn w_3_a_credential_is_registered_once() {
     assert_eq!(full.passkeys, []);
 }
 
-/// S-5, R7: a passkey or user that is removed while the answer is being checked signs nobody in.
+/// S-5, R7: if a passkey or user is removed while the answer is being checked, the sign-in fails.
 #[tokio::test]
-async fn what_is_removed_meanwhile_signs_nobody_in() {
+async fn a_removal_during_the_check_prevents_the_sign_in() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     for whole in [false, true] {
@@ -337,9 +335,9 @@ async fn what_is_removed_meanwhile_signs_nobody_in() {
     }
 }
 
-/// Attack 1: a passkey that was planted goes with the first proof of the address, and so does a registration under way.
+/// Attack 1: the first proof of the address removes a planted passkey, and a pending registration too.
 #[tokio::test]
-async fn attack_1_a_planted_passkey_goes_with_the_first_proof() {
+async fn attack_1_a_planted_passkey_is_removed_by_the_first_proof() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, ADA).await.profile.user.id;
@@ -356,7 +354,7 @@ async fn attack_1_a_planted_passkey_goes_with_the_first_proof() {
     assert_eq!(full.passkeys, []);
 }
 
-/// Attack 13: a session is continued by its own user only, and a bad one costs no challenge.
+/// Attack 13: only the session's own user can continue it, and a bad session costs no challenge.
 #[tokio::test]
 async fn attack_13_a_passkey_continues_sessions_of_its_user_only() {
     let rig = Rig::new().await;
@@ -387,9 +385,9 @@ async fn attack_13_a_passkey_continues_sessions_of_its_user_only() {
     assert!(rig.by_token(&test, &ada.token).await.is_err(), "S-2");
 }
 
-/// A call without the scope, for nobody, or for a domain that is not the App's begins nothing.
+/// A call without the scope, for no user, or for a domain that is not the App's starts no ceremony.
 #[tokio::test]
-async fn what_begins_a_ceremony_is_checked() {
+async fn ceremony_starts_are_checked() {
     let rig = Rig::new().await;
     let (test, live) = (rig.test().await, rig.live().await);
     let scoped = rig.scoped(vec![Scope::UsersWrite]).await;

@@ -1,5 +1,4 @@
-//! `passwords/reset/begin` and `passwords/reset/complete`: the lines P-13, ML-1 to ML-6, OTP-7, OTP-10, S-6, R6 and attacks
-//! 1, 5, 9, 13 and 24.
+//! `passwords/reset/begin` and `passwords/reset/complete`: P-13, ML-1 to ML-6, OTP-7, OTP-10, S-6, R6 and attacks 1, 5, 9, 13 and 24.
 
 use std::sync::Arc;
 
@@ -65,7 +64,7 @@ async fn begin(rig: &Rig, caller: &Caller, email: &str) -> Result<BegunReset, Re
     rig.service.begin_reset(caller, forgotten(email)).await
 }
 
-/// Asks for a link and reads its token out of the captured mail.
+/// Requests a link and reads its token from the captured mail.
 async fn fresh_token(rig: &Rig, caller: &Caller, email: &str) -> String {
     begin(rig, caller, email).await.unwrap();
     newest_token(rig, caller, email).await
@@ -77,7 +76,7 @@ async fn newest_token(rig: &Rig, caller: &Caller, email: &str) -> String {
     found.swap_remove(0).message.token
 }
 
-/// Captured mails of resets to an address, newest first.
+/// Captured reset mails to an address, newest first.
 async fn resets_to(rig: &Rig, caller: &Caller, email: &str) -> Vec<CapturedMessage> {
     let query = FindMessages {
         to: Some(email.to_owned()),
@@ -115,7 +114,7 @@ async fn has(rig: &Rig, caller: &Caller, user: UserId, password: &str) -> bool {
     }
 }
 
-/// The whole way, for a user whose address nobody has proved yet.
+/// The whole flow, for a user whose address is not yet proved.
 #[tokio::test]
 async fn a_link_sets_a_password_and_proves_the_address() {
     let rig = Rig::with_urls().await;
@@ -169,9 +168,9 @@ async fn a_link_sets_a_password_and_proves_the_address() {
     assert!(has(&rig, &test, user, SECOND).await);
 }
 
-/// S-6: other sessions end, verified addresses are told, and the old password is dead, failures and waits included.
+/// S-6: other sessions end, verified addresses are notified, and the old password is void, failures and lockouts included.
 #[tokio::test]
-async fn s_6_a_reset_ends_what_the_old_password_opened() {
+async fn s_6_a_reset_ends_the_old_passwords_sessions() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     let session = with_password(&rig, &test, ADA, FIRST).await;
@@ -184,7 +183,7 @@ async fn s_6_a_reset_ends_what_the_old_password_opened() {
     let token = fresh_token(&rig, &test, ADA).await;
     assert!(
         rig.by_token(&test, &session.token).await.is_ok(),
-        "a link that was asked for changes nothing"
+        "requesting a link changes nothing"
     );
     let command = CompleteReset {
         session_fields: lasting(60),
@@ -197,12 +196,12 @@ async fn s_6_a_reset_ends_what_the_old_password_opened() {
     assert_eq!(notice.kind.as_str(), "security_notice");
     assert!(notice.text.contains("password was changed"));
     assert!(!notice.text.contains(SECOND));
-    // The new password does not wait for the failures of the old one.
+    // The new password is not locked out by failures of the old one.
     assert!(has(&rig, &test, user, SECOND).await);
     assert!(!has(&rig, &test, user, FIRST).await);
 }
 
-/// The App decides whether sessions end and notices go out.
+/// The App decides whether sessions end and notices are sent.
 #[tokio::test]
 async fn an_app_may_keep_sessions_and_send_no_notices() {
     let rig = Rig::with_urls().await;
@@ -226,7 +225,7 @@ fn is_refused(outcome: &Result<BegunReset, Refusal>, param: &str) -> bool {
 }
 
 #[tokio::test]
-async fn what_begin_is_asked_for_is_checked() {
+async fn begin_validates_its_input() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     rig.login(&test, ADA).await;
@@ -289,9 +288,9 @@ async fn what_begin_is_asked_for_is_checked() {
     assert_eq!(rig.waiting().await, 0, "nothing was sent");
 }
 
-/// The life of a link: an hour when nothing was asked for, and to the second.
+/// The lifetime of a link: an hour by default, and to the second.
 #[tokio::test]
-async fn a_link_ends_to_the_second() {
+async fn a_link_expires_to_the_second() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     rig.login(&test, ADA).await;
@@ -312,7 +311,7 @@ async fn a_link_ends_to_the_second() {
     }
 }
 
-/// ML-3: used, replaced, foreign, malformed and never-issued tokens are the same; the link lives until it was used.
+/// ML-3: used, replaced, foreign, malformed and never-issued tokens get the same response; the link lives until it is used.
 #[tokio::test]
 async fn ml_3_a_reset_link_works_once() {
     let rig = Rig::with_urls().await;
@@ -365,12 +364,12 @@ async fn ml_1_only_the_hash_of_a_reset_token_is_stored() {
     assert!(!format!("{link:?}").contains(&token));
 }
 
-/// ML-6: a link to sign in sets no password, one to set a password does not sign in, and neither is used up by the attempt.
+/// ML-6: a sign-in link sets no password, a reset link does not sign in, and the attempt uses up neither.
 #[tokio::test]
-async fn ml_6_a_link_is_good_for_its_purpose_only() {
+async fn ml_6_a_link_is_valid_for_its_purpose_only() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
-    // Proved already: the first proof would drop what else is under way.
+    // Already proved: the first proof would drop what else is pending.
     rig.sign_in(&test, ADA, 60).await;
     let (_, signs_in) = rig.fresh_link(&test, ADA).await;
     let created = rig.created_link(&test, ADA).await;
@@ -390,9 +389,9 @@ async fn ml_6_a_link_is_good_for_its_purpose_only() {
     rig.open(&test, &signs_in.token).await.unwrap();
 }
 
-/// A password that is refused says why, and neither it nor an outage costs the link.
+/// A refused password states the reason, and neither it nor an outage uses up the link.
 #[tokio::test]
-async fn a_refused_password_leaves_the_link_good() {
+async fn a_refused_password_keeps_the_link_valid() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     rig.login(&test, ADA).await;
@@ -427,7 +426,7 @@ async fn a_refused_password_leaves_the_link_good() {
         "attack-19: {outage:?}"
     );
     rig.breached.set_unavailable(false);
-    // Without a good link nobody is told anything about a password.
+    // Without a valid link the response says nothing about a password.
     assert!(is_invalid(
         &complete(&rig, &test, new_password("x", "")).await
     ));
@@ -436,7 +435,7 @@ async fn a_refused_password_leaves_the_link_good() {
         .unwrap();
 }
 
-/// Section 2 of the completions: a session is continued with a fresh token, and a bad one never costs the link.
+/// Section 2 of the completions: a continued session gets a fresh token, and a bad session never costs the link.
 #[tokio::test]
 async fn attack_13_a_session_is_continued_by_its_own_user_only() {
     let rig = Rig::with_urls().await;
@@ -479,7 +478,7 @@ async fn attack_13_a_session_is_continued_by_its_own_user_only() {
     rig.by_token(&test, &issued.token).await.unwrap();
 }
 
-/// A session of the user that holds the factor of its authenticator app, out of this step.
+/// A session of the user that holds the authenticator app factor, created outside this step.
 async fn session_of_app(
     rig: &Rig,
     caller: &Caller,
@@ -492,9 +491,9 @@ async fn session_of_app(
     verified.issued.unwrap().token
 }
 
-/// P-13: whoever has an authenticator app proves it first, lately, and in the session that is sent.
+/// P-13: a user with an authenticator app must prove it first, recently, and in the session sent.
 #[tokio::test]
-async fn p_13_a_reset_does_not_get_past_an_authenticator_app() {
+async fn p_13_a_reset_does_not_bypass_an_authenticator_app() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     let session = with_password(&rig, &test, ADA, FIRST).await;
@@ -517,7 +516,7 @@ async fn p_13_a_reset_does_not_get_past_an_authenticator_app() {
         within(&plain.token, &token, SECOND),
         within(&stale, &token, SECOND),
         within(&eves, &token, SECOND),
-        // A second factor is asked for before anything is said about the password.
+        // The second factor is required before anything is said about the password.
         new_password(&token, ""),
     ] {
         let outcome = complete(&rig, &test, command).await;
@@ -542,10 +541,9 @@ async fn p_13_a_reset_does_not_get_past_an_authenticator_app() {
     assert!(has(&rig, &test, user, FIRST).await);
 }
 
-/// P-13: an authenticator app that waits for its first code protects nothing yet, and one that gets it while the password is
-/// being hashed counts.
+/// P-13: an authenticator app that awaits its first code protects nothing yet. One that gets it while the password is being hashed counts.
 #[tokio::test]
-async fn p_13_an_authenticator_app_that_comes_meanwhile_counts() {
+async fn p_13_an_authenticator_app_added_in_between_counts() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     let session = with_password(&rig, &test, ADA, FIRST).await;
@@ -572,8 +570,8 @@ async fn p_13_an_authenticator_app_that_comes_meanwhile_counts() {
         .unwrap();
 }
 
-/// Attack 1, CL-3: what somebody planted is gone once the owner of the address sets a password; a planted authenticator app, too,
-/// and it does not stand in the way of that.
+/// Attack 1, CL-3: planted credentials are gone once the address's owner sets a password. A planted authenticator app is removed too and
+/// does not block it.
 #[tokio::test]
 async fn attack_1_the_first_proof_by_a_reset_takes_the_account_over() {
     let rig = Rig::with_urls().await;
@@ -601,7 +599,7 @@ async fn attack_1_the_first_proof_by_a_reset_takes_the_account_over() {
     }
 }
 
-/// CL-5: the claim of a founded account is proved within a session only, from its first step on.
+/// CL-5: the claim of a founded account can only be proved within a session, from the first step on.
 #[tokio::test]
 async fn a_claim_of_a_founded_account_needs_a_session() {
     let rig = Rig::with_urls().await;
@@ -636,15 +634,15 @@ async fn a_claim_of_a_founded_account_needs_a_session() {
     assert!(has(&rig, &test, user, FIRST).await);
 }
 
-/// OTP-7: the device that asked must complete, as far as the App says; other devices are counted, wait in the end, and hold up
-/// no link to sign in (attack 24).
+/// OTP-7: the requesting device must complete the reset, as far as the App requires. Other devices are counted, eventually locked out, and
+/// do not block sign-in links (attack 24).
 #[tokio::test]
 async fn otp_7_a_reset_may_be_bound_to_its_device() {
     let rig = Rig::with_urls().await;
     rig.set(&[("device_fingerprint_match", "ip_and_user_agent")])
         .await;
     let test = rig.test().await;
-    // Proved already: the first proof would drop what else is under way.
+    // Already proved: the first proof would drop what else is pending.
     let user = rig.sign_in(&test, ADA, 60).await.session.user_id;
     let bound = BeginReset {
         device_fingerprint: Some(device("203.0.113.7", "Mozilla")),
@@ -687,14 +685,14 @@ async fn otp_7_a_reset_may_be_bound_to_its_device() {
         .await
         .unwrap();
     assert!(has(&rig, &test, user, FIRST).await);
-    // Who named no device is bound to none.
+    // A request without a device is bound to none.
     let token = fresh_token(&rig, &test, ADA).await;
     complete(&rig, &test, new_password(&token, SECOND))
         .await
         .unwrap();
 }
 
-/// ML-3, R6: fifty times the same link at once is one success and one session.
+/// ML-3, R6: fifty concurrent uses of one link yield one success and one session.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ml_3_r6_parallel_resets_have_one_winner() {
     let rig = Rig::with_urls().await;
@@ -720,14 +718,14 @@ async fn ml_3_r6_parallel_resets_have_one_winner() {
     assert_eq!(sessions.len(), 1);
 }
 
-/// OTP-10: resets are counted with codes and links, for addresses that somebody has and that nobody has.
+/// OTP-10: resets are counted with codes and links, for known and unknown addresses.
 #[tokio::test]
 async fn otp_10_resets_share_the_limits_of_codes() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     rig.login(&test, ADA).await;
     for email in [ADA, "nobody@example.com"] {
-        // One of them beyond the budget (M-5).
+        // One of them beyond the limit (M-5).
         let most = if email == ADA { 5 } else { 6 };
         for number in 0..most {
             let outcome = begin(&rig, &test, email).await;
@@ -748,17 +746,17 @@ async fn otp_10_resets_share_the_limits_of_codes() {
     }
     for works in [true, false] {
         let sent = rig.service.login_or_create_by_email(&test, login(ADA));
-        assert_eq!(sent.await.is_ok(), works, "a code has a place of its own");
+        assert_eq!(sent.await.is_ok(), works, "a code has a counter of its own");
         rig.pass(20);
     }
-    // Reserved addresses of the test environment know no limits.
+    // The reserved addresses of the test environment have no limits.
     rig.login(&test, "ok@vestry.test").await;
     for _ in 0..10 {
         begin(&rig, &test, "ok@vestry.test").await.unwrap();
     }
 }
 
-/// OPS-12: what the reserved addresses do.
+/// OPS-12: the behaviour of the reserved addresses.
 #[tokio::test]
 async fn reserved_addresses_behave_as_their_names_say() {
     let rig = Rig::with_urls().await;
@@ -776,7 +774,7 @@ async fn reserved_addresses_behave_as_their_names_say() {
     }
 }
 
-/// What a caller can tell two of these calls apart by, ids aside.
+/// What distinguishes two of these calls for a caller, ids aside.
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
     Begun,
@@ -793,10 +791,10 @@ async fn seen(rig: &Rig, caller: &Caller, email: &str) -> Seen {
     }
 }
 
-/// Attack 9: with `enumeration_safe`, twenty rapid repeats for a known and an unknown address get the same sequence of answers
-/// and the same work, and only one of the two gets mail.
+/// Attack 9: with `enumeration_safe`, twenty rapid repeats for a known and an unknown address get the same sequence of responses and the
+/// same work. Only one of them gets mail.
 #[tokio::test]
-async fn attack_9_known_and_unknown_addresses_get_the_same_answers() {
+async fn attack_9_known_and_unknown_addresses_get_the_same_responses() {
     for safe in [false, true] {
         let rig = Rig::with_urls().await;
         rig.set(&[("enumeration_safe", &safe.to_string())]).await;
@@ -817,7 +815,7 @@ async fn attack_9_known_and_unknown_addresses_get_the_same_answers() {
             rig.pass(600);
         }
         assert_eq!(sequences[0] == sequences[1], safe, "{sequences:?}");
-        // Five and one beyond (M-5): every third is no repeat.
+        // Five and one beyond the limit (M-5): every third is not a repeat.
         for (email, expected) in [("known@example.com", 6), ("nobody@example.com", 0)] {
             let found = resets_to(&rig, &test, email).await;
             assert_eq!(found.len(), expected, "{email}");
@@ -825,9 +823,9 @@ async fn attack_9_known_and_unknown_addresses_get_the_same_answers() {
     }
 }
 
-/// Attack 9: the ids of nobody repeat, are those that a code would be answered with, and belong to nobody.
+/// Attack 9: the ids for an unknown address are stable, equal those in a code's response, and belong to no user.
 #[tokio::test]
-async fn attack_9_a_decoy_has_the_ids_that_it_always_has() {
+async fn attack_9_a_decoy_has_stable_ids() {
     let rig = Rig::with_urls().await;
     rig.set(&[("enumeration_safe", "true")]).await;
     rig.pass(100_000);
@@ -851,7 +849,7 @@ async fn attack_9_a_decoy_has_the_ids_that_it_always_has() {
     assert_ne!(other.email_id, first.email_id);
     assert!(rig.service.get_user(&test, first.user_id).await.is_err());
     assert!(!rig.is_known(&test, nobody).await);
-    // Whoever comes to be afterwards is somebody else, and the decoy's link is none of theirs.
+    // A user created afterwards is a different one, and the decoy's link is not theirs.
     let created = rig.login(&test, nobody).await;
     assert_ne!(created.email.id, first.email_id);
     let token = fresh_token(&rig, &test, nobody).await;
@@ -859,7 +857,7 @@ async fn attack_9_a_decoy_has_the_ids_that_it_always_has() {
     assert_eq!(completed.unwrap().user_id, created.email.user_id);
 }
 
-/// A user or address that is deleted takes its link along.
+/// Deleting a user or address also deletes its link.
 #[tokio::test]
 async fn a_deleted_user_has_no_link() {
     let rig = Rig::with_urls().await;
@@ -876,8 +874,8 @@ async fn a_deleted_user_has_no_link() {
     assert!(is_invalid(&outcome), "{outcome:?}");
 }
 
-/// A live reset without a transport is refused before anything is stored; with one, the mail goes to the address as its owner
-/// wrote it (attack 5).
+/// A live reset without a transport is refused before anything is stored. With one, the mail goes to the address as its owner spelled it
+/// (attack 5).
 #[tokio::test]
 async fn live_resets_go_through_the_mailer() {
     let rig = Rig::with_urls().await;
@@ -896,10 +894,7 @@ async fn live_resets_go_through_the_mailer() {
     begin(&rig, &live, "aDA@example.com").await.unwrap();
     rig.deliver().await;
     let (_, mail) = rig.mailer.sent().pop().unwrap();
-    assert_eq!(
-        mail.to, "aDA@example.com",
-        "nobody has proved another spelling"
-    );
+    assert_eq!(mail.to, "aDA@example.com", "no other spelling is proved");
     complete(&rig, &live, new_password(&mail.token, FIRST))
         .await
         .unwrap();

@@ -1,4 +1,4 @@
-//! `passwords/verify`, `passwords/session/update` and `strength_check`: the lines P-1 to P-12, R8, I5 and attacks 1, 13, 22, 24.
+//! `passwords/verify`, `passwords/session/update` and `strength_check`: P-1 to P-12, R8, I5 and attacks 1, 13, 22 and 24.
 
 use std::sync::Arc;
 
@@ -88,12 +88,12 @@ pub(crate) async fn with_password(
 ) -> IssuedSession {
     let session = rig.sign_in(caller, email, 600).await;
     update(rig, caller, &session, password).await.unwrap();
-    // The notice is out before anybody looks for a code.
+    // Deliver the notice before a test looks for a code.
     rig.deliver().await;
     session
 }
 
-/// A user out of an import.
+/// A user created by an import.
 pub(crate) async fn imported(rig: &Rig, email: &str, hash: Option<&str>, verified: bool) -> UserId {
     let line = PortableUser {
         emails: vec![PortableEmail {
@@ -133,7 +133,7 @@ async fn refusal(rig: &Rig, caller: &Caller, session: &IssuedSession, password: 
     }
 }
 
-/// API-17: first set on a session with a code; the factor is added, other sessions end, the token stays.
+/// API-17: the first password is set on a session created by a code. The factor is added, other sessions end, the token stays.
 #[tokio::test]
 async fn a_first_password_is_set_and_signs_in() {
     let rig = Rig::new().await;
@@ -186,9 +186,9 @@ async fn a_first_password_is_set_and_signs_in() {
     );
 }
 
-/// S-6: every change is told to verified addresses.
+/// S-6: verified addresses are notified of every change.
 #[tokio::test]
-async fn s_6_a_change_is_told_to_the_user() {
+async fn s_6_the_user_is_notified_of_a_change() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     with_password(&rig, &test, ADA, FIRST).await;
@@ -197,9 +197,9 @@ async fn s_6_a_change_is_told_to_the_user() {
     assert!(notice.message.text.contains("password was changed"));
 }
 
-/// P-10: one answer for whoever it is.
+/// P-10: one response for every kind of user.
 #[tokio::test]
-async fn p_10_unknown_foreign_passwordless_wrong_and_empty_get_one_answer() {
+async fn p_10_unknown_foreign_passwordless_wrong_and_empty_get_one_response() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session = with_password(&rig, &test, ADA, FIRST).await;
@@ -220,7 +220,7 @@ async fn p_10_unknown_foreign_passwordless_wrong_and_empty_get_one_answer() {
             "{password}"
         );
     }
-    // The right password with a key of another world.
+    // The right password with a key of another environment.
     for stranger in [rig.live().await, rig.stranger().await] {
         assert!(is_wrong(&verify(&rig, &stranger, user, FIRST).await));
     }
@@ -241,7 +241,7 @@ async fn p_11_failures_delay_the_password_and_no_other_method() {
             assert!(is_wrong(&outcome), "{number}: {outcome:?}");
         }
         assert_eq!(wait(&verify(&rig, &test, whose, SECOND).await), Some(60));
-        // The right one counts as little.
+        // The right password is refused as well.
         assert_eq!(wait(&verify(&rig, &test, whose, FIRST).await), Some(60));
     }
     assert!(rig.by_token(&test, &session.token).await.is_ok());
@@ -251,19 +251,19 @@ async fn p_11_failures_delay_the_password_and_no_other_method() {
     assert_eq!(
         wait(&verify(&rig, &test, user, FIRST).await),
         Some(120),
-        "the wait grows"
+        "the delay grows"
     );
     rig.pass(120);
     assert!(verify(&rig, &test, user, FIRST).await.is_ok());
-    // A success forgets them.
+    // A success resets them.
     for _ in 0..20 {
         assert!(is_wrong(&verify(&rig, &test, user, SECOND).await));
     }
 }
 
-/// What an attacker's guesses cost a user is forgotten when an operator says so, for every way in and for this user alone.
+/// An operator can clear the lockout that an attacker's guesses caused, for every sign-in method and for this user alone.
 #[tokio::test]
-async fn attack_24_an_operator_ends_the_waits_of_a_user() {
+async fn attack_24_an_operator_clears_the_lockouts_of_a_user() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let victim = with_password(&rig, &test, ADA, FIRST).await;
@@ -288,7 +288,7 @@ async fn attack_24_an_operator_ends_the_waits_of_a_user() {
     }
 }
 
-/// P-11: one address that tries many users is held up, whatever it gets right in between; others are not.
+/// P-11: an address that tries many users is delayed, whatever it gets right in between; other addresses are not.
 #[tokio::test]
 async fn p_11_failures_are_counted_per_address_too() {
     let rig = Rig::new().await;
@@ -338,9 +338,9 @@ async fn p_11_failures_are_counted_per_address_too() {
     );
 }
 
-/// P-11: an address is counted as one, however it is written.
+/// P-11: an address is counted as one in every spelling.
 #[tokio::test]
-async fn p_11_an_address_is_counted_however_it_is_written() {
+async fn p_11_an_address_is_counted_as_one_in_every_spelling() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let from = async |ip: String, number: u8| {
@@ -363,7 +363,7 @@ async fn p_11_an_address_is_counted_however_it_is_written() {
     assert!(is_wrong(&other), "{other:?}");
 }
 
-/// P-12, S-7: a factor proved lately, or the current password.
+/// P-12, S-7: a recently proved factor, or the current password.
 #[tokio::test]
 async fn p_12_a_change_needs_the_current_password_or_a_fresh_factor() {
     let rig = Rig::new().await;
@@ -392,7 +392,7 @@ async fn p_12_a_change_needs_the_current_password_or_a_fresh_factor() {
         .unwrap();
     assert!(is_wrong(&verify(&rig, &test, user, FIRST).await));
     assert!(verify(&rig, &test, user, SECOND).await.is_ok());
-    // Guessing the current one is guessing: it is counted.
+    // Guessing the current password is counted like any guess.
     for _ in 0..19 {
         let wrong = update_over(&rig, &test, &session, FIRST, SECOND).await;
         assert!(matches!(wrong, Err(Refusal::InvalidCredentials)));
@@ -429,7 +429,7 @@ async fn session_with(rig: &Rig, caller: &Caller, user: UserId, proof: Proof) ->
     token
 }
 
-/// A passkey alone sets no first password, but changes one (API-17, P-12).
+/// A passkey alone sets no first password, but it changes one (API-17, P-12).
 #[tokio::test]
 async fn a_first_password_needs_a_proved_identifier() {
     let rig = Rig::new().await;
@@ -498,7 +498,7 @@ async fn a_change_needs_a_session() {
     );
 }
 
-/// P-1, P-8, P-9: what is refused, and that it says why.
+/// P-1, P-8, P-9: the refused passwords, and that the refusal states the reason.
 #[tokio::test]
 async fn p_8_weak_passwords_are_refused_with_the_reason() {
     let rig = Rig::new().await;
@@ -531,7 +531,7 @@ async fn p_8_weak_passwords_are_refused_with_the_reason() {
         .unwrap();
 }
 
-/// P-9, attack-19: a list that cannot be read is an outage, unless the App chose otherwise.
+/// P-9, attack-19: an unreadable list is an outage, unless the App chose otherwise.
 #[tokio::test]
 async fn p_9_an_unreadable_list_refuses_unless_the_app_chose_otherwise() {
     let rig = Rig::new().await;
@@ -565,7 +565,7 @@ async fn stored(
         .unwrap()
 }
 
-/// P-10: a pending user out of an import proves an identifier first, and gets the answer that a wrong password gets.
+/// P-10: an imported pending user proves an identifier first, and until then gets the response to a wrong password.
 #[tokio::test]
 async fn p_10_a_pending_user_proves_an_identifier_first() {
     let rig = Rig::new().await;
@@ -589,7 +589,7 @@ async fn p_10_a_pending_user_proves_an_identifier_first() {
     assert!(verify(&rig, &test, user, OF_BCRYPT).await.is_ok());
 }
 
-/// P-4: the hash of another service is renewed by the first right password, and by no wrong one.
+/// P-4: the first right password renews the hash of another service; a wrong one does not.
 #[tokio::test]
 async fn p_4_an_imported_hash_is_renewed_by_the_first_sign_in() {
     let rig = Rig::new().await;
@@ -607,7 +607,7 @@ async fn p_4_an_imported_hash_is_renewed_by_the_first_sign_in() {
     assert_eq!(
         stored(&rig, &test, user).await,
         after,
-        "ours stays as it is"
+        "our own hash is unchanged"
     );
     let exported = rig
         .service
@@ -618,7 +618,7 @@ async fn p_4_an_imported_hash_is_renewed_by_the_first_sign_in() {
     assert!(hash.starts_with("$argon2id$v=19$m=8,t=1,p=1$"), "{hash}");
 }
 
-/// P-4 under a race: many first sign-ins at once all succeed, and one hash is kept.
+/// P-4 under a race: concurrent first sign-ins all succeed, and one hash is stored.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p_4_parallel_first_sign_ins_all_succeed() {
     let rig = Arc::new(Rig::new().await);
@@ -631,7 +631,7 @@ async fn p_4_parallel_first_sign_ins_all_succeed() {
     assert_eq!(race(tasks).await, [true; 4]);
 }
 
-/// P-5: nothing that is stored can be guessed against, and a row that stands elsewhere opens nothing.
+/// P-5: nothing stored allows offline guessing, and a row copied elsewhere opens nothing.
 #[tokio::test]
 async fn p_5_a_stored_hash_is_sealed_to_its_user() {
     let rig = Rig::new().await;
@@ -657,7 +657,7 @@ async fn p_5_a_stored_hash_is_sealed_to_its_user() {
     );
 }
 
-/// attack-1: whoever planted a password loses it when the owner of the address proves it.
+/// attack-1: a planted password is dropped when the address's owner proves it.
 #[tokio::test]
 async fn attack_1_a_planted_password_is_dropped_by_the_first_proof() {
     let rig = Rig::new().await;
@@ -669,7 +669,7 @@ async fn attack_1_a_planted_password_is_dropped_by_the_first_proof() {
     assert!(is_wrong(&verify(&rig, &test, user, OF_BCRYPT).await));
 }
 
-/// attack-13: a session of somebody else is never continued.
+/// attack-13: another user's session is never continued.
 #[tokio::test]
 async fn attack_13_a_planted_session_is_not_adopted() {
     let rig = Rig::new().await;
@@ -688,7 +688,7 @@ async fn attack_13_a_planted_session_is_not_adopted() {
         matches!(refused, Err(Refusal::InvalidSession)),
         "{refused:?}"
     );
-    // One's own is continued, with a fresh token (S-2).
+    // The user's own is continued, with a fresh token (S-2).
     let own = rig.sign_in(&test, ADA, 60).await;
     let command = VerifyPassword {
         session_fields: SessionFields {
@@ -712,14 +712,14 @@ async fn attack_13_a_planted_session_is_not_adopted() {
 async fn who_signs_in(rig: &Rig, caller: &Caller, user: UserId, passwords: &[String]) -> usize {
     let mut right = 0;
     for password in passwords {
-        // Nobody shall have to wait for the failures of this count.
+        // Keeps the failures of this loop from causing a lockout.
         rig.pass(2 * 86_400);
         right += usize::from(verify(rig, caller, user, password).await.is_ok());
     }
     right
 }
 
-/// R8: of 50 parallel changes in one session the last one stands, and no other password fits.
+/// R8: of 50 parallel changes in one session the last one wins, and no other password works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r8_parallel_changes_leave_one_password() {
     for _ in 0..4 {
@@ -742,7 +742,7 @@ async fn r8_parallel_changes_leave_one_password() {
     }
 }
 
-/// R8: of 50 parallel changes that all know the current password one is made; the others find it wrong.
+/// R8: of 50 parallel changes that all present the current password one succeeds; the others are told that it is wrong.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r8_parallel_changes_over_one_password_succeed_once() {
     let rig = Arc::new(Rig::new().await);
@@ -767,7 +767,7 @@ async fn r8_parallel_changes_over_one_password_succeed_once() {
     assert!(verify(&rig, &test, user, &passwords[winner]).await.is_ok());
 }
 
-/// I5: no session that the old password opened outlives an acknowledged change.
+/// I5: no session created with the old password outlives an acknowledged change.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn i5_a_sign_in_that_races_a_change_does_not_outlive_it() {
     for _ in 0..20 {
@@ -797,7 +797,7 @@ async fn i5_a_sign_in_that_races_a_change_does_not_outlive_it() {
         for token in tokens.into_iter().flatten() {
             assert!(
                 rig.by_token(&test, &token).await.is_err(),
-                "it was opened by the old password"
+                "it was created with the old password"
             );
         }
         assert!(is_wrong(&verify(&rig, &test, user, FIRST).await));
@@ -806,7 +806,7 @@ async fn i5_a_sign_in_that_races_a_change_does_not_outlive_it() {
 }
 
 #[tokio::test]
-async fn strength_is_judged() {
+async fn strength_is_assessed() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let judge = async |text: &str| {

@@ -1,4 +1,4 @@
-//! Old entries of the audit log are exported and removed, and the rest is still whole.
+//! Export and removal of old audit log entries, and that the remaining log still verifies.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,7 +40,7 @@ impl Grown {
         grown
     }
 
-    /// A signature and a change.
+    /// Makes a signature and a change.
     async fn goes_on(&self, name: &str) {
         let test = self.rig.test().await;
         let signed = self.rig.service.sign(&test, text(self.wallet, name));
@@ -52,12 +52,12 @@ impl Grown {
         added.await.unwrap();
     }
 
-    /// Everything that is a second old.
+    /// Prunes everything that is at least a second old.
     async fn prune(&self) -> Result<Vec<(AuditChainId, i64)>, AdminError> {
         self.prune_before(self.rig.now()).await
     }
 
-    /// What was exported: of which chain, in which place.
+    /// Prunes entries before a time and returns what was exported: the chain and the position of each entry.
     async fn prune_before(
         &self,
         before: Timestamp,
@@ -79,7 +79,7 @@ impl Grown {
         Ok(exported)
     }
 
-    /// The places of the entries that are there, by chain.
+    /// The positions of the remaining entries, by chain.
     async fn places(&self) -> BTreeMap<AuditChainId, Vec<i64>> {
         let mut places = BTreeMap::<_, Vec<i64>>::new();
         for environment in Environment::ALL {
@@ -111,9 +111,9 @@ impl Grown {
     }
 }
 
-/// What goes is what was exported, each chain keeps its end, and everything is as whole as before, for checkpoints too.
+/// Exactly the exported entries are removed, each chain keeps its end, and everything verifies as before, checkpoints included.
 #[tokio::test]
-async fn aud_2_aud_3_a_pruned_log_is_verified_from_where_it_begins() {
+async fn aud_2_aud_3_a_pruned_log_is_verified_from_its_new_start() {
     let grown = Grown::new().await;
     let rig = &grown.rig;
     let old = rig.service.make_checkpoint().await.unwrap().unwrap();
@@ -126,15 +126,15 @@ async fn aud_2_aud_3_a_pruned_log_is_verified_from_where_it_begins() {
     let mut expected = before.clone();
     for (chain, place) in &exported {
         let places = expected.get_mut(chain).unwrap();
-        assert_eq!(places.remove(0), *place, "from the beginning on");
+        assert_eq!(places.remove(0), *place, "from the start");
         assert!(!places.is_empty(), "{chain} lost its end");
     }
     assert_eq!(grown.places().await, expected);
-    // The wallet's chain and both of the control log.
+    // The wallet's chain and both chains of the control log.
     let chains: BTreeMap<_, _> = exported.iter().copied().collect();
     assert_eq!(chains.len(), 3, "{exported:?}");
 
-    // Both this process and one that comes now go on where the chains end.
+    // Both this process and a new one continue where the chains end.
     let other = rig.other_process();
     let world = rig.world(Environment::Live);
     let url = "https://app.example.com/other";
@@ -152,16 +152,16 @@ async fn aud_2_aud_3_a_pruned_log_is_verified_from_where_it_begins() {
     let report = report.await.unwrap();
     assert_eq!((report.flaws, report.checkpoints), (vec![], 2));
 
-    // And again, behind the markers.
+    // And again, after the markers.
     rig.pass(10);
     assert!(!grown.prune().await.unwrap().is_empty());
     assert_eq!(flaws(rig).await, []);
     assert_eq!(grown.prune().await.unwrap(), []);
 }
 
-/// Each chain that lost entries has an entry that says how many, up to where, and where they went.
+/// Each pruned chain has an entry that says how many entries were removed, up to which position, and where they were exported.
 #[tokio::test]
-async fn aud_1_what_was_pruned_is_told() {
+async fn aud_1_pruning_is_recorded() {
     let grown = Grown::new().await;
     let exported = grown.prune().await.unwrap();
     let mut through = BTreeMap::new();
@@ -186,13 +186,13 @@ async fn aud_1_what_was_pruned_is_told() {
     assert!(told_of.iter().eq(through.keys()), "{told_of:?}");
 }
 
-/// A process that wrote long ago, and not since, does not take its entries for lost, unless somebody made the marker up.
+/// A process that has not written for a long time does not report its pruned entries as lost, unless the marker was forged.
 #[tokio::test]
-async fn aud_4_a_pruned_end_is_no_lost_end() {
+async fn aud_4_a_pruned_end_is_not_a_lost_end() {
     for (is_forged, restarts) in [(false, 0), (true, 1)] {
         let grown = Grown::new().await;
         let rig = &grown.rig;
-        // This process remembers an end; another one writes on, and that end goes.
+        // This process remembers an end; another one continues the chain, and that end is pruned.
         let other = rig.other_process();
         let world = rig.world(Environment::Live);
         for name in ["one", "two"] {
@@ -212,9 +212,9 @@ async fn aud_4_a_pruned_end_is_no_lost_end() {
     }
 }
 
-/// Who writes the database and has no key can neither shorten a chain nor hide that it was.
+/// An attacker with write access to the database but no key can neither shorten a chain nor hide that it was shortened.
 #[tokio::test]
-async fn aud_2_a_marker_that_was_tampered_with_is_found() {
+async fn aud_2_an_altered_marker_is_found() {
     type Edit = fn(&mut Vec<AuditMarker>);
     let edits: [(&str, Edit, &[&str]); 4] = [
         ("moved on", |all| all[0].sequence += 1, &["forged_marker"]),
@@ -225,7 +225,7 @@ async fn aud_2_a_marker_that_was_tampered_with_is_found() {
         ),
         ("gone", |all| drop(all.remove(0)), &["broken"]),
         (
-            "that of another chain",
+            "the marker of another chain",
             |all| {
                 let (world, chain) = (all[0].world, all[0].chain);
                 all[0] = AuditMarker {
@@ -252,9 +252,9 @@ async fn aud_2_a_marker_that_was_tampered_with_is_found() {
     }
 }
 
-/// Of a chain that was pruned the marker is left when all else is deleted.
+/// The marker of a pruned chain remains when everything else is deleted.
 #[tokio::test]
-async fn aud_3_a_pruned_chain_that_is_gone_is_found() {
+async fn aud_3_a_deleted_pruned_chain_is_found() {
     let grown = Grown::new().await;
     grown.prune().await.unwrap();
     grown.rig.fake.edit_audit_log(|entries, heads| {
@@ -266,7 +266,7 @@ async fn aud_3_a_pruned_chain_that_is_gone_is_found() {
     assert_eq!(found, [Flaw::NoHead]);
 }
 
-/// Whatever fails, nothing is gone that was not exported, and nothing is broken; run again, it comes to its end.
+/// Whatever fails, no unexported entry is removed and no chain is broken. A second run completes the prune.
 #[tokio::test]
 async fn aud_2_no_failure_of_a_prune_breaks_a_chain() {
     for operations in 0.. {
@@ -290,7 +290,7 @@ async fn aud_2_no_failure_of_a_prune_breaks_a_chain() {
     }
 }
 
-/// An export is remembered: it says of a wallet that its key is elsewhere, too.
+/// Export entries are kept, because they show that a wallet's key also exists elsewhere.
 #[tokio::test]
 async fn exports_are_not_pruned() {
     let grown = Grown::new().await;
@@ -314,9 +314,9 @@ async fn exports_are_not_pruned() {
     assert_eq!(flaws(rig).await, []);
 }
 
-/// Nothing is removed from a log that is not whole, before a time that has not come, or that could not be written.
+/// Nothing is removed from a log that does not verify, for a time in the future, or if the export cannot be written.
 #[tokio::test]
-async fn what_must_not_be_pruned_is_refused() {
+async fn unsafe_prunes_are_refused() {
     let grown = Grown::new().await;
     let rig = &grown.rig;
     let places = grown.places().await;

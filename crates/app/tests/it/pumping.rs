@@ -1,4 +1,4 @@
-//! Attacks 7, 8 and 9: what bots can have sent, and what they learn from it.
+//! Attacks 7, 8 and 9: how many messages bots can trigger, and what they learn from it.
 
 use vestry_app::codes::{LoginOrCreate, LoginOrCreateByText, VerifyCodeError};
 use vestry_app::passwords::BeginReset;
@@ -15,7 +15,7 @@ use crate::links::{invitation, link_for};
 use crate::rig::{Rig, login, proof, text, text_proof};
 use crate::texts::send;
 
-/// The wait that a send met, if it met one.
+/// The retry delay of a send, if there was one.
 fn wait<T: std::fmt::Debug>(outcome: Result<T, Refusal>) -> Option<i64> {
     match outcome {
         Ok(_) | Err(Refusal::NotFound(_)) => None,
@@ -32,18 +32,19 @@ async fn ask(rig: &Rig, caller: &Caller, number: &str) -> Option<i64> {
     wait(outcome)
 }
 
-/// A mobile number of London with these last digits.
+/// A London mobile number with these last digits.
 fn london(number: u32) -> String {
     format!("+44207{:07}", 1_830_000 + number)
 }
 
-/// A number in San Francisco, of prefix and line.
+/// A San Francisco number with this exchange and line.
 fn us(exchange: u32, line: u32) -> String {
     format!("+1415{exchange:03}{line:04}")
 }
 
-/// Attack 7: bots ask for texts to 50,000 adjacent numbers and never answer one, while honest people of other prefixes sign
-/// in. What goes out to the bots is bounded by the breakers, and the honest ones notice nothing.
+/// Attack 7: bots request texts to 50,000 adjacent numbers and never answer one, while honest users with other prefixes sign in.
+///
+/// The breakers bound the texts sent to the bots, and the honest users are not affected.
 #[tokio::test]
 async fn attack_7_pumping_adjacent_numbers_is_stopped() {
     const NUMBERS: u32 = 50_000;
@@ -75,10 +76,10 @@ async fn attack_7_pumping_adjacent_numbers_is_stopped() {
     );
 }
 
-/// Attack 7: the breaker of a prefix opens after exactly so many sends without an answer, stays open for the rest of the hour,
-/// and closes by itself. Other prefixes go on.
+/// Attack 7: the breaker of a prefix opens after exactly its limit of unanswered sends, stays open for the rest of the hour, and then
+/// closes. Other prefixes are not affected.
 #[tokio::test]
-async fn attack_7_a_prefix_breaker_opens_and_closes_by_itself() {
+async fn attack_7_a_prefix_breaker_opens_and_closes() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     for line in 0..UNVERIFIED_PER_PREFIX.most {
@@ -91,7 +92,7 @@ async fn attack_7_a_prefix_breaker_opens_and_closes_by_itself() {
     assert_eq!(ask(&rig, &test, &us(555, 3_000)).await, None);
 }
 
-/// Attack 7: traffic of which every tenth text is answered opens no breaker; it meets the caps alone.
+/// Attack 7: if one text in ten is answered, no breaker opens and only the caps apply.
 #[tokio::test]
 async fn attack_7_answered_texts_keep_the_breaker_closed() {
     let rig = Rig::new().await;
@@ -119,14 +120,14 @@ async fn attack_7_answered_texts_keep_the_breaker_closed() {
     assert_eq!(ask(&rig, &test, &us(558, 9_000)).await, Some(3_600));
     assert_eq!(ask(&rig, &test, &london(1)).await, None);
     assert_eq!(ask(&rig, &test, "+4915123456789").await, Some(3_600));
-    // Another world has its own, and mail is no text.
+    // Another environment has its own caps, and mail does not count as text.
     assert_eq!(ask(&rig, &*rig.live().await, &us(555, 9_000)).await, None);
     rig.login(&test, "ada@example.com").await;
     rig.pass(3_600);
     assert_eq!(ask(&rig, &test, &us(555, 9_000)).await, None);
 }
 
-/// Attack 7: bots that spread over the prefixes of a country meet its breaker.
+/// Attack 7: bots that spread over the prefixes of a country trip the country's breaker.
 #[tokio::test]
 async fn attack_7_a_country_breaker_stops_spread_pumping() {
     let rig = Rig::new().await;
@@ -141,7 +142,7 @@ async fn attack_7_a_country_breaker_stops_spread_pumping() {
     assert_eq!(ask(&rig, &test, &london(1)).await, None);
 }
 
-/// OTP-10 for numbers: five in ten minutes and ten a day, and from one device as for mail.
+/// OTP-10 for numbers: five in ten minutes and ten a day; the device limit is the same as for mail.
 #[tokio::test]
 async fn otp_10_limits_of_a_number_and_of_a_device() {
     let rig = Rig::new().await;
@@ -170,7 +171,7 @@ async fn otp_10_limits_of_a_number_and_of_a_device() {
     assert_eq!(admitted, 30);
 }
 
-/// Attack 8: new users by login-or-create are capped for each App; those that are there sign in as before.
+/// Attack 8: users created by login-or-create are capped for each App; existing users sign in as before.
 #[tokio::test]
 async fn attack_8_new_users_are_capped() {
     let rig = Rig::new().await;
@@ -194,8 +195,8 @@ async fn attack_8_new_users_are_capped() {
     assert!(rig.login(&test, "u49@example.com").await.user_created);
 }
 
-/// Attack 8: with a cap of the operator, many Apps together send one person no more than it, and one beyond it; without one, each
-/// App has its own.
+/// Attack 8: under an operator's cap, many Apps together send a person no more than the cap and one message beyond it. Without a cap each
+/// App has its own limit.
 #[tokio::test]
 async fn attack_8_the_cap_of_an_address_holds_across_apps() {
     let rig = Rig::new().await;
@@ -215,7 +216,7 @@ async fn attack_8_the_cap_of_an_address_holds_across_apps() {
         assert_eq!(admitted, expected);
         rig.pass(3_600);
     }
-    // Another address, and the live world, are counted apart.
+    // Another address and the live environment are counted separately.
     let capped = rig.process_with_cap(1);
     for caller in [&apps[0], &rig.live().await] {
         for email in ["bob@example.com", "eve@example.com"] {
@@ -234,9 +235,9 @@ async fn attack_8_the_cap_of_an_address_holds_across_apps() {
     }
 }
 
-/// Attack 8: codes, links, invitations and resets come out of the one cap: to whom they are sent they are all mail.
+/// Attack 8: codes, links, invitations and resets share one cap; to the recipient they are all mail.
 #[tokio::test]
-async fn attack_8_every_kind_of_mail_spends_the_cap_of_an_address() {
+async fn attack_8_all_kinds_of_mail_share_the_cap_of_an_address() {
     let rig = Rig::with_urls().await;
     let app = rig.test().await;
     let others = [
@@ -244,7 +245,7 @@ async fn attack_8_every_kind_of_mail_spends_the_cap_of_an_address() {
         rig.stranger().await,
         rig.stranger().await,
     ];
-    // Spent by codes of other Apps; the App itself has all of its own budget left.
+    // Used up by codes of other Apps; the App itself has its whole limit left.
     let capped = rig.process_with_cap(6);
     for number in 0..6 {
         let caller = &others[number / 2];
@@ -266,7 +267,7 @@ async fn attack_8_every_kind_of_mail_spends_the_cap_of_an_address() {
         assert_eq!(wait(reset), expected, "reset/begin");
         rig.pass(20);
     }
-    // And the other way round: what links spent is not there for codes.
+    // And the other way round: what links used up is not available to codes.
     for _ in 0..4 {
         let link = capped.login_or_create_by_link(&app, link_for("bob@example.com"));
         link.await.unwrap();
@@ -277,16 +278,17 @@ async fn attack_8_every_kind_of_mail_spends_the_cap_of_an_address() {
         let mail = capped.login_or_create_by_email(caller, login("bob@example.com"));
         admitted += u32::from(wait(mail.await).is_none());
     }
-    assert_eq!(admitted, 3, "two, and one beyond");
+    assert_eq!(admitted, 3, "two, and one beyond the limit");
 }
 
-/// What a caller can tell two sends apart by, ids aside.
+/// What distinguishes two sends for a caller, ids aside.
 type Seen = (bool, Option<i64>, Option<(UserStatus, bool)>);
 
-/// Attack 9: twenty rapid repeats of every sending call, for a known and an unknown identifier: the same sequence of answers.
+/// Attack 9: twenty rapid repeats of every sending call give the same sequence of responses for a known and an unknown identifier.
+///
 /// Without `enumeration_safe` that holds for the limits; with it, for everything.
 #[tokio::test]
-async fn attack_9_known_and_unknown_identifiers_get_the_same_answers() {
+async fn attack_9_known_and_unknown_identifiers_get_the_same_responses() {
     for safe in [false, true] {
         let rig = Rig::new().await;
         rig.set(&[("enumeration_safe", &safe.to_string())]).await;
@@ -295,7 +297,7 @@ async fn attack_9_known_and_unknown_identifiers_get_the_same_answers() {
             ("k1@example.com", us(555, 2_001)),
             ("k2@example.com", us(556, 2_002)),
         ] {
-            // Active users, as they come out of a sign-in.
+            // Active users, as created by a sign-in.
             let (sent, code) = rig.fresh_code(&test, email).await;
             rig.verify(&test, sent.email.id, &code).await.unwrap();
             let (sent, code) = rig.fresh_text(&test, &number).await;
@@ -372,10 +374,10 @@ fn seen(outcome: Result<(UserStatus, bool), Refusal>) -> Seen {
     }
 }
 
-/// Attack 9: what `send` answers for nobody has ids that repeat, that lie in the past of the App, and that are of nobody; its
-/// code is never right, its tries are counted like any, and no message comes of it.
+/// Attack 9: the ids that `send` returns for an unknown identifier are stable, date from the App's lifetime and belong to no user. Its code
+/// is never right, attempts are counted as usual, and no message is sent.
 #[tokio::test]
-async fn attack_9_a_decoy_is_like_a_user_who_never_gets_the_code() {
+async fn attack_9_a_decoy_behaves_like_a_user_who_never_gets_the_code() {
     let rig = Rig::new().await;
     rig.set(&[("enumeration_safe", "true")]).await;
     rig.pass(100_000);
@@ -405,7 +407,7 @@ async fn attack_9_a_decoy_is_like_a_user_who_never_gets_the_code() {
         .await
         .unwrap();
     assert_ne!(other.phone.id, ids[0].0);
-    assert_eq!(rig.waiting().await, 4, "it costs what a message costs");
+    assert_eq!(rig.waiting().await, 4, "it consumes the quota of a message");
     rig.deliver().await;
     assert_eq!(rig.waiting().await, 0);
     let all = FindMessages::default();
@@ -428,14 +430,14 @@ async fn attack_9_a_decoy_is_like_a_user_who_never_gets_the_code() {
     }
     let user = rig.service.get_user(&test, ids[0].1).await;
     assert!(user.is_err());
-    // Whoever comes to be afterwards is somebody else.
+    // A user created afterwards is a different one.
     let created = rig.text(&test, &nobody).await;
     assert_ne!(created.phone.id, ids[0].0);
 }
 
-/// A mail decoy is as dead as one of a number, whoever asks and however often (OTP-5 counts its failures too).
+/// A mail decoy behaves like a phone number decoy, whatever the caller and the number of attempts (OTP-5 counts its failures too).
 #[tokio::test]
-async fn attack_9_failures_against_a_decoy_meet_the_wait() {
+async fn attack_9_failures_against_a_decoy_cause_a_lockout() {
     let rig = Rig::new().await;
     rig.set(&[("enumeration_safe", "true")]).await;
     let test = rig.test().await;
@@ -471,9 +473,9 @@ async fn attack_9_failures_against_a_decoy_meet_the_wait() {
     }
 }
 
-/// With `enumeration_safe`, the cap of new users counts every login-or-create alike: it does not tell who is new.
+/// With `enumeration_safe`, the cap of new users counts all login-or-create calls alike, so it does not reveal which identifier is new.
 #[tokio::test]
-async fn attack_9_the_cap_of_new_users_tells_nobody_apart() {
+async fn attack_9_the_cap_of_new_users_reveals_nothing() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.login(&test, "known@example.com").await;
@@ -501,9 +503,9 @@ async fn attack_9_the_cap_of_new_users_tells_nobody_apart() {
     assert_eq!(met, [None, None, None, Some(3_519), Some(3_499)]);
 }
 
-/// The same for links and invitations, which come out of the same cap.
+/// The same for links and invitations, which share the cap.
 #[tokio::test]
-async fn attack_9_the_cap_of_new_users_tells_nobody_apart_by_links() {
+async fn attack_9_the_cap_of_new_users_reveals_nothing_through_links() {
     for invites in [false, true] {
         let rig = Rig::with_urls().await;
         let test = rig.test().await;

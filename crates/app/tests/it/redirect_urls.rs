@@ -10,7 +10,7 @@ use crate::rig::{Rig, START};
 const URL: &str = "https://app.example.com/callback";
 
 #[tokio::test]
-async fn urls_are_kept_as_they_were_written() {
+async fn urls_are_stored_as_written() {
     let rig = Rig::new().await;
     let world = rig.world(Environment::Live);
     let mut added = Vec::new();
@@ -39,7 +39,7 @@ async fn urls_are_kept_as_they_were_written() {
 }
 
 #[tokio::test]
-async fn a_url_is_registered_once_for_each_kind_and_world() {
+async fn a_url_is_registered_once_for_each_kind_and_environment() {
     let rig = Rig::new().await;
     for environment in Environment::ALL {
         let world = rig.world(environment);
@@ -65,7 +65,7 @@ async fn a_url_is_registered_once_for_each_kind_and_world() {
     );
 }
 
-/// What is registered becomes the default when that is asked for, under its own id; and stays it.
+/// A registered URL becomes the default on request, keeps its id, and stays the default.
 #[tokio::test]
 async fn a_known_url_becomes_the_default() {
     let rig = Rig::new().await;
@@ -88,7 +88,7 @@ async fn a_known_url_becomes_the_default() {
     }
 }
 
-/// One default for each kind and world; the newest one counts.
+/// One default for each kind and environment; the newest one wins.
 #[tokio::test]
 async fn there_is_one_default() {
     let rig = Rig::new().await;
@@ -203,7 +203,7 @@ async fn bad_urls_and_apps_are_refused() {
     );
 }
 
-/// What a browser would resolve is refused, with words about what to register, and nothing is registered.
+/// A URL that browsers would resolve is refused with advice on what to register, and nothing is registered.
 #[tokio::test]
 async fn m_19_a_dot_segment_is_refused() {
     let rig = Rig::new().await;

@@ -20,7 +20,7 @@ async fn captured(rig: &Rig, email: &str) -> usize {
 }
 
 #[tokio::test]
-async fn ok_always_takes_six_zeros() {
+async fn ok_always_accepts_six_zeros() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     for email in ["ok@vestry.test", "OK@Vestry.Test", "ok+tag@vestry.test"] {
@@ -38,9 +38,9 @@ async fn ok_always_takes_six_zeros() {
     }
 }
 
-/// OPS-12: no limits apply, that of wrong tries included.
+/// OPS-12: no limits apply, not even that of wrong attempts.
 #[tokio::test]
-async fn ok_survives_any_number_of_wrong_tries() {
+async fn ok_survives_any_number_of_wrong_attempts() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let sent = rig.login(&test, "ok@vestry.test").await;
@@ -52,7 +52,7 @@ async fn ok_survives_any_number_of_wrong_tries() {
 }
 
 #[tokio::test]
-async fn expired_is_expired_at_once() {
+async fn expired_has_always_expired() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (sent, digits) = rig.fresh_code(&test, "expired@vestry.test").await;
@@ -63,9 +63,9 @@ async fn expired_is_expired_at_once() {
     );
 }
 
-/// Not the mailed digits, not any others, and never the wait that an ordinary address would meet.
+/// Neither the mailed digits nor any others are accepted, and the lockout of an ordinary address never occurs.
 #[tokio::test]
-async fn wrong_is_never_right_and_never_waits() {
+async fn wrong_is_never_right_and_never_locked_out() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     for _ in 0..6 {
@@ -102,9 +102,9 @@ async fn slow_arrives_after_five_seconds() {
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
 }
 
-/// S-17: in live they are addresses like any other.
+/// S-17: in live they are ordinary addresses.
 #[tokio::test]
-async fn live_knows_no_reserved_addresses() {
+async fn live_has_no_reserved_addresses() {
     let rig = Rig::new().await;
     let live = rig.live().await;
     for email in [

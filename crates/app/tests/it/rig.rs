@@ -1,4 +1,4 @@
-//! A service over fakes of the world, a real vault, real custody and real JWTs, with one App and its keys.
+//! A service over fakes of external systems, with a real vault, real custody and real JWTs, one App and its keys.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ use vestry_vault_local::LocalVault;
 
 use crate::interposed::Interposed;
 
-/// When every test begins.
+/// The time at which every test begins.
 pub(crate) const START: Timestamp = Timestamp::from_unix(1_800_000_000);
 pub(crate) const ISSUER_HOST: &str = "id.example.com";
 /// The password of users of [`Rig::with_password`].
@@ -56,7 +56,7 @@ pub(crate) struct Rig {
     pub(crate) ports: Ports,
     /// The store as the service sees it.
     pub(crate) store: Arc<Interposed>,
-    /// The store behind it; what custody reads.
+    /// The wrapped store, which custody reads directly.
     pub(crate) fake: FakeStore,
     pub(crate) vaults: Vaults,
     pub(crate) clock: Arc<FakeClock>,
@@ -73,18 +73,18 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// With live mail.
+    /// A harness with live mail.
     pub(crate) async fn new() -> Self {
         let mailer = Arc::new(FakeMailer::default());
         Self::build(Arc::clone(&mailer), Some(mailer)).await
     }
 
-    /// Without live mail.
+    /// A harness without live mail.
     pub(crate) async fn without_mail() -> Self {
         Self::build(Arc::default(), None).await
     }
 
-    /// With a transport of the test's own.
+    /// A harness with the test's own mail transport.
     pub(crate) async fn with_mail(mailer: Arc<dyn Mailer>) -> Self {
         Self::build(Arc::default(), Some(mailer)).await
     }
@@ -156,12 +156,12 @@ impl Rig {
         }
     }
 
-    /// Another process over the same database and root key files: nothing that the first one has in memory.
+    /// Another process over the same database and root key files. It shares no memory with the first one.
     pub(crate) fn other_process(&self) -> Arc<Service> {
         self.process_with_vaults(&vaults(&self.root, &self.ports.entropy))
     }
 
-    /// Another process over the same database, with key providers of its own.
+    /// Another process over the same database, with its own key providers.
     pub(crate) fn process_with_vaults(&self, vaults: &Vaults) -> Arc<Service> {
         let custody = custody(vaults, &self.fake, &self.ports.entropy);
         service(&Ports {
@@ -175,7 +175,7 @@ impl Rig {
         })
     }
 
-    /// A process that nobody gave a mail transport.
+    /// A process without a mail transport.
     pub(crate) fn process_without_mail(&self) -> Arc<Service> {
         service(&Ports {
             mailer: None,
@@ -183,7 +183,7 @@ impl Rig {
         })
     }
 
-    /// A process whose operator limits what one identifier is sent in an hour.
+    /// A process whose operator limits the sends per identifier and hour.
     pub(crate) fn process_with_cap(&self, sends_per_identifier: u32) -> Arc<Service> {
         let settings = Settings {
             sends_per_identifier,
@@ -196,7 +196,7 @@ impl Rig {
         ))
     }
 
-    /// A process with an SMS provider of the test's own.
+    /// A process with the test's own SMS provider.
     pub(crate) fn process_with_sms(&self, sms: Arc<dyn SmsSender>) -> Arc<Service> {
         service(&Ports {
             sms: Some(sms),
@@ -204,7 +204,7 @@ impl Rig {
         })
     }
 
-    /// A process that nobody gave an SMS provider.
+    /// A process without an SMS provider.
     pub(crate) fn process_without_sms(&self) -> Arc<Service> {
         service(&Ports {
             sms: None,
@@ -212,12 +212,12 @@ impl Rig {
         })
     }
 
-    /// Another process over the same database, with these sinks of checkpoints.
+    /// Another process over the same database, with these checkpoint sinks.
     pub(crate) fn process_with_sinks(&self, sinks: Vec<Arc<dyn CheckpointSink>>) -> Arc<Service> {
         service(&self.ports_with(sinks))
     }
 
-    /// The same, which uses no key while no sink has a checkpoint that is younger than that.
+    /// The same, with keys blocked while no sink has a checkpoint younger than the given age.
     pub(crate) fn process_that_requires_an_anchor(
         &self,
         sinks: Vec<Arc<dyn CheckpointSink>>,
@@ -284,7 +284,7 @@ impl Rig {
             .unwrap()
     }
 
-    /// A request with a key that has just these scopes.
+    /// A request with a key that has exactly these scopes.
     pub(crate) async fn scoped(&self, scopes: Vec<Scope>) -> Arc<Caller> {
         let world = self.world(Environment::Test);
         let made = self
@@ -311,7 +311,7 @@ impl Rig {
             .unwrap()
     }
 
-    /// Changes settings of the App; a second passes, so that every caller read from now on has them.
+    /// Changes settings of the App. A second passes, so that every caller loaded from now on has them.
     pub(crate) async fn set(&self, changes: &[(&str, &str)]) {
         let changes: Vec<_> = changes
             .iter()
@@ -321,7 +321,7 @@ impl Rig {
         self.pass(1);
     }
 
-    /// Lets seconds pass.
+    /// Advances the clock.
     pub(crate) fn pass(&self, seconds: i64) {
         self.clock.advance(Seconds(seconds));
     }
@@ -330,7 +330,7 @@ impl Rig {
         self.ports.clock.machine()
     }
 
-    /// Sends a code with a life of ten minutes.
+    /// Sends a code that is valid for ten minutes.
     pub(crate) async fn login(&self, caller: &Caller, email: &str) -> SentCode {
         self.service
             .login_or_create_by_email(caller, login(email))
@@ -338,7 +338,7 @@ impl Rig {
             .unwrap()
     }
 
-    /// Sends a code to a number, with a life of ten minutes.
+    /// Sends a code to a number, valid for ten minutes.
     pub(crate) async fn text(&self, caller: &Caller, number: &str) -> SentText {
         self.service
             .login_or_create_by_text(caller, text(number))
@@ -364,7 +364,7 @@ impl Rig {
         (sent, code)
     }
 
-    /// A code that `send` asked for, of an address that a user has.
+    /// A code requested with `send`, for an address of an existing user.
     pub(crate) async fn sent_code(&self, caller: &Caller, email: &str) -> String {
         let command = SendCode {
             email: email.to_owned(),
@@ -383,12 +383,12 @@ impl Rig {
         while self.service.deliver_due("worker").await.unwrap() > 0 {}
     }
 
-    /// Takes one batch; how many jobs there were.
+    /// Processes one batch; returns the number of jobs in it.
     pub(crate) async fn deliver_once(&self) -> usize {
         self.service.deliver_due("worker").await.unwrap()
     }
 
-    /// Delivers, and answers the newest mail that was captured for an address.
+    /// Delivers, and returns the newest mail captured for an address.
     pub(crate) async fn newest_to(&self, caller: &Caller, email: &str) -> CapturedMessage {
         self.deliver().await;
         let query = FindMessages {
@@ -408,7 +408,7 @@ impl Rig {
         self.service.verify_code(caller, proof(email, code)).await
     }
 
-    /// Signs an address in, for so many minutes.
+    /// Signs an address in, for the given minutes.
     pub(crate) async fn sign_in(
         &self,
         caller: &Caller,
@@ -466,7 +466,7 @@ impl Rig {
         crate::passwords::verify(self, caller, user, PASSWORD).await
     }
 
-    /// All of the user's sessions that are alive, newest first.
+    /// All live sessions of the user, newest first.
     pub(crate) async fn list_sessions(
         &self,
         caller: &Caller,
@@ -475,7 +475,7 @@ impl Rig {
         self.all_pages(caller, ListSessions::of(user)).await
     }
 
-    /// The same with those that have ended.
+    /// The same, including ended sessions.
     pub(crate) async fn list_sessions_with_ended(
         &self,
         caller: &Caller,
@@ -543,7 +543,7 @@ impl Rig {
         found.unwrap().is_some()
     }
 
-    /// What custody makes a wallet from: fresh ids, and an owner who does not exist yet.
+    /// Custody's input for a new wallet: fresh ids, and an owner who does not exist yet.
     pub(crate) fn order(&self, caller: &Caller) -> WalletOrder {
         WalletOrder {
             wallet_id: self.id(),
@@ -562,13 +562,13 @@ impl Rig {
         I::new(self.now(), random)
     }
 
-    /// How many wallets there are in all worlds.
+    /// The number of wallets in all environments.
     pub(crate) async fn wallets(&self) -> usize {
         let mut read = self.fake.read().await.unwrap();
         read.wallets().walk(None, 10_000).await.unwrap().len()
     }
 
-    /// Jobs of the outbox that have not ended.
+    /// The number of outbox jobs that have not finished.
     pub(crate) async fn waiting(&self) -> i64 {
         self.fake
             .read()
@@ -581,7 +581,7 @@ impl Rig {
     }
 }
 
-/// A process with custody of the test's own.
+/// A process with the test's own custodian.
 pub(crate) fn with_custodian(rig: &Rig, custodian: Arc<dyn Custodian>) -> Arc<Service> {
     service(&Ports {
         custodian,
@@ -625,7 +625,7 @@ fn service(ports: &Ports) -> Arc<Service> {
     Arc::new(Service::new(ports.clone(), settings(), Handle::current()))
 }
 
-/// A code for an address, good for ten minutes.
+/// A code request for an address, valid for ten minutes.
 pub(crate) fn login(email: &str) -> LoginOrCreate {
     LoginOrCreate {
         email: email.to_owned(),
@@ -635,7 +635,7 @@ pub(crate) fn login(email: &str) -> LoginOrCreate {
     }
 }
 
-/// A code for a number, good for ten minutes.
+/// A code request for a number, valid for ten minutes.
 pub(crate) fn text(number: &str) -> LoginOrCreateByText {
     LoginOrCreateByText {
         phone_number: number.to_owned(),
@@ -645,7 +645,7 @@ pub(crate) fn text(number: &str) -> LoginOrCreateByText {
     }
 }
 
-/// The code of a number as it is presented.
+/// The code of a number as presented.
 pub(crate) fn text_proof(phone: PhoneNumberId, code: &str) -> VerifyCode {
     VerifyCode {
         method_id: MethodId::Phone(phone),
@@ -655,7 +655,7 @@ pub(crate) fn text_proof(phone: PhoneNumberId, code: &str) -> VerifyCode {
     }
 }
 
-/// A code as it is presented, without a wish for a session.
+/// A code as presented, with no session requested.
 pub(crate) fn proof(email: EmailId, code: &str) -> VerifyCode {
     VerifyCode {
         method_id: MethodId::Email(email),
@@ -665,7 +665,7 @@ pub(crate) fn proof(email: EmailId, code: &str) -> VerifyCode {
     }
 }
 
-/// An address or number that the App attaches and does not vouch for.
+/// An address or number that the App attaches without vouching for it.
 pub(crate) fn claim(text: &str) -> NewIdentifier {
     NewIdentifier {
         text: text.to_owned(),
@@ -673,7 +673,7 @@ pub(crate) fn claim(text: &str) -> NewIdentifier {
     }
 }
 
-/// A wish for a session of so many minutes.
+/// A request for a session of the given minutes.
 pub(crate) fn lasting(minutes: i64) -> SessionFields {
     SessionFields {
         session_expires_in: Some(minutes),
@@ -689,12 +689,12 @@ pub(crate) fn named(token: &Secret<String>) -> SessionNamed {
     }
 }
 
-/// A code that is not this one.
+/// A code that differs from this one.
 pub(crate) fn wrong(code: &str) -> &'static str {
     if code == "271828" { "314159" } else { "271828" }
 }
 
-/// As an endpoint does: on the worker, and on the service's own threads where that says nothing.
+/// Calls as an endpoint does: on the web worker first, and on the service's own threads if that returns nothing.
 pub(crate) async fn verify(
     service: &Service,
     caller: &Caller,

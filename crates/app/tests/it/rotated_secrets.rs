@@ -1,5 +1,5 @@
-//! M-8: App keys of small secrets under rotation. Nobody waits for other processes here: each test says which there are, and what they
-//! know.
+//! M-8: rotation of the App keys for small secrets. These tests do not wait for other processes: each one defines which there are, and what
+//! they know.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const ADA: &str = "ada@example.com";
 const BOB: &str = "bob@example.com";
 const FIRST: &str = "the first of her passwords";
 const SECOND: &str = "the second of her passwords";
-/// After this, a version of which there is a newer one can go.
+/// A version with a newer successor can be retired after this time.
 const AN_HOUR: i64 = 3_600;
 
 async fn rotate(service: &Service) -> AppRotation {
@@ -50,7 +50,7 @@ async fn lasting(rig: &Rig, world: World, kind: LastingKind, below: u32) -> Vec<
     found.await.unwrap()
 }
 
-/// The versions that there are of a key of the test world.
+/// The existing versions of a key of the test environment.
 async fn versions(rig: &Rig, purpose: KeyPurpose) -> Vec<u32> {
     let world = rig.test().await.world;
     let keys = rig
@@ -71,7 +71,7 @@ async fn versions(rig: &Rig, purpose: KeyPurpose) -> Vec<u32> {
     versions
 }
 
-/// Lets every code and message end that a sign-in has left.
+/// Lets all codes and messages left by a sign-in expire.
 async fn forget_what_passes(rig: &Rig) {
     rig.deliver().await;
     rig.pass(8 * 86_400);
@@ -79,7 +79,7 @@ async fn forget_what_passes(rig: &Rig) {
 }
 
 #[tokio::test]
-async fn m_8_every_lasting_secret_comes_under_a_new_key() {
+async fn m_8_every_persistent_secret_moves_to_a_new_key() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let ada = with_password(&rig, &test, ADA, FIRST).await;
@@ -116,8 +116,8 @@ async fn m_8_every_lasting_secret_comes_under_a_new_key() {
     let rotation = rotate(&rig.other_process()).await;
     // Two purposes in two environments.
     assert_eq!(rotation.minted, 4);
-    // A signing key in each environment; a password, a seed, what is left of sixteen recovery codes, a client secret, and
-    // one that signs events.
+    // A signing key in each environment; a password, a seed, the rest of sixteen recovery codes, a client secret, and one that signs
+    // events.
     assert_eq!(rotation.resealed, 2 + 1 + 1 + 15 + 1 + 1);
     assert_eq!((rotation.failed, rotation.failed_secrets), (vec![], vec![]));
     for kind in LastingKind::ALL {
@@ -146,7 +146,7 @@ async fn m_8_every_lasting_secret_comes_under_a_new_key() {
         let jwt = rig.by_token(&caller, &session.token).await.unwrap().jwt;
         rig.by_jwt(&caller, &jwt).await.unwrap();
     }
-    // A used code is a wrong one, and no alarm, when the key is gone under which it was.
+    // After its key is gone, a used code counts as wrong and raises no alarm.
     forget_what_passes(&rig).await;
     let other = rig.other_process();
     assert_eq!(retire(&other).await.kept, []);
@@ -160,9 +160,9 @@ async fn m_8_every_lasting_secret_comes_under_a_new_key() {
         .unwrap();
 }
 
-/// What ends by itself stays under its key, works, and keeps the key until it has ended.
+/// Short-lived secrets stay under their key, keep working, and keep the key until they expire.
 #[tokio::test]
-async fn m_8_a_code_keeps_its_key_until_it_has_ended() {
+async fn m_8_a_code_keeps_its_key_until_it_expires() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     send(&rig, &test, ADA).await;
@@ -185,7 +185,7 @@ async fn m_8_a_code_keeps_its_key_until_it_has_ended() {
         retired.kept,
         [kept(Why::Standing(vec![needed_by("codes", 1)]))]
     );
-    // Both keys of wallets went, and that of secrets of the world in which nobody was sent a code.
+    // Both wallet keys were destroyed, and the secrets key of the environment in which no code was sent.
     assert_eq!(retired.retired, 3);
     assert_eq!(versions(&rig, KeyPurpose::Secrets).await, [1, 2]);
     forget_what_passes(&rig).await;
@@ -209,14 +209,14 @@ async fn send(rig: &Rig, caller: &Caller, email: &str) {
     rig.deliver().await;
 }
 
-/// A version of which there is a newer one stays for an hour: some process may be about to store a code under it.
+/// A version with a newer successor stays for an hour, because another process may be about to store a code under it.
 #[tokio::test]
-async fn m_8_a_key_that_was_the_newest_lately_stays() {
+async fn m_8_a_recently_replaced_key_stays() {
     let rig = Rig::new().await;
     let rotated_at = rig.now();
     rotate(&rig.service).await;
     let rotation = retire(&rig.service).await;
-    // Those of wallets, which nobody writes under without holding them.
+    // The wallet keys: every wallet write pins the key it uses.
     assert_eq!(rotation.retired, 2);
     let due = Why::TooSoon(rotated_at + vestry_domain::timestamp::Seconds(AN_HOUR));
     let whys: Vec<_> = rotation.kept.iter().map(|kept| kept.why.clone()).collect();
@@ -230,9 +230,9 @@ async fn m_8_a_key_that_was_the_newest_lately_stays() {
     assert_eq!(report.failed_app_keys, Vec::<String>::new());
 }
 
-/// One that was altered is named, is left as it is, and keeps the version that it is under: no other version, no other secret.
+/// An altered secret is named, left unchanged, and keeps only the version that it is under: no other version, no other secret.
 #[tokio::test]
-async fn m_8_an_altered_secret_keeps_no_key_but_its_own() {
+async fn m_8_an_altered_secret_keeps_only_its_own_key() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let ada = with_password(&rig, &test, ADA, FIRST).await.session.user_id;
@@ -288,9 +288,9 @@ async fn m_8_an_altered_secret_keeps_no_key_but_its_own() {
     assert_eq!((report.secrets, report.failed_secrets.len()), (3, 1));
 }
 
-/// The same of a wallet: the others' old key goes.
+/// The same for a wallet: the old key of the others is retired.
 #[tokio::test]
-async fn m_8_an_altered_wallet_keeps_no_key_but_its_own() {
+async fn m_8_an_altered_wallet_keeps_only_its_own_key() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let mut row = crate::tamper::unstored(&rig, &test, "mallory@example.com").await;
@@ -315,7 +315,7 @@ async fn m_8_an_altered_wallet_keeps_no_key_but_its_own() {
         .unwrap();
 }
 
-/// The log of what was done with wallets is what it was after the keys are gone under which it was written.
+/// The log of wallet uses stays intact after the keys it was written under are gone.
 #[tokio::test]
 async fn m_8_the_audit_log_outlives_its_keys() {
     let rig = Rig::new().await;
@@ -344,18 +344,18 @@ async fn m_8_the_audit_log_outlives_its_keys() {
     };
     let page = other.list_audit(&test, query).await.unwrap();
     assert_eq!(page.entries.len(), 1 + signed);
-    // Root keys rotate over what is left of them.
+    // Root keys rotate over the remaining ones.
     other.vault_rotate_root(&|_, _| {}).await.unwrap();
     assert_eq!(other.vault_retire().await.unwrap(), 0);
     assert_eq!(flaws(&rig).await, []);
 }
 
-/// Attack 9: the ids of somebody who does not exist survive a rotation as those of everybody else do.
+/// Attack 9: the ids of a nonexistent user survive a rotation like those of every other user.
 #[tokio::test]
 async fn m_8_attack_9_a_decoy_keeps_its_ids() {
     let rig = Rig::new().await;
     rig.set(&[("enumeration_safe", "true")]).await;
-    // Old enough for eight days more to change no decoy: their times move when the App's age doubles.
+    // Old enough for eight more days to change no decoy: their times move when the App's age doubles.
     rig.pass(5_000_000);
     let test = rig.test().await;
     let ask = async |service: &Service| {
@@ -380,7 +380,7 @@ async fn m_8_attack_9_a_decoy_keeps_its_ids() {
         assert_eq!(
             ask(&rig.service).await,
             before,
-            "by who has not noticed yet"
+            "by a process that has not noticed yet"
         );
     }
     forget_what_passes(&rig).await;
@@ -396,7 +396,7 @@ async fn m_8_attack_9_a_decoy_keeps_its_ids() {
     );
 }
 
-/// R17: sign-ins by password, and changes of it, go on during rotations, and none fails or is undone.
+/// R17: password sign-ins and changes continue during rotations, and none fails or is rolled back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m_8_rotations_disturb_no_sign_in() {
     let rig = Arc::new(Rig::new().await);

@@ -1,4 +1,4 @@
-//! `vestry vault rotate-apps`. That old keys are destroyed takes a quarter of a minute: a test of the whole service looks at it.
+//! `vestry vault rotate-apps`. Destroying old keys takes a quarter of a minute, so a test of the whole service covers it.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +21,7 @@ async fn rotate(service: &Service) -> AppRotation {
     rotation.unwrap()
 }
 
-/// The versions that the wallets of the test world are under: of the rows, and of the keys.
+/// The key versions of the wallets in the test environment: of the rows, and of the keys.
 async fn versions(rig: &Rig) -> Vec<(u32, u32)> {
     let mut view = rig.fake.read().await.unwrap();
     let rows = view.wallets().walk(None, 1_000).await.unwrap();
@@ -52,7 +52,7 @@ async fn all_sign(service: &Service, rig: &Rig, wallets: &[WalletId]) {
 }
 
 #[tokio::test]
-async fn every_wallet_comes_under_a_new_key() {
+async fn every_wallet_moves_to_a_new_key() {
     let rig = Rig::new().await;
     rig.stranger().await;
     let wallets = wallets_of(&rig, 7).await;
@@ -60,7 +60,7 @@ async fn every_wallet_comes_under_a_new_key() {
     let progress = |done, total| seen.lock().unwrap().push((done, total));
     let rotation = rig.service.vault_rotate_apps(&progress).await;
     let expected = AppRotation {
-        // Two Apps, in two environments each, with two keys.
+        // Two Apps, with two environments each and two keys per environment.
         minted: 8,
         rewrapped: 7,
         // The signing keys.
@@ -76,12 +76,12 @@ async fn every_wallet_comes_under_a_new_key() {
     assert_eq!((report.wallets, report.failed), (7, vec![]));
 }
 
-/// What a run that was cut off has left is finished by the next one, under the same key.
+/// The next run finishes an interrupted one, under the same key.
 #[tokio::test]
-async fn a_rotation_that_was_cut_off_is_finished() {
+async fn an_interrupted_rotation_is_finished() {
     let rig = Rig::new().await;
     let wallets = wallets_of(&rig, 120).await;
-    // The keys of both worlds are added and the first batch is written; the second one never begins.
+    // The keys of both environments are added and the first batch is written; the second one never begins.
     let store = Arc::clone(&rig.store);
     let batches = Mutex::new(0);
     let progress = |_, _| {
@@ -95,13 +95,13 @@ async fn a_rotation_that_was_cut_off_is_finished() {
     all_sign(&rig.service, &rig, &wallets).await;
     let finished = rotate(&rig.other_process()).await;
     assert_eq!((finished.rewrapped, finished.failed), (70, vec![]));
-    // Only the world without wallets had nothing left to finish.
+    // Only the environment without wallets had nothing left to finish.
     assert_eq!(finished.minted, 1);
     assert_eq!(versions(&rig).await, [(2, 2)]);
     all_sign(&rig.service, &rig, &wallets).await;
 }
 
-/// One that was tampered with is named, stays as it is, and does not keep the others from new keys, now or later.
+/// An altered wallet is named and left unchanged, and does not keep the others from getting new keys, now or later.
 #[tokio::test]
 async fn an_altered_wallet_is_named_and_left_alone() {
     let rig = Rig::new().await;
@@ -119,9 +119,9 @@ async fn an_altered_wallet_is_named_and_left_alone() {
     }
 }
 
-/// R17: who has not noticed that there is a newer key, and that the old one was destroyed, keeps nothing under the old one.
+/// R17: a process that has not noticed that a newer key exists and the old one was destroyed stores nothing under the old one.
 #[tokio::test]
-async fn nothing_is_kept_under_a_key_that_was_destroyed() {
+async fn nothing_is_stored_under_a_destroyed_key() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "ada@example.com").await;
@@ -153,9 +153,9 @@ async fn nothing_is_kept_under_a_key_that_was_destroyed() {
     assert_eq!((report.wallets, report.failed), (2, vec![]));
 }
 
-/// R17: signatures, new wallets and switches go on during rotations, and none fails.
+/// R17: signatures, new wallets and enable or disable calls continue during rotations, and none fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r17_rotations_disturb_nobody() {
+async fn r17_rotations_disturb_no_call() {
     let rig = Arc::new(Rig::new().await);
     let wallets = wallets_of(&rig, 40).await;
     let signers = wallets.iter().copied().map(|wallet| {

@@ -24,7 +24,7 @@ use crate::rig::{Rig, START, login, proof};
 use crate::send::send;
 use crate::wallets::text;
 
-/// The scope for whose lack a call was refused, if that is why.
+/// The missing scope for which a call was refused, if that is the reason.
 macro_rules! lacking {
     ($outcome:expr) => {
         match $outcome {
@@ -111,7 +111,7 @@ fn totp_proof(user_id: UserId) -> VerifyTotp {
     }
 }
 
-/// Every use case of the API that needs a scope: its name, the scope, and for lack of which it was refused.
+/// Every use case of the API that needs a scope: its name, the scope, and the missing scope if it was refused.
 async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Option<Scope>)> {
     let service = &rig.service;
     let user = UserId::new(START, [7; 16]);
@@ -357,7 +357,7 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
     ]
 }
 
-/// For each scope a key with all others: refused is exactly what needs that scope.
+/// For each scope, a key with all the others is refused exactly where that scope is needed.
 #[tokio::test]
 async fn a_missing_scope_refuses_its_calls_and_no_others() {
     let rig = Rig::new().await;
@@ -374,7 +374,7 @@ async fn a_missing_scope_refuses_its_calls_and_no_others() {
     }
 }
 
-/// For each scope a key with nothing else.
+/// For each scope, a key with that scope alone.
 #[tokio::test]
 async fn a_single_scope_opens_its_calls_and_no_others() {
     let rig = Rig::new().await;
@@ -387,7 +387,7 @@ async fn a_single_scope_opens_its_calls_and_no_others() {
     }
 }
 
-/// A key made without scopes has all but those that a key has to name.
+/// A key created without scopes has all but those that must be named.
 #[tokio::test]
 async fn no_scopes_mean_all_but_export_and_the_audit_log() {
     let rig = Rig::new().await;

@@ -1,4 +1,4 @@
-//! `otps/email/login_or_create` and `otps/email/send`: who gets a code, and who comes to be.
+//! `otps/email/login_or_create` and `otps/email/send`: who receives a code, and which users are created.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -55,12 +55,12 @@ async fn the_first_call_creates_the_user_and_the_second_finds_it() {
         .unwrap();
     assert!(
         user.wallets.is_empty(),
-        "only users/create makes a wallet by itself"
+        "only users/create makes a wallet by default"
     );
     assert_eq!(user.profile.user.created_at, START);
 }
 
-/// The default is `true` for login-or-create; the call, then the App's setting decide (API-9).
+/// The default is `true` for login-or-create; the call decides first, then the App's setting (API-9).
 #[tokio::test]
 async fn status_of_a_created_user() {
     let rig = Rig::new().await;
@@ -87,7 +87,7 @@ async fn status_of_a_created_user() {
     }
 }
 
-/// Mail goes to the spelling that was verified, never to what a caller typed (attack 5).
+/// Mail goes to the verified spelling, never to the one in the request (attack 5).
 #[tokio::test]
 async fn mail_goes_to_the_address_on_record() {
     let rig = Rig::new().await;
@@ -116,9 +116,9 @@ async fn mail_goes_to_the_address_on_record() {
     }
 }
 
-/// The code and its mail are one transaction: a code is on its way, or nothing happened.
+/// A code and its mail are stored in one transaction: both or neither.
 #[tokio::test]
-async fn send_is_for_addresses_that_exist() {
+async fn send_requires_an_existing_address() {
     let rig = Rig::new().await;
     let (test, live) = (rig.test().await, rig.live().await);
     rig.login(&live, "ada@example.com").await;
@@ -173,7 +173,7 @@ async fn bad_input_names_the_field_and_creates_nothing() {
     assert_eq!(rig.waiting().await, 0);
 }
 
-/// R2: one user, created once. The address is a reserved one because those know no send limit.
+/// R2: one user, created once. The address is a reserved one because those have no send limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r2_parallel_calls_create_one_user() {
     let rig = Rig::new().await;
@@ -203,7 +203,7 @@ async fn r2_parallel_calls_create_one_user() {
     rig.verify(&test, sent[0].email.id, "000000").await.unwrap();
 }
 
-/// R2, R5 with an ordinary address: the send limit is exact, and nobody gets anything else than a code or the limit.
+/// R2, R5 with an ordinary address: the send limit is exact, and every caller gets either a code or the limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r5_parallel_sends_are_one() {
     let rig = Rig::new().await;
@@ -218,7 +218,7 @@ async fn r5_parallel_sends_are_one() {
     });
     let outcomes = race(tasks).await;
     let sent: Vec<_> = outcomes.into_iter().map(Result::unwrap).collect();
-    // All but one repeat that one, and are answered like it (M-5).
+    // All the others repeat that one and get the same response (M-5).
     for one in &sent {
         assert_eq!(one.email.id, sent[0].email.id);
         assert!(one.user_created);
@@ -256,14 +256,14 @@ async fn live_without_a_transport_creates_nothing() {
     assert!(!rig.service.has_mailer());
     assert!(!rig.is_known(&live, "ada@example.com").await);
     assert_eq!(rig.waiting().await, 0);
-    // The test world needs none.
+    // The test environment needs none.
     rig.login(&test, "ada@example.com").await;
     assert_eq!(rig.waiting().await, 1);
 }
 
-/// Somebody else attaches the address between our look and our transaction: the call goes to that user.
+/// Another user takes the address between the lookup and the transaction: the call applies to that user.
 #[tokio::test]
-async fn an_address_taken_meanwhile_is_found_on_the_second_look() {
+async fn an_address_taken_in_between_is_found_on_retry() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (other, caller) = (rig.other_process(), Arc::clone(&test));
@@ -276,7 +276,7 @@ async fn an_address_taken_meanwhile_is_found_on_the_second_look() {
     let sent = rig.login(&test, "ada@example.com").await;
     assert!(
         sent.user_created,
-        "it is answered as the one that won (M-5)"
+        "it gets the response of the winner (M-5)"
     );
     assert_eq!(rig.waiting().await, 1);
 }

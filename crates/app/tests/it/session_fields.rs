@@ -1,4 +1,4 @@
-//! The one rule of sessions that every verify call follows (API-4, API-5), on `otps/verify`.
+//! The session rule shared by all verify calls (API-4, API-5), tested on `otps/verify`.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn with_jwt(jwt: &Secret<String>) -> SessionFields {
     }
 }
 
-/// Proves an address once more, with this session_fields.
+/// Proves an address once more, with this `session_fields`.
 async fn prove(
     rig: &Rig,
     caller: &Caller,
@@ -55,7 +55,7 @@ async fn continued(rig: &Rig, caller: &Caller, session_fields: SessionFields) ->
 }
 
 #[tokio::test]
-async fn no_wish_no_session() {
+async fn no_session_unless_requested() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let verified = prove(&rig, &test, ADA, SessionFields::default())
@@ -128,7 +128,7 @@ async fn session_expires_in_starts_a_session() {
     }
 }
 
-/// S-2: the session goes on under a fresh token; the one presented, and nothing else about the session, is gone.
+/// S-2: the session continues under a fresh token. Only the presented token becomes invalid.
 #[tokio::test]
 async fn s_2_a_further_proof_renews_the_token_of_the_same_session() {
     let rig = Rig::new().await;
@@ -154,7 +154,7 @@ async fn s_2_a_further_proof_renews_the_token_of_the_same_session() {
         );
         assert_eq!(
             after.expires_at, before.expires_at,
-            "no length was asked for"
+            "no length was requested"
         );
         assert_eq!(
             (after.last_active_at, after.updated_at),
@@ -178,13 +178,13 @@ async fn s_2_a_further_proof_renews_the_token_of_the_same_session() {
     }
 }
 
-/// A second kind of proof stands beside the first.
+/// A second kind of proof is added next to the first.
 #[tokio::test]
 async fn another_factor_is_added() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let first = rig.sign_in(&test, ADA, 60).await;
-    // Attached as a later release will: this one has no call for it.
+    // Attached directly, as a later release will do: this one has no call for it.
     let second_address = "ada@work.example";
     let mut tx = rig.fake.begin().await.unwrap();
     let email = UserEmail {
@@ -216,7 +216,7 @@ async fn another_factor_is_added() {
     assert_eq!(proved, [ADA, second_address]);
 }
 
-/// With a length the end of the session becomes now + N minutes, later or earlier.
+/// With a length, the session ends N minutes from now, whether that is later or earlier.
 #[tokio::test]
 async fn a_length_moves_the_end_of_a_presented_session() {
     let rig = Rig::new().await;
@@ -254,7 +254,7 @@ async fn token_and_jwt_of_one_session_are_one_session() {
     assert_eq!(second.session.id, first.session.id);
 }
 
-/// Of two sessions: 400, and the code is as good as before.
+/// Of two sessions: 400, and the code stays valid.
 #[tokio::test]
 async fn token_and_jwt_of_two_sessions_are_refused() {
     let rig = Rig::new().await;
@@ -287,9 +287,9 @@ async fn token_and_jwt_of_two_sessions_are_refused() {
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
 }
 
-/// Attack 13: a session that is not this user's, or not alive, is refused and never continued; the code is not used up.
+/// Attack 13: a session that is not this user's, or not live, is refused and never continued; the code is not used up.
 #[tokio::test]
-async fn attack_13_a_session_that_does_not_fit_is_refused_and_the_code_kept() {
+async fn attack_13_a_foreign_or_dead_session_is_refused_and_the_code_kept() {
     let rig = Rig::new().await;
     let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
     let of_bob = rig.sign_in(&test, "bob@example.com", 60).await;
@@ -331,7 +331,7 @@ async fn attack_13_a_session_that_does_not_fit_is_refused_and_the_code_kept() {
     for (name, session) in [
         ("another user's", &of_bob),
         ("another App's", &elsewhere),
-        ("the live world's", &in_live),
+        ("the live environment's", &in_live),
         ("deleted", &deleted),
         ("expired", &expired),
     ] {
@@ -363,7 +363,7 @@ async fn attack_13_a_session_that_does_not_fit_is_refused_and_the_code_kept() {
         sessions
     );
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
-    // Bob's session is what it was.
+    // Bob's session is unchanged.
     assert_eq!(
         rig.by_token(&test, &of_bob.token)
             .await
@@ -374,9 +374,9 @@ async fn attack_13_a_session_that_does_not_fit_is_refused_and_the_code_kept() {
     );
 }
 
-/// R7: revoked between the look at the session and the use of the code.
+/// R7: revoked between the check of the session and the use of the code.
 #[tokio::test]
-async fn r7_a_session_that_ends_meanwhile_is_not_continued() {
+async fn r7_a_session_revoked_in_between_is_not_continued() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let first = rig.sign_in(&test, ADA, 60).await;
@@ -403,9 +403,9 @@ async fn r7_a_session_that_ends_meanwhile_is_not_continued() {
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
 }
 
-/// R7: the session's last second passes between the two.
+/// R7: the session expires between the two.
 #[tokio::test]
-async fn r7_a_session_that_expires_meanwhile_is_not_continued() {
+async fn r7_a_session_expired_in_between_is_not_continued() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let first = rig.sign_in(&test, ADA, 5).await;
@@ -419,7 +419,7 @@ async fn r7_a_session_that_expires_meanwhile_is_not_continued() {
         session_fields,
         ..proof(sent.email.id, &digits)
     };
-    // The transaction loses once, and by the second try the session is over.
+    // The transaction loses once, and by the second attempt the session has expired.
     let clock = Arc::clone(&rig.clock);
     rig.store
         .before_next_begin(async move { clock.advance(Seconds(1)) });
@@ -435,9 +435,9 @@ async fn r7_a_session_that_expires_meanwhile_is_not_continued() {
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
 }
 
-/// Extending a session writes back nothing that somebody else has changed since it was read.
+/// Extending a session does not overwrite changes made since it was read.
 #[tokio::test]
-async fn an_extension_keeps_a_factor_added_meanwhile() {
+async fn an_extension_keeps_a_factor_added_in_between() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let first = rig.sign_in(&test, ADA, 60).await;
@@ -470,9 +470,9 @@ async fn an_extension_keeps_a_factor_added_meanwhile() {
     );
 }
 
-/// And a proof that joins a session keeps the end that somebody else has just moved.
+/// And a proof that joins a session keeps an end that was moved in between.
 #[tokio::test]
-async fn a_further_proof_keeps_an_end_moved_meanwhile() {
+async fn a_further_proof_keeps_an_end_moved_in_between() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let first = rig.sign_in(&test, ADA, 60).await;
@@ -501,8 +501,9 @@ async fn a_further_proof_keeps_an_end_moved_meanwhile() {
     assert_eq!(session.expires_at, rig.now() + Seconds::from_minutes(500));
 }
 
-/// Of two proofs that present the same token, one continues the session; the other finds the token used up. The address
-/// is a reserved one: its code is always the same, so the code does not decide.
+/// Of two proofs that present the same token, one continues the session; the other finds the token used.
+///
+/// The address is a reserved one, whose code is always the same, so the code does not decide.
 #[tokio::test]
 async fn s_2_one_token_is_renewed_once() {
     let rig = Rig::new().await;
@@ -545,9 +546,9 @@ fn carrying(permissions: &[&str]) -> Option<Vec<String>> {
     Some(permissions.iter().map(ToString::to_string).collect())
 }
 
-/// Permissions are empty until the App sets them, stay while it says nothing, and travel in the JWT.
+/// Permissions are empty until the App sets them, stay until it changes them, and are included in the JWT.
 #[tokio::test]
-async fn permissions_are_what_the_app_set_last() {
+async fn permissions_are_those_the_app_set_last() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session_fields = SessionFields {
@@ -611,7 +612,7 @@ async fn permissions_have_bounds() {
     assert_eq!(session.session.permissions.len(), 50);
 }
 
-/// What is granted can be signed: the largest session of all is, and one more byte costs no code (R6).
+/// A granted session can always be signed: the largest possible one is, and one more byte is refused without using up the code (R6).
 #[tokio::test]
 async fn a_session_that_could_not_be_signed_is_refused_before_anything_is_decided() {
     let rig = Rig::new().await;
@@ -645,7 +646,7 @@ async fn a_session_that_could_not_be_signed_is_refused_before_anything_is_decide
     let session = verify(wide(10)).await.unwrap().issued.unwrap();
     rig.by_token(&test, &session.token).await.unwrap();
     rig.by_jwt(&test, &session.jwt).await.unwrap();
-    // Factors fill it up; the one that does not fit is refused, and the session goes on as it was.
+    // Factors fill it up. The one that does not fit is refused, and the session is unchanged.
     let (mut token, mut refused) = (session.token, None);
     for number in 0..30 {
         let address = format!("ada@{}.{number}.example", "long-label".repeat(6));

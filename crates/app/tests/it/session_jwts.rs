@@ -1,4 +1,4 @@
-//! When a verify answers the JWT that it has answered before (S-12), and that nothing else than a JWT is remembered (S-4).
+//! When a verify call returns a cached JWT (S-12), and that nothing but JWTs is cached (S-4).
 
 use vestry_app::sessions::VerifySession;
 use vestry_app::{Caller, Refusal};
@@ -15,9 +15,9 @@ async fn jwt(rig: &Rig, token: &Secret<String>) -> String {
     verified.jwt.expose().clone()
 }
 
-/// Half a minute, or a tenth of the lifetime that the App gives its JWTs.
+/// For half a minute, or a tenth of the App's JWT lifetime.
 #[tokio::test]
-async fn s_12_a_jwt_is_given_again_for_a_tenth_of_its_life() {
+async fn s_12_a_jwt_is_reused_for_a_tenth_of_its_lifetime() {
     for (lifetime, again_for) in [("300", 30), ("100", 10), ("60", 6)] {
         let rig = Rig::new().await;
         rig.set(&[("jwt_lifetime_seconds", lifetime)]).await;
@@ -31,9 +31,9 @@ async fn s_12_a_jwt_is_given_again_for_a_tenth_of_its_life() {
     }
 }
 
-/// Whatever a JWT says, and whoever signs it: when that is another, so is the JWT, in the same second or the one after.
+/// If the JWT's content or its signing key changes, a new JWT is issued, in the same second or the next.
 #[tokio::test]
-async fn s_12_a_jwt_is_given_again_only_of_the_very_same_session() {
+async fn s_12_a_jwt_is_reused_only_for_an_unchanged_session() {
     let rig = Rig::new().await;
     let session = rig.sign_in(&*rig.test().await, ADA, 60).await;
     let token = || Some(session.token.clone());
@@ -78,9 +78,9 @@ async fn s_12_a_jwt_is_given_again_only_of_the_very_same_session() {
     is_new("another lifetime").await;
 }
 
-/// A test clock that was set back makes JWTs of its own time.
+/// After a test clock was set back, JWTs are issued for its new time.
 #[tokio::test]
-async fn s_12_a_jwt_of_the_future_is_not_given_again() {
+async fn s_12_a_jwt_of_the_future_is_not_reused() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session = rig.sign_in(&test, ADA, 60).await;
@@ -93,9 +93,9 @@ async fn s_12_a_jwt_of_the_future_is_not_given_again() {
     assert_ne!(jwt(&rig, &session.token).await, *session.jwt.expose());
 }
 
-/// A signature may be remembered; that the session lives is read each time, on the web worker and on the service's own threads.
+/// A signature may be cached. Whether the session is live is read each time, on the web worker and on the service's own threads.
 #[tokio::test]
-async fn s_4_a_remembered_signature_does_not_outlive_its_session() {
+async fn s_4_a_cached_signature_does_not_outlive_its_session() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let other = rig.other_process();
@@ -106,7 +106,7 @@ async fn s_4_a_remembered_signature_does_not_outlive_its_session() {
     };
     let on_the_worker =
         async |caller: &Caller| other.verify_session_at_once(caller, &named()).await;
-    // The first one reads the signing keys, on the service's own threads.
+    // The first call reads the signing keys, on the service's own threads.
     assert!(on_the_worker(&test).await.is_none());
     let first = verify(&other, &test, named()).await.unwrap().jwt;
     let again = on_the_worker(&test).await.unwrap().unwrap().jwt;

@@ -1,4 +1,4 @@
-//! `sessions/verify`, `list`, `delete`, `delete_all`: how long a session counts.
+//! `sessions/verify`, `list`, `delete`, `delete_all`: how long a session is valid.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn extension(session: &IssuedSession, minutes: i64) -> VerifySession {
 }
 
 #[tokio::test]
-async fn a_session_ends_to_the_second() {
+async fn a_session_expires_to_the_second() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session = rig.sign_in(&test, ADA, 5).await;
@@ -51,7 +51,7 @@ async fn a_session_ends_to_the_second() {
         .service
         .verify_session(&test, extension(&session, 60))
         .await;
-    assert!(is_invalid(&revival), "what is over is not extended");
+    assert!(is_invalid(&revival), "an expired session is not extended");
     assert!(
         rig.list_sessions(&test, session.session.user_id)
             .await
@@ -61,7 +61,7 @@ async fn a_session_ends_to_the_second() {
 }
 
 #[tokio::test]
-async fn a_verify_extends_when_it_is_asked_to() {
+async fn a_verify_extends_on_request() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session = rig.sign_in(&test, ADA, 5).await;
@@ -79,7 +79,7 @@ async fn a_verify_extends_when_it_is_asked_to() {
     assert_eq!(
         extended.token.unwrap().expose(),
         session.token.expose(),
-        "verifying is no sign-in: the token stays"
+        "verifying is not a sign-in: the token stays"
     );
     rig.pass(3_599);
     rig.by_token(&test, &session.token).await.unwrap();
@@ -110,9 +110,9 @@ async fn bad_input_names_the_field_and_changes_nothing() {
     );
 }
 
-/// S-3: an App's absolute limit holds whatever is asked for, and the answer shows the effective end.
+/// S-3: an App's absolute limit holds whatever is requested, and the response shows the effective end.
 #[tokio::test]
-async fn s_3_the_absolute_limit_is_never_passed() {
+async fn s_3_the_absolute_limit_is_never_exceeded() {
     let rig = Rig::new().await;
     rig.set(&[("session_absolute_minutes", "60")]).await;
     let test = rig.test().await;
@@ -132,9 +132,9 @@ async fn s_3_the_absolute_limit_is_never_passed() {
     assert!(is_invalid(&rig.by_token(&test, &session.token).await));
 }
 
-/// S-3: a limit that is lowered later counts for the sessions that are there.
+/// S-3: a limit that is lowered later applies to existing sessions.
 #[tokio::test]
-async fn s_3_a_lowered_limit_counts_at_once() {
+async fn s_3_a_lowered_limit_applies_at_once() {
     let rig = Rig::new().await;
     let session = rig.sign_in(&*rig.test().await, ADA, 525_600).await;
     rig.pass(400);
@@ -147,7 +147,7 @@ async fn s_3_a_lowered_limit_counts_at_once() {
     ));
 }
 
-/// S-3: without a verify a session is over after the idle limit, with verifies it is not, under every limit there can be.
+/// S-3: a session that is not verified ends after the idle limit; one that is verified does not. Tested for every possible limit.
 #[tokio::test]
 async fn s_3_the_idle_limit_counts_from_the_last_verify() {
     for minutes in [1, 2, 10, 30] {
@@ -157,7 +157,7 @@ async fn s_3_the_idle_limit_counts_from_the_last_verify() {
         let test = rig.test().await;
         let session = rig.sign_in(&test, ADA, 525_600).await;
         let limit = minutes * 60;
-        // In use, at two thirds of the limit each time, for a long time.
+        // In use for a long time, at two thirds of the limit each time.
         for _ in 0..10 {
             rig.pass(limit * 2 / 3);
             rig.by_token(&test, &session.token).await.unwrap();
@@ -191,13 +191,13 @@ async fn a_verify_is_one_read_and_at_most_one_write_a_minute() {
         let (reads, writes) = rig.store.count();
         let wrote = second % 60 == 0;
         assert_eq!(writes, usize::from(wrote), "second {second}");
-        // Once a minute the signing keys are read as well.
+        // The signing keys are also read once a minute.
         assert!((1..=2).contains(&reads), "second {second}: {reads} reads");
         assert_eq!(
             verified.last_active_at,
             START + Seconds(second - second % 60)
         );
-        assert_eq!(verified.updated_at, START, "activity is no change");
+        assert_eq!(verified.updated_at, START, "activity is not a change");
     }
     let (mut reads, mut signing_key_reads) = (0, 0);
     for _ in 0..100 {
@@ -210,10 +210,9 @@ async fn a_verify_is_one_read_and_at_most_one_write_a_minute() {
     assert_eq!((reads, signing_key_reads), (100, 0));
 }
 
-/// PR-103: the activity of sessions that are used at the same moment is noted in one transaction. Wherever something fails meanwhile,
-/// a verify that was answered is noted.
+/// PR-103: the activity of concurrently used sessions is recorded in one transaction. Whichever step fails, an answered verify is recorded.
 #[tokio::test]
-async fn pr_103_activity_is_noted_together() {
+async fn pr_103_activity_is_recorded_in_batches() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let mut tokens = Vec::new();
@@ -245,13 +244,13 @@ async fn pr_103_activity_is_noted_together() {
         }
         if !was_reached {
             let (_, writes) = rig.store.count();
-            assert_eq!(writes, 1, "ten sessions are noted in one transaction");
+            assert_eq!(writes, 1, "ten sessions are recorded in one transaction");
             return;
         }
     }
 }
 
-/// S-4: at once, on every process, by every name; and `deleted_at` is set once.
+/// S-4: at once, on every process, by every kind of reference; and `deleted_at` is set once.
 #[tokio::test]
 async fn s_4_a_deleted_session_is_dead_at_once() {
     let rig = Rig::new().await;
@@ -259,7 +258,7 @@ async fn s_4_a_deleted_session_is_dead_at_once() {
     let other = rig.other_process();
     for (number, name) in ["token", "jwt", "id"].into_iter().enumerate() {
         let session = rig.sign_in(&test, ADA, 60).await;
-        // The other process has seen it alive.
+        // The other process has seen it live.
         let by_token = || VerifySession {
             session_token: Some(session.token.clone()),
             ..VerifySession::default()
@@ -301,9 +300,9 @@ async fn s_4_a_deleted_session_is_dead_at_once() {
     }
 }
 
-/// Nobody ends what is not in their world, and nothing that never was.
+/// No caller can end a session of another environment, or one that never existed.
 #[tokio::test]
-async fn delete_stays_in_its_world() {
+async fn delete_stays_in_its_environment() {
     let rig = Rig::new().await;
     let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
     let session = rig.sign_in(&test, ADA, 60).await;
@@ -389,7 +388,7 @@ async fn delete_all_ends_every_session_of_the_user() {
     rig.by_token(&test, &of_bob.token).await.unwrap();
 }
 
-/// S-4: of many that end one session at once, one did.
+/// S-4: of many calls that end one session concurrently, one did it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s_4_a_session_ends_once() {
     let rig = Rig::new().await;
@@ -412,7 +411,7 @@ async fn s_4_a_session_ends_once() {
     assert_eq!(ended.iter().filter(|ended| **ended).count(), 1);
 }
 
-/// M-22: more sessions than end in one step; those of other worlds stay.
+/// M-22: more sessions than one step ends; those of other environments stay.
 #[tokio::test]
 async fn m_22_all_sessions_end_step_by_step() {
     const MANY: usize = 1_100;

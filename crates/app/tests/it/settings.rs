@@ -26,9 +26,9 @@ async fn refused(rig: &Rig, changes: &[(&str, &str)]) -> Invalid {
     }
 }
 
-/// A whole number is one however it is written.
+/// A whole number is accepted in every JSON spelling.
 #[tokio::test]
-async fn m_19_a_setting_takes_a_whole_number_however_it_is_written() {
+async fn m_19_a_setting_accepts_every_spelling_of_a_whole_number() {
     let rig = Rig::new().await;
     for (text, expected) in [("60", 60), ("61.0", 61), ("6.2e1", 62)] {
         let changes = pairs(&[("session_idle_minutes", text)]);
@@ -149,7 +149,7 @@ async fn every_setting_can_be_changed() {
     );
 }
 
-/// Every refusal names its setting, and nothing of the same call is kept.
+/// Every refusal names its setting, and nothing from the same call is stored.
 #[tokio::test]
 async fn settings_change_all_or_none() {
     let rig = Rig::new().await;
@@ -218,7 +218,7 @@ async fn settings_change_all_or_none() {
 }
 
 #[tokio::test]
-async fn apps_are_made_with_a_name_and_listed_oldest_first() {
+async fn apps_are_created_with_a_name_and_listed_oldest_first() {
     let rig = Rig::new().await;
     for bad in ["", "  ", "a\0b", &"x".repeat(101)] {
         let refused = rig.service.create_app(bad).await;
@@ -239,7 +239,7 @@ async fn apps_are_made_with_a_name_and_listed_oldest_first() {
     ));
 }
 
-/// Running services follow a change within a second.
+/// Running services apply a change within a second.
 #[tokio::test]
 async fn callers_follow_within_a_second() {
     let rig = Rig::new().await;
@@ -267,9 +267,9 @@ async fn callers_follow_within_a_second() {
     );
 }
 
-/// The limits of API-22, unless the App says otherwise.
+/// The limits of API-22, unless the App sets others.
 #[tokio::test]
-async fn requests_are_limited_per_world() {
+async fn requests_are_limited_per_environment() {
     let rig = Rig::new().await;
     for (live, most) in [(false, 100), (true, 1_000)] {
         let caller = if live {
@@ -315,7 +315,7 @@ async fn an_app_can_set_its_own_limit() {
 }
 
 #[tokio::test]
-async fn a_limiter_that_is_away_is_a_fault() {
+async fn an_unreachable_limiter_is_a_fault() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.limiter.set_unavailable(true);
@@ -325,7 +325,7 @@ async fn a_limiter_that_is_away_is_a_fault() {
     assert!(rig.service.admit(&test).await.unwrap().admitted);
 }
 
-/// Two changes of different settings at the same time are both kept, and the log tells of each what it changed.
+/// Two concurrent changes of different settings are both kept, and the log says what each one changed.
 #[tokio::test]
 async fn parallel_changes_of_different_settings_are_both_kept() {
     let rig = Rig::new().await;

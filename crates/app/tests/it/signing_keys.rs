@@ -70,7 +70,7 @@ async fn s_13_rotation_overlaps_on_both_sides() {
         "five minutes after it was published"
     );
 
-    // The last token of the old key lives 300 s from 299 s on; verifiers find its key all that time.
+    // The last token of the old key is issued at 299 s and lives 300 s; verifiers find its key all that time.
     for _ in 0..6 {
         rig.pass(50);
         assert_eq!(key_set(&rig).await.len(), 2);
@@ -81,9 +81,9 @@ async fn s_13_rotation_overlaps_on_both_sides() {
     assert_eq!(
         kids(&key_set(&rig).await),
         [&*new_kid],
-        "and then it is taken down"
+        "and then it is withdrawn"
     );
-    // Not by us, for naming a session: the row is still there.
+    // Vestry itself still accepts the token to identify a session: the row is still there.
     rig.by_jwt(&test, &last_of_old).await.unwrap();
 }
 
@@ -130,9 +130,9 @@ async fn a_published_key_is_public_and_complete() {
     }
 }
 
-/// S-14: the worlds share no key; anybody may ask for the public ones of an App.
+/// S-14: environments share no key; an App's public keys are available without authentication.
 #[tokio::test]
-async fn s_14_worlds_share_no_key() {
+async fn s_14_environments_share_no_key() {
     let rig = Rig::new().await;
     let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
     let mut seen = HashSet::new();
@@ -161,7 +161,7 @@ async fn s_14_worlds_share_no_key() {
     ));
 }
 
-/// The first key of a world signs at once: there is nothing it could overlap with.
+/// The first key of an environment signs at once, because there is nothing to overlap with.
 #[tokio::test]
 async fn the_first_key_signs_at_once() {
     let rig = Rig::new().await;
@@ -206,7 +206,7 @@ async fn the_first_key_signs_at_once() {
     ));
 }
 
-/// A token under a key that this process has not read yet, because another one has just made it.
+/// A token under a key that this process has not loaded yet, because another one has just created it.
 #[tokio::test]
 async fn a_key_of_another_process_is_looked_up() {
     let rig = Rig::new().await;
@@ -242,10 +242,11 @@ async fn a_key_of_another_process_is_looked_up() {
     rig.by_jwt(&test, &theirs).await.unwrap();
 }
 
-/// A process that has just read the keys has the new one in its answers a second after it was made. Whoever may keep an answer for
-/// a minute (`Cache-Control` of the endpoint) still has nearly four until the key signs.
+/// A process that has just loaded the keys returns the new one a second after its creation.
+///
+/// A client that caches the response for a minute (`Cache-Control` of the endpoint) still has nearly four until the key signs.
 #[tokio::test]
-async fn m_19_a_new_key_is_in_every_key_set_a_second_after_it_was_made() {
+async fn m_19_a_new_key_is_in_every_key_set_a_second_after_its_creation() {
     let rig = Rig::new().await;
     let world = rig.test().await.world;
     let other = rig.other_process();
@@ -264,10 +265,10 @@ async fn m_19_a_new_key_is_in_every_key_set_a_second_after_it_was_made() {
     assert_eq!(new.active_from.unix() - rig.now().unix(), 299);
 }
 
-/// M-23, S-13: a key that was withdrawn counts no more from the first moment on, on a process that still remembers it as on the one
-/// that withdrew it; it is published no more, and another one signs.
+/// M-23, S-13: a withdrawn key is invalid immediately, on the process that withdrew it and on one that still has it cached. It is no longer
+/// published, and another one signs.
 #[tokio::test]
-async fn m_23_a_withdrawn_key_counts_no_more_on_any_process() {
+async fn m_23_a_withdrawn_key_is_invalid_on_every_process() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session = rig.sign_in(&test, ADA, 525_600).await;
@@ -288,9 +289,9 @@ async fn m_23_a_withdrawn_key_counts_no_more_on_any_process() {
         .revoke_signing_key(rig.app.id, id)
         .await
         .unwrap();
-    let next = next.expect("it was the one that signs");
+    let next = next.expect("it was the signing key");
     assert_eq!(next.world, test.world);
-    // Both have read the keys in this very second.
+    // Both have loaded the keys within this second.
     for process in [&rig.service, &other] {
         let refused = process.verify_session(&test, command(&session.jwt)).await;
         assert!(matches!(refused, Err(Refusal::InvalidSession)));
@@ -322,7 +323,7 @@ async fn m_23_a_withdrawn_key_counts_no_more_on_any_process() {
     assert!(matches!(again, Err(AdminError::NotFound("signing key"))));
 }
 
-/// M-23: a key that does not sign goes without another one in its place, and takes no other one's tokens with it.
+/// M-23: a key that is not the signing one is withdrawn without a replacement, and tokens of other keys stay valid.
 #[tokio::test]
 async fn m_23_keys_that_do_not_sign_are_withdrawn_alone() {
     let rig = Rig::new().await;
@@ -343,7 +344,7 @@ async fn m_23_keys_that_do_not_sign_are_withdrawn_alone() {
     let current = fresh(&rig, &session).await;
     rig.by_jwt(&test, &current).await.unwrap();
 
-    // The live world's key is of the same App, and of its own world.
+    // The live key is of the same App, but of its own environment.
     let live = rig.service.list_signing_keys(rig.world(Environment::Live));
     let live = live.await.unwrap().remove(0);
     let next = rig.service.revoke_signing_key(rig.app.id, live.id).await;
@@ -357,7 +358,7 @@ async fn m_23_keys_that_do_not_sign_are_withdrawn_alone() {
     ));
 }
 
-/// Strangers who send tokens with made-up keys cost one look a second, not one each.
+/// Tokens with made-up key ids cost one lookup a second, not one each.
 #[tokio::test]
 async fn unknown_keys_are_looked_up_once_a_second() {
     let rig = Rig::new().await;

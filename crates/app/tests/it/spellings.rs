@@ -1,4 +1,4 @@
-//! Attack 5, R2: spellings of one address that may be two mailboxes, at a server that tells capital letters from small ones.
+//! Attack 5, R2: spellings of one address that may be two mailboxes, at a mail server with case-sensitive addresses.
 
 use vestry_app::codes::{SendCode, VerifyCode, VerifyCodeError};
 use vestry_app::passwords::BeginReset;
@@ -15,9 +15,9 @@ use vestry_domain::session::Proof;
 use crate::links::{invitation, is_invalid};
 use crate::rig::{Rig, login, proof};
 
-/// What the owner of the mailbox writes.
+/// The mailbox owner's spelling.
 const OWN: &str = "j\u{f6}rg@fa\u{df}.example";
-/// The same address to us, and perhaps another mailbox.
+/// The same address to Vestry, but possibly another mailbox.
 const OTHERS: [&str; 3] = [
     "J\u{d6}RG@fa\u{df}.example",
     "jo\u{308}rg@fa\u{df}.example",
@@ -46,7 +46,7 @@ async fn stored(rig: &Rig, caller: &Caller, user: UserId) -> (String, bool) {
     (email.email.address().to_owned(), email.verified)
 }
 
-/// Asks for a code; the user and the address that it is for, and the mail that brings it.
+/// Requests a code; returns the user, the address it is for, and the mail that carries it.
 async fn asked(rig: &Rig, caller: &Caller, spelling: &str) -> (UserId, EmailId, Message) {
     let sent = rig
         .service
@@ -56,7 +56,7 @@ async fn asked(rig: &Rig, caller: &Caller, spelling: &str) -> (UserId, EmailId, 
     (sent.email.user_id, sent.email.id, mail)
 }
 
-/// Whoever asks first does not get the codes of whoever asks second, not even within the seconds in which a repeat is not sent.
+/// The first requester does not receive the codes of the second one, not even within the seconds in which a repeat is not sent.
 #[tokio::test]
 async fn attack_5_r2_each_code_goes_to_the_spelling_of_its_request() {
     for other in OTHERS {
@@ -75,7 +75,7 @@ async fn attack_5_r2_each_code_goes_to_the_spelling_of_its_request() {
         }
         rig.verify(&test, email, &own.code).await.unwrap();
         assert_eq!(stored(&rig, &test, user).await, (OWN.to_owned(), true));
-        // From now on there is one spelling, whatever is asked for.
+        // From now on there is one spelling, whatever the request says.
         rig.pass(60);
         let (_, _, mail) = asked(&rig, &test, other).await;
         assert_eq!(mail.to, OWN, "{other}");
@@ -108,7 +108,7 @@ async fn attack_5_each_link_goes_to_the_spelling_of_its_request() {
                 .await
                 .unwrap();
             assert_eq!(newest(&rig, &test).await.to, spelling);
-            // The limits of the address start over.
+            // The limits of the address reset.
             rig.pass(601);
         }
         let opened = rig.open(&test, &own.token).await.unwrap();
@@ -122,8 +122,8 @@ async fn attack_5_each_link_goes_to_the_spelling_of_its_request() {
     }
 }
 
-/// A link that went to another mailbox opens nothing after the owner has proved theirs within a session, which leaves links alone; one
-/// that went to the same mailbox does.
+/// After the owner proves their mailbox within a session, which keeps links valid, a link sent to another mailbox opens nothing. One sent
+/// to the same mailbox still does.
 #[tokio::test]
 async fn attack_5_a_link_to_another_spelling_is_void_once_one_is_proved() {
     let cases = OTHERS.map(|spelling| (spelling, false));
@@ -157,9 +157,9 @@ async fn attack_5_a_link_to_another_spelling_is_void_once_one_is_proved() {
     }
 }
 
-/// A double click is one mail, also where only the domain is written in another way.
+/// A double click sends one mail, even if the second request spells the domain differently.
 #[tokio::test]
-async fn m_5_the_same_mailbox_is_not_written_to_twice() {
+async fn m_5_the_same_mailbox_gets_no_second_mail() {
     for spelling in SAME_MAILBOX {
         let rig = Rig::with_urls().await;
         let test = rig.test().await;
@@ -172,7 +172,7 @@ async fn m_5_the_same_mailbox_is_not_written_to_twice() {
 
 /// The App vouches for the spelling that it sends.
 #[tokio::test]
-async fn attack_5_what_the_app_vouches_for_is_stored_as_it_is_spelled() {
+async fn attack_5_a_vouched_address_is_stored_as_spelled() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let command = CreateUser {
@@ -202,7 +202,7 @@ async fn attack_5_what_the_app_vouches_for_is_stored_as_it_is_spelled() {
     }
 }
 
-/// The factor of a session names the spelling that was proved.
+/// A session's factor names the spelling that was proved.
 #[tokio::test]
 async fn a_factor_has_the_spelling_that_was_proved() {
     let rig = Rig::new().await;
@@ -216,7 +216,7 @@ async fn a_factor_has_the_spelling_that_was_proved() {
     );
 }
 
-/// Whoever waits for a mail finds it under every spelling of the address.
+/// A captured mail is found under every spelling of its address.
 #[tokio::test]
 async fn attack_5_captured_mail_is_found_under_every_spelling() {
     let rig = Rig::new().await;
@@ -245,7 +245,7 @@ async fn attack_5_captured_mail_is_found_under_every_spelling() {
     }
 }
 
-/// Look-alikes are refused wherever an address comes in, and nothing is made.
+/// Look-alikes are refused in every field that accepts an address, and nothing is created.
 #[tokio::test]
 async fn attack_5_look_alikes_are_refused_everywhere() {
     let rig = Rig::with_urls().await;
@@ -283,7 +283,7 @@ async fn attack_5_look_alikes_are_refused_everywhere() {
     assert_eq!(rig.waiting().await, 0);
 }
 
-/// A line of an import is refused with its reason, and the others are taken.
+/// A line of an import is refused with its reason, and the others are imported.
 #[tokio::test]
 async fn attack_5_a_look_alike_in_an_import_is_refused_with_its_reason() {
     let rig = Rig::new().await;

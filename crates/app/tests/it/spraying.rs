@@ -19,7 +19,7 @@ fn device(ip: &str) -> DeviceFingerprint {
     DeviceFingerprint::new(Some(ip.to_owned()), None).unwrap()
 }
 
-/// Tries a password of a user who does not exist.
+/// Tries a password of a nonexistent user.
 async fn guess_password(rig: &Rig, caller: &Caller, number: u32, ip: &str) -> Result<(), Refusal> {
     let mut random = [0; 16];
     random[..4].copy_from_slice(&number.to_be_bytes());
@@ -33,13 +33,15 @@ async fn guess_password(rig: &Rig, caller: &Caller, number: u32, ip: &str) -> Re
     tried.map(drop)
 }
 
-/// A hundred failures from one address, of whatever kind and of whichever accounts: then nothing that comes from there is tried,
-/// right or wrong, until the ten minutes are over. Other addresses, and calls that name none, go on.
+/// After a hundred failures from one address, of any kind and on any accounts, everything from there is refused, right or wrong, until the
+/// ten minutes are over.
+///
+/// Other addresses, and calls without one, are not affected.
 #[tokio::test]
-async fn m_6_an_address_waits_after_a_hundred_failures_of_any_kind() {
+async fn m_6_an_address_is_blocked_after_a_hundred_failures_of_any_kind() {
     let rig = Rig::new().await;
     let test = rig.test().await;
-    // Of IPv6 the network counts.
+    // For IPv6 the network is counted.
     let from = |number: u32| format!("2001:db8:0:1::{number:x}");
     let user = rig.user(&test, "ada@example.com").await.profile.user.id;
     let totp = rig.verified_totp(&test, user).await;
@@ -104,7 +106,7 @@ async fn m_6_an_address_waits_after_a_hundred_failures_of_any_kind() {
     assert!(!held_up().await, "the window is over");
 }
 
-/// A failed try of a whole App; each is of another account and address.
+/// Makes failed attempts across an App, each with another account and address.
 async fn spray(rig: &Rig, caller: &Caller, from: u32, most: u32) {
     for number in from..from + most {
         let ip = format!("10.{}.{}.{}", number >> 16, number >> 8 & 255, number & 255);
@@ -113,10 +115,10 @@ async fn spray(rig: &Rig, caller: &Caller, from: u32, most: u32) {
     }
 }
 
-/// Over a thousand failures of an hour and ten for each success: new codes have eight digits, and sign people in as ever. They
-/// stay long until an hour has passed without.
+/// Above a thousand failures an hour, and ten per success, new codes have eight digits and work as usual. They stay long until an hour has
+/// passed without an attack.
 #[tokio::test]
-async fn m_6_codes_are_long_while_somebody_guesses_over_many_accounts() {
+async fn m_6_codes_are_long_during_a_spraying_attack() {
     let rig = Rig::new().await;
     let (test, live) = (rig.test().await, rig.live().await);
     spray(&rig, &test, 0, 950).await;
@@ -133,7 +135,7 @@ async fn m_6_codes_are_long_while_somebody_guesses_over_many_accounts() {
     rig.login(&live, "ada@example.com").await;
     rig.deliver().await;
     let (_, mail) = rig.mailer.sent().pop().unwrap();
-    assert_eq!(mail.code.len(), DIGITS, "another world");
+    assert_eq!(mail.code.len(), DIGITS, "another environment");
 
     rig.pass(3_000);
     let (_, long) = rig.fresh_code(&test, "eve@example.com").await;
@@ -143,9 +145,9 @@ async fn m_6_codes_are_long_while_somebody_guesses_over_many_accounts() {
     assert_eq!(short.len(), DIGITS);
 }
 
-/// Where people sign in often, as many failures are their own.
+/// Where users sign in often, the same number of failures is their own.
 #[tokio::test]
-async fn m_6_failures_of_a_busy_app_are_no_attack() {
+async fn m_6_failures_of_a_busy_app_are_not_an_attack() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     for number in 0..130 {
@@ -175,9 +177,10 @@ async fn m_6_sign_ins_to_one_account_hide_no_attack() {
     assert_eq!(long.len(), LONG_DIGITS);
 }
 
-/// What a million addresses win from a million accounts in a day, by guessing every code that the App can be made to send. The
-/// first 400 accounts are really attacked; from then on nothing changes. After each of them the attacker signs in to an account of their
-/// own, so that they succeed once for every five failures.
+/// What a million addresses win from a million accounts in a day by guessing every code that the App can be made to send.
+///
+/// Only the first 400 accounts are really attacked; from then on nothing changes. After each of them the attacker signs in to an account of
+/// their own, so they succeed once for every five failures.
 #[tokio::test]
 async fn m_6_attack_3_what_a_million_addresses_win() {
     const ATTACKED: u32 = 400;
@@ -208,8 +211,8 @@ async fn m_6_attack_3_what_a_million_addresses_win() {
             }
         }
     }
-    // What the App's own budget of mails lets out in a day, five guesses each: fewer than a million accounts and addresses could
-    // try, so they add nothing.
+    // The codes that the App's mail limit allows in a day, five guesses each. A million accounts and addresses could try more than that, so
+    // they add nothing.
     let codes = 24.0 * f64::from(SENDS_PER_APP.most);
     let guesses = codes * 5.0;
     let before = guesses / 1e6;

@@ -1,4 +1,4 @@
-//! PR-60: what is over is deleted a little at a time, and by one process of all.
+//! PR-60: expired records are deleted in small steps, by one process at a time.
 
 use vestry_app::Caller;
 use vestry_app::sessions::IssuedSession;
@@ -15,7 +15,7 @@ const ADA: &str = "ada@example.com";
 /// How long a dead session is kept.
 const KEPT: i64 = 7 * 86_400;
 
-/// So many copies of a session that ended long ago.
+/// Stores `many` copies of a session that ended long ago.
 async fn bury(rig: &Rig, like: &IssuedSession, many: i64) {
     let over = rig.now() - Seconds(KEPT + 1);
     let mut tx = rig.store.begin().await.unwrap();
@@ -33,7 +33,7 @@ async fn bury(rig: &Rig, like: &IssuedSession, many: i64) {
     tx.commit().await.unwrap();
 }
 
-/// How many sessions of the user are stored, living and dead.
+/// The number of stored sessions of the user, live and dead.
 async fn stored(rig: &Rig, caller: &Caller, like: &IssuedSession) -> usize {
     let mut read = rig.store.read().await.unwrap();
     let all = SessionPage {
@@ -49,7 +49,7 @@ async fn stored(rig: &Rig, caller: &Caller, like: &IssuedSession) -> usize {
 }
 
 #[tokio::test]
-async fn pr_60_a_sweep_takes_as_many_steps_as_it_needs() {
+async fn pr_60_a_sweep_uses_as_many_steps_as_it_needs() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let alive = rig.sign_in(&test, ADA, 60).await;
@@ -58,7 +58,7 @@ async fn pr_60_a_sweep_takes_as_many_steps_as_it_needs() {
     rig.sweep().await;
     assert_eq!(stored(&rig, &test, &alive).await, 1);
     let (_, writes) = rig.store.count();
-    // Everything before the sessions goes with their first step, and everything after them with their last.
+    // Everything before the sessions is deleted with their first step, and everything after them with their last.
     assert_eq!(writes, 3);
 }
 
@@ -77,13 +77,13 @@ async fn pr_60_one_process_sweeps_at_a_time() {
         other.sweep("another process").await;
         assert_eq!(stored(&rig, &test, &alive).await, left, "{later} s later");
     }
-    // Whoever swept last comes again whenever it likes.
+    // The last sweeper may sweep again at any time.
     bury(&rig, &alive, 1).await;
     other.sweep("another process").await;
     assert_eq!(stored(&rig, &test, &alive).await, 1);
 }
 
-/// Whatever fails, the other kinds are swept, and what is left goes the next time.
+/// Whatever fails, the other kinds are swept, and the rest is deleted the next time.
 #[tokio::test]
 async fn pr_60_a_failure_leaves_the_rest_to_the_next_sweep() {
     for operations in 1.. {
@@ -96,8 +96,8 @@ async fn pr_60_a_failure_leaves_the_rest_to_the_next_sweep() {
         let was_reached = !rig.fake.has_yet_to_fail();
         rig.fake.fail_after(None);
         let left = stored(&rig, &test, &alive).await;
-        // First the time of the test worlds is read, without which theirs cannot be judged, and then a transaction begun, without
-        // which there is no database.
+        // First the read of the test environments' clocks fails, without which their records cannot be judged. Then beginning a transaction
+        // fails, without which there is no database.
         assert_eq!(left, if operations < 3 { 2 } else { 1 }, "{operations}");
         rig.sweep().await;
         assert_eq!(stored(&rig, &test, &alive).await, 1);
@@ -107,9 +107,9 @@ async fn pr_60_a_failure_leaves_the_rest_to_the_next_sweep() {
     }
 }
 
-/// Nobody goes on asking a database that is away, once for each kind of remains.
+/// A sweep stops at an unreachable database instead of trying it once for each kind of record.
 #[tokio::test]
-async fn pr_60_a_sweep_ends_where_there_is_no_database() {
+async fn pr_60_a_sweep_stops_without_a_database() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let alive = rig.sign_in(&test, ADA, 60).await;
@@ -124,10 +124,10 @@ async fn pr_60_a_sweep_ends_where_there_is_no_database() {
     assert_eq!(stored(&rig, &test, &alive).await, 1);
 }
 
-/// Each test world is judged by its own clock: one in the past keeps what has not expired there and nothing of other Apps, and one in
+/// Each test environment is judged by its own clock. One in the past keeps what has not expired there, and nothing of other Apps; one in
 /// the future loses what has expired there.
 #[tokio::test]
-async fn pr_60_a_test_clock_is_the_clock_of_its_own_app_alone() {
+async fn pr_60_a_test_clock_applies_to_its_own_app_only() {
     let rig = Rig::new().await;
     let (past, present, future) = (rig.test().await, rig.stranger().await, rig.stranger().await);
     let mut sessions = Vec::new();
@@ -136,7 +136,7 @@ async fn pr_60_a_test_clock_is_the_clock_of_its_own_app_alone() {
         bury(&rig, &session, 2).await;
         sessions.push((caller, session));
     }
-    // Long before what was buried expired, and long after the living sessions have.
+    // Long before the ended sessions expired, and long after the live ones have.
     for (caller, seconds) in [(&past, -30 * 86_400), (&future, 30 * 86_400)] {
         let change = ClockChange {
             now: None,

@@ -1,4 +1,4 @@
-//! Whose account it is (attack 1, O-10, CL-1 to CL-9), at the level of the use cases: who proves an address, and what is left.
+//! Account ownership (attack 1, O-10, CL-1 to CL-9) at the use case level: who proves an address, and what remains.
 
 use vestry_app::codes::{SendCode, SendCodeByText, VerifyCode, VerifyCodeError};
 use vestry_app::sessions::{SessionFields, SessionNamed};
@@ -22,7 +22,7 @@ use crate::texts::send as text_to;
 const VICTIM: &str = "victim@example.com";
 const PHONE: &str = "+14155552671";
 
-/// A user with an address and a number, neither verified, as a sign-up form of the App makes it.
+/// A user with an unverified address and number, as created by an App's sign-up form.
 async fn planted(rig: &Rig, caller: &Caller) -> FullUser {
     let command = CreateUser {
         email: Some(VICTIM.to_owned()),
@@ -44,7 +44,7 @@ fn vouched(email: &str) -> UpdateUser {
     }
 }
 
-/// Proves a number from outside, by a step that takes anybody in.
+/// Proves a number from outside, with a login-or-create step.
 async fn by_number(rig: &Rig, caller: &Caller) -> UserId {
     let (sent, code) = rig.fresh_text(caller, PHONE).await;
     let command = VerifyCode {
@@ -61,8 +61,7 @@ async fn seen(rig: &Rig, caller: &Caller, user: &FullUser) -> FullUser {
     rig.service.get_user(caller, id).await.unwrap()
 }
 
-/// CL-3: the session of whoever planted the account is gone when the owner of the address proves it; claims, wallet and metadata
-/// stay.
+/// CL-3: a planted session ends when the address's owner proves it; claims, wallet and metadata stay.
 #[tokio::test]
 async fn cl_3_the_first_proof_founds_the_account() {
     let rig = Rig::new().await;
@@ -80,7 +79,7 @@ async fn cl_3_the_first_proof_founds_the_account() {
     assert!(rig.by_token(&test, &victim.token).await.is_ok());
 }
 
-/// CL-3: a wallet whose key may be known to whoever had the account before signs nothing and is no default; the others stay.
+/// CL-3: a wallet whose key an earlier holder of the account may know is disabled and not the default; the others stay.
 #[tokio::test]
 async fn cl_3_wallets_of_unproven_origin_are_disabled() {
     let rig = Rig::new().await;
@@ -126,10 +125,10 @@ async fn cl_3_wallets_of_unproven_origin_are_disabled() {
     assert!(fresh.is_default && !suspects.contains(&fresh.id));
 }
 
-/// CL-4: an address that stands in somebody's account moves to a user of its own, whom the first step names already; the account
-/// keeps everything else, its sessions too.
+/// CL-4: an address claimed in another person's account moves to a user of its own, which the first step already names. The account keeps
+/// everything else, sessions included.
 #[tokio::test]
-async fn cl_4_a_claim_moves_to_whoever_proves_it() {
+async fn cl_4_a_claim_moves_to_the_person_who_proves_it() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let attacker = rig.sign_in(&test, "attacker@example.com", 60).await;
@@ -140,7 +139,7 @@ async fn cl_4_a_claim_moves_to_whoever_proves_it() {
     assert!(first.user_created);
     assert_ne!(first.email.user_id, attacker.session.user_id);
     assert_eq!(seen(&rig, &test, &user).await.profile.emails.len(), 2);
-    // Asked again, the same user is named, and is not new any more.
+    // A second request names the same user, who is no longer new.
     rig.pass(20);
     let (again, code) = rig.fresh_code(&test, VICTIM).await;
     assert_eq!(again.email.user_id, first.email.user_id);
@@ -156,9 +155,9 @@ async fn cl_4_a_claim_moves_to_whoever_proves_it() {
     assert_eq!(later.session.user_id, verified.user_id);
 }
 
-/// CL-4: a user that was made for a claim and has become somebody's meanwhile, or was deleted, gets nothing.
+/// CL-4: a user created for a claim who has since become owned, or was deleted, gets nothing.
 #[tokio::test]
-async fn cl_4_a_successor_that_is_somebodys_gets_nothing() {
+async fn cl_4_an_owned_successor_gets_nothing() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let attacker = rig.sign_in(&test, "attacker@example.com", 60).await;
@@ -191,7 +190,7 @@ async fn cl_4_a_successor_that_is_somebodys_gets_nothing() {
     assert_ne!(victim.session.user_id, attacker.session.user_id);
 }
 
-/// CL-1: who proves the address within a session of the account keeps everything: he holds the account.
+/// CL-1: proving the address within a session of the account drops nothing, because the session shows control of the account.
 #[tokio::test]
 async fn cl_1_a_proof_within_a_session_drops_nothing() {
     let rig = Rig::new().await;
@@ -214,8 +213,10 @@ async fn cl_1_a_proof_within_a_session_drops_nothing() {
     assert!(left.profile.user.founded && left.profile.emails[0].verified);
 }
 
-/// CL-5: the claim of a founded account is refused at the first step, unless that names a session of the user; the code it then
-/// sends is good within such a session only. Before the account was founded, or after the address is proved, nothing is asked.
+/// CL-5: the claim of a founded account is refused at the first step, unless that names a session of the user. The code it then sends is
+/// valid within such a session only.
+///
+/// No session is required before the account is founded, or after the address is proved.
 #[tokio::test]
 async fn cl_5_a_claim_of_a_founded_account_needs_a_session() {
     let rig = Rig::new().await;
@@ -273,9 +274,9 @@ async fn cl_5_a_claim_of_a_founded_account_needs_a_session() {
     rig.sent_code(&test, "second@example.com").await;
 }
 
-/// CL-5: where known and unknown shall not be told apart, such a claim is like an address that nobody has.
+/// CL-5: where known and unknown must look alike, such a claim is treated like an unknown address.
 #[tokio::test]
-async fn cl_5_an_enumeration_safe_app_does_not_tell_of_claims() {
+async fn cl_5_an_enumeration_safe_app_does_not_reveal_claims() {
     let rig = Rig::new().await;
     rig.set(&[("enumeration_safe", "true")]).await;
     let test = rig.test().await;
@@ -290,9 +291,9 @@ async fn cl_5_an_enumeration_safe_app_does_not_tell_of_claims() {
     assert_eq!(again.unwrap().email.id, sent.email.id);
 }
 
-/// CL-6: what the App vouches for is proved, founds the account, and removes nothing of the same call.
+/// CL-6: an identifier that the App vouches for is proved, founds the account, and removes nothing from the same call.
 #[tokio::test]
-async fn cl_6_the_word_of_the_app_counts() {
+async fn cl_6_the_apps_word_counts() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let command = CreateUser {
@@ -311,7 +312,7 @@ async fn cl_6_the_word_of_the_app_counts() {
     let signed_in = rig.sign_in(&test, VICTIM, 60).await;
     assert_eq!(signed_in.session.user_id, profile.user.id);
     assert!(seen(&rig, &test, &user).await.profile.phones[0].verified);
-    // A claim of before counts from then on; nobody else's does.
+    // An earlier claim counts from then on; another user's does not.
     let claimed = rig.attach(&test, &user, "second@example.com").await;
     let updated = rig
         .service
@@ -337,16 +338,16 @@ async fn cl_6_the_word_of_the_app_counts() {
     }
 }
 
-/// CL-7: what is proved stays when something else of the account is proved from outside, in one second as in two.
+/// CL-7: a proved identifier stays when another one of the account is proved from outside, in the same second or later.
 #[tokio::test]
-async fn cl_7_what_is_proved_stays() {
+async fn cl_7_a_proved_identifier_stays() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = planted(&rig, &test).await;
     let id = user.profile.user.id;
     assert_eq!(by_number(&rig, &test).await, id);
     let session = rig.planted_session(&test, id).await;
-    // The address is the claim of a founded account now: its owner is somebody else for all we know.
+    // The address is now a claim of a founded account: its owner may be another person.
     let stranger = rig.sign_in(&test, VICTIM, 60).await;
     assert_ne!(stranger.session.user_id, id);
     let left = seen(&rig, &test, &user).await;
@@ -354,10 +355,10 @@ async fn cl_7_what_is_proved_stays() {
     assert!(rig.by_token(&test, &session).await.is_ok());
 }
 
-/// CL-9: an App that trusts what it attaches has it proved where it is, without a session; whoever comes by himself is a stranger
-/// all the same.
+/// CL-9: an App that trusts what it attaches has it proved in place, without a session. An address that the App did not attach still
+/// belongs to a stranger.
 #[tokio::test]
-async fn cl_9_what_is_attached_can_be_trusted() {
+async fn cl_9_an_app_may_trust_what_it_attaches() {
     let rig = Rig::new().await;
     rig.set(&[("attached_identifiers", "trusted")]).await;
     let test = rig.test().await;
@@ -377,9 +378,10 @@ async fn cl_9_what_is_attached_can_be_trusted() {
     assert!(rig.by_token(&test, &owner.token).await.is_ok());
 }
 
-/// CL-9: what was attached before the account was anybody's is not trusted: it may be of whoever planted the account.
+/// CL-9: identifiers attached before the account was founded are not trusted, because they may come from the person who planted the
+/// account.
 #[tokio::test]
-async fn cl_9_what_was_attached_before_the_founding_is_not_trusted() {
+async fn cl_9_an_identifier_attached_before_the_founding_is_not_trusted() {
     let rig = Rig::new().await;
     rig.set(&[("attached_identifiers", "trusted")]).await;
     let test = rig.test().await;
@@ -391,7 +393,7 @@ async fn cl_9_what_was_attached_before_the_founding_is_not_trusted() {
         matches!(asked, Err(Refusal::UnprovenIdentifier)),
         "{asked:?}"
     );
-    // A code that was under way when the account was founded is not vouched for, either.
+    // Nor is a code that was pending when the account was founded.
     rig.pass(1);
     let other = CreateUser {
         email: Some("second@example.com".to_owned()),
@@ -417,9 +419,9 @@ async fn cl_9_what_was_attached_before_the_founding_is_not_trusted() {
     );
 }
 
-/// CL-6: the word of the App makes the account its owner's: what somebody added before is gone, as after a proof.
+/// CL-6: an App's word makes the account its owner's: everything added before is gone, as after a proof.
 #[tokio::test]
-async fn cl_6_the_word_of_the_app_founds_an_account_for_its_owner() {
+async fn cl_6_the_apps_word_founds_an_account_for_its_owner() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = planted(&rig, &test).await;
@@ -434,9 +436,9 @@ async fn cl_6_the_word_of_the_app_founds_an_account_for_its_owner() {
     assert!(rig.by_token(&test, &owner.token).await.is_ok(), "CL-7");
 }
 
-/// What a claim of a founded account is worth is nothing, so it can be removed although it is all there is.
+/// The claim of a founded account is worth nothing, so it can be removed even if it is the only identifier.
 #[tokio::test]
-async fn a_claim_that_is_no_way_to_sign_in_can_be_removed() {
+async fn a_claim_that_cannot_sign_in_can_be_removed() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let line = PortableUser {

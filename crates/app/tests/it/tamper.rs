@@ -1,4 +1,4 @@
-//! Rows that somebody wrote to behind the service's back.
+//! Rows modified directly in the database.
 
 use serde_json::json;
 use vestry_app::Fault;
@@ -16,9 +16,9 @@ use crate::rig::Rig;
 use crate::wallets::text;
 
 type Row = (StoredWallet, WalletKey);
-/// Changes a stored row; the other one is there to take things from.
+/// Changes a stored row; the other row is a source of values.
 type Edit = fn(&mut StoredWallet, &Row);
-/// Lets two rows change something.
+/// Makes two rows swap something.
 type Swap = fn(&mut Row, &mut Row);
 
 /// An Ethereum wallet with its key as custody makes them, for a new user; not stored yet.
@@ -26,7 +26,7 @@ pub(crate) async fn unstored(rig: &Rig, caller: &Caller, email: &str) -> Row {
     unstored_of(rig, caller, email, WalletType::Ethereum).await
 }
 
-/// The same of any type.
+/// The same for any type.
 pub(crate) async fn unstored_of(
     rig: &Rig,
     caller: &Caller,
@@ -41,7 +41,7 @@ pub(crate) async fn unstored_of(
     rig.ports.custodian.create_wallet(order).await.unwrap()
 }
 
-/// Stores the row as if the service had.
+/// Stores the row as the service would.
 pub(crate) async fn store(rig: &Rig, (wallet, key): &Row) -> WalletId {
     let mut tx = rig.fake.begin().await.unwrap();
     assert_eq!(
@@ -56,7 +56,7 @@ fn is_tampered(fault: &Fault) -> bool {
     matches!(fault, Fault::Tampered(_))
 }
 
-/// Unaltered, the detour of these tests gives a wallet that works.
+/// Control: without an alteration these tests' detour yields a working wallet.
 #[tokio::test]
 async fn an_unaltered_row_works() {
     let rig = Rig::new().await;
@@ -70,8 +70,9 @@ async fn an_unaltered_row_works() {
     }
 }
 
-/// T5, T6: whatever is changed in the row, `GET` and signing both refuse; so do the calls that list it. That somebody tried to
-/// sign with it is in the log, also where what was changed would have been a reason to refuse.
+/// T5, T6: whatever is changed in the row, `GET`, signing and the list calls refuse it.
+///
+/// The attempt to sign is in the log, even if the changed value alone would have been a reason to refuse.
 #[tokio::test]
 async fn t5_t6_an_edited_row_is_refused_everywhere() {
     for wallet_type in WalletType::ALL {
@@ -156,9 +157,9 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
     }
 }
 
-/// T5: a key that was taken out of the database, and a value that the service never writes, are noted like any other change.
+/// T5: a removed key, and a value that the service never writes, are recorded like any other change.
 #[tokio::test]
-async fn a_lost_key_and_a_row_that_cannot_be_read_are_noted() {
+async fn a_missing_key_and_an_unreadable_row_are_recorded() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (lost, _key) = unstored(&rig, &test, "ada@example.com").await;
@@ -172,7 +173,7 @@ async fn a_lost_key_and_a_row_that_cannot_be_read_are_noted() {
         matches!(&signed, Err(SignError::Common(Refusal::Fault(fault))) if is_tampered(fault)),
         "{signed:?}"
     );
-    // Once for all who read together, and once for each alone.
+    // Once for all callers that read together, and once for each that reads alone.
     rig.store
         .refuse_views([(); 2].map(|()| StoreError::Corrupt {
             table: "wallets",
@@ -193,7 +194,7 @@ async fn a_lost_key_and_a_row_that_cannot_be_read_are_noted() {
     assert_eq!(details, ["wallet key", "wallets"]);
 }
 
-/// T1, T3: keys that changed places open nowhere, and `GET` refuses as well as signing.
+/// T1, T3: swapped keys open nowhere, and `GET` refuses as well as signing.
 #[tokio::test]
 async fn t1_t3_swapped_keys_are_refused_by_get_and_sign() {
     for wallet_type in WalletType::ALL {
@@ -221,7 +222,7 @@ async fn swapped_keys_are_refused(wallet_type: WalletType) {
             std::mem::swap(&mut a.1.public_key, &mut b.1.public_key);
         }),
     ];
-    for (with, caller) in [("another user", &test), ("the live world", &live)] {
+    for (with, caller) in [("another user", &test), ("the live environment", &live)] {
         for (what, swap) in swaps {
             let name = format!("{what}.{with}").replace(' ', "-");
             let email = |whose| format!("{name}.{whose}@example.com");

@@ -1,4 +1,4 @@
-//! The clock of a test world: what follows it, and who may set it.
+//! The clock of a test environment: what follows it, and who may set it.
 
 use vestry_app::admin::webhooks::Resume;
 use vestry_app::codes::VerifyCodeError;
@@ -74,9 +74,9 @@ async fn sessions_and_tokens_follow_the_clock() {
     assert!(matches!(over, Err(Refusal::InvalidSession)));
 }
 
-/// A world of last year has a signing key and its records are not swept away.
+/// An environment set to last year has a signing key, and its records are not swept.
 #[tokio::test]
-async fn a_world_can_live_in_the_past() {
+async fn an_environment_can_live_in_the_past() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     set(&rig, &test, freeze(1_500_000_000)).await;
@@ -86,7 +86,7 @@ async fn a_world_can_live_in_the_past() {
     assert_eq!(alive.session.started_at.unix(), 1_500_000_000);
 }
 
-/// A test clock holds up the sweeping of test worlds alone: what is over in a live one goes, whatever an integrator set.
+/// A test clock delays sweeping of test environments only: expired live records are deleted, whatever an integrator set.
 #[tokio::test]
 async fn a_test_clock_keeps_no_live_records() {
     let rig = Rig::new().await;
@@ -108,13 +108,13 @@ async fn a_test_clock_keeps_no_live_records() {
     assert_eq!(found, [true, false], "test, live");
 }
 
-/// Send budgets open again when the clock moves on, and a frozen clock does not keep the limit of requests shut.
+/// Send limits reset when the clock moves on, and a frozen clock does not block the request limit.
 #[tokio::test]
 async fn limits_follow_the_clock() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     set(&rig, &test, freeze(START.unix())).await;
-    // Five, and one beyond the budget.
+    // Five, and one beyond the limit.
     for _ in 0..6 {
         rig.login(&test, ADA).await;
         set(&rig, &test, advance(20)).await;
@@ -133,7 +133,7 @@ async fn limits_follow_the_clock() {
     assert_eq!(after.reset.unix(), START.unix() + 720);
 }
 
-/// Other processes follow with the next look-up of a key, which is within a second.
+/// Other processes follow at the next key lookup, which is within a second.
 #[tokio::test]
 async fn another_process_follows() {
     let rig = Rig::new().await;
@@ -148,9 +148,9 @@ async fn another_process_follows() {
     assert!(matches!(late, Err(VerifyCodeError::InvalidCode)));
 }
 
-/// S-17: no live key sets, reads or has a clock, and no other App follows.
+/// S-17: a live key neither sets nor reads nor has a clock, and other Apps do not follow.
 #[tokio::test]
-async fn only_the_test_world_follows() {
+async fn only_the_test_environment_follows() {
     let rig = Rig::new().await;
     let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
     for refused in [
@@ -192,7 +192,7 @@ async fn a_clock_can_be_read_and_reset() {
     assert_eq!(rig.user(&test, ADA).await.profile.user.created_at, at(7));
 }
 
-/// Parallel advances all count.
+/// Parallel advances add up.
 #[tokio::test]
 async fn parallel_advances_add_up() {
     let rig = Rig::new().await;
@@ -203,7 +203,7 @@ async fn parallel_advances_add_up() {
     assert_eq!(reading.now, at(200));
 }
 
-/// Which clock moves; the other one stands still.
+/// The clock that moves; the other one stands still.
 #[derive(Debug, Clone, Copy)]
 enum Moved {
     Test,
@@ -225,7 +225,7 @@ impl Moved {
 const HOST: &str = "hooks.example.com";
 const DAY: i64 = 86_400;
 
-/// Whether what a line of the page speaks of takes place when one of the clocks moves.
+/// Whether the effect that a line of the page describes occurs when one of the clocks moves.
 async fn takes_place(what: &str, rig: &Rig, moved: Moved) -> bool {
     let test = rig.test().await;
     let service = &rig.service;
@@ -373,7 +373,7 @@ async fn takes_place(what: &str, rig: &Rig, moved: Moved) -> bool {
             let issued = rig.sign_in(&test, ADA, 10_080).await;
             service.rotate_signing_key(test.world).await.unwrap();
             moved.by(rig, 300).await;
-            // Its memory of the keys is a second old at most.
+            // The keys are cached for at most a second.
             let other = rig.other_process();
             let command = VerifySession {
                 session_token: Some(issued.token.clone()),
@@ -387,7 +387,7 @@ async fn takes_place(what: &str, rig: &Rig, moved: Moved) -> bool {
             moved.by(rig, 7 * DAY).await;
             service.read_test_clock(&test).await.unwrap().now == rig.now()
         }
-        other => panic!("no test knows what is meant by {other:?}"),
+        other => panic!("no test covers {other:?}"),
     }
 }
 
@@ -397,9 +397,9 @@ async fn captured(rig: &Rig, caller: &Caller) -> usize {
     found.unwrap().len()
 }
 
-/// Each line of docs/test-environment.md names the clock that the thing follows, and it does not follow the other one.
+/// Each line of docs/test-environment.md names the clock that its subject follows, and it does not follow the other one.
 #[tokio::test]
-async fn the_page_says_what_follows_which_clock() {
+async fn the_page_names_the_right_clock() {
     let page = include_str!("../../../../docs/test-environment.md");
     let lines = page.lines().filter_map(|line| line.strip_suffix(" |"));
     let lines = lines.filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));

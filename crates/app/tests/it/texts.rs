@@ -1,4 +1,4 @@
-//! `otps/sms/login_or_create` and `otps/sms/send`: who gets a text, who comes to be, and what the code is good for.
+//! `otps/sms/login_or_create` and `otps/sms/send`: who receives a text, which users are created, and what the code is valid for.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) fn send(number: &str) -> SendCodeByText {
     }
 }
 
-/// From nobody to a session with a factor of the number, and back as a known user.
+/// From an unknown number to a session with a phone factor, and back as a known user.
 #[tokio::test]
 async fn a_text_signs_a_new_user_in() {
     let rig = Rig::new().await;
@@ -75,7 +75,7 @@ async fn a_text_signs_a_new_user_in() {
 }
 
 #[tokio::test]
-async fn the_message_says_what_it_is() {
+async fn the_message_says_what_it_is_for() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.text(&test, ADA).await;
@@ -97,7 +97,7 @@ async fn the_message_says_what_it_is() {
     );
 }
 
-/// A code of a number is none of an address, and that of one number none of another (OTP-7).
+/// A code for a number is not valid for an address, nor for another number (OTP-7).
 #[tokio::test]
 async fn otp_7_a_code_is_bound_to_its_number() {
     let rig = Rig::new().await;
@@ -110,7 +110,7 @@ async fn otp_7_a_code_is_bound_to_its_number() {
         crate::rig::proof(mail.email.id, &code),
     ] {
         let outcome = rig.service.verify_code(&test, method).await;
-        // Once in a million runs both codes are the same.
+        // Once in a million runs both codes are equal.
         assert!(
             matches!(outcome, Err(VerifyCodeError::InvalidCode)),
             "{outcome:?}"
@@ -128,7 +128,7 @@ async fn otp_7_a_code_is_bound_to_its_number() {
 }
 
 #[tokio::test]
-async fn send_is_for_numbers_that_exist() {
+async fn send_requires_an_existing_number() {
     let rig = Rig::new().await;
     let (test, live) = (rig.test().await, rig.live().await);
     rig.text(&live, ADA).await;
@@ -143,9 +143,9 @@ async fn send_is_for_numbers_that_exist() {
     assert_eq!(rig.waiting().await, 0);
 }
 
-/// OTP-11: valid numbers of people only; nothing comes to be for any other.
+/// OTP-11: only valid personal numbers; any other creates nothing.
 #[tokio::test]
-async fn otp_11_only_numbers_that_people_get_texts_on() {
+async fn otp_11_only_personal_numbers_are_accepted() {
     let rig = Rig::new().await;
     let live = rig.live().await;
     for number in [
@@ -156,7 +156,7 @@ async fn otp_11_only_numbers_that_people_get_texts_on() {
         "+611900123456",
         "+447012345678",
         "+18007233456",
-        // Reserved in the test environment, nobody's in live.
+        // Reserved in the test environment, unassigned in live.
         "+15005550006",
         "+15005550001",
     ] {
@@ -211,7 +211,7 @@ async fn an_app_chooses_its_countries() {
     assert_eq!(rig.waiting().await, 3);
 }
 
-/// OPS-9: a live send without a provider is refused before anything is stored; mail does not care.
+/// OPS-9: a live send without a provider is refused before anything is stored; mail is not affected.
 #[tokio::test]
 async fn live_without_a_provider_creates_nothing() {
     let rig = Rig::new().await;
@@ -236,7 +236,7 @@ async fn live_without_a_provider_creates_nothing() {
         .unwrap();
 }
 
-/// Live texts go to the provider and to nobody else; a provider that is busy is left alone for as long as it says (F4).
+/// Live texts go to the provider and nowhere else; a busy provider is not called for as long as it asks (F4).
 #[tokio::test]
 async fn f4_a_busy_provider_is_left_alone() {
     let rig = Rig::new().await;
@@ -265,9 +265,9 @@ async fn f4_a_busy_provider_is_left_alone() {
     assert!(captured.is_empty());
 }
 
-/// F4: what the provider refuses is over; what it cannot take in time is given up with the code.
+/// F4: a text that the provider refuses is final; one that it cannot accept in time is dropped with its code.
 #[tokio::test]
-async fn f4_a_refusal_and_a_late_text_are_the_end() {
+async fn f4_a_refused_or_late_text_is_final() {
     let rig = Rig::new().await;
     let live = rig.live().await;
     rig.sms.refuse();
@@ -289,7 +289,7 @@ async fn f4_a_refusal_and_a_late_text_are_the_end() {
     assert_eq!((rig.sms.tries(), rig.sms.sent().len()), (20, 0));
 }
 
-/// Reserved numbers behave as the reserved addresses do, and know no limits (OPS-12).
+/// Reserved numbers behave like the reserved addresses, and have no limits (OPS-12).
 #[tokio::test]
 async fn reserved_numbers() {
     let rig = Rig::new().await;
@@ -329,12 +329,12 @@ async fn reserved_numbers() {
     };
     let bounced = rig.service.captured_messages(&test, query).await.unwrap();
     assert!(bounced.is_empty());
-    assert_eq!(rig.waiting().await, 0, "refused for good");
+    assert_eq!(rig.waiting().await, 0, "refused permanently");
 }
 
-/// A number that was attached before an account was proved is no way into it for whoever holds the number (attack 1).
+/// A number attached before the account was proved does not let the number's holder in (attack 1).
 #[tokio::test]
-async fn attack_1_a_planted_number_is_no_way_into_anothers_account() {
+async fn attack_1_a_planted_number_does_not_open_another_persons_account() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let command = CreateUser {
@@ -344,7 +344,7 @@ async fn attack_1_a_planted_number_is_no_way_into_anothers_account() {
     };
     rig.service.create_user(&test, command).await.unwrap();
     let planted = rig.sign_in(&test, "planter@example.com", 60).await;
-    // The account is whose address was proved first; the owner of the number gets one of his own.
+    // The account belongs to the owner of the address proved first; the owner of the number gets their own.
     let (sent, code) = rig.fresh_text(&test, ADA).await;
     assert_ne!(sent.phone.user_id, planted.session.user_id);
     let verified = rig
@@ -371,9 +371,9 @@ impl SmsSender for Silent {
     }
 }
 
-/// F4: texts that a provider is slow to take do not keep mails from leaving.
+/// F4: a slow SMS provider does not delay mail.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f4_a_slow_provider_holds_up_no_mail() {
+async fn f4_a_slow_provider_delays_no_mail() {
     let rig = Rig::new().await;
     let live = rig.live().await;
     for line in 0..40 {
@@ -393,11 +393,11 @@ async fn f4_a_slow_provider_holds_up_no_mail() {
     .await
     .unwrap();
     assert_eq!(rig.mailer.sent().len(), 1);
-    assert_eq!(rig.waiting().await, 40, "the texts are still under way");
+    assert_eq!(rig.waiting().await, 40, "the texts are still in flight");
     worker.abort();
 }
 
-/// F4: five hundred texts through a provider that fails three of ten: all get there before their codes die, none twice.
+/// F4: five hundred texts through a provider that fails three times in ten: all arrive before their codes expire, none twice.
 #[tokio::test]
 async fn f4_a_flaky_provider_gets_every_text_once() {
     const TEXTS: u32 = 500;
@@ -406,7 +406,7 @@ async fn f4_a_flaky_provider_gets_every_text_once() {
         .await;
     let live = rig.live().await;
     for number in 0..TEXTS {
-        // Two countries, because nobody answers and a breaker opens at three hundred.
+        // Two countries, because no text is answered and a breaker opens at three hundred.
         let number = if number % 2 == 0 {
             format!("+1415{:03}{:04}", 200 + number, 2_000 + number)
         } else {
@@ -424,7 +424,7 @@ async fn f4_a_flaky_provider_gets_every_text_once() {
     }
     let sent: HashSet<_> = rig.sms.sent().into_iter().map(|(id, _)| id).collect();
     let (texts, tries) = (rig.sms.sent().len(), rig.sms.tries());
-    println!("F4: {texts} of {TEXTS} texts were taken in {tries} tries at 30 % failures");
+    println!("F4: {texts} of {TEXTS} texts were accepted in {tries} attempts at 30 % failures");
     assert_eq!((sent.len(), texts), (500, 500));
     assert!(tries > 600, "{tries}");
 }

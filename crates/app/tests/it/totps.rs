@@ -16,7 +16,7 @@ use vestry_domain::{Secret, Timestamp, totp};
 
 use crate::rig::{Rig, START, lasting, wrong};
 
-/// The seed, out of what the user was shown.
+/// The seed, as shown to the user.
 fn seed(created: &CreatedTotp) -> Vec<u8> {
     decoded(created.secret.expose())
 }
@@ -41,12 +41,12 @@ fn decoded(secret: &str) -> Vec<u8> {
     seed
 }
 
-/// The code that the authenticator app shows at a moment.
+/// The code that the authenticator app shows at a given time.
 pub(crate) fn shown_at(created: &CreatedTotp, at: Timestamp) -> String {
     shown_by(created.secret.expose(), at)
 }
 
-/// The same of an app that was given this text.
+/// The same for an app that was given this secret.
 pub(crate) fn shown_by(secret: &str, at: Timestamp) -> String {
     totp::code_at(&decoded(secret), at.unix() / 30)
         .expose()
@@ -80,7 +80,7 @@ impl Rig {
         self.service.create_totp(caller, command).await.unwrap()
     }
 
-    /// One whose code of this moment was its first; a step passes.
+    /// A TOTP that was verified with its code for the current time; then a step passes.
     pub(crate) async fn verified_totp(&self, caller: &Caller, user_id: UserId) -> CreatedTotp {
         let created = self.new_totp(caller, user_id).await;
         let first = code(user_id, &shown_at(&created, self.now()));
@@ -103,7 +103,7 @@ pub(crate) fn is_invalid<T>(outcome: &Result<T, VerifyTotpError>) -> bool {
 }
 
 #[tokio::test]
-async fn a_new_one_shows_its_seed_sixteen_codes_and_the_apps_name() {
+async fn a_new_totp_shows_its_seed_sixteen_codes_and_the_apps_name() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "ada@example.com").await.profile.user.id;
@@ -121,9 +121,9 @@ async fn a_new_one_shows_its_seed_sixteen_codes_and_the_apps_name() {
     assert!(!full.totps[0].verified);
 }
 
-/// `expires_in`: 5 to 2160 minutes, 30 when absent; afterwards the first code comes too late, and nothing is shown any more.
+/// `expires_in`: 5 to 2160 minutes, 30 by default. After that the first code is too late, and nothing is shown again.
 #[tokio::test]
-async fn the_first_code_must_come_in_time() {
+async fn the_first_code_must_arrive_in_time() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "ada@example.com").await.profile.user.id;
@@ -169,9 +169,9 @@ async fn the_first_code_must_come_in_time() {
     }
 }
 
-/// A session that rests on nothing but the code; then the same code is worth nothing, and the next one is (OTP-12).
+/// The code alone creates a session. The same code is then rejected, and the next one is accepted (OTP-12).
 #[tokio::test]
-async fn otp_12_a_step_counts_once_and_the_window_is_one_step() {
+async fn otp_12_a_step_is_accepted_once_and_the_window_is_one_step() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "ada@example.com").await.profile.user.id;
@@ -193,7 +193,7 @@ async fn otp_12_a_step_counts_once_and_the_window_is_one_step() {
     assert!(is_invalid(
         &rig.try_totp(&test, code(user, step.expose())).await
     ));
-    // The step before was not used, and is before one that was.
+    // The previous step was not used, but it precedes one that was.
     let before = shown_at(&created, rig.now() - vestry_domain::timestamp::Seconds(30));
     assert!(is_invalid(&rig.try_totp(&test, code(user, &before)).await));
     let two_ahead = shown_at(&created, rig.now() + vestry_domain::timestamp::Seconds(60));
@@ -210,7 +210,7 @@ async fn otp_12_a_step_counts_once_and_the_window_is_one_step() {
     rig.try_totp(&test, code(user, &late)).await.unwrap();
 }
 
-/// A clock that is set back makes no used step good again (F8).
+/// Setting a clock back makes no used step valid again (F8).
 #[tokio::test]
 async fn f8_a_used_step_stays_used_when_the_clock_goes_back() {
     let rig = Rig::new().await;
@@ -228,9 +228,9 @@ async fn f8_a_used_step_stays_used_when_the_clock_goes_back() {
     }
 }
 
-/// Twenty wrong codes in a row, and then even the right one waits; recovery codes still work (OTP-4, OTP-5, attack 24).
+/// After twenty wrong codes in a row even the right one is locked out; recovery codes still work (OTP-4, OTP-5, attack 24).
 #[tokio::test]
-async fn otp_5_guessing_has_to_wait_and_recovery_does_not() {
+async fn otp_5_guessing_causes_a_lockout_and_recovery_still_works() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "ada@example.com").await.profile.user.id;
@@ -257,12 +257,12 @@ async fn otp_5_guessing_has_to_wait_and_recovery_does_not() {
     let waits = rig.try_totp(&test, code(user, &right)).await;
     assert!(
         matches!(&waits, Err(VerifyTotpError::Common(Refusal::TooMany { retry_after })) if retry_after.0 == 120),
-        "the next failure costs twice as much"
+        "the next failure doubles the lockout"
     );
     rig.pass(120);
     let right = shown_at(&created, rig.now());
     rig.try_totp(&test, code(user, &right)).await.unwrap();
-    // A right one forgets the failures.
+    // A right code resets the failures.
     let outcome = rig.try_totp(&test, code(user, "000000")).await;
     assert!(is_invalid(&outcome));
     rig.pass(30);
@@ -270,7 +270,7 @@ async fn otp_5_guessing_has_to_wait_and_recovery_does_not() {
     rig.try_totp(&test, code(user, &right)).await.unwrap();
 }
 
-/// Two hundred guesses at once: no more than twenty are compared, whether the right one is among them or not (attack 4, OTP-4).
+/// Of two hundred concurrent guesses at most twenty are compared, whether the right one is among them or not (attack 4, OTP-4).
 #[tokio::test]
 async fn attack_4_parallel_guesses_are_counted_exactly() {
     let rig = Rig::new().await;
@@ -295,9 +295,9 @@ async fn attack_4_parallel_guesses_are_counted_exactly() {
     assert_eq!(waiting.count(), 180);
 }
 
-/// A hundred times the same right code: one success, and the user is not made to wait for it (R6, attack 4).
+/// A hundred concurrent uses of one right code: one success, and no lockout for the user (R6, attack 4).
 #[tokio::test]
-async fn r6_a_code_succeeds_once_and_its_copies_cost_no_wait() {
+async fn r6_a_code_succeeds_once_and_its_copies_cause_no_lockout() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "ada@example.com").await.profile.user.id;
@@ -320,14 +320,14 @@ async fn r6_a_code_succeeds_once_and_its_copies_cost_no_wait() {
     rig.pass(30);
     let next = shown_at(&created, rig.now());
     rig.try_totp(&test, code(user, &next)).await.unwrap();
-    // Nor does a copy that comes much later.
+    // Nor does a copy that arrives much later.
     for _ in 0..30 {
         let late = recovery(user, created.recovery_codes[0].expose());
         assert!(is_invalid(&rig.try_totp(&test, late).await));
     }
 }
 
-/// A recovery code works once, however it is typed, and is shown no more; those of an unverified one never work (OTP-13).
+/// A recovery code works once, in any spelling, and is not shown again; those of an unverified TOTP never work (OTP-13).
 #[tokio::test]
 async fn otp_13_a_recovery_code_works_once() {
     let rig = Rig::new().await;
@@ -364,23 +364,23 @@ async fn otp_13_a_recovery_code_works_once() {
         .collect();
     assert_eq!(left, expected);
     rig.try_totp(&test, recovery(user, &second)).await.unwrap();
-    // Another user's are worth nothing.
+    // Those of another user are rejected.
     let other = rig.user(&test, "bob@example.com").await.profile.user.id;
     rig.verified_totp(&test, other).await;
     let third = created.recovery_codes[2].expose();
     assert!(is_invalid(
         &rig.try_totp(&test, recovery(other, third)).await
     ));
-    // A code of the authenticator app is no recovery code, and the reverse.
+    // A code of the authenticator app is not a recovery code, and vice versa.
     rig.pass(30);
     let now = shown_at(&created, rig.now());
     assert!(is_invalid(&rig.try_totp(&test, recovery(user, &now)).await));
     assert!(is_invalid(&rig.try_totp(&test, code(user, third)).await));
 }
 
-/// A first code ends the user's other sessions and is told to every verified address; later codes do neither (S-6).
+/// A first code ends the user's other sessions and notifies every verified address; later codes do neither (S-6).
 #[tokio::test]
-async fn s_6_a_first_code_and_a_removal_end_other_sessions_and_are_told() {
+async fn s_6_a_first_code_and_a_removal_end_other_sessions_and_send_notices() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session = rig.sign_in(&test, "ada@example.com", 60).await;
@@ -434,9 +434,9 @@ async fn s_6_a_first_code_and_a_removal_end_other_sessions_and_are_told() {
     assert!(matches!(again, Err(Refusal::NotFound("totp"))));
 }
 
-/// One that was never verified was no credential: its removal ends no session.
+/// An unverified TOTP was not a credential: removing it ends no session.
 #[tokio::test]
-async fn removing_an_unverified_one_changes_nothing_else() {
+async fn removing_an_unverified_totp_changes_nothing_else() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session = rig.sign_in(&test, "ada@example.com", 60).await;
@@ -449,9 +449,9 @@ async fn removing_an_unverified_one_changes_nothing_else() {
     assert_eq!(rig.waiting().await, 0);
 }
 
-/// A session of another user is refused before the code is looked at, so that it costs none (attack 13).
+/// A session of another user is refused before the code is checked, so it costs no code (attack 13).
 #[tokio::test]
-async fn attack_13_a_session_of_somebody_else_costs_no_code() {
+async fn attack_13_a_session_of_another_user_costs_no_code() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let planted = rig.sign_in(&test, "mallory@example.com", 60).await;
@@ -473,7 +473,7 @@ async fn attack_13_a_session_of_somebody_else_costs_no_code() {
     rig.try_totp(&test, code(user, &now)).await.unwrap();
 }
 
-/// Five verified ones at most; one that waits is replaced and does not count.
+/// At most five verified TOTPs; a pending one is replaced and does not count.
 #[tokio::test]
 async fn a_user_has_at_most_five() {
     let rig = Rig::new().await;
@@ -495,9 +495,9 @@ async fn a_user_has_at_most_five() {
     rig.verified_totp(&test, user).await;
 }
 
-/// Whoever plants an authenticator app in an account that is not proved loses it with the first proof (attack 1, O-10).
+/// An authenticator app planted in an unproved account is removed by the first proof (attack 1, O-10).
 #[tokio::test]
-async fn attack_1_a_planted_one_is_gone_after_the_first_proof() {
+async fn attack_1_a_planted_totp_is_removed_by_the_first_proof() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "victim@example.com").await.profile.user.id;
@@ -512,7 +512,7 @@ async fn attack_1_a_planted_one_is_gone_after_the_first_proof() {
     assert_eq!(rig.service.get_user(&test, user).await.unwrap().totps, []);
 }
 
-/// Nothing of a user is known in another App or the other environment (I11).
+/// Another App and the other environment know nothing of the user (I11).
 #[tokio::test]
 async fn attack_25_strangers_find_nothing() {
     let rig = Rig::new().await;
@@ -546,7 +546,7 @@ async fn attack_25_strangers_find_nothing() {
 }
 
 #[tokio::test]
-async fn unknown_users_and_users_without_one_are_told_apart() {
+async fn unknown_users_and_users_without_a_totp_are_distinguished() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let unknown = UserId::new(START, [9; 16]);
@@ -560,7 +560,7 @@ async fn unknown_users_and_users_without_one_are_told_apart() {
         let outcome = rig.try_totp(&test, code(user, "123456")).await;
         assert!(
             is_invalid(&outcome),
-            "nothing to guess, nothing to wait for"
+            "nothing to guess, nothing to lock out"
         );
     }
     let absent = rig
@@ -570,10 +570,11 @@ async fn unknown_users_and_users_without_one_are_told_apart() {
     assert!(matches!(absent, Err(Refusal::NotFound("totp"))));
 }
 
-/// Attack 20, P-12, P-13: a mailbox alone neither sets nor changes the password of a user with an authenticator app. With a
-/// code of the app proved as lately, over the current password, or after a sign-in with it, it goes.
+/// Attack 20, P-12, P-13: a mailbox alone neither sets nor changes the password of a user with an authenticator app.
+///
+/// It works with a recent code of the app, with the current password, or after a sign-in with it.
 #[tokio::test]
-async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
+async fn attack_20_a_mailbox_alone_does_not_bypass_an_authenticator_app() {
     const ADA: &str = "ada@example.com";
     let rig = Rig::new().await;
     let test = rig.test().await;
@@ -595,7 +596,7 @@ async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
             session_jwt: None,
         };
         let outcome = rig.service.update_password(&test, command).await;
-        // The notice is out before anybody looks for a code.
+        // Deliver the notice before a test looks for a code.
         rig.deliver().await;
         outcome
     };
@@ -621,7 +622,7 @@ async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
     assert!(refused(change(&mailbox, None, 0).await));
     let both = with_app(&mailbox, code(user, &shown_at(&created, rig.now()))).await;
     change(&both, None, 0).await.unwrap();
-    // A change: neither the mailbox alone, nor beside a code of the app that is too old.
+    // A change: neither the mailbox alone, nor together with an outdated code of the app.
     let mailbox = rig.sign_in(&test, ADA, 600).await.token;
     assert!(refused(change(&mailbox, None, 1).await));
     rig.pass(30);
@@ -638,7 +639,7 @@ async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
     let again = rig.service.verify_code(&test, again).await.unwrap();
     let stale = again.issued.unwrap().token;
     assert!(refused(change(&stale, None, 1).await));
-    // Over the current one, with a recovery code, and after a sign-in with the password itself.
+    // With the current password, with a recovery code, and after a sign-in with the password itself.
     change(&stale, Some(0), 1).await.unwrap();
     let mailbox = rig.sign_in(&test, ADA, 600).await.token;
     let recovered = recovery(user, created.recovery_codes[0].expose());
@@ -655,8 +656,8 @@ async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
     change(&by_password, None, 0).await.unwrap();
 }
 
-/// A pending user has proved no address yet: neither codes nor recovery codes let anybody in, and what was enrolled before the
-/// first proof is gone after it (attack 1).
+/// A pending user has proved no address yet: neither codes nor recovery codes are accepted. Anything enrolled before the first proof is
+/// removed by it (attack 1).
 #[tokio::test]
 async fn a_pending_user_proves_an_identifier_first() {
     const ADA: &str = "ada@example.com";
@@ -689,11 +690,13 @@ async fn a_pending_user_proves_an_identifier_first() {
     rig.verified_totp(&test, user).await;
 }
 
-/// Attack 3: five guesses an hour at one user for ten days, for every number of apps; the user signs in every hour, which
-/// forgets the failures in a row and lets the attacker go on. A guess is right with three in a million for each app; what a day's guesses come to is
-/// under 1e-4, and recovery codes work all the time.
+/// Attack 3: five guesses an hour at one user for ten days, for every number of apps. The user signs in every hour, which resets the
+/// consecutive failures and lets the attacker continue.
+///
+/// A guess is right with a probability of three in a million for each app. A day's guesses add up to less than 1e-4, and recovery codes
+/// work all the time.
 #[tokio::test]
-async fn attack_3_a_day_of_guesses_comes_to_less_than_one_in_ten_thousand() {
+async fn attack_3_a_day_of_guesses_adds_up_to_less_than_one_in_ten_thousand() {
     const DAYS: i64 = 10;
     for apps in 1..=5_i64 {
         let rig = Rig::new().await;

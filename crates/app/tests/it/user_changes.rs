@@ -1,4 +1,4 @@
-//! Users changed and deleted: what races, retries and settings do to it. The shapes are tested over HTTP.
+//! Changes and deletions of users: races, retries and settings. The HTTP tests cover the shapes.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ async fn metadata(rig: &Rig, caller: &Caller, id: UserId) -> Value {
     Value::Object(user.profile.user.metadata.as_object().clone())
 }
 
-/// How many notices there are for an address.
+/// The number of notices for an address.
 async fn notices(rig: &Rig, caller: &Caller, to: &str) -> usize {
     rig.deliver().await;
     let query = FindMessages {
@@ -50,7 +50,7 @@ async fn notices(rig: &Rig, caller: &Caller, to: &str) -> usize {
     found.len()
 }
 
-/// R9: merges on different keys lose none; with `replace_metadata` among them the result is that of some order.
+/// R9: merges of different keys lose none; with `replace_metadata` among them the result is that of some order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r9_parallel_merges_lose_no_key() {
     let rig = Rig::new().await;
@@ -75,7 +75,7 @@ async fn r9_parallel_merges_lose_no_key() {
     assert_eq!(found["a"], found["b"]);
 }
 
-/// R11: one address, many users that want it.
+/// R11: one address, requested for many users.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r11_one_of_many_gets_the_address() {
     let rig = Rig::new().await;
@@ -101,10 +101,10 @@ async fn r11_one_of_many_gets_the_address() {
     assert_eq!(refused.count(), 19);
 }
 
-/// What a user has is listed as it came, within one call and from call to call, all in one second: the first one is the one
-/// that is written to.
+/// A user's identifiers are listed in the order they were added, within one call and across calls, all in one second. The first one is the
+/// primary one.
 #[tokio::test]
-async fn identifiers_are_listed_in_the_order_in_which_they_came() {
+async fn identifiers_are_listed_in_the_order_added() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let id = rig.user(&test, "m@example.com").await.profile.user.id;
@@ -136,9 +136,9 @@ async fn identifiers_are_listed_in_the_order_in_which_they_came() {
     }
 }
 
-/// R14: a transaction that is run again attaches once and tells once.
+/// R14: a retried transaction attaches once and notifies once.
 #[tokio::test]
-async fn a_lost_transaction_is_run_again() {
+async fn a_lost_transaction_is_retried() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let issued = rig.sign_in(&test, "ada@example.com", 60).await;
@@ -154,7 +154,7 @@ async fn a_lost_transaction_is_run_again() {
     assert_eq!(
         notices(&rig, &test, "two@example.com").await,
         0,
-        "nobody proved it"
+        "it was never proved"
     );
     let second = updated
         .profile
@@ -172,9 +172,9 @@ async fn a_lost_transaction_is_run_again() {
     assert!(matches!(gone, Err(Refusal::NotFound("user"))));
 }
 
-/// Two that remove the last two ways at once: one of them may.
+/// Of two concurrent removals of the last two sign-in methods, one is refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_two_last_ways_one_stays() {
+async fn of_two_last_methods_one_stays() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     for round in 0..20 {
@@ -208,9 +208,9 @@ async fn of_two_last_ways_one_stays() {
     }
 }
 
-/// S-6: what follows from a removal is the App's to set.
+/// S-6: the App's settings decide what a removal causes.
 #[tokio::test]
-async fn settings_say_what_follows_from_a_removal() {
+async fn settings_decide_what_a_removal_causes() {
     let rig = Rig::new().await;
     for (number, follows) in [true, false].into_iter().enumerate() {
         let setting = follows.to_string();
@@ -253,9 +253,9 @@ async fn settings_say_what_follows_from_a_removal() {
     }
 }
 
-/// An identifier that somebody else removes between looking and locking is not there any more.
+/// An identifier removed between the lookup and the lock is no longer there.
 #[tokio::test]
-async fn an_identifier_that_goes_meanwhile_is_not_found() {
+async fn an_identifier_removed_in_between_is_not_found() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "ada@example.com").await.profile;
@@ -290,9 +290,9 @@ async fn an_identifier_that_goes_meanwhile_is_not_found() {
     assert!(matches!(update, Err(Refusal::NotFound("user"))));
 }
 
-/// R7: a user that is deleted while a code is verified is not signed in.
+/// R7: a user deleted while a code is being verified is not signed in.
 #[tokio::test]
-async fn r7_a_user_deleted_meanwhile_is_not_signed_in() {
+async fn r7_a_user_deleted_in_between_is_not_signed_in() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (sent, code) = rig.fresh_code(&test, "ada@example.com").await;
@@ -312,7 +312,7 @@ async fn r7_a_user_deleted_meanwhile_is_not_signed_in() {
     assert!(!rig.is_known(&test, "ada@example.com").await);
 }
 
-/// The time of the last change moves with a change, and with nothing else.
+/// `updated_at` moves with a change, and with nothing else.
 #[tokio::test]
 async fn updated_at_moves_with_a_change() {
     let rig = Rig::new().await;
@@ -334,7 +334,7 @@ async fn updated_at_moves_with_a_change() {
     }
 }
 
-/// Nothing that was counted for a deleted user stays: a failure that comes late is the first one.
+/// All counters of a deleted user are deleted: a late failure is the first one.
 #[tokio::test]
 async fn failures_of_a_deleted_user_are_forgotten() {
     let rig = Rig::new().await;

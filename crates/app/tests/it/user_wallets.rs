@@ -1,4 +1,4 @@
-//! `users/wallets/{wallet_id}/delete`: wallets whose key is not here.
+//! `users/wallets/{wallet_id}/delete`: wallets whose key Vestry does not hold.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use vestry_ports::store::{Created, Store};
 
 use crate::rig::{Rig, with_custodian};
 
-/// Custody that takes every row for what it says, so that a test can write rows that nothing in this release makes.
+/// Custody that trusts every row, so a test can write rows that nothing in this release creates.
 struct Trusting(Arc<dyn Custodian>);
 
 #[port]
@@ -125,7 +125,7 @@ impl Custodian for Trusting {
     }
 }
 
-/// Stores a wallet of the user whose key is elsewhere.
+/// Stores a wallet of the user whose key is held elsewhere.
 async fn read_only(rig: &Rig, world: World, user: UserId, verified: bool) -> Wallet {
     let order = WalletOrder {
         user_id: user,
@@ -148,7 +148,8 @@ async fn read_only(rig: &Rig, world: World, user: UserId, verified: bool) -> Wal
     stored.wallet
 }
 
-/// A read-only wallet goes. One that signs its user in is a way to sign in: sessions end by it, and it may be the last one.
+/// A read-only wallet can be removed. If it signs its user in, it is a sign-in method: its removal ends sessions, and it may be the last
+/// one.
 #[tokio::test]
 async fn a_read_only_wallet_is_removed() {
     let rig = Rig::new().await;
@@ -179,13 +180,10 @@ async fn a_read_only_wallet_is_removed() {
         again,
         Err(DeleteWalletError::Common(Refusal::NotFound("wallet")))
     ));
-    // With a wallet left, the address is not the last way; then the wallet is.
+    // With a wallet left, the address is not the last method; afterwards the wallet is.
     let last = read_only(&rig, test.world, user, true).await;
     let profile = rig.service.get_user(&test, user).await;
-    assert!(
-        profile.is_err(),
-        "real custody does not take the row for what it says"
-    );
+    assert!(profile.is_err(), "real custody does not trust the row");
     let email = rig.login(&test, "ada@example.com").await.email.id;
     rig.service.delete_email(&test, email).await.unwrap();
     let refused = service.delete_wallet(&test, last.id).await;
@@ -195,7 +193,7 @@ async fn a_read_only_wallet_is_removed() {
     ));
 }
 
-/// A wallet whose key is here goes with its user only, whatever its other marks say.
+/// A wallet whose key Vestry holds is deleted only with its user, whatever its other attributes say.
 #[tokio::test]
 async fn a_wallet_with_a_key_stays() {
     let rig = Rig::new().await;

@@ -27,7 +27,7 @@ fn object(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-/// What `users/create` says when nothing but an address was sent (API-8).
+/// The response of `users/create` when only an address was sent (API-8).
 #[tokio::test]
 async fn a_user_starts_active_with_an_ethereum_wallet() {
     let rig = Rig::new().await;
@@ -66,7 +66,7 @@ async fn a_user_starts_active_with_an_ethereum_wallet() {
     assert_eq!(
         email.email.address(),
         "Ada@Example.com",
-        "as sent, without the blanks"
+        "as sent, without the spaces"
     );
     assert_eq!((email.user_id, email.verified), (user.id, false));
     let [wallet] = &*wallets else {
@@ -82,7 +82,7 @@ async fn a_user_starts_active_with_an_ethereum_wallet() {
     let read = rig.service.get_user(&test, user.id).await.unwrap();
     assert!(
         read.profile == profile && read.wallets == wallets,
-        "what was answered is what was stored"
+        "the response matches the stored user"
     );
     let wallet_alone = rig.service.get_wallet(&test, wallet.id).await.unwrap();
     assert!(wallet_alone == *wallet);
@@ -136,7 +136,7 @@ async fn an_address_a_number_or_both() {
     }
 }
 
-/// `status` by what the call says and, when it says nothing, by the App's setting (API-9).
+/// `status` is set by the call, or by the App's setting if the call does not say (API-9).
 #[tokio::test]
 async fn pending_when_verification_is_required() {
     let rig = Rig::new().await;
@@ -306,9 +306,9 @@ async fn bad_input_names_the_field_and_stores_nothing() {
     }
 }
 
-/// A key that is `null` is a key that is absent; everything else comes back as it was sent.
+/// A key that is `null` counts as absent; everything else is returned as sent.
 #[tokio::test]
-async fn metadata_is_kept() {
+async fn metadata_is_stored_as_sent() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let command = CreateUser {
@@ -339,7 +339,7 @@ async fn metadata_is_kept() {
     assert_eq!(Value::Object(read.as_object().clone()), kept);
 }
 
-/// I10: one address, one user, however it is spelled; a refused call leaves nothing behind.
+/// I10: one address, one user, in any spelling; a refused call leaves nothing behind.
 #[tokio::test]
 async fn an_identifier_that_is_taken_creates_nothing() {
     let rig = Rig::new().await;
@@ -367,7 +367,7 @@ async fn an_identifier_that_is_taken_creates_nothing() {
             "{email} {phone:?}: {refused:?}"
         );
     }
-    // What stood beside the taken identifier is still free.
+    // The other identifier of the refused call is still free.
     let command = CreateUser {
         phone_number: Some("+447400123456".into()),
         ..with_email(free)
@@ -375,9 +375,9 @@ async fn an_identifier_that_is_taken_creates_nothing() {
     rig.service.create_user(&test, command).await.unwrap();
 }
 
-/// I11: the same address can live in each world, and nobody sees into another one.
+/// I11: the same address can exist in each environment, and no environment sees another.
 #[tokio::test]
-async fn worlds_do_not_mix() {
+async fn environments_do_not_mix() {
     let rig = Rig::new().await;
     let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
     let mut ids = Vec::new();
@@ -400,7 +400,7 @@ async fn worlds_do_not_mix() {
     ));
 }
 
-/// R2, however the address is spelled.
+/// R2, in any spelling of the address.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r2_parallel_creates_of_one_address_make_one_user() {
     let rig = Rig::new().await;
@@ -427,9 +427,9 @@ async fn r2_parallel_creates_of_one_address_make_one_user() {
     assert_eq!(duplicates.count(), 47);
 }
 
-/// A search keeps its place until it ends, and one that finds no place is refused at once. What has no filter needs none.
+/// A search occupies a slot until it ends, and is refused at once if there is none. An unfiltered list needs no slot.
 #[tokio::test]
-async fn m_31_searches_have_a_room_of_their_own() {
+async fn m_31_searches_have_slots_of_their_own() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.user(&test, "ada@example.com").await;

@@ -31,7 +31,7 @@ async fn sign(service: &Service, rig: &Rig, wallet: WalletId) -> String {
     signed.signed.text("signature").unwrap().to_owned()
 }
 
-/// The same of both root keys: primary version and all versions; and of each, of wallets and of secrets, the App keys under them.
+/// Asserts the same for both root keys: the primary version, all versions, and the App keys under each, for wallets and for secrets.
 fn assert_versions(
     reports: &[RootReport],
     primary: u32,
@@ -49,7 +49,7 @@ fn assert_versions(
     }
 }
 
-/// A rotation that brought both root keys to this version.
+/// A rotation that moved both root keys to this version.
 fn rotated(version: u32, rewrapped: u64) -> Rotation {
     Rotation {
         versions: KeyPurpose::ALL.map(|purpose| (purpose, version)).into(),
@@ -59,7 +59,7 @@ fn rotated(version: u32, rewrapped: u64) -> Rotation {
 }
 
 #[tokio::test]
-async fn rotation_wraps_everything_anew_and_changes_no_key() {
+async fn rotation_rewraps_everything_and_changes_no_key() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.stranger().await;
@@ -85,7 +85,7 @@ async fn rotation_wraps_everything_anew_and_changes_no_key() {
     let report = rig.service.vault_verify(&|_| {}).await.unwrap();
     assert_eq!((report.app_keys, report.wallets), (8, 1));
     assert!(report.failed.is_empty() && report.failed_app_keys.is_empty());
-    // The nonce of RFC 6979 depends on the key: the same signature is the same key. Also for a process that starts now.
+    // The nonce of RFC 6979 depends on the key, so equal signatures mean equal keys. Also for a process that starts now.
     let other = rig.other_process();
     assert_eq!(sign(&rig.service, &rig, wallet).await, before);
     assert_eq!(sign(&other, &rig, wallet).await, before);
@@ -101,9 +101,9 @@ async fn rotation_wraps_everything_anew_and_changes_no_key() {
         .unwrap();
 }
 
-/// R17: a hundred signatures run while the root key is rotated twice; none fails, in a process with warm keys and a cold one.
+/// R17: a hundred signatures run while the root key is rotated twice; none fails, in a process with warm keys and in a cold one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r17_signatures_go_on_during_a_rotation() {
+async fn r17_signatures_continue_during_a_rotation() {
     let rig = Arc::new(Rig::new().await);
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
@@ -135,9 +135,9 @@ async fn r17_signatures_go_on_during_a_rotation() {
     assert_versions(&report, 3, &[1, 2, 3], [&[(3, 2)]; 2]);
 }
 
-/// Two operators rotate at once: the run that finds a newer version than its own is done.
+/// Two operators rotate concurrently: the run that finds a newer version than its own is done.
 #[tokio::test]
-async fn a_rotation_that_is_overtaken_ends() {
+async fn an_overtaken_rotation_ends() {
     let rig = Rig::new().await;
     let vaults = rig.vaults.clone();
     rig.store.before_next_begin(async move {
@@ -157,7 +157,7 @@ async fn a_rotation_that_is_overtaken_ends() {
     assert_eq!(rig.service.vault_verify(&|_| {}).await.unwrap().app_keys, 4);
 }
 
-/// A run that was cut off is finished by the next one.
+/// The next run finishes an interrupted one.
 #[tokio::test]
 async fn a_rotation_can_be_resumed() {
     let rig = Rig::new().await;
@@ -178,7 +178,7 @@ async fn a_rotation_can_be_resumed() {
     assert_eq!(rig.service.vault_verify(&|_| {}).await.unwrap().app_keys, 4);
 }
 
-/// Old root versions go only when nothing stands under them.
+/// Old root versions are destroyed only when no key is under them.
 #[tokio::test]
 async fn retiring_waits_for_the_last_key() {
     let rig = Rig::new().await;
@@ -197,7 +197,7 @@ async fn retiring_waits_for_the_last_key() {
     assert_eq!(rig.service.vault_retire().await.unwrap(), 0);
     assert_versions(&status().await, 3, &[3], [&[(3, 2)], &[(3, 3)]]);
     sign(&rig.other_process(), &rig, wallet).await;
-    // AUD-1: what goes is noted, once for each root key.
+    // AUD-1: destruction is recorded once for each root key.
     let told = written(&rig, World::DEPLOYMENT).await;
     let told = told
         .iter()
@@ -208,7 +208,7 @@ async fn retiring_waits_for_the_last_key() {
     assert_eq!(written(&rig, World::DEPLOYMENT).await.len(), 2);
 }
 
-/// Root keys in each other's place are told from the right ones, though their versions are the same.
+/// Swapped root keys are detected, although their versions are equal.
 #[tokio::test]
 async fn status_finds_the_wrong_root_key() {
     let rig = Rig::new().await;
@@ -222,9 +222,9 @@ async fn status_finds_the_wrong_root_key() {
     }
 }
 
-/// R17: a rotation that another one overtakes, which then destroys the version that the first one has yet to open.
+/// R17: a rotation is overtaken by another one, which then destroys the version that the first one has yet to open.
 #[tokio::test]
-async fn r17_a_rotation_whose_old_version_is_destroyed_meanwhile_ends() {
+async fn r17_a_rotation_whose_old_version_is_destroyed_ends() {
     let rig = Rig::new().await;
     let operator = rig.other_process();
     rig.store.before_next_begin(async move {
@@ -237,9 +237,9 @@ async fn r17_a_rotation_whose_old_version_is_destroyed_meanwhile_ends() {
     assert_versions(&status, 3, &[3], [&[(3, 2)], &[(3, 3)]]);
 }
 
-/// R17: an App key that is made while the root key above it is destroyed opens all the same.
+/// R17: an App key created while the root key above it is being destroyed still opens.
 #[tokio::test]
-async fn r17_a_key_that_is_made_meanwhile_is_not_lost() {
+async fn r17_a_key_created_during_the_destruction_is_not_lost() {
     let rig = Rig::new().await;
     let intrude = || {
         let operator = rig.other_process();
@@ -254,13 +254,13 @@ async fn r17_a_key_that_is_made_meanwhile_is_not_lost() {
     let rotation = rig.service.vault_rotate_apps(&|_, _| {}).await;
     assert_eq!(rotation.unwrap().minted, 8);
     let report = rig.service.vault_verify(&|_| {}).await.unwrap();
-    // One of them is the key under which the deployment notes what it does.
+    // One of them is the key under which the deployment log is written.
     assert_eq!((report.app_keys, report.failed_app_keys), (21, vec![]));
 }
 
-/// `vault verify` names every wallet whose row or key was written to, and goes on after each.
+/// `vault verify` names every wallet whose row or key was edited, and continues after each.
 #[tokio::test]
-async fn verify_finds_what_was_edited() {
+async fn verify_finds_edits() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let good = rig.user(&test, "good@example.com").await.wallets[0].id;
@@ -287,9 +287,9 @@ async fn verify_finds_what_was_edited() {
     rig.service.get_wallet(&test, good).await.unwrap();
 }
 
-/// Nor for the key of the audit log itself, although what it is done to cannot be recorded without it.
+/// The same holds for the key of the audit log itself, although the finding cannot be recorded without it.
 #[tokio::test]
-async fn an_overwritten_key_of_secrets_keeps_no_other_under_an_old_root_key() {
+async fn an_overwritten_secrets_key_keeps_no_other_under_an_old_root_key() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.user(&test, "ada@example.com").await;
@@ -313,7 +313,7 @@ async fn an_overwritten_key_of_secrets_keeps_no_other_under_an_old_root_key() {
     assert_eq!((rotation.rewrapped, &rotation.failed[..]), (3, &failed[..]));
 }
 
-/// A wrapped App key that was overwritten is named, and what stands under it opens nowhere.
+/// An overwritten wrapped App key is named, and nothing under it can be opened.
 #[tokio::test]
 async fn verify_finds_an_overwritten_app_key() {
     let rig = Rig::new().await;
@@ -351,7 +351,7 @@ async fn verify_finds_an_overwritten_app_key() {
         ),
         "{signed:?}"
     );
-    // The others do not stay under an old root key for it, and the old root key stays for it.
+    // The others are moved off the old root key regardless, and the old root key is kept for this one.
     let rotation = other.vault_rotate_root(&|_, _| {}).await.unwrap();
     assert_eq!(
         (rotation.rewrapped, rotation.failed),
@@ -360,7 +360,7 @@ async fn verify_finds_an_overwritten_app_key() {
     assert_eq!(other.vault_retire().await.unwrap(), 1);
 }
 
-/// More wallets than one step takes.
+/// More wallets than one step covers.
 #[tokio::test]
 async fn verify_walks_all_wallets() {
     let rig = Rig::new().await;
@@ -394,7 +394,7 @@ async fn verify_walks_all_wallets() {
     );
 }
 
-/// K9: a key that was taken out of the database is missed, and so is a change to a wallet that never had one.
+/// K9: a key removed from the database is missed, and a change to a wallet that never had one is found.
 #[tokio::test]
 async fn wallets_without_a_key_are_verified_too() {
     let rig = Rig::new().await;

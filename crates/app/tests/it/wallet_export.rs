@@ -1,4 +1,4 @@
-//! Exports: off unless they are wanted, and sealed to one recipient.
+//! Exports: off by default, and sealed to one recipient.
 
 use vestry_app::Refusal;
 use vestry_app::wallets::{ExportWallet, ExportWalletError, UnusableWallet};
@@ -23,7 +23,7 @@ pub(crate) fn to(recipient: &Recipient, wallet_id: WalletId) -> ExportWallet {
 
 /// IMP-7.
 #[tokio::test]
-async fn a_key_leaves_for_its_recipient_when_the_app_lets_it() {
+async fn a_key_is_exported_to_its_recipient_if_the_app_allows_it() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.walletless(&test, "ada@example.com").await;
@@ -46,7 +46,7 @@ async fn a_key_leaves_for_its_recipient_when_the_app_lets_it() {
     let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(digits, KEYS[0].0);
     assert!(Recipient::fresh().open(&exported).is_none());
-    // The wallet is as it was.
+    // The wallet is unchanged.
     assert!(rig.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
     rig.set(&[("wallet_export", "false")]).await;
     let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
@@ -108,7 +108,7 @@ async fn an_export_names_what_it_refuses() {
 }
 
 #[tokio::test]
-async fn a_wallet_whose_key_is_not_here_exports_nothing() {
+async fn a_wallet_without_a_local_key_exports_nothing() {
     let rig = Rig::new().await;
     rig.set(&[("wallet_export", "true")]).await;
     let exporter = rig.scoped(vec![Scope::WalletsExport]).await;

@@ -1,4 +1,4 @@
-//! Imports: a key that comes sealed becomes a wallet, once.
+//! Imports: a sealed key becomes a wallet, once.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use vestry_ports::store::{Created, Store};
 
 use crate::rig::{Rig, START};
 
-/// Private keys of Ethereum and their addresses: from the documentation of web3.js, and the first two of anvil.
+/// Ethereum private keys and their addresses: from the documentation of web3.js, and the first two of anvil.
 pub(crate) const KEYS: [(&str, &str); 3] = [
     (
         "4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318",
@@ -99,7 +99,7 @@ async fn a_sealed_key_becomes_a_wallet_that_signs() {
     assert!(wallet.key_id.is_some());
     assert_eq!((wallet.account_index, wallet.created_at), (None, rig.now()));
     assert!(rig.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
-    // EIP-191 of this text by this key, from the documentation of web3.js.
+    // EIP-191 signature of this text by this key, from the documentation of web3.js.
     let signed = rig
         .service
         .sign(
@@ -124,7 +124,7 @@ async fn a_sealed_key_becomes_a_wallet_that_signs() {
     assert_eq!(rig.open_imports(&test, KEYS[0].1).await, 0);
 }
 
-/// The first wallet of a type is the default one, however it came; later ones stand beside it.
+/// The first wallet of a type is the default one, whether created or imported; later ones are added next to it.
 #[tokio::test]
 async fn the_default_wallet_stays_the_default() {
     let rig = Rig::new().await;
@@ -153,7 +153,7 @@ async fn the_default_wallet_stays_the_default() {
 
 /// IMP-5.
 #[tokio::test]
-async fn a_message_is_good_once() {
+async fn a_message_is_single_use() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.walletless(&test, "ada@example.com").await;
@@ -180,7 +180,7 @@ async fn a_message_is_good_once() {
 
 /// A refusal uses nothing up.
 #[tokio::test]
-async fn what_was_refused_can_be_tried_again() {
+async fn a_refused_import_can_be_retried() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.walletless(&test, "ada@example.com").await;
@@ -213,7 +213,7 @@ async fn what_was_refused_can_be_tried_again() {
     assert!(imported.unwrap().is_default);
 }
 
-/// Fifty that import one message at once: one wallet, one answer (R2, R10).
+/// Fifty concurrent imports of one message: one wallet, one response (R2, R10).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r10_parallel_imports_of_one_message_make_one_wallet() {
     let rig = Rig::new().await;
@@ -236,8 +236,7 @@ async fn r10_parallel_imports_of_one_message_make_one_wallet() {
     assert_eq!(rig.wallets().await, 1);
 }
 
-/// Fifty that import one key, each with a key pair of its own, in the order in which they get through: one wallet, and the
-/// others are told that it is there (R10).
+/// Fifty imports of one key, each with its own key pair, in any order: one wallet, and the others are told that it exists (R10).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r10_parallel_imports_of_one_key_make_one_wallet() {
     let rig = Rig::new().await;
@@ -262,7 +261,7 @@ async fn r10_parallel_imports_of_one_key_make_one_wallet() {
     assert_eq!(rig.wallets().await, 1);
 }
 
-/// Imports and creates for one user at once: all succeed, one wallet is the default, and every create answers it (R2, R10).
+/// Concurrent imports and creates for one user: all succeed, one wallet is the default, and every create returns it (R2, R10).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r10_imports_race_creates() {
     for _ in 0..10 {
@@ -306,7 +305,7 @@ async fn r10_imports_race_creates() {
 
 /// IMP-5.
 #[tokio::test]
-async fn a_key_pair_dies_at_its_end_and_is_swept() {
+async fn a_key_pair_expires_and_is_swept() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.walletless(&test, "ada@example.com").await;
@@ -333,9 +332,9 @@ async fn a_key_pair_dies_at_its_end_and_is_swept() {
     assert_eq!(rig.open_imports(&test, address).await, 0);
 }
 
-/// What was begun in one world opens in no other.
+/// An import begun in one environment works in no other.
 #[tokio::test]
-async fn key_pairs_stay_in_their_world() {
+async fn key_pairs_stay_in_their_environment() {
     let rig = Rig::new().await;
     let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
     let (key, address) = KEYS[0];
@@ -345,7 +344,7 @@ async fn key_pairs_stay_in_their_world() {
         let moved = sealed(user, address, key, &to);
         let refused = rig.service.import_wallet(other, moved).await;
         assert!(matches!(refused, Err(ImportWalletError::Undecipherable)));
-        // One of its own does not open it either.
+        // The other environment's own key pair does not open it either.
         rig.begin_import(other, address).await;
         let moved = sealed(user, address, key, &to);
         let refused = rig.service.import_wallet(other, moved).await;
@@ -389,7 +388,7 @@ async fn a_key_pair_may_be_for_one_user_alone() {
     assert!(matches!(refused, Err(Refusal::NotFound("user"))));
 }
 
-/// An address with which somebody signs in is taken, whosever it is.
+/// An address that a user signs in with is taken, whichever user it belongs to.
 #[tokio::test]
 async fn an_address_of_a_read_only_wallet_is_taken() {
     let rig = Rig::new().await;
@@ -420,9 +419,9 @@ async fn an_address_of_a_read_only_wallet_is_taken() {
     ));
 }
 
-/// Sixteen of an address in a quarter of an hour, in its world; those that were handed out stay good.
+/// Sixteen for an address in a quarter of an hour, in its environment; those already issued stay valid.
 #[tokio::test]
-async fn very_many_key_pairs_of_one_address_are_refused() {
+async fn too_many_key_pairs_of_one_address_are_refused() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.walletless(&test, "ada@example.com").await;
@@ -455,7 +454,7 @@ async fn very_many_key_pairs_of_one_address_are_refused() {
 }
 
 #[tokio::test]
-async fn fields_are_refused_by_their_names() {
+async fn fields_are_refused_by_name() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.walletless(&test, "ada@example.com").await;
@@ -474,7 +473,7 @@ async fn fields_are_refused_by_their_names() {
             ("public_address", Reason::Value)
         );
     }
-    // A live address is none of a test wallet.
+    // A live address is not valid for a test wallet.
     let live = BeginImport {
         wallet_type: WalletType::Bitcoin,
         ..begin(bitcoin)

@@ -1,4 +1,4 @@
-//! Signing in with a wallet of one's own: challenges, sign-in messages, single use, and whose address it is.
+//! Signing in with a self-custodied wallet: challenges, sign-in messages, single use, and whose address it is.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use vestry_domain::{Environment, Secret, rfc3339};
 use crate::rig::{ISSUER_HOST, Rig, START, lasting};
 use crate::wallets::text;
 
-/// A wallet in a person's pocket.
+/// A wallet that a person holds.
 enum Pocket {
     Ethereum(Chains, PrivateKey),
     Solana(Box<SigningKey>),
@@ -87,7 +87,7 @@ impl Pocket {
         }
     }
 
-    /// A signature over a text, as it is presented.
+    /// A signature over a text, as presented.
     fn proof(&self, signed: &str, text: SignedText) -> VerifyWallet {
         VerifyWallet {
             wallet_type: self.wallet_type(),
@@ -103,7 +103,7 @@ impl Pocket {
         self.proof(&challenge.text, SignedText::Challenge)
     }
 
-    /// A sign-in message of `example.com` around a nonce.
+    /// A sign-in message of `example.com` with a nonce.
     fn message(&self, nonce: &str, rig: &Rig) -> String {
         let (name, chain_id) = match self {
             Self::Ethereum(..) => ("Ethereum", "1"),
@@ -148,8 +148,7 @@ fn is_invalid<T>(outcome: &Result<T, Refusal>) -> bool {
     matches!(outcome, Err(Refusal::InvalidCredentials))
 }
 
-/// The first signature makes the user, who is active, and a read-only wallet that is not the default; the next one signs the
-/// same user in.
+/// The first signature creates an active user and a read-only wallet that is not the default; the next one signs the same user in.
 #[tokio::test]
 async fn a_new_address_becomes_a_user_with_a_read_only_wallet() {
     let rig = Rig::new().await;
@@ -188,7 +187,7 @@ async fn a_new_address_becomes_a_user_with_a_read_only_wallet() {
         assert_eq!(challenge.user_id, user);
         let again = rig.verify_wallet(&test, pocket.answer(&challenge)).await;
         assert_eq!(again.unwrap().wallet, wallet);
-        // It can be looked at and listed, and signs nothing.
+        // It can be read and listed, and cannot sign.
         assert_eq!(
             rig.service.get_wallet(&test, wallet.id).await.unwrap(),
             wallet
@@ -204,7 +203,7 @@ async fn a_new_address_becomes_a_user_with_a_read_only_wallet() {
             refused,
             Err(SignError::Unusable(UnusableWallet::ReadOnly))
         ));
-        // It is the user's wallet of its type; of another type one of our own is made (M-32).
+        // It is the user's wallet of its type; for another type a managed one is created (M-32).
         let created = async |wallet_type| {
             let usual = AddressForm::Usual;
             let created = rig.service.create_wallet(&test, user, wallet_type, usual);
@@ -216,9 +215,9 @@ async fn a_new_address_becomes_a_user_with_a_read_only_wallet() {
     }
 }
 
-/// A challenge is good once, for ten minutes, for its address and its world; everything else gets one answer (W-1 in spirit, R6).
+/// A challenge is single-use and valid for ten minutes, for its address and environment. Everything else gets one response (like W-1, R6).
 #[tokio::test]
-async fn a_challenge_is_good_once_and_for_ten_minutes() {
+async fn a_challenge_is_single_use_and_lives_ten_minutes() {
     let rig = Rig::new().await;
     let (test, live) = (rig.test().await, rig.live().await);
     let (pocket, other) = (Pocket::ethereum(5), Pocket::ethereum(6));
@@ -255,10 +254,10 @@ async fn a_challenge_is_good_once_and_for_ten_minutes() {
         .unwrap();
 }
 
-/// Whoever asks for challenges in another person's name takes none away: the living one is answered again while it has five
-/// minutes left, and stays good beside its successor (attack 24).
+/// Requesting challenges for another person's address takes none away. The live one is returned again while it has five minutes left,
+/// and stays valid next to its successor (attack 24).
 #[tokio::test]
-async fn attack_24_asking_again_takes_no_challenge_away() {
+async fn attack_24_a_second_request_takes_no_challenge_away() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let pocket = Pocket::ethereum(5);
@@ -279,10 +278,11 @@ async fn attack_24_asking_again_takes_no_challenge_away() {
     assert_eq!(signed_in.unwrap().wallet.user_id, first.user_id);
 }
 
-/// Many users who ask for challenges of somebody's address crowd nobody out: they are refused, not the holder, and what was
-/// handed out before stays good, with the text of ours and with a sign-in message (attack 24).
+/// Many users who request challenges for another person's address crowd no one out: they are refused, not the holder.
+///
+/// Challenges already issued stay valid, with Vestry's own text and with a sign-in message (attack 24).
 #[tokio::test]
-async fn attack_24_many_users_crowd_nobody_out_of_an_address() {
+async fn attack_24_many_users_crowd_no_one_out_of_an_address() {
     let rig = Rig::new().await;
     rig.set(&[("siwe_domains", r#"["example.com"]"#)]).await;
     let test = rig.test().await;
@@ -310,7 +310,7 @@ async fn attack_24_many_users_crowd_nobody_out_of_an_address() {
             }
         }
         assert!(refused >= 100 - 32, "{refused}");
-        // Who has got one gets it again; who is nobody yet, too.
+        // A requester with a live challenge gets it again, and so does one without a user.
         assert_eq!(rig.challenge(&test, &pocket, user).await, before);
         rig.challenge(&test, &pocket, None).await;
         let answer = if known {
@@ -323,7 +323,7 @@ async fn attack_24_many_users_crowd_nobody_out_of_an_address() {
     }
 }
 
-/// Fifty at once who want the same address to make a user are all answered.
+/// Fifty concurrent requests for the same new address all get a response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parallel_begins_of_one_address_are_all_answered() {
     let rig = Rig::new().await;
@@ -339,9 +339,9 @@ async fn parallel_begins_of_one_address_are_all_answered() {
     }
 }
 
-/// EIP-4361 and its Solana form: checked whole, with our nonce, for a domain of the App.
+/// EIP-4361 and its Solana form: every field is checked, with our nonce, for a domain of the App.
 #[tokio::test]
-async fn sign_in_messages_are_checked_whole() {
+async fn sign_in_messages_are_checked_completely() {
     let rig = Rig::new().await;
     rig.set(&[("siwe_domains", r#"["example.com"]"#)]).await;
     let test = rig.test().await;
@@ -371,7 +371,7 @@ async fn sign_in_messages_are_checked_whole() {
         assert!(is_invalid(
             &rig.verify_wallet(&test, pocket.siwe(&foreign)).await
         ));
-        // Signed, but not what is sent.
+        // Signed, but not the text that is sent.
         let other = VerifyWallet {
             signature: pocket.sign(&message.replace("Welcome", "Hello")),
             ..pocket.siwe(&message)
@@ -388,16 +388,16 @@ async fn sign_in_messages_are_checked_whole() {
     }
 }
 
-/// EIP-4361, and the same for Solana: the text that the service writes says who asks, on which chain, and until when.
+/// EIP-4361, and the same for Solana: the text that the service writes names the requester, the chain and the expiry.
 #[tokio::test]
-async fn m_10_a_challenge_says_who_asks() {
+async fn m_10_a_challenge_names_the_requester() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let shown = |challenge: &WalletChallenge| {
         let message = SignInMessage::parse(&challenge.text, challenge.wallet_type);
         message.unwrap_or_else(|why| panic!("{why}: {}", challenge.text))
     };
-    // Without a list of its own sites the App is called by the name of this service.
+    // Without a configured domain list the text uses the name of this service.
     let unlisted = rig.challenge(&test, &Pocket::ethereum(4), None).await;
     assert_eq!(shown(&unlisted).domain, ISSUER_HOST);
     let uri = format!("https://{ISSUER_HOST}");
@@ -418,7 +418,7 @@ async fn m_10_a_challenge_says_who_asks() {
         assert_eq!(message.issued_at, Some(challenge.created_at));
         assert_eq!(message.expiration_time, Some(challenge.expires_at));
         assert!(message.statement.unwrap().contains("Demo"));
-        // It is a sign-in message of the App like any other, so either call takes it.
+        // It is a valid sign-in message of the App, so either call accepts it.
         let verified = rig.verify_wallet(&test, pocket.siwe(&challenge.text)).await;
         assert_eq!(verified.unwrap().wallet.user_id, challenge.user_id);
         let again = rig.challenge(&test, &pocket, None).await;
@@ -427,7 +427,7 @@ async fn m_10_a_challenge_says_who_asks() {
             .unwrap();
     }
 
-    // One that names another site is not handed out again.
+    // A challenge that names another site is not returned again.
     let pocket = Pocket::ethereum(6);
     let before = rig.challenge(&test, &pocket, None).await;
     rig.set(&[("siwe_domains", r#"["localhost:3000"]"#)]).await;
@@ -438,7 +438,7 @@ async fn m_10_a_challenge_says_who_asks() {
     assert_eq!(shown(&after).uri.as_deref(), Some("http://localhost:3000"));
 }
 
-/// A message that was written for another site or another chain is no sign-in here.
+/// A message written for another site or another chain is not accepted.
 #[tokio::test]
 async fn m_10_a_message_for_a_foreign_domain_or_chain_is_refused() {
     let rig = Rig::new().await;
@@ -500,7 +500,7 @@ async fn m_10_a_message_for_a_foreign_domain_or_chain_is_refused() {
     }
 }
 
-/// Without a list of domains no sign-in message is taken.
+/// Without a list of domains no sign-in message is accepted.
 #[tokio::test]
 async fn no_domain_is_trusted_by_default() {
     let rig = Rig::new().await;
@@ -512,9 +512,9 @@ async fn no_domain_is_trusted_by_default() {
     assert!(matches!(refused, Err(Refusal::Invalid(_))));
 }
 
-/// A wallet joins a user who exists: within the user's session, whose other sessions end, and the user is told (S-6).
+/// A wallet joins an existing user within the user's session; the user's other sessions end and the user is notified (S-6).
 #[tokio::test]
-async fn s_6_a_wallet_joins_a_user_who_exists() {
+async fn s_6_a_wallet_joins_an_existing_user() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let session = rig.sign_in(&test, "ada@example.com", 60).await;
@@ -543,7 +543,7 @@ async fn s_6_a_wallet_joins_a_user_who_exists() {
     assert!(rig.by_token(&test, &other.token).await.is_err());
     let told = rig.newest_to(&test, "ada@example.com").await;
     assert!(told.message.text.contains("A wallet was added"));
-    // It is this user's now, and nobody else's.
+    // It belongs to this user now, and to no other.
     let mallory = stranger.session.user_id;
     let begun = rig
         .service
@@ -558,7 +558,7 @@ async fn s_6_a_wallet_joins_a_user_who_exists() {
     assert_eq!(again.user_id, user);
 }
 
-/// Two users ask for one address before either signs: the first signature decides.
+/// Two users request one address before either signs: the first signature decides.
 #[tokio::test]
 async fn an_address_goes_to_the_first_signature() {
     let rig = Rig::new().await;
@@ -575,9 +575,9 @@ async fn an_address_goes_to_the_first_signature() {
     assert!(matches!(late, Err(Refusal::Taken(_))));
 }
 
-/// A wallet whose key is here signs nobody in, whatever its signature says.
+/// A wallet whose key Vestry holds signs no one in, whatever its signature says.
 #[tokio::test]
-async fn a_managed_wallet_signs_nobody_in() {
+async fn a_managed_wallet_signs_no_one_in() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "ada@example.com").await;
@@ -590,10 +590,10 @@ async fn a_managed_wallet_signs_nobody_in() {
     assert!(matches!(refused, Err(Refusal::Taken(_))));
 }
 
-/// A wallet that signs in founds the account that it is added to: whoever claimed somebody's address for that keeps the account, and
-/// the owner of the address gets one of his own (attack 1, O-10, CL-4).
+/// A sign-in wallet founds the account it is added to. An attacker who claimed another person's address there keeps that account, and the
+/// owner of the address gets their own (attack 1, O-10, CL-4).
 #[tokio::test]
-async fn attack_1_a_planted_wallet_keeps_the_planter_in_an_account_of_his_own() {
+async fn attack_1_a_planted_wallet_keeps_its_owner_in_their_own_account() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "victim@example.com").await.profile.user.id;
@@ -612,7 +612,7 @@ async fn attack_1_a_planted_wallet_keeps_the_planter_in_an_account_of_his_own() 
     assert_eq!(own.unwrap().wallets, []);
 }
 
-/// A challenge that was begun before the takeover signs nobody in after it.
+/// A challenge begun before the takeover does not sign in after it.
 #[tokio::test]
 async fn attack_1_a_planted_challenge_is_gone_after_the_first_proof() {
     let rig = Rig::new().await;
@@ -627,10 +627,10 @@ async fn attack_1_a_planted_challenge_is_gone_after_the_first_proof() {
     rig.by_token(&test, &victim.token).await.unwrap();
 }
 
-/// CL-4, CL-7: an account that a wallet founded is of whoever has the wallet: the proof of an address that was attached to it, in
-/// the same second or later, takes nothing over and leads its owner into a user of his own.
+/// CL-4, CL-7: an account founded by a wallet belongs to the holder of the wallet. Proving an attached address, in the same second or
+/// later, takes nothing over and creates a user for its owner.
 #[tokio::test]
-async fn attack_1_an_account_of_a_wallet_is_not_that_of_an_address() {
+async fn attack_1_an_account_of_a_wallet_does_not_belong_to_an_address() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     for (number, wait) in [(5, 0), (6, 1)] {
@@ -650,7 +650,7 @@ async fn attack_1_an_account_of_a_wallet_is_not_that_of_an_address() {
     }
 }
 
-/// A hundred times the same signature: one success (R6).
+/// A hundred concurrent uses of one signature: one success (R6).
 #[tokio::test]
 async fn r6_a_signature_succeeds_once() {
     let rig = Rig::new().await;
@@ -670,8 +670,8 @@ async fn r6_a_signature_succeeds_once() {
     }
 }
 
-/// A pending user has proved no address yet: a wallet neither joins nor signs in, and the challenge stays good for later. A
-/// user that the signature makes is active.
+/// A pending user has proved no address yet: a wallet neither joins nor signs in, and the challenge stays valid for later. A user created
+/// by the signature is active.
 #[tokio::test]
 async fn a_pending_user_proves_an_identifier_first() {
     let rig = Rig::new().await;

@@ -15,7 +15,7 @@ use vestry_ports::store::{Store, StoreError};
 
 use crate::rig::{Rig, START};
 
-/// R1: fifty calls at once make one wallet, all of them answer it, and one key is kept.
+/// R1: fifty concurrent calls create one wallet, all of them return it, and one key is stored.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r1_parallel_creates_make_one_wallet() {
     let rig = Rig::new().await;
@@ -48,9 +48,9 @@ async fn r1_parallel_creates_make_one_wallet() {
     assert!(rig.service.get_wallet(&test, wallets[0].id).await.unwrap() == wallets[0]);
 }
 
-/// I8: a user who is deleted in the middle is not there; that is no trouble of the service.
+/// I8: a user deleted in the middle is not found; that is not a service fault.
 #[tokio::test]
-async fn no_wallet_is_made_for_a_user_who_goes() {
+async fn no_wallet_is_created_for_a_deleted_user() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.walletless(&test, "ada@example.com").await;
@@ -69,7 +69,7 @@ async fn no_wallet_is_made_for_a_user_who_goes() {
 
 /// API-18.
 #[tokio::test]
-async fn the_default_wallet_is_made_once_and_answered_ever_after() {
+async fn the_default_wallet_is_created_once_and_returned_ever_after() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "ada@example.com").await;
@@ -125,7 +125,7 @@ async fn no_wallet_for_a_user_elsewhere() {
 
 /// A wallet of another App or environment does not exist (CH-7).
 #[tokio::test]
-async fn a_wallet_of_another_world_is_not_found() {
+async fn a_wallet_of_another_environment_is_not_found() {
     let rig = Rig::new().await;
     let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
@@ -193,7 +193,7 @@ async fn lists_by_pages_newest_first() {
     assert_eq!(
         (all.wallets.len(), all.has_more),
         (25, false),
-        "fifty when nothing is said"
+        "fifty by default"
     );
     let exactly_all = ListWallets {
         limit: Some(25),
@@ -233,7 +233,7 @@ pub(crate) fn text(wallet_id: WalletId, message: &str) -> SignMessage {
     }
 }
 
-/// Signatures fit the address by the chain's own rule (EIP-191), whatever form the message came in (CH-5).
+/// Signatures match the address by the chain's own rule (EIP-191), in every message encoding (CH-5).
 #[tokio::test]
 async fn signs_messages_in_every_encoding() {
     let rig = Rig::new().await;
@@ -265,7 +265,7 @@ async fn signs_messages_in_every_encoding() {
 }
 
 #[tokio::test]
-async fn refuses_messages_that_are_not_what_they_say() {
+async fn mislabelled_messages_are_refused() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
@@ -292,8 +292,7 @@ async fn refuses_messages_that_are_not_what_they_say() {
     }
 }
 
-/// A wallet is read with those that others ask for at the moment. When that fails it is read alone, and only its own error is
-/// its answer.
+/// A wallet is read together with those that concurrent calls need. If that fails it is read alone, and only its own error is returned.
 #[tokio::test]
 async fn a_wallet_that_cannot_be_read_with_others_is_read_alone() {
     let rig = Rig::new().await;

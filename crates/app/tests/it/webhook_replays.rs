@@ -1,4 +1,4 @@
-//! Sending an endpoint again what it has missed, at a pace that it can follow.
+//! Replays: resending missed events to an endpoint at a rate that it can handle.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ const HOST: &str = "hooks.example.com";
 const DAY: i64 = 86_400;
 
 impl Rig {
-    /// So many users, of whom the endpoint is told; the events, oldest first.
+    /// Creates users; returns the endpoint's events about them, oldest first.
     async fn told_of_users(&self, id: WebhookEndpointId, users: usize) -> Vec<EventId> {
         let test = self.test().await;
         for number in 0..users {
@@ -41,7 +41,7 @@ impl Rig {
         listed.into_iter().next().unwrap()
     }
 
-    /// Sends for so many seconds; what was sent in each.
+    /// Sends for the given seconds; returns the number sent in each.
     async fn flow_for(&self, seconds: usize) -> Vec<usize> {
         let mut sent = Vec::new();
         for _ in 0..seconds {
@@ -51,7 +51,7 @@ impl Rig {
         sent
     }
 
-    /// The events that were sent as replays, each as often as it was.
+    /// The events that were sent as replays, once for each time.
     fn replayed(&self) -> Vec<EventId> {
         let sent = self.webhooks.sent_to(HOST).into_iter();
         let replays = sent.filter(|request| header(request, "vestry-replay") == "true");
@@ -65,9 +65,9 @@ fn range(after: EventId) -> Wanted {
     Wanted::Range { after, until: None }
 }
 
-/// What was given up is sent again, once, and what was delivered is not; asking again finds nothing, until that is given up too.
+/// Abandoned deliveries are sent again, once, and delivered ones are not. A second request finds nothing until those are abandoned too.
 #[tokio::test]
-async fn wh_1_what_was_given_up_is_sent_again() {
+async fn wh_1_abandoned_deliveries_are_sent_again() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
     rig.told_of_users(id, 1).await;
@@ -86,7 +86,7 @@ async fn wh_1_what_was_given_up_is_sent_again() {
     assert_eq!(late.unwrap().count, 0);
     rig.flow().await;
     for (count, replayed) in [(1, 1), (0, 1)] {
-        // Replays of one second are listed in no order.
+        // Replays of one second are listed in no particular order.
         rig.pass(1);
         let asked = rig.replay(id, Wanted::FailedSince(begin)).await.unwrap();
         assert_eq!((asked.count, asked.done, asked.ended_at), (count, 0, None));
@@ -99,9 +99,9 @@ async fn wh_1_what_was_given_up_is_sent_again() {
     assert_eq!(rig.deliveries(id).await.len(), 3);
 }
 
-/// A stretch of the log is sent again, 50 a second, and what happens meanwhile comes first.
+/// A range of the log is sent again, 50 a second, and new events take precedence.
 #[tokio::test]
-async fn a_stretch_of_the_log_is_sent_again_at_a_pace() {
+async fn a_range_of_the_log_is_replayed_at_a_limited_rate() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
     let events = rig.told_of_users(id, 120).await;
@@ -122,7 +122,7 @@ async fn a_stretch_of_the_log_is_sent_again_at_a_pace() {
     assert_eq!(rig.replayed()[119..].len(), 3);
 }
 
-/// More than one step's worth: one step goes on behind the other, and none is due before the one before is sent.
+/// More events than one step handles: the steps run in sequence, and none is due before the previous one is sent.
 #[tokio::test]
 async fn a_long_replay_takes_several_steps() {
     let rig = Rig::new().await;
@@ -137,9 +137,9 @@ async fn a_long_replay_takes_several_steps() {
     assert_eq!(replayed.len(), 619);
 }
 
-/// What cannot be replayed is refused, and nothing is written down.
+/// An invalid replay is refused, and nothing is stored.
 #[tokio::test]
-async fn replays_that_cannot_be_are_refused() {
+async fn invalid_replays_are_refused() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
     let events = rig.told_of_users(id, 3).await;
@@ -179,9 +179,9 @@ async fn replays_that_cannot_be_are_refused() {
     assert!(not_now(range(events[0])).await.contains("running"));
 }
 
-/// Whatever fails while a replay goes on, each event of it is left for the endpoint once.
+/// Whatever fails during a replay, each of its events is queued for the endpoint exactly once.
 #[tokio::test]
-async fn wh_1_no_failure_of_a_replay_leaves_one_out_or_makes_one_twice() {
+async fn wh_1_no_failure_of_a_replay_skips_or_duplicates_an_event() {
     for operations in 0.. {
         let rig = Rig::new().await;
         let (id, _) = rig.receiver(HOST, &["user.created"]).await;
@@ -205,7 +205,7 @@ async fn wh_1_no_failure_of_a_replay_leaves_one_out_or_makes_one_twice() {
     }
 }
 
-/// Two processes work at one replay: each event is left for the endpoint once.
+/// Two processes run one replay: each event is queued for the endpoint once.
 #[tokio::test]
 async fn two_processes_share_a_replay() {
     let rig = Rig::new().await;
@@ -219,9 +219,9 @@ async fn two_processes_share_a_replay() {
     assert_eq!(rig.replayed().len(), 29);
 }
 
-/// A replay rests while its endpoint is disabled, and goes on afterwards; it ends with an endpoint that is deleted.
+/// A replay pauses while its endpoint is disabled, and resumes afterwards; it ends when the endpoint is deleted.
 #[tokio::test]
-async fn wh_10_wh_12_a_replay_rests_and_ends_with_its_endpoint() {
+async fn wh_10_wh_12_a_replay_pauses_and_ends_with_its_endpoint() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
     let events = rig.told_of_users(id, 5).await;
@@ -243,9 +243,9 @@ async fn wh_10_wh_12_a_replay_rests_and_ends_with_its_endpoint() {
     assert_eq!(rig.replayed().len(), 4);
 }
 
-/// What was held comes back 50 a second once its endpoint is enabled, oldest first, and what happens meanwhile does not wait for it.
+/// Held deliveries are sent 50 a second once the endpoint is enabled, oldest first. New events do not wait for them.
 #[tokio::test]
-async fn what_was_held_comes_back_at_a_pace() {
+async fn held_deliveries_are_sent_at_a_limited_rate() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
     rig.told_of_users(id, 120).await;
@@ -267,7 +267,7 @@ async fn what_was_held_comes_back_at_a_pace() {
     );
 }
 
-/// A replay that finds nothing is over with its first step.
+/// A replay that finds nothing ends with its first step.
 #[tokio::test]
 async fn a_replay_of_nothing_ends_at_once() {
     let rig = Rig::new().await;

@@ -1,4 +1,4 @@
-//! Webhooks: what is sent where, again, no more, and signed with what.
+//! Webhooks: what is sent where, what is retried, what is not sent any longer, and which secrets sign.
 
 use std::collections::BTreeSet;
 use std::future::pending;
@@ -40,7 +40,7 @@ fn endpoint(host: &str, types: &[&str]) -> NewEndpoint {
 }
 
 impl Rig {
-    /// A receiver of these types in the test world, and its secret.
+    /// An endpoint for these types in the test environment, and its secret.
     pub(crate) async fn receiver(
         &self,
         host: &str,
@@ -53,7 +53,7 @@ impl Rig {
         (listed.endpoint.id, secret)
     }
 
-    /// Everything is placed, and what is due is sent.
+    /// Sequences all events and sends what is due.
     pub(crate) async fn flow(&self) -> usize {
         self.service.sequence_all().await.unwrap();
         self.service.send_due().await.unwrap()
@@ -74,7 +74,7 @@ impl Rig {
         found.iter().map(|delivery| delivery.state).collect()
     }
 
-    /// The types of events of the test world, oldest first.
+    /// The types of events of the test environment, oldest first.
     async fn told(&self) -> Vec<EventKind> {
         self.service.sequence_all().await.unwrap();
         let query = vestry_app::events::ListEvents {
@@ -101,7 +101,7 @@ fn kinds(requests: &[WebhookRequest]) -> Vec<String> {
     requests.iter().map(kind).collect()
 }
 
-/// Whether this secret, and only those given, signed it.
+/// Whether exactly the given secrets signed it.
 pub(crate) fn is_signed_by(request: &WebhookRequest, secrets: &[&SigningSecret]) -> bool {
     let at: i64 = header(request, "webhook-timestamp").parse().unwrap();
     let secrets: Vec<_> = secrets.iter().map(|secret| (*secret).clone()).collect();
@@ -110,9 +110,9 @@ pub(crate) fn is_signed_by(request: &WebhookRequest, secrets: &[&SigningSecret])
     header(request, "webhook-signature") == expected
 }
 
-/// Looking for queues takes the longer the more there are. Who is rung for meanwhile does not wait for it.
+/// The time of a queue scan grows with the number of queues. An endpoint that is signalled during a scan does not wait for it.
 #[tokio::test]
-async fn wh_4_a_look_holds_up_nobody() {
+async fn wh_4_a_queue_scan_delays_no_endpoint() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.receiver(HOST, &["user.created"]).await;
@@ -133,13 +133,13 @@ async fn wh_4_a_look_holds_up_nobody() {
         }
     };
     let sent = tokio::time::timeout(Duration::from_secs(10), sent).await;
-    assert!(sent.is_ok(), "nothing is sent while somebody looks");
+    assert!(sent.is_ok(), "nothing is sent during the scan");
     working.abort();
 }
 
-/// What fits is sent once, signed, as a reader of the log sees it.
+/// A matching event is sent once, signed, in the form that a reader of the log sees.
 #[tokio::test]
-async fn wh_1_what_fits_is_sent() {
+async fn wh_1_a_matching_event_is_sent() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.service.sequence_all().await.unwrap();
@@ -152,7 +152,7 @@ async fn wh_1_what_fits_is_sent() {
     let sent = rig.webhooks.sent_to(HOST);
     let told: Vec<_> = rig.told().await;
     let told: Vec<_> = told.into_iter().map(EventKind::as_str).collect();
-    // Its own creation comes first; what was before is not sent.
+    // Its own creation comes first; earlier events are not sent.
     let from = told
         .iter()
         .position(|kind| *kind == "webhook_endpoint.created");
@@ -177,9 +177,9 @@ async fn wh_1_what_fits_is_sent() {
     assert_eq!(rig.flow().await, 0);
 }
 
-/// A type that is written on demand only is written while an endpoint names it.
+/// A type that is written on demand is written only while an endpoint names it.
 #[tokio::test]
-async fn what_an_endpoint_names_is_written() {
+async fn types_named_by_an_endpoint_are_written() {
     let rig = Rig::new().await;
     let count = async || {
         let told = rig.told().await.into_iter();
@@ -213,9 +213,9 @@ async fn what_an_endpoint_names_is_written() {
     send(5, 2).await;
 }
 
-/// Ten tries over three days, and nothing after that.
+/// Ten attempts over three days, and nothing after that.
 #[tokio::test]
-async fn wh_1_what_fails_is_tried_ten_times() {
+async fn wh_1_a_failed_delivery_is_attempted_ten_times() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     rig.set(&[("webhook_disable_after_days", "0")]).await;
@@ -232,7 +232,7 @@ async fn wh_1_what_fails_is_tried_ten_times() {
         };
         let wait = next.unix() - rig.now().unix();
         rig.pass(wait - 1);
-        assert_eq!(rig.flow().await, 0, "tried too early");
+        assert_eq!(rig.flow().await, 0, "attempted too early");
         rig.pass(1);
         assert_eq!(rig.flow().await, 1);
         waits.push(wait);
@@ -258,9 +258,9 @@ async fn wh_1_what_fails_is_tried_ten_times() {
     assert!(attempts.iter().all(|attempt| attempt.status == Some(500)));
 }
 
-/// A receiver that asks to be left alone is, for a day at most.
+/// An endpoint's `Retry-After` is honoured, up to a day.
 #[tokio::test]
-async fn a_receiver_that_is_busy_is_left_alone() {
+async fn a_busy_endpoint_is_left_alone() {
     for (asked, left) in [(600, 600), (1_000_000_000, DAY)] {
         let rig = Rig::new().await;
         let test = rig.test().await;
@@ -273,7 +273,7 @@ async fn a_receiver_that_is_busy_is_left_alone() {
     }
 }
 
-/// What the clock of the test world shows.
+/// The current time on the clock of the test environment.
 async fn world_now(rig: &Rig) -> i64 {
     let test = rig.test().await;
     let reading = rig.service.read_test_clock(&test).await.unwrap();
@@ -300,9 +300,9 @@ fn show(now: i64, frozen: bool) -> ClockChange {
     }
 }
 
-/// Wherever the test clock stands, ahead or behind, frozen or running: moving it by a wait makes exactly one attempt due.
+/// Wherever the test clock stands, ahead or behind, frozen or running: advancing it by one retry delay makes exactly one attempt due.
 #[tokio::test]
-async fn wh_1_moving_the_test_clock_by_a_wait_makes_one_attempt_due() {
+async fn wh_1_advancing_the_test_clock_by_a_delay_makes_one_attempt_due() {
     for (days, frozen) in [
         (7, false),
         (7, true),
@@ -340,7 +340,7 @@ async fn wh_1_moving_the_test_clock_by_a_wait_makes_one_attempt_due() {
     }
 }
 
-/// The machine's time does not end a wait in a test world whose clock stands still.
+/// Real time does not end a retry delay in a test environment with a frozen clock.
 #[tokio::test]
 async fn a_frozen_test_clock_holds_retries_back() {
     let rig = Rig::new().await;
@@ -359,7 +359,7 @@ async fn a_frozen_test_clock_holds_retries_back() {
     assert_eq!(rig.flow().await, 2);
 }
 
-/// Attempts that are under way are leased by the machine's time: a jump of the test clock does not start them twice.
+/// Attempts in flight are leased by real time: a jump of the test clock does not start them twice.
 #[tokio::test]
 async fn wh_9_a_jump_of_the_test_clock_ends_no_lease() {
     let rig = Rig::new().await;
@@ -375,10 +375,10 @@ async fn wh_9_a_jump_of_the_test_clock_ends_no_lease() {
     }
     move_clock(&rig, advance(7 * DAY)).await;
     let other = rig.other_process();
-    // It would wait for the answer as well, if it took the delivery too.
+    // It would also wait for the response if it claimed the delivery.
     let taken = tokio::time::timeout(Duration::from_secs(10), other.send_due()).await;
     assert_eq!(taken.expect("it has nothing to send").unwrap(), 0);
-    // Its process dies. The lease ends by the machine's time, also in a test world that stands still.
+    // Its process dies. The lease ends by real time, even in a test environment with a frozen clock.
     sending.abort();
     rig.webhooks.answer(HOST, 204, None);
     let now = world_now(&rig).await;
@@ -390,7 +390,7 @@ async fn wh_9_a_jump_of_the_test_clock_ends_no_lease() {
     assert_eq!(rig.states(id).await, [DeliveryState::Delivered]);
 }
 
-/// An endpoint fails for a day, and is disabled after five, by the clock of its world.
+/// An endpoint counts as failing after a day, and is disabled after five, by the clock of its environment.
 #[tokio::test]
 async fn an_endpoint_fails_by_the_test_clock() {
     let rig = Rig::new().await;
@@ -420,9 +420,9 @@ async fn an_endpoint_fails_by_the_test_clock() {
     assert_eq!(count(EventKind::WebhookEndpointDisabled).await, 1);
 }
 
-/// 410 disables at once; what waits is held, and comes when the endpoint is enabled.
+/// 410 disables the endpoint at once; pending deliveries are held, and sent when it is enabled.
 #[tokio::test]
-async fn wh_10_what_is_gone_is_sent_nothing() {
+async fn wh_10_an_endpoint_that_is_gone_is_sent_nothing() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
@@ -450,9 +450,9 @@ async fn wh_10_what_is_gone_is_sent_nothing() {
     assert_eq!(rig.states(id).await, [DeliveryState::Delivered]);
 }
 
-/// Disabling holds what is on its way; enabling sends it, or drops it.
+/// Disabling holds pending deliveries; enabling sends or discards them.
 #[tokio::test]
-async fn what_is_held_is_sent_or_dropped() {
+async fn held_deliveries_are_sent_or_discarded() {
     for (resume, state) in [
         (Resume::All, DeliveryState::Delivered),
         (Resume::Nothing, DeliveryState::Dropped),
@@ -472,7 +472,7 @@ async fn what_is_held_is_sent_or_dropped() {
             .unwrap();
         rig.flow().await;
         assert_eq!(rig.states(id).await, [state]);
-        // A second one changes nothing.
+        // A second call changes nothing.
         let before = rig.told().await.len();
         rig.service
             .enable_webhook(rig.app.id, id, resume)
@@ -482,7 +482,7 @@ async fn what_is_held_is_sent_or_dropped() {
     }
 }
 
-/// An endpoint that has taken nothing for a day is told of; after five it is disabled.
+/// An endpoint without a success for a day is reported; after five days it is disabled.
 #[tokio::test]
 async fn an_endpoint_that_fails_for_days_is_disabled() {
     for (days, is_disabled) in [("5", true), ("0", false)] {
@@ -575,13 +575,13 @@ async fn wh_3_both_secrets_sign_while_they_overlap() {
     for minutes in [-1, 10_081] {
         let refused = rig.service.rotate_webhook_secret(rig.app.id, id, minutes);
         let Err(AdminError::Invalid(invalid)) = refused.await else {
-            panic!("{minutes} minutes were taken");
+            panic!("{minutes} minutes were accepted");
         };
         assert_eq!(invalid.param, "overlap_minutes");
     }
 }
 
-/// What is deleted leaves nothing that is tried.
+/// A deleted endpoint leaves no deliveries to attempt.
 #[tokio::test]
 async fn wh_12_a_deleted_endpoint_is_sent_nothing() {
     let rig = Rig::new().await;
@@ -600,7 +600,7 @@ async fn wh_12_a_deleted_endpoint_is_sent_nothing() {
     assert!(matches!(gone, Err(AdminError::NotFound(_))));
 }
 
-/// A replay is another delivery of the same event, and says so.
+/// A replay is another delivery of the same event, and is marked as such.
 #[tokio::test]
 async fn a_replay_is_marked() {
     let rig = Rig::new().await;
@@ -630,7 +630,7 @@ async fn a_replay_is_marked() {
     assert!(ids.iter().all(|id| *id == first.event_id.to_string()));
 }
 
-/// A change of what waits already takes the new URL; one that changes nothing tells nothing.
+/// Pending deliveries use a changed URL; an update that changes nothing emits no event.
 #[tokio::test]
 async fn an_endpoint_can_be_changed() {
     let rig = Rig::new().await;
@@ -657,9 +657,9 @@ async fn an_endpoint_can_be_changed() {
     assert_eq!(rig.told().await.len(), told);
 }
 
-/// What cannot be an endpoint is refused with the field's name, and there is one of each and twenty at most.
+/// An invalid endpoint is refused with the field's name; URLs are unique, and there are twenty at most.
 #[tokio::test]
-async fn endpoints_that_cannot_be_are_refused() {
+async fn invalid_endpoints_are_refused() {
     let rig = Rig::new().await;
     let world = rig.world(Environment::Live);
     let new = |url: &str, name: Option<&str>, types: &[&str]| NewEndpoint {
@@ -698,9 +698,9 @@ async fn endpoints_that_cannot_be_are_refused() {
     );
 }
 
-/// A trial is signed and leaves nothing behind.
+/// A test delivery is signed and leaves no record.
 #[tokio::test]
-async fn a_trial_is_in_no_log() {
+async fn a_test_delivery_is_in_no_log() {
     let rig = Rig::new().await;
     let (id, secret) = rig.receiver(HOST, &["*"]).await;
     rig.flow().await;
@@ -720,7 +720,7 @@ async fn a_trial_is_in_no_log() {
     );
 }
 
-/// Whatever fails while places are given, an event that is in the log has its delivery.
+/// Whatever fails during sequencing, an event in the log has its delivery.
 #[tokio::test]
 async fn wh_1_no_failure_of_the_sequencer_loses_a_delivery() {
     for operations in 0.. {
@@ -745,7 +745,7 @@ async fn wh_1_no_failure_of_the_sequencer_loses_a_delivery() {
     }
 }
 
-/// Two processes send what is due at the same time: each event once.
+/// Two processes concurrently send what is due: each event once.
 #[tokio::test]
 async fn wh_1_two_processes_share_what_is_due() {
     let rig = Rig::new().await;
@@ -761,7 +761,7 @@ async fn wh_1_two_processes_share_what_is_due() {
     assert_eq!(rig.webhooks.sent_to(HOST).len(), 30);
 }
 
-/// What is older than 30 days is forgotten, with what was held; secrets that have ended go as well.
+/// Records older than 30 days are deleted, held deliveries included, and so are expired secrets.
 #[tokio::test]
 async fn deliveries_are_kept_for_a_month() {
     let rig = Rig::new().await;
@@ -782,9 +782,9 @@ async fn deliveries_are_kept_for_a_month() {
     assert!(rig.deliveries(id).await.is_empty());
 }
 
-/// An event is kept as long as somebody waits for it.
+/// An event is kept as long as a delivery needs it.
 #[tokio::test]
-async fn retention_does_not_pass_what_waits() {
+async fn retention_spares_events_with_pending_deliveries() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
@@ -807,10 +807,10 @@ async fn retention_does_not_pass_what_waits() {
     assert_eq!(kinds(&rig.webhooks.sent_to(HOST)), ["user.created"]);
 }
 
-/// How often an endpoint is changed while it is sent events; the first number of EV-R5.
+/// How often an endpoint is changed while events are sent to it; the first number of EV-R5.
 const RACES: usize = 50;
 
-/// What is done to an endpoint whose deliveries are under way.
+/// A change to an endpoint with deliveries in flight.
 #[derive(Debug, Clone, Copy)]
 enum Meanwhile {
     Rotate,
@@ -818,8 +818,10 @@ enum Meanwhile {
     Delete,
 }
 
-/// EV-R5: two processes send what is due, and one of them changes the endpoint meanwhile. Whatever comes first, nothing is lost
-/// (WH-3), nothing that was not sent counts as delivered (WH-9), and nothing is sent afterwards that must not be (WH-10, WH-12).
+/// EV-R5: two processes send what is due, and one of them changes the endpoint at the same time.
+///
+/// In every order, nothing is lost (WH-3), no unsent delivery counts as delivered (WH-9), and nothing is sent that must not be (WH-10,
+/// WH-12).
 #[tokio::test]
 async fn ev_r5_wh_3_wh_9_wh_10_changes_race_deliveries() {
     let mut rng = Rng::from_seed(rng::seed());
@@ -830,13 +832,13 @@ async fn ev_r5_wh_3_wh_9_wh_10_changes_race_deliveries() {
         let mut raced = Raced::new(&rig, round).await;
         raced.race(meanwhile, &mut rng).await;
         raced.check(meanwhile).await;
-        // What is left of it would be sent in the next round too.
+        // Otherwise the rest would be sent in the next round.
         let removed = rig.service.remove_webhook(rig.app.id, raced.id).await;
         assert_eq!(removed.is_err(), matches!(meanwhile, Meanwhile::Delete));
     }
 }
 
-/// One endpoint and what is on its way to it.
+/// One endpoint and its pending deliveries.
 struct Raced<'a> {
     rig: &'a Rig,
     processes: [Arc<Service>; 2],
@@ -938,7 +940,7 @@ impl<'a> Raced<'a> {
                 let enabled = self.rig.service.enable_webhook(app, self.id, Resume::All);
                 enabled.await.unwrap();
                 self.flow().await;
-                // What happened while it was disabled is not sent.
+                // Events that occurred while it was disabled are not sent.
                 self.check_delivered(self.users - 1, &about).await;
             }
             Meanwhile::Delete => {
@@ -950,7 +952,7 @@ impl<'a> Raced<'a> {
         }
     }
 
-    /// So many events were delivered, and each was sent.
+    /// Asserts that exactly `count` events were delivered, and each was sent.
     async fn check_delivered(&self, count: usize, about: &str) {
         let delivered = self.rig.deliveries(self.id).await;
         assert_eq!(delivered.len(), count, "{about}");
@@ -966,8 +968,8 @@ impl<'a> Raced<'a> {
     }
 }
 
-/// With `event_addresses`, readers and receivers see the address of what an event names, as long as it is there; what is stored has
-/// none (E-5, E-6).
+/// With `event_addresses`, readers and endpoints see the address of an event's subject as long as it exists; the stored event has none
+/// (E-5, E-6).
 #[tokio::test]
 async fn e_5_e_6_addresses_are_shown_and_not_stored() {
     let rig = Rig::new().await;
@@ -1034,10 +1036,10 @@ async fn e_5_e_6_addresses_are_shown_and_not_stored() {
     }
 }
 
-/// WH-5: attempts arrive in whatever order retries bring about; a receiver that keeps what has the highest `(log, position)` of each
-/// object ends with what holds.
+/// WH-5: attempts arrive in any order because of retries. A receiver that keeps the highest `(log, position)` of each object ends with the
+/// current state.
 #[tokio::test]
-async fn wh_5_the_newest_is_known_by_its_position() {
+async fn wh_5_the_newest_event_is_known_by_its_position() {
     let mut rng = Rng::from_seed(rng::seed());
     let rig = Rig::new().await;
     let test = rig.test().await;
@@ -1074,7 +1076,10 @@ async fn wh_5_the_newest_is_known_by_its_position() {
         (place, body["type"] == "user.disabled")
     });
     let places: Vec<_> = places.collect();
-    assert!(!places.is_sorted(), "every try came in order: {places:?}");
+    assert!(
+        !places.is_sorted(),
+        "every attempt arrived in order: {places:?}"
+    );
     let (_, says_disabled) = *places.iter().max().unwrap();
     assert_eq!(says_disabled, is_disabled);
 }

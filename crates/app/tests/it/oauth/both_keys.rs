@@ -1,13 +1,13 @@
-//! A secret key beside a public token (M-15).
+//! A secret key together with a public token (M-15).
 
 use vestry_app::AuthenticateError;
 use vestry_domain::World;
 
 use super::*;
 
-/// M-15: a secret key beside a public token has to be good, of the same App, and of the same environment.
+/// M-15: a secret key sent with a public token must be valid, of the same App, and of the same environment.
 #[tokio::test]
-async fn m_15_both_credentials_are_of_one_world() {
+async fn m_15_both_credentials_belong_to_one_environment() {
     let desk = Desk::new().await;
     let service = &desk.rig.service;
     let world = desk.test.world;

@@ -1,8 +1,8 @@
-//! M-12: where somebody lands tells nothing but what the App chose to have told.
+//! M-12: the landing URL reveals only what the App chose to reveal.
 
 use super::{Desk, LOGIN, REGISTRATION, person, to_google};
 
-/// The landing of a person, without the token.
+/// The landing URL of a person, without the token.
 async fn lands(desk: &Desk, subject: &str, email: &str, verified: bool) -> String {
     let begun = desk.begin(to_google()).await;
     let somebody = person(subject, email, verified);
@@ -13,10 +13,10 @@ async fn lands(desk: &Desk, subject: &str, email: &str, verified: bool) -> Strin
     url.to_owned()
 }
 
-/// Who is known lands elsewhere, if the App has two URLs, and only where the provider vouches for the address: any other anybody
-/// can name at a provider.
+/// A known user lands elsewhere if the App has two URLs, but only if the provider vouches for the address. Anyone can enter any other
+/// address at a provider.
 #[tokio::test]
-async fn m_12_an_address_that_nobody_vouches_for_tells_nothing() {
+async fn m_12_an_unvouched_address_reveals_nothing() {
     let desk = Desk::new().await;
     let known = "ada@example.com";
     desk.sign_in(&person("1", known, true)).await.unwrap();

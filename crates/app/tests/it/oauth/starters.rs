@@ -1,4 +1,4 @@
-//! Whose the token of a sign-in is (M-2), and where a secret key lets it end (M-15).
+//! Binding of sign-in tokens to their requester (M-2), and where a secret key lets the flow end (M-15).
 
 use vestry_app::StartedBy;
 use vestry_domain::pkce::CodeChallenge;
@@ -19,7 +19,7 @@ fn with_challenge() -> StartedBy {
 }
 
 impl Desk {
-    /// Somebody goes to Google and comes back to a token.
+    /// Signs a person in at Google and returns the token.
     async fn token_for(&self, person: &ProvenIdentity, started_by: StartedBy) -> String {
         let command = BeginOauth {
             started_by,
@@ -73,7 +73,7 @@ fn is_invalid(outcome: &Result<VerifiedOauth, VerifyOauthError>) -> bool {
     matches!(outcome, Err(VerifyOauthError::InvalidToken))
 }
 
-/// The field that a start call was refused for.
+/// The field for which a begin call was refused.
 fn refused_field(outcome: Result<BegunOauth, BeginOauthError>) -> String {
     match outcome {
         Err(BeginOauthError::Common(Refusal::Invalid(invalid))) => invalid.param.into_owned(),
@@ -81,10 +81,10 @@ fn refused_field(outcome: Result<BegunOauth, BeginOauthError>) -> String {
     }
 }
 
-/// M-2: the attacker begins, comes back from the provider, and hands the token to a victim, whose browser has no verifier, or that
-/// of a sign-in of its own.
+/// M-2: the attacker begins, returns from the provider, and hands the token to a victim. The victim's browser has no verifier, or that of
+/// its own sign-in.
 #[tokio::test]
-async fn m_2_a_token_is_of_whoever_began() {
+async fn m_2_a_token_belongs_to_its_requester() {
     let desk = Desk::new().await;
     let ada = person("1", "ada@example.com", true);
     for others in [None, Some(""), Some(&*"v".repeat(43))] {
@@ -96,9 +96,9 @@ async fn m_2_a_token_is_of_whoever_began() {
     }
 }
 
-/// M-2, RFC 9700, section 2.1.1: where an App sends verifiers, a token that was begun without a challenge is somebody else's.
+/// M-2, RFC 9700, section 2.1.1: if an App sends a verifier, a token of a sign-in without a challenge is rejected as foreign.
 #[tokio::test]
-async fn m_2_a_verifier_is_refused_where_there_was_no_challenge() {
+async fn m_2_a_verifier_is_refused_without_a_challenge() {
     let desk = Desk::new().await;
     let ada = person("1", "ada@example.com", true);
     let token = desk.token_for(&ada, StartedBy::default()).await;
@@ -109,7 +109,7 @@ async fn m_2_a_verifier_is_refused_where_there_was_no_challenge() {
     desk.verify_with(&token, None).await.unwrap();
 }
 
-/// M-2: the fifth wrong verifier takes the token with it, with a challenge and without.
+/// M-2: the fifth wrong verifier voids the token, with a challenge and without.
 #[tokio::test]
 async fn m_2_five_wrong_verifiers_use_a_token_up() {
     let desk = Desk::new().await;
@@ -130,9 +130,9 @@ async fn m_2_five_wrong_verifiers_use_a_token_up() {
     }
 }
 
-/// M-2: whoever has the verifier may fail for other reasons as often as before.
+/// M-2: with the right verifier other failures are as unlimited as before.
 #[tokio::test]
-async fn m_2_a_right_verifier_is_no_try() {
+async fn m_2_a_right_verifier_is_not_an_attempt() {
     let desk = Desk::new().await;
     let victim = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
     let claimed = person("2", VICTIM, false);
@@ -144,7 +144,7 @@ async fn m_2_a_right_verifier_is_no_try() {
             Err(VerifyOauthError::Common(Refusal::Taken(_)))
         ));
     }
-    // A verifier is not the state: it does not link anybody.
+    // A verifier is not the state: it links no one.
     let session = within(&victim.token);
     let taken = desk.verify_within(&token, Some(VERIFIER), session).await;
     assert!(matches!(
@@ -153,7 +153,7 @@ async fn m_2_a_right_verifier_is_no_try() {
     ));
 }
 
-/// CL-1: for an address that the session's account claims, the verifier of the challenge shows that this browser began.
+/// CL-1: for an address that the session's account claims, the challenge's verifier shows that this browser began.
 #[tokio::test]
 async fn cl_1_a_verifier_proves_a_claim_of_the_session() {
     let desk = Desk::new().await;
@@ -178,7 +178,7 @@ async fn cl_1_a_verifier_proves_a_claim_of_the_session() {
     );
 }
 
-/// M-2: a hundred wrong ones at once, and the right one comes too late; a hundred right ones at once, and one has won.
+/// M-2: after a hundred concurrent wrong verifiers the right one is too late; of a hundred concurrent right ones a single one wins.
 #[tokio::test]
 async fn m_2_parallel_verifiers_are_counted_one_by_one() {
     let desk = Desk::new().await;
@@ -195,7 +195,7 @@ async fn m_2_parallel_verifiers_are_counted_one_by_one() {
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
 }
 
-/// M-2: what an App may require; not where it has the browser brought to itself and compares the state.
+/// M-2: what an App can require. Flows in which the browser returns to the App, which compares the state, are exempt.
 #[tokio::test]
 async fn m_2_an_app_may_require_a_challenge() {
     let mut desk = Desk::new().await;
@@ -227,9 +227,9 @@ async fn m_2_an_app_may_require_a_challenge() {
     desk.begin(own).await;
 }
 
-/// M-2: what the caller sent comes back beside the token and beside an error; what is no such thing is refused.
+/// M-2: the caller's state is returned with the token and with an error; an invalid one is refused.
 #[tokio::test]
-async fn m_2_the_state_of_the_caller_comes_back() {
+async fn m_2_the_callers_state_is_returned() {
     let desk = Desk::new().await;
     let started_by = StartedBy {
         state: Some("a b&token=x".to_owned()),
@@ -249,7 +249,7 @@ async fn m_2_the_state_of_the_caller_comes_back() {
     let back = desk.back(&begun, None).await;
     let expected = format!("{LOGIN}?error=provider_error&state=a%20b%26token%3Dx");
     assert_eq!(back.url, expected);
-    // Of a state that is none of ours, nothing is known.
+    // A state that is not ours is unknown.
     let back = desk.back(&begun, None).await;
     assert_eq!(back.url, format!("{LOGIN}?error=invalid_state"));
 
@@ -300,7 +300,7 @@ async fn m_2_the_state_of_the_caller_comes_back() {
     }
 }
 
-/// M-15: a secret key that says nothing of where the browser ends has it brought to the App, once the settings say where that is.
+/// M-15: if a begin call with a secret key does not say where the browser ends, it ends at the App's callback, once the settings name it.
 #[tokio::test]
 async fn m_15_the_apps_own_callback_is_a_setting() {
     let mut desk = Desk::new().await;
@@ -314,7 +314,7 @@ async fn m_15_the_apps_own_callback_is_a_setting() {
         session_fields: lasting(60),
         device_fingerprint: DeviceFingerprint::default(),
     };
-    // Without it the answer says what is missing, and the sign-in goes on at our callback.
+    // Without it the response says what is missing, and the sign-in continues at our callback.
     let begun = desk.begin(to_google()).await;
     let code = desk
         .rig
@@ -323,7 +323,7 @@ async fn m_15_the_apps_own_callback_is_a_setting() {
     let (service, test) = (Arc::clone(&desk.rig.service), Arc::clone(&desk.test));
     let refused = service.verify_oauth(&test, verify(&begun, &code)).await;
     assert!(matches!(refused, Err(VerifyOauthError::ForOurCallback)));
-    // In no other world, and no longer than it lives, is anything known of it.
+    // It is unknown in every other environment, and after its lifetime.
     let live = desk.rig.live().await;
     let refused = service.verify_oauth(&live, verify(&begun, &code)).await;
     assert!(matches!(refused, Err(VerifyOauthError::InvalidState)));
@@ -346,7 +346,7 @@ async fn m_15_the_apps_own_callback_is_a_setting() {
     let command = verify(&begun, &code);
     let verified = service.verify_oauth(&desk.test, command).await;
     assert!(verified.unwrap().issued.is_some());
-    // Whatever says that the browser ends here keeps it here.
+    // A call that says the browser ends here keeps it here.
     let page = desk.page(&desk.public_token().await).await;
     for (caller, command) in [
         (&page, to_google()),
@@ -388,7 +388,7 @@ async fn m_15_the_apps_own_callback_is_a_setting() {
     }
 }
 
-/// M-15, attack 17: the setting names a URL; whether the browser may go there is registered.
+/// M-15, attack 17: the setting names a URL; registration decides whether the browser may go there.
 #[tokio::test]
 async fn m_15_a_setting_does_not_register_a_url() {
     let mut desk = Desk::new().await;

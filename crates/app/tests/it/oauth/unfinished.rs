@@ -1,4 +1,4 @@
-//! How many sign-ins one address may leave unfinished with a public token (M-17).
+//! The limit on unfinished sign-ins of one address with a public token (M-17).
 
 use vestry_domain::timestamp::Seconds;
 
@@ -11,7 +11,7 @@ fn from(ip: &str) -> BeginOauth {
     }
 }
 
-/// A desk whose App admits so many, and who calls it with a public token.
+/// A harness whose App allows `most` unfinished sign-ins, and a caller with a public token.
 async fn admitting(most: u32) -> (Desk, Arc<Caller>) {
     let desk = Desk::new().await;
     let most = most.to_string();
@@ -21,7 +21,7 @@ async fn admitting(most: u32) -> (Desk, Arc<Caller>) {
 }
 
 impl Desk {
-    /// Whether an address may begin another sign-in.
+    /// Begins another sign-in from an address, if allowed.
     async fn admits(&self, page: &Caller, ip: &str) -> Result<BegunOauth, Seconds> {
         match self.rig.service.begin_oauth(page, from(ip)).await {
             Ok(begun) => Ok(begun),
@@ -30,7 +30,7 @@ impl Desk {
         }
     }
 
-    /// Begins and finishes one, with its `oauth/verify`.
+    /// Begins a sign-in and finishes it with `oauth/verify`.
     async fn finishes(&self, page: &Caller, ip: &str) {
         let begun = self.admits(page, ip).await.unwrap();
         let token = self.brought_back(&begun).await;
@@ -47,15 +47,15 @@ impl Desk {
     }
 }
 
-/// M-17: an office of any size signs in, because what is finished is not counted; what is not finished is, and says when to come
-/// back.
+/// M-17: an office of any size can sign in, because finished sign-ins are not counted. Unfinished ones are, and the refusal says when to
+/// retry.
 #[tokio::test]
 async fn m_17_unfinished_sign_ins_of_an_address_are_counted() {
     let (desk, page) = admitting(3).await;
     for _ in 0..10 {
         desk.finishes(&page, "192.0.2.1").await;
     }
-    // Away, denied at the provider, and brought back but never verified.
+    // Abandoned, denied at the provider, and returned but never verified.
     desk.admits(&page, "192.0.2.1").await.unwrap();
     let denied = desk.admits(&page, "192.0.2.1").await.unwrap();
     assert!(desk.back(&denied, None).await.failure.is_some());
@@ -64,7 +64,7 @@ async fn m_17_unfinished_sign_ins_of_an_address_are_counted() {
     desk.rig.pass(60);
     let refused = desk.admits(&page, "192.0.2.1").await.unwrap_err();
     assert_eq!(refused, Seconds(540));
-    // Nobody else has to wait, and a secret key is its App's own affair.
+    // No other address has to wait, and a secret key is the App's own responsibility.
     desk.admits(&page, "192.0.2.2").await.unwrap();
     for _ in 0..5 {
         desk.begin(from("192.0.2.1")).await;
@@ -79,9 +79,9 @@ async fn m_17_unfinished_sign_ins_of_an_address_are_counted() {
     desk.admits(&page, "192.0.2.1").await.unwrap();
 }
 
-/// M-17: a token that fails gives nothing back, and one that is good gives back what it took, once.
+/// M-17: a failing token refunds nothing; a good one refunds what it consumed, once.
 #[tokio::test]
-async fn m_17_only_what_is_finished_is_given_back() {
+async fn m_17_only_finished_sign_ins_are_refunded() {
     let (desk, page) = admitting(2).await;
     let begun = desk.admits(&page, "192.0.2.1").await.unwrap();
     desk.admits(&page, "192.0.2.1").await.unwrap();
@@ -102,7 +102,7 @@ async fn m_17_only_what_is_finished_is_given_back() {
     desk.admits(&page, "192.0.2.1").await.unwrap_err();
 }
 
-/// M-17: of IPv6 a network of 64 bits is one address; 0 is no limit; and without being set it is 600.
+/// M-17: an IPv6 /64 network counts as one address, 0 means no limit, and the default is 600.
 #[tokio::test]
 async fn m_17_the_limit_is_a_setting() {
     let (desk, page) = admitting(1).await;
