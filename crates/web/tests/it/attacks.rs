@@ -1,7 +1,7 @@
-//! The attacks of `docs/requirements/attacks.md`, a test for each, over HTTP on both databases.
+//! The attacks of `docs/requirements/attacks.md`, one test each, over HTTP on both databases.
 //!
-//! Where the proof lies deeper than HTTP (in the check of a signature, in a crash), the test here is the part of it that a
-//! client can see; the rest is named `attack_N` in the crate that it belongs to.
+//! Where the proof is below HTTP (a signature check, a crash), the test here covers the part that a client can see. The rest is named
+//! `attack_N` in the crate concerned.
 
 mod codes;
 mod disabled;

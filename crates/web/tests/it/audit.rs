@@ -10,13 +10,13 @@ use crate::rig::{Api, Client, on_both};
 on_both! {
     changes_are_listed
     pages_show_every_entry_once
-    a_filter_shows_what_fits
-    a_reader_is_told_what_it_asks_wrongly
-    an_entry_stays_in_its_world
-    aud_6_what_is_refused_is_noted
+    a_filter_shows_matching_events
+    a_reader_is_told_what_is_wrong
+    an_entry_stays_in_its_environment
+    aud_6_refused_calls_are_recorded
 }
 
-/// Who may read the audit log of the test world, and nothing else.
+/// A client that may read the audit log of the test environment, and nothing else.
 async fn reader(api: &Api) -> Client<'_> {
     let key = api.new_key(Environment::Test, &[Scope::AuditRead]).await;
     api.with_key(&key).unlimited()
@@ -51,7 +51,7 @@ async fn changes_are_listed(api: &Api) {
         assert_eq!(entry["sequence"], place + 1);
         assert_eq!(entry["chain"], newest["chain"]);
     }
-    // What an operator did through the API says which call it was.
+    // An operator action through the API names its call.
     let ann = json!({"email": "ann@example.com"});
     let user = api.test().post("/v1/auth/users/create", ann).await;
     let user = user.ok().text_at("/user_id");
@@ -89,7 +89,7 @@ async fn pages_show_every_entry_once(api: &Api) {
     assert_eq!(entries(&client, &after).await, [json!(null); 0]);
 }
 
-async fn a_filter_shows_what_fits(api: &Api) {
+async fn a_filter_shows_matching_events(api: &Api) {
     let client = reader(api).await;
     let url = "https://app.example.com/in";
     let world = vestry_domain::World::new(api.app.id, Environment::Test);
@@ -142,7 +142,7 @@ async fn a_filter_shows_what_fits(api: &Api) {
     }
 }
 
-async fn a_reader_is_told_what_it_asks_wrongly(api: &Api) {
+async fn a_reader_is_told_what_is_wrong(api: &Api) {
     let client = reader(api).await;
     let many = vec!["app.create"; 21].join(",");
     for (query, code, param) in [
@@ -161,7 +161,7 @@ async fn a_reader_is_told_what_it_asks_wrongly(api: &Api) {
     }
 }
 
-async fn an_entry_stays_in_its_world(api: &Api) {
+async fn an_entry_stays_in_its_environment(api: &Api) {
     let own = entries(&reader(api).await, "").await;
     let live = api.new_key(Environment::Live, &[Scope::AuditRead]).await;
     let theirs = entries(&api.with_key(&live), "").await;
@@ -170,8 +170,8 @@ async fn an_entry_stays_in_its_world(api: &Api) {
     all.refuses(403, "key_not_allowed", None);
 }
 
-/// An attacker with a key that may do nothing fills neither the log nor the disk.
-async fn aud_6_what_is_refused_is_noted(api: &Api) {
+/// An attacker with a key without rights fills neither the log nor the disk.
+async fn aud_6_refused_calls_are_recorded(api: &Api) {
     let client = reader(api).await;
     let before = entries(&client, "").await.len();
     let weak = api.new_key(Environment::Test, &[Scope::UsersRead]).await;
@@ -183,7 +183,7 @@ async fn aud_6_what_is_refused_is_noted(api: &Api) {
         let refused = weak.post("/v1/auth/users/create", json!({})).await;
         refused.refuses(403, "key_not_allowed", None);
     }
-    // Nobody is known by these, and there is no end of them.
+    // These are unknown keys, and there is no end of them.
     let unknown = format!("sk_test_{}", "0".repeat(43));
     api.with_key(&unknown).get("/v1/audit").await;
     let noted = entries(&client, "&outcome=refused").await;
@@ -198,7 +198,7 @@ async fn aud_6_what_is_refused_is_noted(api: &Api) {
     }
     api.service.write_counted_refusals(None).await;
     let all = entries(&client, "").await;
-    // With the entry of the key itself.
+    // Including the entry of the key itself.
     assert_eq!(all.len(), before + 12);
     assert_eq!(all[0]["detail"], json!({"count": 4}));
     assert_eq!(all[0]["actor"], noted[0]["actor"]);

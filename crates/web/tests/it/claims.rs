@@ -1,4 +1,4 @@
-//! The ordinary journeys of `claims.md`: whose account it is when people and Apps do what they usually do (CL-1 to CL-9).
+//! The ordinary flows of `claims.md`: account ownership under typical use by people and Apps (CL-1 to CL-9).
 
 mod model;
 
@@ -45,7 +45,7 @@ async fn texted(api: &Api, call: &str, further: Value) -> Sent {
     }
 }
 
-/// A code to an address that a user has, within a session.
+/// A code to an existing user's address, within a session.
 async fn mailed(api: &Api, email: &str, session: &str) -> Sent {
     let request = json!({"email": email, "session_token": session, "expires_in": 10});
     let sent = api.test().post(SEND, request).await.ok();
@@ -65,7 +65,7 @@ async fn enters(api: &Api, sent: &Sent) -> Answer {
     verified
 }
 
-/// Which addresses and numbers of a user are verified.
+/// The verification status of a user's addresses and numbers.
 async fn identifiers(api: &Api, user: &str) -> Vec<(String, bool)> {
     let user = api.test().get(&format!("/v1/auth/users/{user}")).await.ok();
     let rows = |list: &str, field: &str| -> Vec<_> {
@@ -118,7 +118,7 @@ async fn what_the_app_vouches_for_signs_in(api: &Api) {
     .await;
     assert_eq!(identifiers(api, &user).await, both(true, true));
     for call in ["mail", "login_or_create", "send"] {
-        // Of two messages of one second nobody knows which is the newer.
+        // The order of two messages of one second is unknown.
         api.pass(1);
         let code = match call {
             "mail" => sent(api, &api.test(), ADA).await,
@@ -188,7 +188,7 @@ async fn a_wallet_sign_in_gets_an_address(api: &Api) {
     assert_eq!(identifiers(api, &user).await, [(ADA.to_owned(), true)]);
 }
 
-/// What clients of the original product expect: they attach an address and send it a code, and know no session (CL-9).
+/// Behaviour that clients of the original product expect: they attach an address and send it a code without a session (CL-9).
 async fn clients_without_a_session_at_hand(api: &Api) {
     let user = created(api, json!({"phone_number": NUMBER})).await;
     enters(api, &texted(api, "send", json!({})).await).await;

@@ -1,4 +1,4 @@
-//! Which pages may make calls and read their answers.
+//! Which pages may make calls and read the responses.
 
 use vestry_domain::Environment;
 
@@ -9,17 +9,17 @@ on_both! {
     m_25_a_page_of_any_origin_reads_a_key_set
     m_25_a_page_of_any_origin_begins_with_a_public_token
     m_25_a_browser_may_ask_before_it_sends_a_token
-    m_25_no_page_reads_what_a_secret_key_gets
+    m_25_no_page_reads_the_responses_of_a_secret_key
 }
 
 const BEGIN: &str = "/v1/auth/oauth/test/begin";
 
-/// As a browser sends what a page asks for.
+/// A client that sends a page's requests as a browser does.
 fn page<'a>(client: Client<'a>) -> Client<'a> {
     client.header("Origin", "https://app.example.com")
 }
 
-/// As a browser asks whether it may.
+/// A preflight request as a browser sends it.
 async fn preflight(api: &Api, path: &str) -> Answer {
     let browser = page(api.anonymous())
         .header("Access-Control-Request-Method", "GET")
@@ -57,7 +57,7 @@ fn is_closed(answer: &Answer) {
 
 async fn m_25_a_page_of_any_origin_reads_a_key_set(api: &Api) {
     let set = format!("/v1/auth/jwks/{}", api.app.id);
-    // With what a page's own client sends to everybody, and without anything.
+    // With the credentials that a page's own client always sends, and without any.
     for client in [
         page(api.anonymous()),
         api.anonymous(),
@@ -95,7 +95,7 @@ async fn m_25_a_page_of_any_origin_begins_with_a_public_token(api: &Api) {
             .await
             .ok(),
     );
-    // What a page did wrong, it must be able to read.
+    // A page must be able to read its own errors.
     let elsewhere = with_token
         .get(&format!("{BEGIN}?login_redirect_url=https://evil.example"))
         .await;
@@ -131,8 +131,8 @@ async fn m_25_a_browser_may_ask_before_it_sends_a_token(api: &Api) {
     other.refuses(405, "method_not_allowed", None);
 }
 
-/// Not on the calls that take one only, and not where it was sent to a call that takes a public token too.
-async fn m_25_no_page_reads_what_a_secret_key_gets(api: &Api) {
+/// Neither on calls that accept only a secret key, nor where one was sent to a call that also accepts a public token.
+async fn m_25_no_page_reads_the_responses_of_a_secret_key(api: &Api) {
     lands(api).await;
     is_closed(&page(api.test()).get(BEGIN).await.ok());
     for wrong in ["Bearer sk_test_x", "bearer", "BEARER  x", " Bearer x"] {

@@ -1,6 +1,8 @@
-//! EV-C2: every type of event is caused, by the API or by what the command line calls, and told once, in its own world, with the
-//! data that its line of the table describes. Each answer is checked against the API description by the client, and so is each event
-//! against the schema of its type; that its data has no other fields is checked by [`told`].
+//! EV-C2: every type of event is caused through the API or the command line's functions. It is emitted once, in its own environment, with
+//! the data described in its table row.
+//!
+//! The client checks each response against the API description, and each event against the schema of its type. [`told`] checks that its
+//! data has no other fields.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,15 +36,15 @@ use crate::rig::{Api, described, on_both};
 use crate::transfers;
 
 on_both! {
-    ev_c2_e_1_every_type_is_caused_and_told
-    e_8_a_flood_of_failures_is_told_as_a_number
+    ev_c2_e_1_every_type_is_caused_and_emitted
+    e_8_a_flood_of_failures_is_emitted_as_a_count
 }
 
 const CREATE: &str = "/v1/auth/users/create";
 const ADA: &str = "ada@example.com";
 const NUMBER: &str = "+14155552671";
 
-/// What no call of these tests can cause, and the test that sees it: a database that is set back, and days of failures.
+/// Types that no call of these tests can cause, with the test that sees each: a database rollback, and days of failures.
 const ELSEWHERE: &[(EventKind, &str, &str)] = &[
     (
         WebhookEndpointFailing,
@@ -52,20 +54,20 @@ const ELSEWHERE: &[(EventKind, &str, &str)] = &[
     (
         LogRestarted,
         "crates/app/tests/it/events.rs",
-        "e_9_a_database_that_was_set_back_is_noticed",
+        "e_9_a_rolled_back_database_is_noticed",
     ),
 ];
 
-/// Reads both logs from step to step, and remembers which types it saw.
+/// Reads both logs step by step and remembers the types seen.
 struct Witness<'a> {
     api: &'a Api,
-    /// How many events were seen of the test world, and of the live one.
+    /// The number of events seen in the test environment and in live.
     seen: [usize; 2],
     caused: BTreeSet<EventKind>,
 }
 
 impl Witness<'_> {
-    /// Since the last step, exactly these were told, in this order: in the test world, and in the live one.
+    /// Asserts that since the last step exactly these events were emitted, in this order, in the test environment and in live.
     async fn sees(&mut self, step: &str, test: &[EventKind], live: &[EventKind]) {
         let worlds = [
             ("test", self.api.test(), test),
@@ -89,7 +91,7 @@ fn kind(event: &Value) -> EventKind {
     event["type"].as_str().unwrap().parse().unwrap()
 }
 
-async fn ev_c2_e_1_every_type_is_caused_and_told(api: &Api) {
+async fn ev_c2_e_1_every_type_is_caused_and_emitted(api: &Api) {
     let mut witness = Witness {
         api,
         seen: [0; 2],
@@ -97,7 +99,7 @@ async fn ev_c2_e_1_every_type_is_caused_and_told(api: &Api) {
     };
     let new = [AppCreated, ApiKeyCreated];
     witness
-        .sees("an App with a key in each world", &new, &new)
+        .sees("an App with a key in each environment", &new, &new)
         .await;
     keys_come_and_go(&mut witness).await;
     the_app_is_set_up(&mut witness).await;
@@ -235,7 +237,7 @@ async fn users_are_changed(witness: &mut Witness<'_>) {
     witness.sees("delete", &[UserDeleted], &[]).await;
 }
 
-/// An import in silence, and one of somebody whose address is not proved, but who has a password: that goes with the proof.
+/// An import without events, and one of a user whose address is unproved but who has a password, which the proof removes.
 async fn users_are_imported(witness: &mut Witness<'_>) {
     let api = witness.api;
     let world = World::new(api.app.id, Environment::Test);
@@ -266,7 +268,7 @@ async fn users_are_imported(witness: &mut Witness<'_>) {
     witness.sees("the proof of an owner", &expected, &[]).await;
 }
 
-/// An account has an address and a number, and proves one of them. Whoever proves the other from outside gets it.
+/// An account has an address and a number, and proves one of them. A person who proves the other from outside gets it.
 async fn identifiers_move_to_their_owners(witness: &mut Witness<'_>) {
     let api = witness.api;
     let test = api.test();
@@ -360,7 +362,7 @@ async fn second_factors_are_used(witness: &mut Witness<'_>) {
         UserActivated,
         SessionCreated,
     ];
-    witness.sees("somebody signs in", &expected, &[]).await;
+    witness.sees("a user signs in", &expected, &[]).await;
     let app = Authenticator::of(api, &user).await;
     let expected = [TotpAdded, SessionEnded];
     witness.sees("an authenticator app", &expected, &[]).await;
@@ -384,7 +386,7 @@ async fn second_factors_are_used(witness: &mut Witness<'_>) {
     witness.sees("no authenticator app", &expected, &[]).await;
 }
 
-/// Two answers, of which the earlier one comes later, as from a copy.
+/// Two assertions, of which the earlier one arrives later, as from a clone.
 async fn a_passkey_is_copied(witness: &mut Witness<'_>) {
     let api = witness.api;
     let test = api.test();
@@ -441,7 +443,7 @@ async fn wallets_are_used(witness: &mut Witness<'_>) {
         api.test().post(&path(call), json!({})).await.ok();
         witness.sees(call, &[expected], &[]).await;
     }
-    // Somebody enables it behind the service's back.
+    // Enabled directly in the database.
     let store = SqlStore::connect(&api.place.settings).await.unwrap();
     let world = World::new(api.app.id, Environment::Test);
     let mut tx = store.begin().await.unwrap();
@@ -463,11 +465,13 @@ async fn wallets_come_and_go(witness: &mut Witness<'_>) {
     let user = sent(api, &test, "oda@example.com").await.user_id;
     let key = transfers::imported(&test, &user, transfers::ADDRESS, transfers::KEY).await;
     let expected = [UserCreated, EmailAdded, WalletImported];
-    witness.sees("a private key comes", &expected, &[]).await;
+    witness
+        .sees("a private key is imported", &expected, &[])
+        .await;
     let exporter = transfers::exporter(api, true).await;
     let expected = [AppUpdated, ApiKeyCreated];
     witness
-        .sees("who may export", &expected, &[AppUpdated])
+        .sees("export is allowed", &expected, &[AppUpdated])
         .await;
     let path = format!("/v1/wallets/{}/export", key.ok().text_at("/id"));
     let recipient = STANDARD.encode(&Recipient::fresh().public_key);
@@ -477,17 +481,17 @@ async fn wallets_come_and_go(witness: &mut Witness<'_>) {
 
     let pocket = Pocket::new(api).await;
     let expected = [UserCreated, EmailAdded, WalletCreated];
-    witness.sees("a wallet from outside", &[], &expected).await;
+    witness.sees("an external wallet", &[], &expected).await;
     let proof = pocket.proof(api, None).await;
     let entered = test.post("/v1/auth/wallets/verify", proof).await.ok();
     let expected = [UserCreated, WalletLinked];
-    witness.sees("it signs somebody in", &expected, &[]).await;
+    witness.sees("it signs a user in", &expected, &[]).await;
     let user = entered.text_at("/user_id");
     let path = format!("/v1/auth/users/{user}/update");
     let vouched = json!({"emails": [{"email": "pia@example.com", "verified": true}]});
     test.send("PUT", &path, Some(vouched)).await.ok();
     let expected = [EmailAdded, EmailVerified];
-    witness.sees("another way in", &expected, &[]).await;
+    witness.sees("another sign-in method", &expected, &[]).await;
     let path = format!("/v1/auth/users/wallets/{}/delete", entered.text_at("/id"));
     test.delete(&path, None).await.ok();
     witness
@@ -504,12 +508,12 @@ async fn a_mail_is_refused(witness: &mut Witness<'_>) {
     api.deliver().await;
     let expected = [UserCreated, EmailAdded, MessageFailed];
     witness
-        .sees("a mail that nobody takes", &[], &expected)
+        .sees("a mail that is rejected", &[], &expected)
         .await;
     api.mailer.take();
 }
 
-/// The types that are told only where the App asks for them. Everything before was done without a word of them.
+/// The types that are emitted only if the App asks for them. Everything before was done without emitting any.
 async fn what_is_told_on_demand(witness: &mut Witness<'_>) {
     let api = witness.api;
     let test = api.test();
@@ -517,7 +521,7 @@ async fn what_is_told_on_demand(witness: &mut Witness<'_>) {
     let names: Vec<&str> = optional.map(|kind| kind.as_str()).collect();
     let setting = ("events_optional".to_owned(), json!(names).to_string());
     api.service.set_app(api.app.id, &[setting]).await.unwrap();
-    // Settings are followed within a second.
+    // Settings take effect within a second.
     api.pass(1);
     witness
         .sees("a setting", &[AppUpdated], &[AppUpdated])
@@ -559,13 +563,13 @@ async fn what_is_told_on_demand(witness: &mut Witness<'_>) {
 
     let pocket = Pocket::of(api, "second@example.com").await;
     let expected = [UserCreated, EmailAdded, WalletCreated];
-    witness.sees("a wallet from outside", &[], &expected).await;
+    witness.sees("an external wallet", &[], &expected).await;
     let proof = pocket.proof(api, None).await;
     let entered = test.post("/v1/auth/wallets/verify", proof.clone()).await;
     entered.ok();
     let expected = [UserCreated, WalletLinked];
     witness
-        .sees("it signs somebody in", &expected, &[WalletSigned])
+        .sees("it signs a user in", &expected, &[WalletSigned])
         .await;
     let mut again = pocket.proof(api, None).await;
     again["signature"] = proof["signature"].clone();
@@ -584,8 +588,8 @@ async fn what_is_told_on_demand(witness: &mut Witness<'_>) {
     witness.sees("a link for a password", &expected, &[]).await;
 }
 
-/// E-8: ten failures of a minute are told each by itself, and the rest as a number when the minute is over.
-async fn e_8_a_flood_of_failures_is_told_as_a_number(api: &Api) {
+/// E-8: ten failures a minute are emitted individually, and the rest as a count at the end of the minute.
+async fn e_8_a_flood_of_failures_is_emitted_as_a_count(api: &Api) {
     let test = api.test();
     let setting = json!(["sign_in.failed"]).to_string();
     let setting = ("events_optional".to_owned(), setting);
@@ -624,7 +628,7 @@ async fn e_8_a_flood_of_failures_is_told_as_a_number(api: &Api) {
     assert_eq!(counts().await.len(), 11);
 }
 
-/// Text of the repository, from the root.
+/// The text of a file of the repository, by its path from the root.
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
@@ -633,7 +637,7 @@ fn read(path: &str) -> String {
 }
 
 #[test]
-fn ev_c2_what_is_not_caused_here_is_seen_elsewhere() {
+fn ev_c2_events_not_caused_here_are_seen_elsewhere() {
     for (kind, file, test) in ELSEWHERE {
         let text = read(file);
         let (_, rest) = text
@@ -647,7 +651,7 @@ fn ev_c2_what_is_not_caused_here_is_seen_elsewhere() {
     }
 }
 
-/// The page has a line for each type, as the table has it, in its order.
+/// The page has a line for each type, as in the table and in its order.
 #[test]
 fn ev_c2_the_page_lists_every_type() {
     let page = read("docs/events.md");

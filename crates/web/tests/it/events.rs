@@ -1,4 +1,4 @@
-//! Events: what is told of a change, and how it is read.
+//! Events: what is emitted for a change, and how it is read.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -21,28 +21,28 @@ use crate::journeys::sent;
 use crate::rig::{Api, Client, START, on_both};
 
 on_both! {
-    e_1_a_user_tells_of_its_life
-    e_1_a_sign_in_is_told
-    e_8_what_is_refused_or_repeated_tells_nothing
-    e_7_a_key_reads_its_own_world
+    e_1_a_user_emits_events_throughout_its_life
+    e_1_a_sign_in_emits_an_event
+    e_8_a_refused_or_repeated_call_emits_nothing
+    e_7_a_key_reads_its_own_environment
     e_3_pages_show_every_event_once
     e_9_an_unknown_cursor_is_refused
-    e_10_nothing_waits_for_the_sequencer
+    e_10_no_call_waits_for_the_sequencer
     ev_r3_e_4_clocks_that_differ_change_no_order
-    a_reader_is_told_what_it_asks_wrongly
+    a_reader_is_told_what_is_wrong
     a_call_waits_for_an_event
     five_calls_of_a_key_may_wait
-    api_23_an_app_holds_half_of_the_places
+    api_23_an_app_gets_at_most_half_of_the_slots
     events_need_a_scope
-    optional_events_are_told_on_demand
+    optional_events_are_emitted_on_demand
     old_events_are_swept
-    e_9_a_reader_that_has_everything_is_not_refused
+    e_9_an_up_to_date_reader_is_not_refused
     e_9_a_prune_beside_readers_leaves_no_silent_gap
-    the_clock_of_a_test_world_dates_events
-    what_belongs_to_the_app_is_told_in_both_worlds
+    the_clock_of_a_test_environment_dates_events
+    app_events_are_emitted_in_both_environments
 }
 
-/// What was told so far, once it has its place.
+/// The events emitted so far, once they are sequenced.
 pub(crate) async fn told(api: &Api, client: &Client<'_>) -> Vec<Value> {
     api.service.sequence_all().await.unwrap();
     let (mut events, mut after) = (Vec::new(), String::new());
@@ -59,7 +59,7 @@ pub(crate) async fn told(api: &Api, client: &Client<'_>) -> Vec<Value> {
     events
 }
 
-/// The data of an event has the fields of its type, and no others (E-5).
+/// Asserts that the event's data has the fields of its type, and no others (E-5).
 fn assert_described(event: &Value) {
     let kind: EventKind = event["type"].as_str().unwrap().parse().unwrap();
     let data = event["data"].as_object().unwrap();
@@ -70,7 +70,7 @@ fn assert_described(event: &Value) {
     assert_eq!(found, described, "{event}");
 }
 
-/// The types of what was told after so many events.
+/// The types of the events after the first `after` ones.
 async fn types(api: &Api, client: &Client<'_>, after: usize) -> Vec<String> {
     let events = told(api, client).await.into_iter().skip(after);
     let types = events.map(|event| event["type"].as_str().unwrap().to_owned());
@@ -82,7 +82,7 @@ async fn create(client: &Client<'_>, body: Value) -> String {
     created.text_at("/user_id")
 }
 
-async fn e_1_a_user_tells_of_its_life(api: &Api) {
+async fn e_1_a_user_emits_events_throughout_its_life(api: &Api) {
     let client = api.test().header("X-Request-Id", "r-1");
     let before = told(api, &client).await.len();
     let id = create(&client, json!({"email": "ann@example.com"})).await;
@@ -102,7 +102,7 @@ async fn e_1_a_user_tells_of_its_life(api: &Api) {
     }
     assert_eq!(events[0]["data"], json!({"user_id": id, "via": "create"}));
     let text = json!(events).to_string();
-    // An id may have these characters in it, but does not begin with them.
+    // An id may contain these characters, but does not begin with them.
     assert!(!text.contains("ann@") && !text.contains("\"0x"), "{text}");
 
     let user = format!("/v1/auth/users/{id}");
@@ -139,8 +139,8 @@ async fn e_1_a_user_tells_of_its_life(api: &Api) {
 /// How often one user is changed; the first number of EV-R3.
 const CHANGES: usize = 50;
 
-/// Two processes change the same users in turn, and their clocks are five seconds apart: the order of what is told is that of what
-/// was done, whichever of them gives it its places.
+/// Two processes change the same users in turn, with clocks that are five seconds apart. The events are in the order of the changes,
+/// whichever process sequences them.
 async fn ev_r3_e_4_clocks_that_differ_change_no_order(api: &Api) {
     let mut rng = Rng::from_seed(rng::seed());
     let apart = if rng.below(2) == 0 { 5 } else { -5 };
@@ -185,7 +185,7 @@ async fn ev_r3_e_4_clocks_that_differ_change_no_order(api: &Api) {
     assert_eq!(order.collect::<Vec<_>>(), done);
 }
 
-async fn e_1_a_sign_in_is_told(api: &Api) {
+async fn e_1_a_sign_in_emits_an_event(api: &Api) {
     let client = api.test();
     let before = told(api, &client).await.len();
     let sent = sent(api, &client, "bob@example.com").await;
@@ -213,7 +213,7 @@ async fn e_1_a_sign_in_is_told(api: &Api) {
     assert_eq!(events[0]["data"]["via"], "email_otp");
     let factor = json!({"type": "otp", "delivery_channel": "email"});
     assert_eq!(events[4]["data"]["factor"], factor);
-    // The same code again, and what only looks.
+    // The same code again, and calls that only read.
     let before = before + events.len();
     client
         .post(path, verify)
@@ -238,7 +238,7 @@ async fn e_1_a_sign_in_is_told(api: &Api) {
     );
 }
 
-async fn e_8_what_is_refused_or_repeated_tells_nothing(api: &Api) {
+async fn e_8_a_refused_or_repeated_call_emits_nothing(api: &Api) {
     let client = api.test();
     let keyed = client.clone().header("Idempotency-Key", "once");
     let before = told(api, &client).await.len();
@@ -259,8 +259,8 @@ async fn e_8_what_is_refused_or_repeated_tells_nothing(api: &Api) {
     assert_eq!(types(api, &client, before + 3).await, [""; 0]);
 }
 
-/// With each filter, cursor and order, a key reads events of its own world only, also where the filter names somebody of another one.
-async fn e_7_a_key_reads_its_own_world(api: &Api) {
+/// With each filter, cursor and order, a key reads only events of its own environment, even if the filter names an object of another one.
+async fn e_7_a_key_reads_its_own_environment(api: &Api) {
     let own = api.test();
     let user = create(&own, json!({"email": "dan@example.com"})).await;
     let log = told(api, &own).await;
@@ -276,7 +276,7 @@ async fn e_7_a_key_reads_its_own_world(api: &Api) {
         "&types=user.created,email.added".to_owned(),
     ];
     for stranger in [api.live(), api.other_app().await] {
-        // As many events as the other world has, in the same places and of the same types.
+        // As many events as the other environment has, at the same positions and of the same types.
         while told(api, &stranger).await.len() <= log.len() {
             let number = told(api, &stranger).await.len();
             create(
@@ -365,7 +365,7 @@ async fn e_3_pages_show_every_event_once(api: &Api) {
             };
             let expected: Vec<_> = all.iter().filter(fits).cloned().collect();
             assert_eq!(seen, expected, "{filter} {order}");
-            // Who has read everything is where it is.
+            // A reader that has everything stays where it is.
             let end = client
                 .get(&format!("/v1/events?order={order}{after}"))
                 .await
@@ -389,8 +389,8 @@ async fn e_9_an_unknown_cursor_is_refused(api: &Api) {
         .refuses(409, "cursor_unknown", Some("after"));
 }
 
-async fn e_10_nothing_waits_for_the_sequencer(api: &Api) {
-    // None runs here but when it is told to.
+async fn e_10_no_call_waits_for_the_sequencer(api: &Api) {
+    // No sequencer runs here unless the test calls it.
     let client = api.test();
     let before = told(api, &client).await.len();
     for number in 0..12 {
@@ -402,7 +402,7 @@ async fn e_10_nothing_waits_for_the_sequencer(api: &Api) {
     assert_eq!(events.len(), before + 36);
 }
 
-async fn a_reader_is_told_what_it_asks_wrongly(api: &Api) {
+async fn a_reader_is_told_what_is_wrong(api: &Api) {
     let client = api.test();
     for (query, code, param) in [
         ("limit=9", "invalid_field", "limit"),
@@ -460,7 +460,7 @@ async fn five_calls_of_a_key_may_wait(api: &Api) {
     let path = format!("/v1/events?wait=30&after={}", head.text_at("/newest/id"));
     let calls = (0..6).map(|_| client.get(&path));
     let mut calls: FuturesUnordered<_> = calls.collect();
-    // One is one too many. It is answered after a second, so that a client that calls again at once does not keep the service busy.
+    // One is too many. It gets a response after a second, so that a client that retries at once does not keep the service busy.
     let begun = Instant::now();
     let surplus = calls.next().await.unwrap().ok();
     assert_eq!(surplus.body["events"], json!([]));
@@ -473,14 +473,14 @@ async fn five_calls_of_a_key_may_wait(api: &Api) {
     for answer in answers {
         assert_ne!(answer.ok().body["events"], json!([]));
     }
-    // Whoever waits is sent away when the service stops.
+    // Waiting calls are ended when the service stops.
     let head = client.get("/v1/events/head").await.ok();
     let path = format!("/v1/events?wait=30&after={}", head.text_at("/newest/id"));
     let (waited, ()) = tokio::join!(client.get(&path), async { api.service.stop_waiting() });
     assert_eq!(waited.ok().body["events"], json!([]));
 }
 
-async fn api_23_an_app_holds_half_of_the_places(api: &Api) {
+async fn api_23_an_app_gets_at_most_half_of_the_slots(api: &Api) {
     let mut keys = Vec::new();
     for _ in 0..11 {
         keys.push(api.new_key(Environment::Test, &[]).await);
@@ -495,14 +495,14 @@ async fn api_23_an_app_holds_half_of_the_places(api: &Api) {
     let surplus = calls.next().await.unwrap().ok();
     assert_eq!(surplus.body["events"], json!([]));
     assert!(begun.elapsed() >= Duration::from_secs(1));
-    // The other half is there for other Apps.
+    // The other half is reserved for other Apps.
     let foreign = api.other_app().await;
     told(api, &foreign).await;
     let head = foreign.get("/v1/events/head").await.ok();
     let theirs = format!("/v1/events?wait=2&after={}", head.text_at("/newest/id"));
     let begun = Instant::now();
     foreign.get(&theirs).await.ok();
-    assert!(begun.elapsed() >= Duration::from_secs(2), "it had no place");
+    assert!(begun.elapsed() >= Duration::from_secs(2), "it had no slot");
     let telling = async {
         create(&clients[0], json!({"email": "ivy@example.com"})).await;
         api.service.sequence_all().await.unwrap();
@@ -531,7 +531,7 @@ async fn events_need_a_scope(api: &Api) {
     refused.refuses(401, "invalid_api_key", None);
 }
 
-async fn optional_events_are_told_on_demand(api: &Api) {
+async fn optional_events_are_emitted_on_demand(api: &Api) {
     let client = api.test();
     let id = create(&client, json!({"email": "gus@example.com"})).await;
     let user = client.get(&format!("/v1/auth/users/{id}")).await.ok();
@@ -545,7 +545,7 @@ async fn optional_events_are_told_on_demand(api: &Api) {
         r#"["wallet.signed"]"#.to_owned(),
     );
     api.service.set_app(api.app.id, &[optional]).await.unwrap();
-    // Settings are followed within a second.
+    // Settings take effect within a second.
     api.pass(1);
     let before = told(api, &client).await.len();
     client.post(&sign, json!({"message": "two"})).await.ok();
@@ -600,7 +600,7 @@ async fn old_events_are_swept(api: &Api) {
         let head = client.get("/v1/events/head").await.ok();
         assert_eq!(head.body, json!({"log": 1, "oldest": null, "newest": null}));
     }
-    // The places go on.
+    // The positions continue.
     create(&client, json!({"email": "new@example.com"})).await;
     let next = told(api, &client).await;
     assert_eq!(next[0]["position"], all.len() + 1);
@@ -610,8 +610,8 @@ fn after(event: &Value) -> String {
     format!("/v1/events?after={}", event["id"].as_str().unwrap())
 }
 
-/// Retention takes nothing from who has read it: the last event that was deleted is still known as a place in the log.
-async fn e_9_a_reader_that_has_everything_is_not_refused(api: &Api) {
+/// Retention costs a reader that is up to date nothing: the position of the last deleted event is still known.
+async fn e_9_an_up_to_date_reader_is_not_refused(api: &Api) {
     const DAY: i64 = 86_400;
     let client = api.test();
     create(&client, json!({"email": "ann@example.com"})).await;
@@ -640,14 +640,14 @@ async fn e_9_a_reader_that_has_everything_is_not_refused(api: &Api) {
     let third = told(api, &client).await;
     let page = client.get(&after(second.last().unwrap())).await.ok();
     assert_eq!(page.body["events"], json!(third));
-    // Who has missed something is told.
+    // A reader that missed something is told so.
     for missed in [&second[0], read] {
         let refused = client.get(&after(missed)).await;
         refused.refuses(409, "cursor_unknown", Some("after"));
     }
 }
 
-/// While the oldest events are deleted, readers at that end of the log get what is behind their cursor, or a refusal.
+/// While the oldest events are deleted, readers at that end of the log get everything after their cursor, or a refusal.
 async fn e_9_a_prune_beside_readers_leaves_no_silent_gap(api: &Api) {
     let client = api.test();
     for number in 0..60 {
@@ -660,7 +660,7 @@ async fn e_9_a_prune_beside_readers_leaves_no_silent_gap(api: &Api) {
     let prune = async {
         let all = EventId::new(START + Seconds(1_000_000_000), [0; 16]);
         while gone.load(Relaxed) + 4 < log.len() {
-            // One page at least is read while these are deleted.
+            // At least one page is read while these are deleted.
             let before = reads.load(Relaxed);
             while reads.load(Relaxed) == before {
                 tokio::task::yield_now().await;
@@ -693,7 +693,7 @@ async fn e_9_a_prune_beside_readers_leaves_no_silent_gap(api: &Api) {
     println!("{} pages were refused", one + two + three);
 }
 
-async fn the_clock_of_a_test_world_dates_events(api: &Api) {
+async fn the_clock_of_a_test_environment_dates_events(api: &Api) {
     let client = api.test();
     client
         .post("/v1/test/clock", json!({"now": 1_900_000_000}))
@@ -706,7 +706,7 @@ async fn the_clock_of_a_test_world_dates_events(api: &Api) {
     assert_eq!(last["timestamp"], "2030-03-17T17:46:40Z");
 }
 
-async fn what_belongs_to_the_app_is_told_in_both_worlds(api: &Api) {
+async fn app_events_are_emitted_in_both_environments(api: &Api) {
     let change = [("wallet_export".to_owned(), "true".to_owned())];
     api.service.set_app(api.app.id, &change).await.unwrap();
     api.service.set_app(api.app.id, &change).await.unwrap();

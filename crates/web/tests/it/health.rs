@@ -6,10 +6,10 @@ use vestry_web::{Draining, WebSettings};
 use crate::rig::{Api, Lane, Wishes, assert_answer_snapshot, on_both, on_with};
 
 on_both! {
-    the_probes_answer_without_a_key
+    the_probes_need_no_key
 }
 
-async fn the_probes_answer_without_a_key(api: &Api) {
+async fn the_probes_need_no_key(api: &Api) {
     let live = api.anonymous().get("/livez").await.ok();
     assert_answer_snapshot!(live, @r#"
     {
@@ -35,9 +35,9 @@ async fn the_probes_answer_without_a_key(api: &Api) {
     "#);
 }
 
-/// OPS-5, OPS-6: not ready while it shuts down, alive until the end, and requests still served.
+/// OPS-5, OPS-6: while it shuts down a process is not ready, but alive until the end, and still serves requests.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_that_shuts_down_is_not_ready() {
+async fn a_process_in_shutdown_is_not_ready() {
     let draining = Draining::default();
     let web = WebSettings {
         draining: draining.clone(),
@@ -76,11 +76,11 @@ async fn a_process_that_shuts_down_is_not_ready() {
     .await;
 }
 
-/// The part that fails is named, and nothing else is told.
+/// The failing component is named, and nothing else is disclosed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_is_gone_is_named() {
+async fn a_failing_database_is_named() {
     on_with(Lane::Sqlite, Wishes::default(), async |api| {
-        // The file in place of the database is none.
+        // The file in the database's place is not a database.
         api.place.break_sqlite();
         let ready = api.anonymous().get("/readyz").await;
         ready.refuses(503, "unavailable", Some("database"));
@@ -105,7 +105,7 @@ async fn a_database_that_is_gone_is_named() {
     .await;
 }
 
-/// F5: without the root key of wallets the service is ready, signs in, and refuses what needs a key of wallets.
+/// F5: without the root key of wallets the service is ready, signs users in, and refuses what needs a wallet key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f5_without_the_key_provider_calls_that_need_keys_are_sealed() {
     on_with(Lane::Sqlite, Wishes::default(), async |api| {
@@ -134,15 +134,18 @@ async fn f5_without_the_key_provider_calls_that_need_keys_are_sealed() {
           "status": 503
         }
         "#);
-        // Sign-in goes on.
+        // Sign-in still works.
         let other = json!({"email": "eve@example.com"});
         let code = "/v1/auth/otps/email/login_or_create";
         api.test().post(code, other).await.ok();
         let listed = api.test().get("/v1/wallets/list").await.ok();
-        assert_eq!(listed.body["total_count"], 0, "nothing was made silently");
+        assert_eq!(
+            listed.body["total_count"], 0,
+            "nothing was created silently"
+        );
         api.vault.set_gone(false);
         let created = api.test().post("/v1/auth/users/create", request).await.ok();
-        // Opened keys are good for an hour without it.
+        // Opened keys work for an hour without it.
         api.vault.set_gone(true);
         let path = format!("/v1/auth/users/{}", created.text_at("/user_id"));
         api.test().get(&path).await.ok();

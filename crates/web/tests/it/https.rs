@@ -1,4 +1,4 @@
-//! Plain HTTP is refused where it could be overheard (S-18), and no header talks that away (S-16).
+//! Plain HTTP is refused where it could be intercepted (S-18), and no header overrides that (S-16).
 
 use vestry_web::WebSettings;
 
@@ -17,7 +17,7 @@ fn wishes(listen: &'static str, trusted: &[&str]) -> Wishes {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s_18_a_listener_for_everybody_refuses_plain_http() {
+async fn s_18_a_public_listener_refuses_plain_http() {
     on_with(Lane::Sqlite, wishes("0.0.0.0:0", &[]), async |api| {
         for client in [api.test(), api.anonymous()] {
             for path in [
@@ -31,7 +31,7 @@ async fn s_18_a_listener_for_everybody_refuses_plain_http() {
                 refused.refuses(400, "https_required", None);
                 assert_eq!(refused.header("location"), None, "refused, not redirected");
             }
-            // A stranger's header is only a stranger's word.
+            // An untrusted client's header proves nothing.
             let claims = client.clone().header("X-Forwarded-Proto", "https");
             claims
                 .get("/v1/wallets/list")
@@ -62,7 +62,7 @@ async fn s_18_a_listener_for_everybody_refuses_plain_http() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_trusted_proxy_answers_for_its_client() {
+async fn a_trusted_proxy_vouches_for_its_client() {
     on_with(
         Lane::Sqlite,
         wishes("0.0.0.0:0", &["127.0.0.0/8"]),
@@ -97,7 +97,7 @@ async fn a_trusted_proxy_answers_for_its_client() {
             both.get("/v1/wallets/list")
                 .await
                 .refuses(400, "https_required", None);
-            // Silence of the proxy says nothing about its client, and the listener is open to everybody.
+            // Without a header from the proxy nothing is known about its client, and the listener is public.
             api.test()
                 .get("/v1/wallets/list")
                 .await
@@ -134,7 +134,7 @@ async fn loopback_is_private_unless_a_proxy_says_otherwise() {
         Lane::Sqlite,
         wishes("127.0.0.1:0", &["10.0.0.0/8"]),
         async |api| {
-            // Not a proxy of ours: its header is not believed in either direction.
+            // Not one of our proxies: its header is ignored either way.
             api.test()
                 .header("X-Forwarded-Proto", "http")
                 .get("/v1/wallets/list")

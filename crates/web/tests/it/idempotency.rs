@@ -9,25 +9,25 @@ use crate::journeys::{sent, signed_in};
 use crate::rig::{Answer, Api, Client, on_both};
 
 on_both! {
-    r13_a_repeat_gets_the_first_answer
+    r13_a_repeat_gets_the_first_response
     r13_another_request_with_the_key_is_refused
-    worlds_have_keys_of_their_own
-    a_key_with_fewer_rights_is_not_answered
+    environments_have_their_own_keys
+    a_key_with_fewer_rights_gets_no_stored_response
     refusals_are_kept
-    what_decides_nothing_is_not_kept
-    failures_give_the_key_back
-    what_is_no_key_is_refused
-    calls_that_only_read_take_no_key
+    undecided_responses_are_not_stored
+    failures_release_the_key
+    an_invalid_idempotency_key_is_refused
+    read_only_calls_ignore_the_key
     every_kind_of_change_is_replayed
-    attack_27_neither_key_nor_answer_lie_in_the_open
-    attack_28_an_answer_that_was_lost_is_given_again
-    r13_parallel_twins_have_one_effect
+    attack_27_neither_key_nor_response_is_stored_in_plain_text
+    attack_28_a_lost_response_is_returned_again
+    r13_parallel_duplicates_have_one_effect
 }
 
 const CREATE: &str = "/v1/auth/users/create";
 const DAY: i64 = 86_400;
 
-/// The same with an idempotency key.
+/// The client with an idempotency key.
 fn keyed<'a>(client: Client<'a>, key: &str) -> Client<'a> {
     client.header("Idempotency-Key", key)
 }
@@ -43,15 +43,15 @@ async fn users(client: &Client<'_>) -> Value {
     found.body["total_count"].clone()
 }
 
-/// Everything of a refusal but the id of its request.
+/// Everything in a refusal except its request id.
 fn refusal(answer: &Answer) -> Value {
     let mut body = answer.body.clone();
     body.as_object_mut().unwrap().remove("request_id");
     body
 }
 
-/// Byte for byte, up to the last second of a day by the clock of the world; then the key is a new one.
-async fn r13_a_repeat_gets_the_first_answer(api: &Api) {
+/// Byte for byte, up to the last second of a day by the environment's clock; then the key counts as new.
+async fn r13_a_repeat_gets_the_first_response(api: &Api) {
     let request = json!({"email": "ada@example.com", "include_user": true});
     let client = keyed(api.test(), "order-17");
     let first = client.post(CREATE, request.clone()).await.ok();
@@ -105,7 +105,7 @@ async fn r13_another_request_with_the_key_is_refused(api: &Api) {
     assert_eq!(client.post(CREATE, request).await.ok().text, first.text);
 }
 
-async fn worlds_have_keys_of_their_own(api: &Api) {
+async fn environments_have_their_own_keys(api: &Api) {
     let request = json!({"email": "ada@example.com"});
     for client in [api.test(), api.live(), api.other_app().await] {
         let first = keyed(client.clone(), "order-17")
@@ -120,8 +120,8 @@ async fn worlds_have_keys_of_their_own(api: &Api) {
     }
 }
 
-/// The answer of a key that may sign is not for one that may not, and a key that lacks a scope spoils nothing.
-async fn a_key_with_fewer_rights_is_not_answered(api: &Api) {
+/// A response to a key that may sign is not returned to one that may not, and a key that lacks a scope spoils nothing.
+async fn a_key_with_fewer_rights_gets_no_stored_response(api: &Api) {
     let request = json!({"email": "ada@example.com"});
     let reader = api.new_key(Environment::Test, &[Scope::UsersRead]).await;
     let reader = keyed(api.with_key(&reader), "order-17");
@@ -132,13 +132,13 @@ async fn a_key_with_fewer_rights_is_not_answered(api: &Api) {
     assert!(!is_replay(&first));
     let refused = reader.post(CREATE, request.clone()).await;
     refused.refuses(403, "key_not_allowed", None);
-    // Another key with the same rights is as good: keys are rotated.
+    // Another key with the same rights works as well: keys are rotated.
     let rotated = api.new_key(Environment::Test, &[]).await;
     let again = keyed(api.with_key(&rotated), "order-17");
     assert_eq!(again.post(CREATE, request).await.ok().text, first.text);
 }
 
-/// A refusal that was decided stays, even where the same request without the key would be taken by now.
+/// A decided refusal is kept, even if the same request without the key would now be accepted.
 async fn refusals_are_kept(api: &Api) {
     let request = json!({"email": "ada@example.com"});
     let ada = api.test().post(CREATE, request.clone()).await.ok();
@@ -168,8 +168,8 @@ async fn refusals_are_kept(api: &Api) {
         .ok();
 }
 
-async fn what_decides_nothing_is_not_kept(api: &Api) {
-    // 401: whoever presents something is told the truth of the moment.
+async fn undecided_responses_are_not_stored(api: &Api) {
+    // 401: the response about presented credentials is always current.
     let client = keyed(api.test(), "password");
     let update = json!({"session_token": "x".repeat(64), "password": "a long enough password"});
     for _ in 0..2 {
@@ -178,7 +178,7 @@ async fn what_decides_nothing_is_not_kept(api: &Api) {
         refused.refuses(401, "invalid_session", None);
         assert!(!is_replay(&refused));
     }
-    // 415 and 413: the request never came to a use case. The same key serves when it is sent as it should be.
+    // 415 and 413: the request never reached a use case. The same key works once the request is valid.
     let client = keyed(api.test(), "form");
     let body = br#"{"email": "form@example.com"}"#;
     let refused = client.send_bytes("POST", CREATE, body).await;
@@ -189,11 +189,11 @@ async fn what_decides_nothing_is_not_kept(api: &Api) {
     refused.refuses(413, "body_too_large", None);
     let taken = json.send_bytes("POST", CREATE, body).await;
     assert!(!is_replay(&taken.ok()));
-    // 429: when the wait is over, the request runs.
+    // 429: after the retry delay the request runs.
     let login = "/v1/auth/otps/email/login_or_create";
     let request = json!({"email": "often@example.com"});
     while api.test().post(login, request.clone()).await.status == 200 {
-        // Sooner, it would only repeat the one before.
+        // Any sooner, it would only repeat the one before.
         api.pass(20);
     }
     let client = keyed(api.test(), "patient");
@@ -207,9 +207,9 @@ async fn what_decides_nothing_is_not_kept(api: &Api) {
     assert!(is_replay(&again) && again.text == first.text);
 }
 
-/// 503: nothing was done, so the same request runs when the service can again.
-async fn failures_give_the_key_back(api: &Api) {
-    // Answers are sealed under the sign-in key, which is there; the root key, under which wallets are made, is not.
+/// 503: nothing was done, so the same request runs when the service is available again.
+async fn failures_release_the_key(api: &Api) {
+    // Responses are sealed under the sign-in key, which is there; the root key for creating wallets is not.
     let login = json!({"email": "ada@example.com"});
     let path = "/v1/auth/otps/email/login_or_create";
     let user = keyed(api.test(), "login").post(path, login).await.ok();
@@ -231,7 +231,7 @@ async fn failures_give_the_key_back(api: &Api) {
     assert!(is_replay(&again) && again.text == made.text);
 }
 
-async fn what_is_no_key_is_refused(api: &Api) {
+async fn an_invalid_idempotency_key_is_refused(api: &Api) {
     let request = json!({"email": "ada@example.com"});
     let param = Some("Idempotency-Key");
     for bad in ["", "a b", "ké", "a\tb", &"k".repeat(256)] {
@@ -246,8 +246,8 @@ async fn what_is_no_key_is_refused(api: &Api) {
     keyed(api.test(), &longest).post(CREATE, request).await.ok();
 }
 
-/// What they answer is true at the moment: a session that was ended is not answered as alive.
-async fn calls_that_only_read_take_no_key(api: &Api) {
+/// Their responses are always current: an ended session is not reported as live.
+async fn read_only_calls_ignore_the_key(api: &Api) {
     let session = signed_in(api, "ada@example.com").await;
     let token = json!({"session_token": session.text_at("/session_token")});
     let client = keyed(api.test(), "same");
@@ -260,7 +260,7 @@ async fn calls_that_only_read_take_no_key(api: &Api) {
     refused.refuses(401, "invalid_session", None);
 }
 
-/// Created, signed, verified, updated, ended: twice each, once done.
+/// Created, signed, verified, updated, ended: sent twice each, done once.
 async fn every_kind_of_change_is_replayed(api: &Api) {
     let twice = async |key: &str, method: &str, path: &str, body: Value| {
         let client = keyed(api.test(), key);
@@ -287,7 +287,7 @@ async fn every_kind_of_change_is_replayed(api: &Api) {
         )
         .await;
         let path = format!("/v1/wallets/{}/sign_message", wallet.text_at("/id"));
-        // Two signatures of sr25519 over one message are never the same.
+        // Two sr25519 signatures of one message are never equal.
         twice(
             &format!("sign-{number}"),
             "POST",
@@ -312,8 +312,8 @@ async fn every_kind_of_change_is_replayed(api: &Api) {
     twice("end", "DELETE", "/v1/auth/sessions/delete", end).await;
 }
 
-/// Keys hold order numbers, requests hold passwords and answers hold tokens: the database has none of them.
-async fn attack_27_neither_key_nor_answer_lie_in_the_open(api: &Api) {
+/// Keys contain order numbers, requests contain passwords and responses contain tokens: the database holds none of them as plain text.
+async fn attack_27_neither_key_nor_response_is_stored_in_plain_text(api: &Api) {
     let code = sent(api, &api.test(), "ada@example.com").await;
     let verify = json!({"method_id": code.method_id, "otp": code.code, "session_expires_in": 60});
     let client = keyed(api.test(), "canary-of-a-key");
@@ -345,8 +345,8 @@ async fn attack_27_neither_key_nor_answer_lie_in_the_open(api: &Api) {
     }
 }
 
-/// The client goes away before it reads, and comes back with the key: it gets the answer that it missed.
-async fn attack_28_an_answer_that_was_lost_is_given_again(api: &Api) {
+/// The client disconnects before it reads and repeats the call with the key: it gets the response that it missed.
+async fn attack_28_a_lost_response_is_returned_again(api: &Api) {
     for number in 0..20 {
         let request = json!({"email": format!("lost-{number}@example.com")});
         let body = request.to_string();
@@ -364,7 +364,7 @@ async fn attack_28_an_answer_that_was_lost_is_given_again(api: &Api) {
     assert_eq!(users(&api.test()).await, 20);
 }
 
-/// What the request is answered in the end, and never a second that anything is wrong but that it runs.
+/// The final response to the request. While it runs, the only error allowed is that it is still running.
 async fn answered(client: &Client<'_>, request: &Value) -> Answer {
     loop {
         let answer = client.post(CREATE, request.clone()).await;
@@ -376,7 +376,7 @@ async fn answered(client: &Client<'_>, request: &Value) -> Answer {
     }
 }
 
-async fn r13_parallel_twins_have_one_effect(api: &Api) {
+async fn r13_parallel_duplicates_have_one_effect(api: &Api) {
     for number in 0..4 {
         let request = json!({"email": format!("twin-{number}@example.com")});
         let client = keyed(api.test(), &format!("twin-{number}"));

@@ -1,4 +1,4 @@
-//! Nothing of one App, or of one environment, is visible to another (I11, B4, API-3, attack 25).
+//! Nothing of one App or environment is visible to another (I11, B4, API-3, attack 25).
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,12 @@ use crate::journeys::{Sent, sent, signed_in, verified};
 use crate::rig::{Answer, Api, Client, described, on_both};
 
 on_both! {
-    b4_foreign_and_absent_objects_get_one_answer
+    b4_foreign_and_absent_objects_get_one_response
     s_17_the_test_environment_does_not_exist_for_live_keys
-    the_same_address_is_two_people_in_two_worlds
+    the_same_address_is_two_people_in_two_environments
 }
 
-/// One of each object, by what names it.
+/// One object of each kind, by its name.
 struct Names {
     user: String,
     wallet: String,
@@ -36,7 +36,7 @@ async fn own(api: &Api) -> Names {
     }
 }
 
-/// Of the right form, and of nothing.
+/// Names of the right form for nonexistent objects.
 fn absent(own: &Names) -> Names {
     let id = |prefix: &str| format!("{prefix}_{}", "0".repeat(27));
     let (head, signature) = own.jwt.rsplit_once('.').unwrap();
@@ -208,7 +208,7 @@ async fn calls(client: &Client<'_>, names: &Names) -> Vec<(&'static str, Answer)
     ]
 }
 
-async fn b4_foreign_and_absent_objects_get_one_answer(api: &Api) {
+async fn b4_foreign_and_absent_objects_get_one_response(api: &Api) {
     let own = own(api).await;
     let absent = absent(&own);
     let other_app = api.other_app().await;
@@ -241,7 +241,7 @@ async fn b4_foreign_and_absent_objects_get_one_answer(api: &Api) {
             }
         }
     }
-    // All of it is still there for whom it belongs to, the session too.
+    // All of it still exists for its owner, the session too.
     let order = [
         "user",
         "update",
@@ -262,7 +262,7 @@ async fn b4_foreign_and_absent_objects_get_one_answer(api: &Api) {
             assert_eq!(answer.status, 200, "{name}: {}", answer.text);
         }
     }
-    // What was deleted is as if it had never been.
+    // A deleted object looks as if it had never existed.
     let request = |token: &str| json!({ "session_token": token });
     let client = api.test().header("X-Request-Id", "one");
     let deleted = client
@@ -274,7 +274,7 @@ async fn b4_foreign_and_absent_objects_get_one_answer(api: &Api) {
     assert_eq!((deleted.status, &deleted.text), (never.status, &never.text));
 }
 
-/// Walks every route with a live key: what is for tests only answers as a route that is not there, byte for byte.
+/// Calls every route with a live key: test-only routes get the response of a nonexistent route, byte for byte.
 async fn s_17_the_test_environment_does_not_exist_for_live_keys(api: &Api) {
     let live = api.live().header("X-Request-Id", "one");
     let nowhere = live.get("/v1/test/nowhere").await;
@@ -296,12 +296,12 @@ async fn s_17_the_test_environment_does_not_exist_for_live_keys(api: &Api) {
         }
     }
     assert!(hidden >= 4 && open >= 30, "{hidden} {open}");
-    // Not the wrong query either.
+    // Nor is the invalid query reported.
     assert_eq!(
         live.get("/v1/test/messages?wait=x").await.text,
         nowhere.text
     );
-    // And nothing of what a live address is sent can be read with a test key.
+    // And nothing sent to a live address can be read with a test key.
     api.live()
         .post(
             "/v1/auth/otps/email/login_or_create",
@@ -316,7 +316,7 @@ async fn s_17_the_test_environment_does_not_exist_for_live_keys(api: &Api) {
     );
 }
 
-async fn the_same_address_is_two_people_in_two_worlds(api: &Api) {
+async fn the_same_address_is_two_people_in_two_environments(api: &Api) {
     let request = json!({"email": "ada@example.com", "metadata": {"world": "x"}});
     let clients = [api.test(), api.live(), api.other_app().await];
     let mut users: Vec<Value> = Vec::new();

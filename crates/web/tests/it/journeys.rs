@@ -1,10 +1,10 @@
-//! What integrators do, from the first call to the last.
+//! Typical integrator flows, from the first call to the last.
 
 use serde_json::{Value, json};
 
 use crate::rig::{Answer, Api, Client};
 
-/// Signs in by e-mail with a session, and answers what the verify call answered.
+/// Signs in by e-mail with a session, and returns the response of the verify call.
 pub(crate) async fn signed_in(api: &Api, email: &str) -> Answer {
     let sent = sent(api, &api.test(), email).await;
     let verified = verified(&api.test(), &sent, json!({"session_expires_in": 60})).await;
@@ -17,14 +17,14 @@ pub(crate) async fn signed_in(api: &Api, email: &str) -> Answer {
     verified
 }
 
-/// A code on its way: where it went, and its digits.
+/// A sent code: where it went, and its digits.
 pub(crate) struct Sent {
     pub(crate) user_id: String,
     pub(crate) method_id: String,
     pub(crate) code: String,
 }
 
-/// Has a code sent in the test environment, and reads it.
+/// Sends a code in the test environment, and reads it.
 pub(crate) async fn sent(api: &Api, client: &Client<'_>, email: &str) -> Sent {
     let request = json!({"email": email, "expires_in": 10});
     let sent = client

@@ -1,5 +1,5 @@
-//! Kept answers follow the rules of now (M-9): whoever sends a request again gets its first answer as long as the request would be
-//! let pass, whatever has been used up since.
+//! Stored responses follow the current rules (M-9): a repeated request gets its first response only while the request would still be
+//! allowed. Used-up codes and tokens do not matter.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,11 +12,11 @@ use crate::journeys::{sent, signed_in, verified};
 use crate::rig::{Answer, Api, Client, on_both};
 
 on_both! {
-    m_9_a_kept_signature_needs_a_wallet_that_signs
-    m_9_a_kept_export_needs_an_app_that_lets_keys_out
-    m_9_a_kept_answer_needs_a_key_that_may_call
-    m_9_what_is_done_within_a_session_needs_its_user
-    m_9_what_a_call_used_up_or_switched_off_itself_does_not_count
+    m_9_a_stored_signature_needs_a_wallet_that_signs
+    m_9_a_stored_export_needs_an_app_that_allows_export
+    m_9_a_stored_response_needs_a_key_that_may_call
+    m_9_a_call_within_a_session_needs_its_user
+    m_9_what_a_call_itself_used_up_or_disabled_does_not_count
     m_9_a_deleted_user_takes_the_stored_responses_along
     m_9_a_repeat_creates_no_deleted_user_again
     m_9_the_deletion_of_a_user_leaves_other_responses_alone
@@ -26,7 +26,7 @@ fn is_replay(answer: &Answer) -> bool {
     answer.header("idempotent-replayed") == Some("true")
 }
 
-/// A request that was answered, and its answer is kept.
+/// A completed request with its stored response.
 struct Asked {
     key: String,
     method: &'static str,
@@ -98,8 +98,8 @@ async fn set(api: &Api, setting: &str, value: &str) {
     api.pass(1);
 }
 
-/// Attack 27, CH-7: a signature is given again while the wallet would sign, and not while it is disabled, nor when it is gone.
-async fn m_9_a_kept_signature_needs_a_wallet_that_signs(api: &Api) {
+/// Attack 27, CH-7: a signature is returned again while the wallet could sign, but not while it is disabled or after it is deleted.
+async fn m_9_a_stored_signature_needs_a_wallet_that_signs(api: &Api) {
     let Owned { user, wallet } = owned(api).await;
     let transaction = json!({
         "to": "0x8ba1f109551bD432803012645Ac136ddd64DBA72", "value": "0x1", "nonce": "0x0", "gas": "0x5208",
@@ -137,8 +137,8 @@ async fn m_9_a_kept_signature_needs_a_wallet_that_signs(api: &Api) {
     }
 }
 
-/// A private key that left once does not leave again on the strength of that.
-async fn m_9_a_kept_export_needs_an_app_that_lets_keys_out(api: &Api) {
+/// An earlier export is not a reason to return the private key again.
+async fn m_9_a_stored_export_needs_an_app_that_allows_export(api: &Api) {
     let Owned { wallet, .. } = owned(api).await;
     set(api, "wallet_export", "true").await;
     let exporter = api
@@ -161,8 +161,8 @@ async fn m_9_a_kept_export_needs_an_app_that_lets_keys_out(api: &Api) {
     asked.is_refused(api.test(), 403, "key_not_allowed").await;
 }
 
-/// A key that could not call now gets what the call would be refused with; one that could, whatever else it may do, is answered.
-async fn m_9_a_kept_answer_needs_a_key_that_may_call(api: &Api) {
+/// A key that may no longer make the call gets its refusal. One that may gets the stored response, whatever its other rights.
+async fn m_9_a_stored_response_needs_a_key_that_may_call(api: &Api) {
     let body = json!({"email": "ada@example.com"});
     let create = "/v1/auth/users/create";
     let first = api.new_key(Environment::Test, &[Scope::UsersWrite]).await;
@@ -182,8 +182,8 @@ async fn m_9_a_kept_answer_needs_a_key_that_may_call(api: &Api) {
     asked.is_answered(api.test()).await;
 }
 
-/// The session has ended with the disabling, and what it was used for is not told any more.
-async fn m_9_what_is_done_within_a_session_needs_its_user(api: &Api) {
+/// The session ended when the user was disabled, and the results of its use are no longer returned.
+async fn m_9_a_call_within_a_session_needs_its_user(api: &Api) {
     let session = signed_in(api, "ada@example.com").await;
     let user = session.text_at("/user_id");
     let token = session.text_at("/session_token");
@@ -195,8 +195,8 @@ async fn m_9_what_is_done_within_a_session_needs_its_user(api: &Api) {
     asked.is_refused(api.test(), 401, "invalid_session").await;
 }
 
-/// Whoever lost the answer of a call that worked gets it, though the call itself has seen to it that it would not work again.
-async fn m_9_what_a_call_used_up_or_switched_off_itself_does_not_count(api: &Api) {
+/// A client that lost the response of a successful call gets it, even if the call itself prevents its own repetition.
+async fn m_9_what_a_call_itself_used_up_or_disabled_does_not_count(api: &Api) {
     let Owned { user, wallet } = owned(api).await;
     api.pass(60);
     let code = sent(api, &api.test(), "ada@example.com").await;
@@ -206,7 +206,7 @@ async fn m_9_what_a_call_used_up_or_switched_off_itself_does_not_count(api: &Api
     let code = sent(api, &api.test(), "ada@example.com").await;
     let again = json!({"method_id": code.method_id, "otp": code.code, "session_token": token});
     let calls = [
-        // The code is used up, and the token replaced by another one.
+        // The code is used up, and the token was replaced.
         ("POST", "/v1/auth/otps/verify".to_owned(), again),
         ("POST", format!("{wallet}/disable"), json!({})),
         ("POST", format!("/v1/auth/users/{user}/unlock"), json!({})),
@@ -227,7 +227,7 @@ async fn m_9_what_a_call_used_up_or_switched_off_itself_does_not_count(api: &Api
     }
 }
 
-/// A user whose wallet, authenticator app, link and code were asked for with keys.
+/// A user, and requests with idempotency keys for the user's wallet, authenticator app, link and code.
 async fn asked_about(api: &Api, email: &str) -> (String, Vec<Asked>) {
     let test = || api.test();
     let create = json!({"email": email, "include_user": true});
@@ -272,7 +272,7 @@ async fn deletes(api: &Api, user: &str) {
     api.test().delete(&path, None).await.ok();
 }
 
-/// Deleting a user erases what calls returned about it. A repeat is refused as the call is now, whichever call it was.
+/// Deleting a user erases what calls returned about it. A repeat of any of them is refused like a new call.
 async fn m_9_a_deleted_user_takes_the_stored_responses_along(api: &Api) {
     let (user, asked) = asked_about(api, "ada@example.com").await;
     for asked in &asked {
@@ -294,7 +294,7 @@ async fn m_9_a_deleted_user_takes_the_stored_responses_along(api: &Api) {
     assert_eq!(found.ok().body["total_count"], 0);
 }
 
-/// Erased stays erased: the repeat of a call that made the user makes no other one.
+/// An erased user stays erased: repeating the call that created the user does not create another one.
 async fn m_9_a_repeat_creates_no_deleted_user_again(api: &Api) {
     let starts = [
         ("/v1/auth/users/create", "email", "ada@example.com"),

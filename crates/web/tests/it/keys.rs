@@ -1,4 +1,4 @@
-//! API keys: who is let in, and to what.
+//! API keys: authentication, and what each key may do.
 
 use serde_json::json;
 use vestry_domain::Environment;
@@ -9,16 +9,16 @@ use crate::rig::{Answer, Api, Client, assert_answer_snapshot, described, on_both
 
 on_both! {
     a_key_is_needed_before_anything_else
-    every_key_that_opens_nothing_gets_one_answer
+    every_invalid_key_gets_one_response
     a_revoked_key_stops_within_a_second
     a_rotated_key_and_its_successor_both_work
     the_scheme_may_be_spelled_in_any_case
-    a_scope_that_is_missing_is_refused
+    a_call_without_its_scope_is_refused
     no_scopes_means_all_but_export
-    only_the_key_set_takes_a_key_in_the_query
+    only_the_key_set_accepts_a_key_in_the_query
 }
 
-/// Requests that are wrong in some other way too: without a key none of it is looked at (B3).
+/// Requests with other errors too: without a valid key none of these is checked (B3).
 async fn broken_requests(client: Client<'_>) -> Vec<Answer> {
     vec![
         client.get("/v1/auth/users/x").await,
@@ -74,7 +74,7 @@ async fn a_key_is_needed_before_anything_else(api: &Api) {
 }
 
 /// Malformed, unknown, revoked, of another kind: byte for byte the same.
-async fn every_key_that_opens_nothing_gets_one_answer(api: &Api) {
+async fn every_invalid_key_gets_one_response(api: &Api) {
     let public = api
         .key_of(&api.app, ApiKeyKind::Public, Environment::Test, &[])
         .await;
@@ -109,7 +109,7 @@ async fn every_key_that_opens_nothing_gets_one_answer(api: &Api) {
             .header("Authorization", &value);
         answers.push(client.get("/v1/wallets/list").await);
     }
-    // Two headers are no key, even where one of them alone would be.
+    // Two headers are not a key, even if one of them alone would be.
     let twice = api.with_key(&known).header("X-Request-Id", "one");
     answers.push(
         twice
@@ -139,14 +139,17 @@ async fn every_key_that_opens_nothing_gets_one_answer(api: &Api) {
     api.with_key(&known).get("/v1/wallets/list").await.ok();
 }
 
-/// The id of a key, by what is kept of it for display.
+/// The id of a key, by the part that is stored for display.
 async fn id_of(api: &Api, key: &str) -> ApiKeyId {
     let keys = api.service.list_api_keys(api.app.id).await.unwrap();
     let mut found = keys
         .iter()
         .filter(|record| key.ends_with(&record.last_four));
     let id = found.next().unwrap().id;
-    assert!(found.next().is_none(), "two keys with the same end");
+    assert!(
+        found.next().is_none(),
+        "two keys with the same last characters"
+    );
     id
 }
 
@@ -155,7 +158,7 @@ async fn revoke(api: &Api, key: &str) {
     api.service.revoke_api_key(api.app.id, id).await.unwrap();
 }
 
-/// R12: a look-up is good for the rest of its second.
+/// R12: a lookup is valid for the rest of its second.
 async fn a_revoked_key_stops_within_a_second(api: &Api) {
     api.pass(1);
     let key = api.new_key(Environment::Test, &[]).await;
@@ -212,7 +215,7 @@ async fn the_scheme_may_be_spelled_in_any_case(api: &Api) {
 }
 
 /// Each call once with every scope but its own, and once with its own.
-async fn a_scope_that_is_missing_is_refused(api: &Api) {
+async fn a_call_without_its_scope_is_refused(api: &Api) {
     let user = format!("user_{}", "0".repeat(27));
     let wallet = format!("wallet_{}", "0".repeat(27));
     let calls = [
@@ -379,7 +382,7 @@ async fn no_scopes_means_all_but_export(api: &Api) {
     api.test().get("/v1/wallets/list").await.ok();
 }
 
-async fn only_the_key_set_takes_a_key_in_the_query(api: &Api) {
+async fn only_the_key_set_accepts_a_key_in_the_query(api: &Api) {
     let key = api.new_key(Environment::Test, &[]).await;
     let by_header = api.with_key(&key).get("/v1/auth/jwks/default").await.ok();
     let by_query = api

@@ -1,4 +1,4 @@
-//! The one error body, from every layer; and what a request looks like that never reaches a handler.
+//! The one error body, from every layer, and requests that never reach a handler.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::rig::{Api, Lane, Wishes, assert_answer_snapshot, described, on, on_wi
 
 const CREATE: &str = "/v1/auth/users/create";
 
-/// Runs a test that touches no database on the one that is always there.
+/// Runs a test that uses no database on the lane that is always available.
 async fn run(test: impl AsyncFnOnce(&Api)) {
     on(Lane::Sqlite, test).await;
 }
@@ -63,9 +63,9 @@ async fn an_unknown_route_is_not_found() {
     .await;
 }
 
-/// What can be fetched can be asked for without its body (RFC 9110, section 9.3.2): the answer is the same but for that.
+/// HEAD gets the response of GET without the body (RFC 9110, section 9.3.2).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn head_answers_as_get_does() {
+async fn head_responds_like_get() {
     run(async |api| {
         let (key_set, test) = (format!("/v1/auth/jwks/{}", api.app.id), api.test());
         for path in [
@@ -96,7 +96,7 @@ async fn head_answers_as_get_does() {
     .await;
 }
 
-/// Also for methods that nobody has heard of; `Allow` says which there are (RFC 9110, section 15.5.6).
+/// Unknown methods too; `Allow` lists the supported ones (RFC 9110, section 15.5.6).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_method_is_not_allowed() {
     run(async |api| {
@@ -147,7 +147,7 @@ async fn another_method_is_not_allowed() {
     .await;
 }
 
-/// The bad-input list: a body of 257 KiB, announced or not.
+/// The bad-input list: a body of 257 KiB, with or without Content-Length.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_over_256_kib_is_too_large() {
     run(async |api| {
@@ -166,7 +166,7 @@ async fn a_body_over_256_kib_is_too_large() {
             answer.refuses(413, "body_too_large", None);
             assert_eq!(answer.header("connection"), Some("close"), "{bytes}");
         }
-        // A gigabyte that never comes: refused by its announcement (B9).
+        // A gigabyte that is never sent: refused by its Content-Length (B9).
         let mut connection = api.connect().await;
         connection
             .send(json.head("POST", CREATE, 1 << 30).as_bytes())
@@ -188,7 +188,7 @@ async fn a_body_over_256_kib_is_too_large() {
           "status": 413
         }
         "#);
-        // In chunks, without any announcement.
+        // Chunked, without Content-Length.
         let chunked = json.clone().header("Transfer-Encoding", "chunked");
         let mut connection = api.connect().await;
         connection
@@ -267,7 +267,7 @@ async fn a_body_of_another_type_is_unsupported() {
     .await;
 }
 
-/// A body that never ends to come is not waited for (B8).
+/// The service does not wait for a body that never arrives in full (B8).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_body_is_refused_and_its_connection_closed() {
     let web = WebSettings {
@@ -304,7 +304,7 @@ async fn a_slow_body_is_refused_and_its_connection_closed() {
         "#);
         assert_eq!(answer.header("connection"), Some("close"));
         assert!(connection.is_closed().await);
-        // A body that is broken off is nobody's to answer, and harms nothing.
+        // A truncated body gets no response and does no harm.
         let mut connection = api.connect().await;
         connection
             .send(json.head("POST", CREATE, 100).as_bytes())
@@ -318,7 +318,7 @@ async fn a_slow_body_is_refused_and_its_connection_closed() {
     .await;
 }
 
-/// Requests that a proxy in front could cut in another place are refused before anything of ours sees them.
+/// Requests that a proxy in front could delimit differently are refused before our code sees them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b1_broken_framing_is_refused_and_closed() {
     run(async |api| {
@@ -354,7 +354,7 @@ async fn b1_broken_framing_is_refused_and_closed() {
     .await;
 }
 
-/// Two requests on one connection, sent at once, are answered in their order.
+/// Two pipelined requests on one connection are answered in order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_serves_many_requests() {
     run(async |api| {
@@ -419,9 +419,9 @@ async fn a_well_formed_request_id_is_kept() {
     .await;
 }
 
-/// Answers hold codes, tokens and people.
+/// Responses hold codes, tokens and personal data.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_may_be_kept_on_the_way() {
+async fn responses_must_not_be_cached() {
     run(async |api| {
         for path in ["/v1/wallets/list", "/v1/nowhere", "/livez", "/readyz"] {
             let answer = api.test().get(path).await;

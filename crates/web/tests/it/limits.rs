@@ -1,4 +1,4 @@
-//! The rate limit: exact, and told on every answer.
+//! The rate limit: exact, and included in every response.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::rig::{Answer, Api, Lane, Wishes, assert_answer_snapshot, on_both, on_
 
 on_both! {
     three_a_minute;
-    the_limit_is_exact_and_told_on_every_answer
-    a_refused_request_says_when_to_come_back
+    the_limit_is_exact_and_included_in_every_response
+    a_refused_request_says_when_to_retry
     r16_parallel_requests_are_counted_one_by_one
-    worlds_are_counted_apart
+    environments_are_counted_separately
 }
 
 fn three_a_minute() -> Wishes {
@@ -29,7 +29,7 @@ fn three_a_minute() -> Wishes {
     }
 }
 
-/// Limit, remaining and reset of an answer.
+/// Limit, remaining and reset of a response.
 fn told(answer: &Answer) -> Option<(u32, u32, i64)> {
     let number = |name: &str| answer.header(name).map(str::to_owned);
     let limit = number("x-ratelimit-limit")?.parse().unwrap();
@@ -41,7 +41,7 @@ fn told(answer: &Answer) -> Option<(u32, u32, i64)> {
     ))
 }
 
-async fn the_limit_is_exact_and_told_on_every_answer(api: &Api) {
+async fn the_limit_is_exact_and_included_in_every_response(api: &Api) {
     let reset = 1_800_000_060;
     let created = api
         .test()
@@ -59,7 +59,7 @@ async fn the_limit_is_exact_and_told_on_every_answer(api: &Api) {
     let over = api.test().get("/v1/wallets/list").await;
     over.refuses(429, "rate_limited", None);
     assert_eq!(told(&over), Some((3, 0, reset)));
-    // What was refused did not happen, whatever it was.
+    // A refused request was not executed, whatever it was.
     let over = api
         .test()
         .post("/v1/auth/users/create", json!({"email": "eve@example.com"}))
@@ -71,7 +71,7 @@ async fn the_limit_is_exact_and_told_on_every_answer(api: &Api) {
     assert_eq!(fresh.body["total_count"], 1);
 }
 
-async fn a_refused_request_says_when_to_come_back(api: &Api) {
+async fn a_refused_request_says_when_to_retry(api: &Api) {
     for _ in 0..3 {
         api.test().get("/v1/wallets/list").await.ok();
     }
@@ -110,7 +110,7 @@ async fn r16_parallel_requests_are_counted_one_by_one(api: &Api) {
     assert_eq!(remaining, [0, 1, 2]);
 }
 
-async fn worlds_are_counted_apart(api: &Api) {
+async fn environments_are_counted_separately(api: &Api) {
     for _ in 0..3 {
         api.test().get("/v1/wallets/list").await.ok();
     }
@@ -118,7 +118,7 @@ async fn worlds_are_counted_apart(api: &Api) {
     assert_eq!(told(&live), Some((1000, 999, 1_800_000_060)));
     let other = api.other_app().await.get("/v1/wallets/list").await.ok();
     assert_eq!(told(&other), Some((3, 2, 1_800_000_060)));
-    // A key that opens nothing, and calls without one, count nowhere.
+    // Invalid keys and calls without a key are counted nowhere.
     api.with_key("sk_test_x")
         .get("/v1/wallets/list")
         .await
@@ -132,7 +132,7 @@ async fn worlds_are_counted_apart(api: &Api) {
         ),
         None
     );
-    // Another key of the same world shares the count.
+    // Another key of the same environment shares the counter.
     let key = api.new_key(Environment::Test, &[]).await;
     api.with_key(&key)
         .get("/v1/wallets/list")
@@ -140,7 +140,7 @@ async fn worlds_are_counted_apart(api: &Api) {
         .refuses(429, "rate_limited", None);
 }
 
-/// OPS-10: 0 is no limit; then there are no headers, because a limit of 0 would say the opposite.
+/// OPS-10: 0 means no limit. The headers are then omitted, because a limit of 0 would say the opposite.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_limit_has_no_headers() {
     let wishes = three_a_minute();
@@ -162,9 +162,9 @@ async fn no_limit_has_no_headers() {
     .await;
 }
 
-/// The general limit stands in the way of nothing that it cannot count: the answer is 503, and nothing happened.
+/// A request that the general limit cannot count is not executed: the response is 503.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_limiter_that_is_away_is_unavailable() {
+async fn an_unreachable_limiter_is_unavailable() {
     let limiter = Arc::new(FakeLimiter::default());
     let wishes = Wishes {
         limiter: limiter.clone(),

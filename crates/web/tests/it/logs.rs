@@ -13,7 +13,7 @@ use vestry_ports::port;
 use crate::journeys::{sent, verified};
 use crate::rig::{Api, Lane, Wishes, assert_answer_snapshot, on, on_with};
 
-/// Everything that this process logs, from the first look on.
+/// Everything that this process logs, from the first call on.
 pub(crate) fn log() -> &'static Log {
     static LOG: LazyLock<Log> = LazyLock::new(|| {
         let log = Log::default();
@@ -35,7 +35,7 @@ impl Log {
         String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
     }
 
-    /// The lines with this request id, at the top or in a span.
+    /// The lines with this request id, at the top level or in a span.
     fn of_request(&self, id: &str) -> Vec<Value> {
         let quoted = format!("\"{id}\"");
         let text = self.text();
@@ -148,7 +148,7 @@ async fn each_request_is_one_line() {
     .await;
 }
 
-/// The whole journey at the most talkative level, and nothing secret in any line of the process.
+/// The whole flow at the most verbose level, with no secret in any line of the process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s1_no_secret_is_logged() {
     let log = log();
@@ -225,7 +225,7 @@ async fn s1_no_secret_is_logged() {
     .await;
 }
 
-/// A part of the service that panics.
+/// A component that panics.
 struct Panics;
 
 #[port]
@@ -235,9 +235,9 @@ impl RateLimiter for Panics {
     }
 }
 
-/// S7: a panic is a 500 that says nothing, neither to the caller nor in the log, and the service goes on.
+/// S7: a panic is a 500 that discloses nothing, neither to the caller nor in the log, and the service keeps running.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s7_a_panic_is_an_internal_error_that_says_nothing() {
+async fn s7_a_panic_is_an_internal_error_that_discloses_nothing() {
     let log = log();
     let wishes = Wishes {
         limiter: Arc::new(Panics),
@@ -275,9 +275,9 @@ async fn s7_a_panic_is_an_internal_error_that_says_nothing() {
     .await;
 }
 
-/// A failure of ours is told once, with its cause, under the id that the caller can name.
+/// An internal failure is logged once, with its cause, under the request id that the caller sees.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failure_of_ours_is_logged_once_with_its_cause() {
+async fn an_internal_failure_is_logged_once_with_its_cause() {
     let log = log();
     let wishes = Wishes {
         has_mailer: false,

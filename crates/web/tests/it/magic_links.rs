@@ -22,24 +22,24 @@ on_both! {
     minutes_are_whole_and_within_bounds
     a_refused_link_creates_nothing
     ml_4_redirects_are_registered_or_refused
-    ml_3_used_expired_replaced_and_unknown_links_get_one_answer
+    ml_3_used_expired_replaced_and_unknown_links_get_one_response
     a_verify_names_what_it_refuses
     a_status_names_what_it_refuses
-    a_session_of_somebody_else_is_refused
-    otp_10_too_many_links_say_when_to_come_back
+    a_session_of_another_user_is_refused
+    otp_10_too_many_links_say_when_to_retry
     ml_8_a_link_may_be_bound_to_its_browser
-    m_2_a_link_that_is_handed_to_a_victim_is_of_no_use
+    m_2_a_link_handed_to_a_victim_is_useless
     m_2_parallel_verifiers_of_a_link_are_counted_one_by_one
     m_2_a_link_may_have_to_be_bound
-    attack_6_ml_2_no_look_uses_a_link_up
-    attack_9_known_and_unknown_addresses_get_one_answer
+    attack_6_ml_2_no_inspection_uses_a_link_up
+    attack_9_known_and_unknown_addresses_get_one_response
     attack_15_ml_4_no_header_changes_a_link
     attack_16_no_header_changes_the_device
-    b4_links_of_others_are_absent_ones
+    b4_foreign_links_do_not_exist
     a_live_link_goes_by_mail
 }
 
-/// A default URL of each kind in both environments.
+/// Registers a default URL of each kind in both environments.
 async fn with_urls(api: &Api) {
     for environment in Environment::ALL {
         for kind in RedirectKind::ALL {
@@ -72,7 +72,7 @@ async fn mail_to(api: &Api, email: &str) -> Value {
     found.body["messages"][0].clone()
 }
 
-/// Has a link sent in the test environment; its token.
+/// Sends a link in the test environment and returns its token.
 async fn link_to(api: &Api, email: &str) -> String {
     let request = json!({ "email": email });
     api.test().post(LOGIN, request).await.ok();
@@ -183,7 +183,7 @@ async fn a_link_signs_a_new_user_in(api: &Api) {
         (&user.body["status"], &user.body["emails"][0]["verified"]),
         (&json!("active"), &json!(true))
     );
-    // Who is there is led to where users sign in.
+    // An existing user is led to the login URL.
     let request = json!({"email": "ada@EXAMPLE.com"});
     api.test().post(LOGIN, request).await.ok();
     let mail = mail_to(api, "Ada@example.com").await;
@@ -232,7 +232,7 @@ async fn an_invitation_is_mailed(api: &Api) {
       "status": 200
     }
     "#);
-    // One after the other: which of two mails of one batch is captured first is anybody's guess.
+    // One after the other: the capture order of two mails of one batch is undefined.
     api.deliver().await;
     api.pass(20);
     let again = api.test().post(INVITE, request).await.ok();
@@ -263,7 +263,7 @@ async fn an_invitation_is_mailed(api: &Api) {
     verified(&api.test(), token, json!({})).await.ok();
 }
 
-/// `create`, and `login_status` with each of its answers.
+/// `create`, and `login_status` with each of its responses.
 async fn a_created_link_tells_the_browser_that_asked(api: &Api) {
     let ada = json!({"email": "ada@example.com"});
     api.test().post("/v1/auth/users/create", ada).await.ok();
@@ -327,7 +327,7 @@ async fn a_created_link_tells_the_browser_that_asked(api: &Api) {
     status()
         .await
         .refuses(400, "invalid_request_origin_token", None);
-    // Without a session the answer is the same each time, for ten minutes.
+    // Without a session the response is the same each time, for ten minutes.
     let made = api
         .test()
         .post(CREATE, json!({"user_id": made.body["user_id"]}))
@@ -598,8 +598,8 @@ async fn ml_4_redirects_are_registered_or_refused(api: &Api) {
     }
 }
 
-/// One and the same answer, byte for byte, so that it tells nothing (ML-3).
-async fn ml_3_used_expired_replaced_and_unknown_links_get_one_answer(api: &Api) {
+/// One and the same response, byte for byte, so that it reveals nothing (ML-3).
+async fn ml_3_used_expired_replaced_and_unknown_links_get_one_response(api: &Api) {
     with_urls(api).await;
     let same_id = api.test().header("X-Request-Id", "one");
     let used = link_to(api, "used@example.com").await;
@@ -728,8 +728,8 @@ async fn a_status_names_what_it_refuses(api: &Api) {
         .refuses(400, "invalid_request_origin_token", None);
 }
 
-/// Attack 13: a session of another user is never upgraded, and trying does not cost the link.
-async fn a_session_of_somebody_else_is_refused(api: &Api) {
+/// Attack 13: a session of another user is never upgraded, and the attempt does not cost the link.
+async fn a_session_of_another_user_is_refused(api: &Api) {
     with_urls(api).await;
     let eve = signed_in(api, "eve@example.com").await;
     let token = link_to(api, "ada@example.com").await;
@@ -753,10 +753,10 @@ async fn a_session_of_somebody_else_is_refused(api: &Api) {
     assert_ne!(again.body["session_token"], ada.body["session_token"]);
 }
 
-async fn otp_10_too_many_links_say_when_to_come_back(api: &Api) {
+async fn otp_10_too_many_links_say_when_to_retry(api: &Api) {
     with_urls(api).await;
     let request = json!({"email": "ada@example.com"});
-    // Five, and one of each kind beyond (M-5).
+    // Five, and one of each kind beyond the limit (M-5).
     for path in [LOGIN, INVITE, LOGIN, INVITE, LOGIN, INVITE, LOGIN] {
         api.test().post(path, request.clone()).await.ok();
         api.pass(20);
@@ -774,7 +774,7 @@ async fn otp_10_too_many_links_say_when_to_come_back(api: &Api) {
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// Has a link sent to whoever keeps the verifier; the mail.
+/// Sends a link bound to the verifier's challenge; returns the mail.
 async fn bound_link_to(api: &Api, email: &str) -> Value {
     let request = json!({
         "email": email,
@@ -790,8 +790,8 @@ async fn verified_by(api: &Api, token: &str, verifier: &str) -> Answer {
     verified(&api.test(), token, json!({"code_verifier": verifier})).await
 }
 
-/// M-2: whoever asks for a link keeps its verifier; in another browser, with another verifier or none, it opens nothing.
-async fn m_2_a_link_that_is_handed_to_a_victim_is_of_no_use(api: &Api) {
+/// M-2: the requester of a link keeps its verifier. In another browser, with another verifier or none, the link opens nothing.
+async fn m_2_a_link_handed_to_a_victim_is_useless(api: &Api) {
     with_urls(api).await;
     for wrong in [4, 5] {
         let mail = bound_link_to(api, "ada@example.com").await;
@@ -814,14 +814,14 @@ async fn m_2_a_link_that_is_handed_to_a_victim_is_of_no_use(api: &Api) {
             right.refuses(400, "invalid_magic_token", None);
         }
     }
-    // Asked for without a challenge: the page's own verifier gives it away.
+    // Requested without a challenge: the page's own verifier reveals that.
     let token = link_to(api, "ada@example.com").await;
     let refused = verified_by(api, &token, VERIFIER).await;
     refused.refuses(400, "invalid_magic_token", None);
     verified(&api.test(), &token, json!({})).await.ok();
 }
 
-/// M-2: of forty at once, wrong ones use the link up before any right one that comes after; right ones have one winner.
+/// M-2: of forty concurrent verifiers, wrong ones void the link before any later right one; of right ones a single one wins.
 async fn m_2_parallel_verifiers_of_a_link_are_counted_one_by_one(api: &Api) {
     with_urls(api).await;
     for (verifier, winners) in [("wrong", 0), (VERIFIER, 1)] {
@@ -836,7 +836,7 @@ async fn m_2_parallel_verifiers_of_a_link_are_counted_one_by_one(api: &Api) {
     }
 }
 
-/// M-2: the App may insist; a refused call sends nothing and creates nobody.
+/// M-2: the App may require a challenge; a refused call sends nothing and creates no user.
 async fn m_2_a_link_may_have_to_be_bound(api: &Api) {
     with_urls(api).await;
     for (further, code, field) in [
@@ -881,7 +881,7 @@ async fn m_2_a_link_may_have_to_be_bound(api: &Api) {
     verified_by(api, token, VERIFIER).await.ok();
 }
 
-/// ML-8: opened elsewhere, a link that is bound to its browser is refused, and still good in that browser.
+/// ML-8: a link bound to its browser is refused elsewhere, and still valid in that browser.
 async fn ml_8_a_link_may_be_bound_to_its_browser(api: &Api) {
     api.test()
         .post("/v1/auth/users/create", json!({"email": "ada@example.com"}))
@@ -901,8 +901,8 @@ async fn ml_8_a_link_may_be_bound_to_its_browser(api: &Api) {
     verified(&api.test(), &token, further).await.ok();
 }
 
-/// Attack 6, ML-2: whatever a mail scanner or a browser does to look at a URL, the link is good afterwards, once.
-async fn attack_6_ml_2_no_look_uses_a_link_up(api: &Api) {
+/// Attack 6, ML-2: however a mail scanner or a browser inspects a URL, the link remains valid, once.
+async fn attack_6_ml_2_no_inspection_uses_a_link_up(api: &Api) {
     with_urls(api).await;
     let token = link_to(api, "ada@example.com").await;
     let clients = [
@@ -934,7 +934,7 @@ async fn attack_6_ml_2_no_look_uses_a_link_up(api: &Api) {
                 }
             }
         }
-        // Nor does a look with a body count as the call.
+        // Nor does a GET with a body count as the call.
         for method in ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"] {
             let answer = api
                 .test()
@@ -953,8 +953,8 @@ async fn attack_6_ml_2_no_look_uses_a_link_up(api: &Api) {
         .refuses(400, "invalid_magic_token", None);
 }
 
-/// Attack 9: status, headers and body are the same but for ids, over twenty repeats and into the limit.
-async fn attack_9_known_and_unknown_addresses_get_one_answer(api: &Api) {
+/// Attack 9: status, headers and body are the same except for ids, over twenty repeats and into the limit.
+async fn attack_9_known_and_unknown_addresses_get_one_response(api: &Api) {
     with_urls(api).await;
     let safe = [("enumeration_safe".to_owned(), "true".to_owned())];
     api.service.set_app(api.app.id, &safe).await.unwrap();
@@ -982,7 +982,7 @@ async fn attack_9_known_and_unknown_addresses_get_one_answer(api: &Api) {
     }
 }
 
-/// Attack 15: no header of the request is in the mail, the link or the answer; the link is what was registered.
+/// Attack 15: no request header appears in the mail, the link or the response; the link is the registered one.
 async fn attack_15_ml_4_no_header_changes_a_link(api: &Api) {
     const EVIL: &str = "evil.example";
     with_urls(api).await;
@@ -1056,7 +1056,7 @@ async fn attack_15_ml_4_no_header_changes_a_link(api: &Api) {
     }
 }
 
-/// Attack 16: the device is what the App's backend says in the body, and no header of the backend's request.
+/// Attack 16: the device is the one in the body from the App's backend, not a header of the backend's request.
 async fn attack_16_no_header_changes_the_device(api: &Api) {
     with_urls(api).await;
     let bound = [("device_fingerprint_match".to_owned(), "ip".to_owned())];
@@ -1084,8 +1084,8 @@ async fn attack_16_no_header_changes_the_device(api: &Api) {
         .ok();
 }
 
-/// B4, attack 25: to another App or environment a link is one that never was.
-async fn b4_links_of_others_are_absent_ones(api: &Api) {
+/// B4, attack 25: for another App or environment the link never existed.
+async fn b4_foreign_links_do_not_exist(api: &Api) {
     with_urls(api).await;
     let token = link_to(api, "ada@example.com").await;
     let made = api
@@ -1138,7 +1138,7 @@ async fn b4_links_of_others_are_absent_ones(api: &Api) {
     verified(&api.test(), &token, json!({})).await.ok();
 }
 
-/// A live key sends, and shows nothing of it (S-17).
+/// A live key sends, and returns none of it (S-17).
 async fn a_live_link_goes_by_mail(api: &Api) {
     with_urls(api).await;
     api.live()

@@ -1,13 +1,12 @@
 //! The API over HTTP: real requests to a real listener, the real service, and a real database behind it.
 //!
-//! Every answer is checked against the API description by the client that fetches it ([`rig::Client`]), so a test asserts
-//! only what is its own subject.
+//! The client checks every response against the API description ([`rig::Client`]), so a test asserts only what it is about.
 
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test fails by panicking"
+    reason = "tests fail by panicking"
 )]
 
 mod rig;

@@ -1,4 +1,5 @@
-//! Sign-in through identity providers over HTTP, with the one that every test world has; with others, in the modules below.
+//! Sign-in through identity providers over HTTP, with the provider that is built into every test environment. The modules below cover
+//! others.
 
 pub(crate) mod desk;
 
@@ -19,17 +20,17 @@ use crate::journeys::signed_in;
 use crate::rig::{Answer, Api, Client, on_both};
 
 on_both! {
-    a_backend_signs_somebody_in
-    a_page_signs_somebody_in_with_a_link
+    a_backend_signs_a_user_in
+    a_page_signs_a_user_in_with_a_link
     an_app_runs_its_own_callback
     the_page_of_the_test_provider_asks_who_it_is
-    what_the_test_provider_can_be_told_to_do
+    the_test_provider_can_simulate_every_response
     verify_says_what_is_wrong
     begin_says_what_is_wrong
     s_17_live_keys_have_no_test_provider
     a_link_is_shown_searched_and_removed
-    apple_posts_its_answer
-    attack_2_unverified_addresses_join_nobody
+    apple_posts_its_response
+    attack_2_unverified_addresses_join_no_user
     attack_15_no_header_reaches_a_redirect
     attack_18_a_sign_in_stays_in_its_browser
     attack_27_the_database_holds_no_token
@@ -40,7 +41,7 @@ pub(crate) const REGISTRATION: &str = "https://app.example.com/new?a=b";
 pub(crate) const OWN: &str = "https://app.example.com/own";
 const VERIFY: &str = "/v1/auth/oauth/verify";
 
-/// Registers where to land in both worlds.
+/// Registers landing URLs in both environments.
 pub(crate) async fn lands(api: &Api) {
     app_lands(api, &api.app).await;
 }
@@ -65,14 +66,14 @@ pub(crate) async fn public_token(api: &Api, environment: Environment) -> String 
         .await
 }
 
-/// The path of an address of the service.
+/// The path of a URL of the service.
 #[track_caller]
 pub(crate) fn path(url: &str) -> &str {
     url.strip_prefix("https://id.example.com")
         .unwrap_or_else(|| panic!("{url} is not ours"))
 }
 
-/// Where an answer sends the browser.
+/// The URL to which a response redirects the browser.
 #[track_caller]
 pub(crate) fn location(answer: &Answer) -> String {
     destination(answer, 302)
@@ -86,7 +87,7 @@ fn destination(answer: &Answer, status: u16) -> String {
     answer.header("location").unwrap().to_owned()
 }
 
-/// The cookie that an answer sets, as the browser brings it back.
+/// The cookie that a response sets, in the form in which the browser returns it.
 #[track_caller]
 pub(crate) fn cookie(answer: &Answer) -> String {
     let (cookie, _) = answer
@@ -106,7 +107,7 @@ pub(crate) fn token(url: &str) -> String {
     token.to_owned()
 }
 
-/// Begins with the secret key and follows the browser to where it lands.
+/// Begins with the secret key and follows the browser to its landing URL.
 pub(crate) async fn landed(api: &Api, query: &str) -> (String, String) {
     let begun = api
         .test()
@@ -119,7 +120,7 @@ pub(crate) async fn landed(api: &Api, query: &str) -> (String, String) {
     (location(&browser.get(path(&back)).await), state)
 }
 
-/// The id of a link of somebody with the built-in provider.
+/// The id of a user's link with the built-in provider.
 pub(crate) async fn linked(api: &Api) -> String {
     lands(api).await;
     let (url, _) = landed(api, "identity=verified&email=linked%40example.com").await;
@@ -138,8 +139,8 @@ pub(crate) async fn verify(client: &Client<'_>, body: Value) -> Answer {
     client.post(VERIFY, body).await
 }
 
-/// The whole way of the secret key: JSON, the provider, our callback, the token.
-async fn a_backend_signs_somebody_in(api: &Api) {
+/// The whole flow with a secret key: JSON, the provider, our callback, the token.
+async fn a_backend_signs_a_user_in(api: &Api) {
     lands(api).await;
     let (url, state) = landed(api, "identity=verified").await;
     assert!(
@@ -179,8 +180,8 @@ async fn a_backend_signs_somebody_in(api: &Api) {
     assert_eq!(second.body["session_token"], "");
 }
 
-/// One static link with a public token; the cookie binds the way to the browser.
-async fn a_page_signs_somebody_in_with_a_link(api: &Api) {
+/// One static link with a public token; the cookie binds the flow to the browser.
+async fn a_page_signs_a_user_in_with_a_link(api: &Api) {
     lands(api).await;
     let public = public_token(api, Environment::Test).await;
     let link =
@@ -203,7 +204,7 @@ async fn a_page_signs_somebody_in_with_a_link(api: &Api) {
     let request = json!({"token": token(&location(&answer)), "session_expires_in": 60});
     verify(&api.test(), request).await.ok();
 
-    // As JSON, for a page that goes there by itself.
+    // As JSON, for a page that navigates there itself.
     let headed = api
         .anonymous()
         .header("Authorization", &format!("PublicToken {public}"));
@@ -221,7 +222,7 @@ async fn a_page_signs_somebody_in_with_a_link(api: &Api) {
     }
 }
 
-/// Code and state come to the App, which verifies them.
+/// Code and state reach the App, which verifies them.
 async fn an_app_runs_its_own_callback(api: &Api) {
     lands(api).await;
     let begun = api
@@ -257,7 +258,7 @@ async fn an_app_runs_its_own_callback(api: &Api) {
         .refuses(400, "invalid_state", None);
 }
 
-/// Without a choice there is a page, without scripts; it is there as long as the sign-in waits.
+/// Without a choice there is a page, without scripts, as long as the sign-in is pending.
 async fn the_page_of_the_test_provider_asks_who_it_is(api: &Api) {
     lands(api).await;
     let begun = api.test().get("/v1/auth/oauth/test/begin").await.ok();
@@ -270,7 +271,7 @@ async fn the_page_of_the_test_provider_asks_who_it_is(api: &Api) {
     }
     let chosen = format!("{}&identity=verified&email=bob%40example.com", path(&url));
     let back = location(&api.anonymous().get(&chosen).await);
-    // Answered once.
+    // Each is answered once.
     api.anonymous()
         .get(&chosen)
         .await
@@ -299,8 +300,8 @@ async fn the_page_of_the_test_provider_asks_who_it_is(api: &Api) {
         .refuses(404, "not_found", Some("sign_in"));
 }
 
-/// Every answer that a developer may want to see.
-async fn what_the_test_provider_can_be_told_to_do(api: &Api) {
+/// Every response that a developer may want to trigger.
+async fn the_test_provider_can_simulate_every_response(api: &Api) {
     lands(api).await;
     let (url, _) = landed(api, "identity=verified&subject=ada").await;
     let ada = verify(&api.test(), json!({"token": token(&url)}))
@@ -348,7 +349,7 @@ async fn verify_says_what_is_wrong(api: &Api) {
     ] {
         verify(&test, request).await.refuses(400, code, param);
     }
-    // A session that is refused does not cost the token.
+    // A refused session does not cost the token.
     let (url, _) = landed(api, "identity=verified").await;
     let token = token(&url);
     let request = json!({"token": token, "session_token": "x"});
@@ -438,7 +439,7 @@ async fn begin_says_what_is_wrong(api: &Api) {
     }
     let refused = api.anonymous().get(&begin("test/begin")).await;
     refused.refuses(401, "missing_api_key", None);
-    // A public token opens nothing else, in either form, even right after it was seen.
+    // A public token opens nothing else, in either form, even right after it was used.
     api.anonymous()
         .get(&begin(&format!("test/begin?public_token={public}")))
         .await
@@ -453,7 +454,7 @@ async fn begin_says_what_is_wrong(api: &Api) {
         .refuses(401, "invalid_api_key", None);
 }
 
-/// S-17: nothing of it is there for a live key.
+/// S-17: none of it exists for a live key.
 async fn s_17_live_keys_have_no_test_provider(api: &Api) {
     lands(api).await;
     let refused = api.live().get("/v1/auth/oauth/test/begin").await;
@@ -518,7 +519,7 @@ async fn a_link_is_shown_searched_and_removed(api: &Api) {
     let session = json!({"session_token": verified.text_at("/session_token")});
     let refused = test.post("/v1/auth/sessions/verify", session).await;
     refused.refuses(401, "invalid_session", None);
-    // The only way in stays.
+    // The only sign-in method stays.
     let (url, _) = landed(api, "identity=unverified&email=free%40example.com").await;
     let alone = verify(&test, json!({"token": token(&url)})).await.ok();
     let user = test
@@ -532,8 +533,8 @@ async fn a_link_is_shown_searched_and_removed(api: &Api) {
         .refuses(409, "last_sign_in_method", None);
 }
 
-/// O-13: after a form, a 303; and of other bodies nothing is read.
-async fn apple_posts_its_answer(api: &Api) {
+/// O-13: a form gets a 303; other bodies are ignored.
+async fn apple_posts_its_response(api: &Api) {
     lands(api).await;
     let begun = api
         .test()
@@ -559,8 +560,8 @@ async fn apple_posts_its_answer(api: &Api) {
     token(&destination(&answer, 303));
 }
 
-/// Attack 2 over HTTP: whatever the provider does not prove joins nobody, in any spelling.
-async fn attack_2_unverified_addresses_join_nobody(api: &Api) {
+/// Attack 2 over HTTP: an address that the provider has not verified joins no user, in any spelling.
+async fn attack_2_unverified_addresses_join_no_user(api: &Api) {
     lands(api).await;
     let victim = signed_in(api, "victim@example.com").await;
     for email in ["victim@example.com", "VICTIM%40example.com"] {
@@ -579,7 +580,7 @@ async fn attack_2_unverified_addresses_join_nobody(api: &Api) {
         .ok();
 }
 
-/// Attack 15: what stands in `Host` and its kin is in no redirect.
+/// Attack 15: `Host` and related headers appear in no redirect.
 async fn attack_15_no_header_reaches_a_redirect(api: &Api) {
     lands(api).await;
     let evil = "evil.example";
@@ -605,7 +606,7 @@ async fn attack_15_no_header_reaches_a_redirect(api: &Api) {
     assert!(!back.contains(evil) && !landed.contains(evil));
 }
 
-/// Attack 18: the way back is open to the browser that was sent away, and to no other; nothing of that costs it the sign-in.
+/// Attack 18: only the browser that was redirected away can return; other attempts do not cost it the sign-in.
 async fn attack_18_a_sign_in_stays_in_its_browser(api: &Api) {
     lands(api).await;
     let public = public_token(api, Environment::Test).await;
@@ -633,7 +634,7 @@ async fn attack_18_a_sign_in_stays_in_its_browser(api: &Api) {
     assert_eq!(again, format!("{LOGIN}?error=invalid_state"));
 }
 
-/// Attack 27: a dump of the database holds no state, code, token, cookie or client secret of the sign-ins.
+/// Attack 27: a database dump holds no state, code, token, cookie or client secret of the sign-ins.
 async fn attack_27_the_database_holds_no_token(api: &Api) {
     lands(api).await;
     let world = World::new(api.app.id, Environment::Test);

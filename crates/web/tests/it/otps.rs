@@ -17,19 +17,19 @@ on_both! {
     send_needs_a_user
     minutes_are_whole_and_within_bounds
     a_refused_send_creates_nothing
-    otp_3_to_6_wrong_expired_used_and_unknown_codes_get_one_answer
-    otp_4_five_wrong_tries_kill_a_code
-    otp_10_too_many_sends_say_when_to_come_back
-    m_17_what_cannot_be_a_code_is_no_guess
+    otp_3_to_6_wrong_expired_used_and_unknown_codes_get_one_response
+    otp_4_five_wrong_attempts_void_a_code
+    otp_10_too_many_sends_say_when_to_retry
+    m_17_a_malformed_code_is_not_a_guess
     a_verify_names_what_it_refuses
-    a_session_of_somebody_else_is_refused
+    a_session_of_another_user_is_refused
     a_second_factor_continues_the_session
     a_live_code_goes_by_mail
 }
 
-/// Nothing, letters, another length: answered like a wrong code, however often, and the right one is as good as before, also with
-/// the spaces that people type.
-async fn m_17_what_cannot_be_a_code_is_no_guess(api: &Api) {
+/// Empty, letters, another length: each gets the response of a wrong code, however often. The right code stays valid, even with the spaces
+/// that people type.
+async fn m_17_a_malformed_code_is_not_a_guess(api: &Api) {
     let code = sent(api, &api.test(), "ada@example.com").await;
     let client = api.test().header("X-Request-Id", "one");
     for otp in [
@@ -54,7 +54,7 @@ async fn m_17_what_cannot_be_a_code_is_no_guess(api: &Api) {
     client.post(VERIFY, request).await.ok();
 }
 
-/// As far as the App asks: nothing of it, the address, the user agent, or both.
+/// As far as the App requires: nothing, the address, the user agent, or both.
 async fn otp_7_a_code_may_be_bound_to_its_device(api: &Api) {
     let (here, there) = ("203.0.113.7", "198.51.100.1");
     let device = |ip: &str, agent: &str| json!({"ip": ip, "user_agent": agent});
@@ -160,7 +160,7 @@ async fn a_code_signs_a_new_user_in(api: &Api) {
       "status": 200
     }
     "#);
-    // Who has proved an address is let in.
+    // After the address is proved, the user is let in.
     let user = api
         .test()
         .get(&format!("/v1/auth/users/{}", sent.text_at("/user_id")))
@@ -320,8 +320,8 @@ async fn a_refused_send_creates_nothing(api: &Api) {
     assert_eq!(first.body["user_created"], true);
 }
 
-/// One and the same answer, byte for byte, so that it tells nothing (OTP-3, OTP-6, OTP-7).
-async fn otp_3_to_6_wrong_expired_used_and_unknown_codes_get_one_answer(api: &Api) {
+/// One and the same response, byte for byte, so that it reveals nothing (OTP-3, OTP-6, OTP-7).
+async fn otp_3_to_6_wrong_expired_used_and_unknown_codes_get_one_response(api: &Api) {
     let same_id = api.test().header("X-Request-Id", "one");
     let mut answers = Vec::new();
     let wrong = sent(api, &api.test(), "wrong.digits@example.com").await;
@@ -387,7 +387,7 @@ async fn otp_3_to_6_wrong_expired_used_and_unknown_codes_get_one_answer(api: &Ap
     "#);
 }
 
-async fn otp_4_five_wrong_tries_kill_a_code(api: &Api) {
+async fn otp_4_five_wrong_attempts_void_a_code(api: &Api) {
     let code = sent(api, &api.test(), "ada@example.com").await;
     let wrong = if code.code == "123456" {
         "654321"
@@ -406,9 +406,9 @@ async fn otp_4_five_wrong_tries_kill_a_code(api: &Api) {
         .refuses(400, "invalid_otp", None);
 }
 
-async fn otp_10_too_many_sends_say_when_to_come_back(api: &Api) {
+async fn otp_10_too_many_sends_say_when_to_retry(api: &Api) {
     let request = json!({"email": "ada@example.com"});
-    // Five, and one beyond (M-5).
+    // Five, and one beyond the limit (M-5).
     for _ in 0..6 {
         api.test().post(LOGIN, request.clone()).await.ok();
         api.pass(20);
@@ -504,12 +504,12 @@ async fn a_verify_names_what_it_refuses(api: &Api) {
             .await
             .refuses(400, code, Some(param));
     }
-    // None of it has cost a try, let alone the code.
+    // None of it has cost an attempt, let alone the code.
     verified(&api.test(), &code, json!({})).await.ok();
 }
 
-/// Attack 13: a session of another user, environment or App is never upgraded, and trying does not cost the code.
-async fn a_session_of_somebody_else_is_refused(api: &Api) {
+/// Attack 13: a session of another user, environment or App is never upgraded, and the attempt does not cost the code.
+async fn a_session_of_another_user_is_refused(api: &Api) {
     let eve = signed_in(api, "eve@example.com").await;
     let ended = signed_in(api, "ended@example.com").await;
     let token = json!({"session_token": ended.body["session_token"]});
@@ -541,7 +541,7 @@ async fn a_session_of_somebody_else_is_refused(api: &Api) {
         .refuses(400, "invalid_field", Some("session_jwt"));
 }
 
-/// S-2: the same session, a fresh token, and the old one is dead.
+/// S-2: the same session, a fresh token, and the old one is void.
 async fn a_second_factor_continues_the_session(api: &Api) {
     let first = signed_in(api, "ada@example.com").await;
     api.pass(100);
@@ -563,7 +563,7 @@ async fn a_second_factor_continues_the_session(api: &Api) {
     check(&second.body["session_token"]).await.ok();
 }
 
-/// A live key sends, and shows nothing of it (S-17).
+/// A live key sends, and returns none of it (S-17).
 async fn a_live_code_goes_by_mail(api: &Api) {
     let request = json!({"email": "ok@vestry.test", "expires_in": 10});
     let sent = api.live().post(LOGIN, request).await.ok();

@@ -1,4 +1,4 @@
-//! Passkeys, answered by an implementation of WebAuthn that is not ours.
+//! Passkeys, answered by an independent WebAuthn implementation.
 
 use serde_json::{Value, json};
 use vestry_contract::browser::Browser;
@@ -17,26 +17,26 @@ const PAGE: &str = "http://localhost:3000";
 
 on_both! {
     a_passkey_is_registered_and_signs_in
-    a_discoverable_passkey_says_who_it_is
+    a_discoverable_passkey_identifies_its_user
     a_passkey_continues_a_session
-    w_1_a_challenge_is_answered_once_rightly_or_wrongly
+    w_1_a_challenge_is_used_up_by_a_right_or_wrong_answer
     w_1_a_challenge_lives_five_minutes
     w_1_a_challenge_is_for_one_user_and_one_ceremony
     w_2_the_page_must_be_of_the_domain
     w_2_a_copied_passkey_is_refused
-    w_2_verification_is_enforced_where_the_app_asks_for_it
+    w_2_verification_is_enforced_if_the_app_requires_it
     w_3_a_credential_belongs_to_one_user
     w_3_the_handle_is_random_and_stays
     requests_are_checked
     domains_are_those_of_the_app
-    users_and_passkeys_of_others_are_not_there
+    foreign_users_and_passkeys_do_not_exist
     a_pending_user_verifies_an_identifier_first
     a_deleted_passkey_ends_the_sessions
-    the_last_way_to_sign_in_stays
-    attack_1_a_planted_passkey_goes_with_the_first_proof
+    the_last_sign_in_method_stays
+    attack_1_a_planted_passkey_is_removed_by_the_first_proof
 }
 
-/// An active user with an address that was not proved yet.
+/// An active user with an address that is not yet proved.
 async fn user(client: &Client<'_>, email: &str) -> String {
     let created = client.post("/v1/auth/users/create", json!({"email": email}));
     created.await.ok().text_at("/user_id")
@@ -48,7 +48,7 @@ async fn begin(client: &Client<'_>, user: &str) -> Value {
     begun.body["public_key_credential_creation_options"].clone()
 }
 
-/// Registers a passkey of the browser for the user; its id.
+/// Registers a passkey of the browser for the user; returns its id.
 async fn registered(client: &Client<'_>, browser: &mut Browser, user: &str) -> String {
     let credential = browser.create(&begin(client, user).await).await;
     let request = json!({"user_id": user, "public_key_credential": credential});
@@ -65,7 +65,7 @@ async fn challenge(client: &Client<'_>, user: Option<&str>) -> Value {
     begun.body["public_key_credential_request_options"].clone()
 }
 
-/// What the browser answers to a fresh challenge.
+/// The browser's answer to a fresh challenge.
 async fn answer(client: &Client<'_>, browser: &mut Browser, user: Option<&str>) -> Value {
     browser.get(&challenge(client, user).await).await
 }
@@ -224,8 +224,8 @@ async fn a_passkey_is_registered_and_signs_in(api: &Api) {
     );
 }
 
-/// Nobody is named; and the credential comes as text, as some clients send it.
-async fn a_discoverable_passkey_says_who_it_is(api: &Api) {
+/// No user is named; and the credential is sent as a string, as some clients do.
+async fn a_discoverable_passkey_identifies_its_user(api: &Api) {
     let (test, mut browser) = (api.test(), Browser::at(PAGE));
     let user = user(&test, "ada@example.com").await;
     let created = begin(&test, &user).await;
@@ -249,13 +249,13 @@ async fn a_discoverable_passkey_says_who_it_is(api: &Api) {
         (&verified.body["session"], &verified.body["session_token"]),
         (&Value::Null, &json!(""))
     );
-    // Without its user handle nobody is named at all.
+    // Without its user handle it names no user.
     let mut nameless = answer(&test, &mut browser, None).await;
     nameless["response"]["userHandle"] = Value::Null;
     verify(&test, &nameless)
         .await
         .refuses(401, "invalid_credentials", None);
-    // With the handle of somebody else it is nobody's.
+    // With another user's handle it belongs to no user.
     let mut another = answer(&test, &mut browser, None).await;
     another["response"]["userHandle"] = "A".repeat(43).into();
     verify(&test, &another)
@@ -282,7 +282,7 @@ async fn a_passkey_continues_a_session(api: &Api) {
         .map(|factor| factor["delivery_channel"].as_str().unwrap())
         .collect();
     assert_eq!(channels, ["email", "webauthn_credential"]);
-    // A session of somebody else is not continued.
+    // A session of another user is not continued.
     let other = signed_in(api, "grace@example.com").await;
     let credential = answer(&test, &mut browser, Some(&user)).await;
     let request = json!({
@@ -292,7 +292,7 @@ async fn a_passkey_continues_a_session(api: &Api) {
     refused.refuses(401, "invalid_session", None);
 }
 
-async fn w_1_a_challenge_is_answered_once_rightly_or_wrongly(api: &Api) {
+async fn w_1_a_challenge_is_used_up_by_a_right_or_wrong_answer(api: &Api) {
     let (test, mut browser) = (api.test(), Browser::at(PAGE));
     let user = user(&test, "ada@example.com").await;
     let options = begin(&test, &user).await;
@@ -304,7 +304,7 @@ async fn w_1_a_challenge_is_answered_once_rightly_or_wrongly(api: &Api) {
         .post(VERIFY, json!({"public_key_credential": null}))
         .await;
     refused.refuses(400, "missing_field", Some("public_key_credential"));
-    // A registration with a flaw uses its challenge up.
+    // A faulty registration uses its challenge up.
     let mut flawed = credential.clone();
     flawed["response"]["attestationObject"] = "oA".into();
     for sent in [&flawed, &credential] {
@@ -358,10 +358,10 @@ async fn w_1_a_challenge_is_for_one_user_and_one_ceremony(api: &Api) {
     let refused = test.post(CREATE, request).await;
     refused.refuses(400, "invalid_field", Some("public_key_credential"));
     assert_eq!(passkeys_of(&test, &grace).await, json!([]));
-    // It is still there for whom it was made.
+    // It still exists for the user it was created for.
     let request = json!({"user_id": ada, "public_key_credential": credential});
     test.post(CREATE, request).await.ok();
-    // The passkey of one user does not answer the challenge of another.
+    // One user's passkey does not answer another's challenge.
     let mut hers = Browser::at(PAGE);
     registered(&test, &mut hers, &grace).await;
     let mut options = challenge(&test, Some(&ada)).await;
@@ -370,7 +370,7 @@ async fn w_1_a_challenge_is_for_one_user_and_one_ceremony(api: &Api) {
     verify(&test, &crossed)
         .await
         .refuses(401, "invalid_credentials", None);
-    // A challenge of a registration signs nobody in.
+    // A registration challenge does not sign in.
     let mut options = challenge(&test, Some(&ada)).await;
     let registration = begin(&test, &ada).await;
     options["publicKey"]["challenge"] = registration["publicKey"]["challenge"].clone();
@@ -429,7 +429,7 @@ async fn w_2_the_page_must_be_of_the_domain(api: &Api) {
     }
 }
 
-/// A count that falls behind what was seen is refused; what was seen stays.
+/// A counter below the last one seen is refused; the last one is kept.
 async fn w_2_a_copied_passkey_is_refused(api: &Api) {
     let (test, mut browser) = (api.test(), Browser::counting(PAGE));
     let user = user(&test, "ada@example.com").await;
@@ -446,7 +446,7 @@ async fn w_2_a_copied_passkey_is_refused(api: &Api) {
     verify(&test, &next).await.ok();
 }
 
-async fn w_2_verification_is_enforced_where_the_app_asks_for_it(api: &Api) {
+async fn w_2_verification_is_enforced_if_the_app_requires_it(api: &Api) {
     let test = api.test();
     let mut careless = Browser::without_verification(PAGE);
     let user = user(&test, "ada@example.com").await;
@@ -459,7 +459,7 @@ async fn w_2_verification_is_enforced_where_the_app_asks_for_it(api: &Api) {
         challenge(&test, Some(&user)).await["publicKey"]["userVerification"],
         "required"
     );
-    // The browser was asked before; the answer is judged by what holds now.
+    // The browser was asked before; its answer is judged by the current settings.
     let credential = careless.get(&before).await;
     verify(&test, &credential)
         .await
@@ -477,13 +477,13 @@ async fn w_3_a_credential_belongs_to_one_user(api: &Api) {
     let credential = browser.create(&begin(&test, &ada).await).await;
     let request = json!({"user_id": ada, "public_key_credential": credential});
     test.post(CREATE, request).await.ok();
-    // The browser is told of it, so that no second one is made on the same authenticator.
+    // The browser is told, so that it does not create a second passkey on the same authenticator.
     let excluded = &begin(&test, &ada).await["publicKey"]["excludeCredentials"];
     assert_eq!(
         *excluded,
         json!([{"type": "public-key", "id": credential["id"], "transports": ["internal", "hybrid"]}])
     );
-    // Somebody else's options, answered with the credential id that is Ada's.
+    // Another user's options, answered with Ada's credential id.
     let options = begin(&test, &grace).await;
     let mut stolen = credential.clone();
     let data = json!({
@@ -600,7 +600,7 @@ async fn requests_are_checked(api: &Api) {
             "{path} {request}"
         );
     }
-    // Of its form in all but one part.
+    // Well-formed in all but one part.
     let part = json!({
         "id": "AA", "type": "public-key",
         "response": {"clientDataJSON": "e30", "authenticatorData": "AA", "signature": "A"},
@@ -625,7 +625,7 @@ async fn domains_are_those_of_the_app(api: &Api) {
             .await;
         refused.refuses(400, "invalid_field", Some("domain"));
     }
-    // The developer's machine is for tests only.
+    // `localhost` is for the test environment only.
     let begin = json!({"domain": "localhost", "user_id": theirs});
     let refused = api.live().post(BEGIN, begin).await;
     refused.refuses(400, "invalid_field", Some("domain"));
@@ -636,8 +636,8 @@ async fn domains_are_those_of_the_app(api: &Api) {
     }
 }
 
-/// I11, B4: foreign and absent are the same.
-async fn users_and_passkeys_of_others_are_not_there(api: &Api) {
+/// I11, B4: foreign and nonexistent ones look the same.
+async fn foreign_users_and_passkeys_do_not_exist(api: &Api) {
     let (test, mut browser) = (api.test(), Browser::at(PAGE));
     let user = user(&test, "ada@example.com").await;
     let passkey = registered(&test, &mut browser, &user).await;
@@ -695,7 +695,7 @@ async fn a_pending_user_verifies_an_identifier_first(api: &Api) {
     refused.refuses(403, "insufficient_factor", None);
 }
 
-/// S-6: the sessions end and the owner is told, of the new passkey as of the one that goes.
+/// S-6: when a passkey is added or removed, the sessions end and the owner is notified.
 async fn a_deleted_passkey_ends_the_sessions(api: &Api) {
     let (test, mut browser) = (api.test(), Browser::at(PAGE));
     let signed_in = signed_in(api, "ada@example.com").await;
@@ -709,7 +709,7 @@ async fn a_deleted_passkey_ends_the_sessions(api: &Api) {
         verified.status == 200
     };
     let first = &signed_in.body["session_token"];
-    assert!(alive(first).await, "another way in ends nothing");
+    assert!(alive(first).await, "another sign-in method ends nothing");
     let path = format!("/v1/auth/users/webauthn_credentials/{passkey}/delete");
     let deleted = test.delete(&path, None).await.ok();
     assert_answer_snapshot!(deleted, @r#"
@@ -737,7 +737,7 @@ async fn a_deleted_passkey_ends_the_sessions(api: &Api) {
         .iter()
         .map(|message| message["text"].as_str().unwrap().lines().next().unwrap())
         .collect();
-    // Two mails of one second travel side by side.
+    // The order of two mails of one second is undefined.
     texts.sort_unstable();
     assert_eq!(
         texts,
@@ -748,13 +748,13 @@ async fn a_deleted_passkey_ends_the_sessions(api: &Api) {
     );
 }
 
-async fn the_last_way_to_sign_in_stays(api: &Api) {
+async fn the_last_sign_in_method_stays(api: &Api) {
     let test = api.test();
     let (mut first, mut second) = (Browser::at(PAGE), Browser::at(PAGE));
     let user = user(&test, "ada@example.com").await;
     let one = registered(&test, &mut first, &user).await;
     let two = registered(&test, &mut second, &user).await;
-    // The account is somebody's by something that is gone, and its address a claim, which signs nobody in.
+    // The account was founded by an identifier that is gone, and its address is a claim, which cannot sign in.
     let store = SqlStore::connect(&api.place.settings).await.unwrap();
     let mut tx = store.begin().await.unwrap();
     let world = World::new(api.app.id, Environment::Test);
@@ -769,8 +769,8 @@ async fn the_last_way_to_sign_in_stays(api: &Api) {
     verify(&test, &credential).await.ok();
 }
 
-/// Somebody makes an account with the address of somebody else, adds a passkey, and waits.
-async fn attack_1_a_planted_passkey_goes_with_the_first_proof(api: &Api) {
+/// An attacker creates an account with another person's address, adds a passkey, and waits.
+async fn attack_1_a_planted_passkey_is_removed_by_the_first_proof(api: &Api) {
     let (test, mut attacker) = (api.test(), Browser::at(PAGE));
     let user = user(&test, "victim@example.com").await;
     registered(&test, &mut attacker, &user).await;

@@ -18,25 +18,25 @@ const FIRST: &str = "correct horse battery";
 const SECOND: &str = "staple of another horse";
 
 on_both! {
-    a_forgotten_password_is_set_anew
-    without_a_session_none_is_made
+    a_forgotten_password_is_reset
+    without_a_session_none_is_created
     s_6_other_sessions_end_and_notices_go_out
-    what_begin_refuses_is_named
-    what_complete_refuses_is_named
+    begin_names_what_it_refuses
+    complete_names_what_it_refuses
     ml_4_redirects_are_registered_or_refused
-    ml_3_used_expired_replaced_and_unknown_tokens_get_one_answer
-    ml_6_a_link_is_good_for_its_purpose_only
+    ml_3_used_expired_replaced_and_unknown_tokens_get_one_response
+    ml_6_a_link_is_valid_for_its_purpose_only
     a_refused_password_says_why_and_costs_no_link
-    attack_13_a_session_of_somebody_else_is_refused
-    p_13_a_second_factor_is_asked_for
+    attack_13_a_session_of_another_user_is_refused
+    p_13_a_second_factor_is_required
     otp_7_a_reset_may_be_bound_to_its_device
-    otp_10_too_many_resets_say_when_to_come_back
-    attack_9_known_and_unknown_addresses_get_one_answer
-    attack_25_resets_of_others_are_absent_ones
+    otp_10_too_many_resets_say_when_to_retry
+    attack_9_known_and_unknown_addresses_get_one_response
+    attack_25_foreign_resets_do_not_exist
     a_live_reset_goes_by_mail
 }
 
-/// A default URL for links to sign in, which those of resets are, in both environments.
+/// Registers a default login URL, which resets use, in both environments.
 async fn with_url(api: &Api) {
     for environment in Environment::ALL {
         let world = World::new(api.app.id, environment);
@@ -54,7 +54,7 @@ async fn mail_to(api: &Api, email: &str, kind: &str) -> Value {
     found.body["messages"][0].clone()
 }
 
-/// Has a link sent to an address that somebody has; its token.
+/// Sends a link to a known address; returns its token.
 async fn token_to(api: &Api, email: &str) -> String {
     api.test().post(BEGIN, json!({"email": email})).await.ok();
     let mail = mail_to(api, email, "password_reset").await;
@@ -75,7 +75,7 @@ async fn with_password(api: &Api, email: &str) -> (String, String) {
     (session.text_at("/user_id"), token)
 }
 
-/// What `passwords/verify` says of a password.
+/// The status of `passwords/verify` for a password.
 async fn status_of(api: &Api, user: &str, password: &str) -> u16 {
     let request = json!({"user_id": user, "password": password});
     api.test().post(VERIFY, request).await.status
@@ -87,7 +87,7 @@ async fn set(api: &Api, name: &str, value: &str) {
     api.pass(1);
 }
 
-async fn a_forgotten_password_is_set_anew(api: &Api) {
+async fn a_forgotten_password_is_reset(api: &Api) {
     with_url(api).await;
     let (user, _) = with_password(api, ADA).await;
     let request =
@@ -175,7 +175,7 @@ async fn a_forgotten_password_is_set_anew(api: &Api) {
     }
 }
 
-async fn without_a_session_none_is_made(api: &Api) {
+async fn without_a_session_none_is_created(api: &Api) {
     with_url(api).await;
     let request = json!({"email": ADA});
     let created = api.test().post("/v1/auth/users/create", request).await.ok();
@@ -209,7 +209,7 @@ async fn s_6_other_sessions_end_and_notices_go_out(api: &Api) {
     assert_eq!(status_of(api, &user, FIRST).await, 401);
 }
 
-async fn what_begin_refuses_is_named(api: &Api) {
+async fn begin_names_what_it_refuses(api: &Api) {
     with_url(api).await;
     signed_in(api, ADA).await;
     let long = format!("{}@example.com", "a".repeat(300));
@@ -287,7 +287,7 @@ async fn what_begin_refuses_is_named(api: &Api) {
     }
 }
 
-async fn what_complete_refuses_is_named(api: &Api) {
+async fn complete_names_what_it_refuses(api: &Api) {
     with_url(api).await;
     signed_in(api, ADA).await;
     let token = token_to(api, ADA).await;
@@ -372,12 +372,12 @@ async fn ml_4_redirects_are_registered_or_refused(api: &Api) {
         let refused = api.test().post(BEGIN, to(url)).await;
         refused.refuses(400, "redirect_url_not_allowed", Some("reset_redirect_url"));
     }
-    // Empty is absent, and the App has a default.
+    // Empty counts as absent, and the App has a default.
     api.test().post(BEGIN, to("")).await.ok();
     api.test().post(BEGIN, to(LOGIN)).await.ok();
 }
 
-async fn ml_3_used_expired_replaced_and_unknown_tokens_get_one_answer(api: &Api) {
+async fn ml_3_used_expired_replaced_and_unknown_tokens_get_one_response(api: &Api) {
     with_url(api).await;
     let user = signed_in(api, ADA).await.text_at("/user_id");
     let replaced = token_to(api, ADA).await;
@@ -406,7 +406,7 @@ async fn ml_3_used_expired_replaced_and_unknown_tokens_get_one_answer(api: &Api)
     assert!(bodies.windows(2).all(|two| two[0] == two[1]), "{bodies:?}");
 }
 
-async fn ml_6_a_link_is_good_for_its_purpose_only(api: &Api) {
+async fn ml_6_a_link_is_valid_for_its_purpose_only(api: &Api) {
     with_url(api).await;
     signed_in(api, ADA).await;
     let request = json!({"email": ADA, "registration_redirect_url": null});
@@ -447,7 +447,7 @@ async fn a_refused_password_says_why_and_costs_no_link(api: &Api) {
     complete(api, &token, FIRST).await.ok();
 }
 
-async fn attack_13_a_session_of_somebody_else_is_refused(api: &Api) {
+async fn attack_13_a_session_of_another_user_is_refused(api: &Api) {
     with_url(api).await;
     let ada = signed_in(api, ADA).await;
     let eve = signed_in(api, "eve@example.com").await;
@@ -478,7 +478,7 @@ async fn attack_13_a_session_of_somebody_else_is_refused(api: &Api) {
     assert_eq!(completed.body["session"]["id"], ada.body["session"]["id"]);
 }
 
-async fn p_13_a_second_factor_is_asked_for(api: &Api) {
+async fn p_13_a_second_factor_is_required(api: &Api) {
     with_url(api).await;
     let user = totps::user(api).await;
     let session = signed_in(api, ADA).await.text_at("/session_token");
@@ -491,7 +491,7 @@ async fn p_13_a_second_factor_is_asked_for(api: &Api) {
         let answer = api.test().post(COMPLETE, request).await;
         answer.refuses(403, "insufficient_factor", None);
     }
-    // The first code ended the sessions from before, so this one has one factor only.
+    // The first code ended the earlier sessions, so this one has a single factor.
     let ended = json!({"token": token, "password": FIRST, "session_token": session});
     let answer = api.test().post(COMPLETE, ended).await;
     answer.refuses(401, "invalid_session", None);
@@ -540,11 +540,11 @@ async fn otp_7_a_reset_may_be_bound_to_its_device(api: &Api) {
     api.test().post(COMPLETE, from("203.0.113.7")).await.ok();
 }
 
-async fn otp_10_too_many_resets_say_when_to_come_back(api: &Api) {
+async fn otp_10_too_many_resets_say_when_to_retry(api: &Api) {
     with_url(api).await;
     signed_in(api, ADA).await;
     api.pass(600);
-    // Five, and one beyond (M-5).
+    // Five, and one beyond the limit (M-5).
     for _ in 0..6 {
         api.test().post(BEGIN, json!({"email": ADA})).await.ok();
         api.pass(20);
@@ -556,8 +556,8 @@ async fn otp_10_too_many_resets_say_when_to_come_back(api: &Api) {
     api.test().post(BEGIN, json!({"email": ADA})).await.ok();
 }
 
-/// Attack 9: status, body, headers and limits are the same, and only one of the two has mail.
-async fn attack_9_known_and_unknown_addresses_get_one_answer(api: &Api) {
+/// Attack 9: status, body, headers and limits are the same, and only one of the two gets mail.
+async fn attack_9_known_and_unknown_addresses_get_one_response(api: &Api) {
     with_url(api).await;
     set(api, "enumeration_safe", "true").await;
     signed_in(api, "known@example.com").await;
@@ -584,7 +584,7 @@ async fn attack_9_known_and_unknown_addresses_get_one_answer(api: &Api) {
     assert_eq!(mail, Value::Null);
 }
 
-async fn attack_25_resets_of_others_are_absent_ones(api: &Api) {
+async fn attack_25_foreign_resets_do_not_exist(api: &Api) {
     with_url(api).await;
     let user = signed_in(api, ADA).await.text_at("/user_id");
     let token = token_to(api, ADA).await;
@@ -606,14 +606,14 @@ async fn a_live_reset_goes_by_mail(api: &Api) {
     api.live().post(BEGIN, json!({"email": ADA})).await.ok();
     api.deliver().await;
     let (_, mail) = api.mailer.sent().pop().unwrap();
-    // The address is not verified yet, so the mail goes to the spelling of the request.
+    // The address is not verified yet, so the mail goes to the spelling in the request.
     assert_eq!(mail.to, ADA, "attack-5");
     let request = json!({"token": mail.token, "password": FIRST});
     let completed = api.live().post(COMPLETE, request).await.ok();
     assert_eq!(completed.text_at("/user_id"), created.text_at("/user_id"));
 }
 
-/// OPS-9: a live reset without a transport is 503 for every address, and puts nothing anywhere.
+/// OPS-9: a live reset without a transport is 503 for every address, and stores nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_mailer_a_live_reset_is_unavailable() {
     let wishes = Wishes {

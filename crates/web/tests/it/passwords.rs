@@ -16,12 +16,12 @@ on_both! {
     a_password_is_set_and_signs_in
     fields_are_checked
     a_refused_password_says_why
-    p_10_all_wrong_credentials_get_one_answer
-    p_11_a_wait_says_how_long
+    p_10_all_wrong_credentials_get_one_response
+    p_11_a_lockout_states_its_duration
     p_12_a_stale_session_may_not_change_the_password
     sessions_are_checked
     r8_parallel_changes_leave_one_password
-    the_strength_of_a_password_is_judged
+    the_strength_of_a_password_is_assessed
     attack_25_a_foreign_key_finds_no_password
 }
 
@@ -193,7 +193,7 @@ async fn a_refused_password_says_why(api: &Api) {
     }
 }
 
-async fn p_10_all_wrong_credentials_get_one_answer(api: &Api) {
+async fn p_10_all_wrong_credentials_get_one_response(api: &Api) {
     let (user_id, _) = with_password(api, "ada@example.com").await;
     let without = signed_in(api, "bob@example.com").await.text_at("/user_id");
     let unknown = format!("user_{}", "0".repeat(27));
@@ -214,7 +214,7 @@ async fn p_10_all_wrong_credentials_get_one_answer(api: &Api) {
     assert!(bodies.windows(2).all(|two| two[0] == two[1]), "{bodies:?}");
 }
 
-async fn p_11_a_wait_says_how_long(api: &Api) {
+async fn p_11_a_lockout_states_its_duration(api: &Api) {
     let (user_id, token) = with_password(api, "ada@example.com").await;
     let wrong = json!({"user_id": user_id, "password": SECOND});
     for _ in 0..20 {
@@ -225,7 +225,7 @@ async fn p_11_a_wait_says_how_long(api: &Api) {
     let answer = api.test().post(VERIFY, right.clone()).await;
     answer.refuses(429, "too_many_attempts", None);
     assert_eq!(answer.header("retry-after"), Some("60"));
-    // attack-24: the session and the other ways to sign in go on.
+    // attack-24: the session and the other sign-in methods still work.
     let verify = json!({"session_token": token});
     api.test()
         .post("/v1/auth/sessions/verify", verify)
@@ -260,7 +260,7 @@ async fn sessions_are_checked(api: &Api) {
     let request = json!({"user_id": user_id, "password": FIRST, "session_token": nothing});
     let answer = api.test().post(VERIFY, request).await;
     answer.refuses(401, "invalid_session", None);
-    // attack-13: that of somebody else.
+    // attack-13: that of another user.
     let request = json!({"user_id": user_id, "password": FIRST, "session_token": other.text_at("/session_token")});
     let answer = api.test().post(VERIFY, request).await;
     answer.refuses(401, "invalid_session", None);
@@ -272,7 +272,7 @@ async fn sessions_are_checked(api: &Api) {
     answer.refuses(401, "invalid_session", None);
 }
 
-/// R8 on a real database: whoever is answered 200 last has set it, and no other password fits.
+/// R8 on a real database: the last call to get a 200 has set the password, and no other one works.
 async fn r8_parallel_changes_leave_one_password(api: &Api) {
     for round in 0..3 {
         let (user_id, token) = with_password(api, &format!("ada{round}@example.com")).await;
@@ -308,7 +308,7 @@ async fn r8_parallel_changes_leave_one_password(api: &Api) {
     }
 }
 
-async fn the_strength_of_a_password_is_judged(api: &Api) {
+async fn the_strength_of_a_password_is_assessed(api: &Api) {
     let judged = api
         .test()
         .post(STRENGTH, json!({"password": "password"}))

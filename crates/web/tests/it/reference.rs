@@ -1,4 +1,4 @@
-//! The description of the API, as it is served.
+//! The API description, as served.
 
 use serde_json::{Value, json};
 use vestry_domain::redirect::RedirectKind;
@@ -12,7 +12,7 @@ async fn run(test: impl AsyncFnOnce(&Api)) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_description_is_served_as_it_is_printed() {
+async fn the_description_is_served_as_printed() {
     run(async |api| {
         let served = api.anonymous().get("/openapi.json").await.ok();
         assert_eq!(served.text, vestry_web::openapi());
@@ -61,7 +61,7 @@ async fn the_page_is_self_contained_and_cannot_run_anything() {
     .await;
 }
 
-/// Whatever is described is there, and does not need a key that it does not say it needs.
+/// Every described call exists, and needs no key unless the description says so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_described_call_exists() {
     run(async |api| {
@@ -86,7 +86,7 @@ async fn every_described_call_exists() {
     .await;
 }
 
-/// The examples of the description, put together to bodies, work.
+/// The description's examples, combined into bodies, work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_examples_work() {
     run(async |api| {
@@ -128,7 +128,7 @@ async fn the_examples_work() {
                 "auth/wallets",
                 "auth/oauth",
             ];
-            // And these a key sealed to what an earlier call answered, or an App that lets keys out.
+            // And these need a key sealed to an earlier response, or an App that allows export.
             let transfers = ["wallets/import", "/export"];
             if needs_more.iter().any(|part| operation.path.contains(part))
                 || transfers.iter().any(|end| operation.path.ends_with(end))
@@ -153,7 +153,7 @@ async fn the_examples_work() {
                 .await
                 .ok();
             if path.ends_with("/disable") {
-                // The calls after it need the user.
+                // Later calls need the user.
                 let enable = path.replace("/disable", "/enable");
                 api.test().post(&enable, json!({})).await.ok();
             }
@@ -164,7 +164,7 @@ async fn the_examples_work() {
     .await;
 }
 
-/// What the calls about a link that was made for the example's user need; for `login_status` it was used.
+/// The fields for the calls about a link created for the example's user; for `login_status` it has been used.
 async fn link(api: &Api, call: &str) -> serde_json::Map<String, Value> {
     let email = json!({"email": "first@example.com"});
     let client = api.test();

@@ -1,4 +1,4 @@
-//! A service on a listener of its own, with an App, its keys and a client.
+//! A service on its own listener, with an App, its keys and a client.
 
 mod answer;
 mod client;
@@ -46,21 +46,21 @@ pub(crate) use http::Connection;
 pub(crate) use stalled::StalledTransport;
 use vault::Removable;
 
-/// When every test begins.
+/// The time at which every test begins.
 pub(crate) const START: Timestamp = Timestamp::from_unix(1_800_000_000);
 
-/// What a test may want to be different.
+/// Settings that a test may change.
 pub(crate) struct Wishes {
     pub(crate) web: WebSettings,
     pub(crate) service: Settings,
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) has_mailer: bool,
     pub(crate) has_sms: bool,
-    /// Identity providers; without any, there is the built-in one.
+    /// Identity providers; the default is the built-in one.
     pub(crate) providers: Option<Arc<dyn IdentityProviders>>,
-    /// Takes the place of the transports that keep what they are given.
+    /// Replaces the transports that store their messages.
     pub(crate) transport: Option<Arc<StalledTransport>>,
-    /// Weak, and with room for any test; those of the flood set their own.
+    /// Weak, with capacity for any test; the flood tests set their own.
     pub(crate) hashing: Hashing,
     /// Address of the listener; the port is always a free one.
     pub(crate) listen: &'static str,
@@ -73,7 +73,7 @@ impl Default for Wishes {
             service: Settings {
                 issuer_host: "id.example.com".to_owned(),
                 public_url: "https://id.example.com".to_owned(),
-                // Far beyond any test; those of the limit set their own.
+                // Far above any test's needs; the limit tests set their own.
                 test_per_minute: 100_000,
                 live_per_minute: 100_000,
                 sends_per_identifier: 0,
@@ -94,7 +94,7 @@ impl Default for Wishes {
     }
 }
 
-/// The service, its listener, and what a test needs to steer them.
+/// The service, its listener, and what a test needs to control them.
 pub(crate) struct Api {
     pub(crate) service: Arc<Service>,
     pub(crate) clock: Arc<FakeClock>,
@@ -112,12 +112,12 @@ pub(crate) struct Api {
     live_key: String,
 }
 
-/// Runs a test on a fresh database of the lane; nothing where the lane is missing, which was said aloud.
+/// Runs a test on a fresh database of the lane. Does nothing if the lane is missing, which is reported.
 pub(crate) async fn on(lane: Lane, test: impl AsyncFnOnce(&Api)) {
     on_with(lane, Wishes::default(), test).await;
 }
 
-/// The same with a service or listener that is different.
+/// The same with a modified service or listener.
 pub(crate) async fn on_with(lane: Lane, wishes: Wishes, test: impl AsyncFnOnce(&Api)) {
     if let Some(place) = lane.place().await {
         let api = Api::start(place, wishes).await;
@@ -180,12 +180,12 @@ impl Api {
         api
     }
 
-    /// The database, for what no call does.
+    /// Direct access to the database.
     pub(crate) async fn store(&self) -> SqlStore {
         SqlStore::connect(&self.place.settings).await.unwrap()
     }
 
-    /// Another process over the same database and root keys, which has a clock of its own.
+    /// Another process over the same database and root keys, with its own clock.
     pub(crate) async fn other_process(&self, clock: &Arc<FakeClock>) -> Arc<Service> {
         let wishes = Wishes::default();
         let vaults = Vaults {
@@ -224,7 +224,7 @@ impl Api {
         made.unwrap().key.expose().clone()
     }
 
-    /// With the test key.
+    /// A client with the test key.
     pub(crate) fn test(&self) -> Client<'_> {
         self.with_key(&self.test_key)
     }
@@ -234,12 +234,12 @@ impl Api {
         &self.test_key
     }
 
-    /// With the live key.
+    /// A client with the live key.
     pub(crate) fn live(&self) -> Client<'_> {
         self.with_key(&self.live_key)
     }
 
-    /// Without a key.
+    /// A client without a key.
     pub(crate) fn anonymous(&self) -> Client<'_> {
         Client::new(self)
     }
@@ -266,7 +266,7 @@ impl Api {
         self.address.port()
     }
 
-    /// Lets so much time pass.
+    /// Advances the clock.
     pub(crate) fn pass(&self, seconds: i64) {
         self.clock.advance(Seconds(seconds));
     }
@@ -319,13 +319,13 @@ async fn ports(
     }
 }
 
-/// Each named function as a test on both databases. They take an [`Api`]; with `wishes`, a function of that name makes
-/// what is different for all of them.
+/// Turns each named function, which takes an [`Api`], into a test on both databases. With `wishes`, a function of that name supplies the
+/// settings for all of them.
 macro_rules! on_both {
     ($($name:ident)*) => { $crate::rig::on_both! { default_wishes; $($name)* } };
     ($wishes:ident; $($name:ident)*) => {
         mod on_sqlite {
-            #[allow(unused_imports, reason = "some modules bring wishes of their own")]
+            #[allow(unused_imports, reason = "some modules supply their own wishes")]
             use {super::*, $crate::rig::default_wishes};
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -335,7 +335,7 @@ macro_rules! on_both {
             )*
         }
         mod on_postgres {
-            #[allow(unused_imports, reason = "some modules bring wishes of their own")]
+            #[allow(unused_imports, reason = "some modules supply their own wishes")]
             use {super::*, $crate::rig::default_wishes};
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -348,7 +348,7 @@ macro_rules! on_both {
 }
 pub(crate) use on_both;
 
-/// Nothing is different.
+/// The defaults.
 pub(crate) fn default_wishes() -> Wishes {
     Wishes::default()
 }

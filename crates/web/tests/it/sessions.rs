@@ -22,27 +22,27 @@ on_both! {
     a_verify_names_what_it_refuses
     empty_texts_are_absent
     a_session_that_ended_is_refused
-    s_3_the_limits_of_the_app_hold_whatever_is_asked_for
-    a_session_that_is_over_cannot_be_ended
+    s_3_the_apps_limits_hold_whatever_is_requested
+    an_ended_session_cannot_be_ended_again
     s_4_a_deleted_session_is_gone_at_once
     delete_takes_exactly_one_name
     sessions_are_listed_newest_first
     all_sessions_of_a_user_end_together
     m_22_ended_sessions_can_be_listed
-    m_22_all_sessions_of_an_app_end_when_that_is_said
+    m_22_all_sessions_of_an_app_end_on_explicit_request
     m_22_sessions_are_listed_in_pages
     the_jwt_verifies_against_the_key_set
     s_8_a_jwt_with_another_algorithm_is_refused
     s_13_old_tokens_verify_while_keys_rotate
-    a_key_set_can_be_asked_for_by_environment
+    a_key_set_can_be_requested_by_environment
 }
 
 async fn verify(api: &Api, request: Value) -> Answer {
     api.test().post(VERIFY, request).await
 }
 
-/// The answer shows the end that holds; a session that nobody uses ends before it.
-async fn s_3_the_limits_of_the_app_hold_whatever_is_asked_for(api: &Api) {
+/// The response shows the effective end; an unused session ends before it.
+async fn s_3_the_apps_limits_hold_whatever_is_requested(api: &Api) {
     let limits = [
         ("session_absolute_minutes".to_owned(), "30".to_owned()),
         ("session_idle_minutes".to_owned(), "10".to_owned()),
@@ -121,13 +121,13 @@ async fn a_session_is_verified_by_token_or_jwt(api: &Api) {
     verify(api, json!({ "session_token": token, "session_jwt": jwt }))
         .await
         .ok();
-    // A JWT past its own end names the session as long as that lives.
+    // A JWT past its own end identifies the session as long as that lives.
     api.pass(400);
     let expired = verify(api, json!({ "session_jwt": jwt })).await.ok();
     assert_eq!(expired.body["session"]["last_active_at"], 1_800_000_400);
 }
 
-/// Wherever a JWT names a session; the session itself lives on.
+/// For every endpoint that accepts a JWT as a session reference; the session itself lives on.
 async fn m_7_a_jwt_does_not_renew_itself_for_ever(api: &Api) {
     let window = [("jwt_renewal_window".to_owned(), "10".to_owned())];
     api.service.set_app(api.app.id, &window).await.unwrap();
@@ -235,7 +235,7 @@ async fn a_verify_names_what_it_refuses(api: &Api) {
     }
 }
 
-/// What answers leave empty can be sent back: `""` says the same as nothing, in every optional text.
+/// Empty values from responses can be sent back: `""` counts as absent in every optional string.
 async fn empty_texts_are_absent(api: &Api) {
     for kind in RedirectKind::ALL {
         let world = World::new(api.app.id, Environment::Test);
@@ -286,7 +286,7 @@ async fn empty_texts_are_absent(api: &Api) {
     ] {
         test.post(path, request).await.ok();
     }
-    // Nothing is left of the fields: the session that these would continue does not exist.
+    // The fields are absent: the session that they would continue does not exist.
     for (path, request) in [
         (
             "totps/recovery",
@@ -325,8 +325,8 @@ async fn empty_texts_are_absent(api: &Api) {
     refused.refuses(400, "missing_field", Some("session_token"));
 }
 
-/// `sessions/delete` as documented: an id that names no living session is 404, a token or JWT 401.
-async fn a_session_that_is_over_cannot_be_ended(api: &Api) {
+/// `sessions/delete` as documented: an id of no live session is 404, a token or JWT 401.
+async fn an_ended_session_cannot_be_ended_again(api: &Api) {
     let first = signed_in(api, "ada@example.com").await;
     api.pass(3600);
     let request = json!({"session_id": first.body["session"]["id"]});
@@ -529,7 +529,7 @@ async fn all_sessions_of_a_user_end_together(api: &Api) {
         api.test().delete(&by_query, None).await.ok().body["deleted_count"],
         0
     );
-    // Nor with one that does not say it, as clients send that always send one.
+    // Nor with a body that does not name one, as sent by clients that always send a body.
     for body in [json!({}), json!({"user_id": ""}), json!({"user_id": null})] {
         let deleted = api.test().delete(&by_query, Some(body)).await.ok();
         assert_eq!(deleted.body["deleted_count"], 0);
@@ -553,7 +553,7 @@ async fn all_sessions_of_a_user_end_together(api: &Api) {
         .refuses(404, "not_found", Some("user"));
 }
 
-/// Deleted, over and idle ones are listed when they are asked for, as long as they are stored.
+/// Deleted, expired and idle sessions are listed on request, as long as they are stored.
 async fn m_22_ended_sessions_can_be_listed(api: &Api) {
     let idle = [("session_idle_minutes".to_owned(), "20".to_owned())];
     api.service.set_app(api.app.id, &idle).await.unwrap();
@@ -599,13 +599,13 @@ async fn m_22_ended_sessions_can_be_listed(api: &Api) {
     let path = format!("{LIST}?user_id={nobody}&include=ended");
     let refused = api.test().get(&path).await;
     refused.refuses(404, "not_found", Some("user"));
-    // A week later they are swept away.
+    // A week later they are swept.
     api.pass(8 * 86_400);
     api.service.sweep("this process").await;
     assert_eq!(listed("&include=ended").await, []);
 }
 
-/// Pages of 10 to 100 sessions, newest first, of which each names the next one.
+/// Pages of 10 to 100 sessions, newest first, each with a cursor to the next one.
 async fn m_22_sessions_are_listed_in_pages(api: &Api) {
     let mut ids = Vec::new();
     let mut user = String::new();
@@ -651,8 +651,8 @@ async fn m_22_sessions_are_listed_in_pages(api: &Api) {
     }
 }
 
-/// Everybody of the world is signed out, and nobody of another one; and only when that is what was said.
-async fn m_22_all_sessions_of_an_app_end_when_that_is_said(api: &Api) {
+/// Signs out all users of the environment and none of another one, and only if the call explicitly says so.
+async fn m_22_all_sessions_of_an_app_end_on_explicit_request(api: &Api) {
     let sessions = [
         signed_in(api, "ada@example.com").await,
         signed_in(api, "bob@example.com").await,
@@ -712,7 +712,7 @@ async fn m_22_all_sessions_of_an_app_end_when_that_is_said(api: &Api) {
     refused.refuses(403, "key_not_allowed", None);
 }
 
-/// The claims, once another library has verified the signature against the published keys.
+/// The claims, after another library has verified the signature against the published keys.
 async fn claims(api: &Api, jwt: &str) -> Value {
     let kid = jsonwebtoken::decode_header(jwt).unwrap().kid.unwrap();
     let path = format!("/v1/auth/jwks/{}?environment=test", api.app.id);
@@ -772,7 +772,7 @@ async fn the_jwt_verifies_against_the_key_set(api: &Api) {
     );
 }
 
-/// The bad-input list and attack 11: `none`, and HMAC with what everybody can fetch.
+/// The bad-input list and attack 11: `none`, and HMAC with the public key as its secret.
 async fn s_8_a_jwt_with_another_algorithm_is_refused(api: &Api) {
     let jwt = signed_in(api, "ada@example.com")
         .await
@@ -816,7 +816,7 @@ async fn s_13_old_tokens_verify_while_keys_rotate(api: &Api) {
         .text_at("/session_jwt");
     let world = World::new(api.app.id, Environment::Test);
     api.service.rotate_signing_key(world).await.unwrap();
-    // Past what any process keeps in memory, before the new key signs.
+    // Longer than any process caches keys, and before the new key signs.
     api.pass(61);
     let keys = api.test().get("/v1/auth/jwks/default").await.ok();
     assert_eq!(
@@ -840,7 +840,7 @@ async fn s_13_old_tokens_verify_while_keys_rotate(api: &Api) {
     }
 }
 
-async fn a_key_set_can_be_asked_for_by_environment(api: &Api) {
+async fn a_key_set_can_be_requested_by_environment(api: &Api) {
     let path = format!("/v1/auth/jwks/{}", api.app.id);
     let keys = async |query: &str| {
         let set = api.anonymous().get(&format!("{path}{query}")).await.ok();

@@ -1,5 +1,6 @@
-//! Wallets of all five chains: made, shown, and what they sign. Whether the signatures are worth anything on their chains is
-//! what the reference implementations of `cargo xtask interop` say.
+//! Wallets of all five chains: created, shown, and what they sign.
+//!
+//! The reference implementations of `cargo xtask interop` check that the signatures are valid on their chains.
 
 use data_encoding::BASE64;
 use serde_json::{Value, json};
@@ -10,25 +11,25 @@ use crate::rig::{Api, on_both};
 on_both! {
     every_chain_signs_messages_and_transactions
     a_message_is_signed_alike_however_it_comes
-    every_chain_answers_its_methods
+    every_chain_supports_its_methods
     a_transaction_of_another_chain_is_refused
     eth_12_numbers_of_typed_data_keep_their_digits
     ch_11_an_unknown_member_of_a_transaction_is_refused_by_name
     a_broken_transaction_is_refused_with_its_field
-    an_unknown_method_is_refused_with_those_there_are
+    an_unknown_method_is_refused_with_the_supported_ones
     a_call_names_what_it_refuses
     a_message_that_is_a_transaction_is_refused
     a_bitcoin_wallet_may_have_a_taproot_address
 }
 
-/// A chain with a transaction that any wallet of it can sign.
+/// A chain with a transaction that any of its wallets can sign.
 struct Chain {
     wallet_type: &'static str,
     field: &'static str,
     transaction: fn(address: &str) -> Value,
-    /// What an answer to `sign_message` holds besides the wallet.
+    /// The fields of a `sign_message` response besides the wallet.
     message: &'static [&'static str],
-    /// What an answer to `sign_transaction` holds besides the wallet.
+    /// The fields of a `sign_transaction` response besides the wallet.
     signed: &'static [&'static str],
     /// A method that signs a message.
     method: &'static str,
@@ -88,7 +89,7 @@ const CHAINS: [Chain; 5] = [
     },
 ];
 
-/// The example of the API's documentation.
+/// The example of the API documentation.
 fn ethereum(_: &str) -> Value {
     json!({
         "to": "0xe9534c9faf3cdbc636c25e1981a80efae03f187a",
@@ -118,7 +119,7 @@ fn solana(address: &str) -> Value {
     json!({ "transaction": BASE64.encode(&transaction), "encoding": "base64" })
 }
 
-/// The witness program of a bech32 address (BIP-173), without looking at its checksum.
+/// The witness program of a bech32 address (BIP-173), without checking its checksum.
 fn witness_program(address: &str) -> Vec<u8> {
     let (_, data) = address.rsplit_once('1').unwrap();
     let digits = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
@@ -206,7 +207,7 @@ async fn wallet(api: &Api, chain: &Chain) -> (String, String) {
     (id, created.text_at("/public_address"))
 }
 
-/// The names of the answer's fields, but for those of the wallet, which are looked at.
+/// The names of the response's fields, except those of the wallet, which are checked.
 fn fields(answer: &Value, id: &str, address: &str) -> Vec<String> {
     assert_eq!(answer["wallet_id"], id);
     assert_eq!(answer["wallet"]["id"], id);
@@ -243,7 +244,7 @@ async fn every_chain_signs_messages_and_transactions(api: &Api) {
     }
 }
 
-/// A request is signed on the web worker when it is short and its wallet signed a moment ago, and elsewhere otherwise.
+/// A short request whose wallet signed a moment ago is signed on the web worker, and any other request elsewhere.
 async fn a_message_is_signed_alike_however_it_comes(api: &Api) {
     let (id, _) = wallet(api, &CHAINS[0]).await;
     let path = format!("/v1/wallets/{id}/sign_message");
@@ -285,7 +286,7 @@ async fn a_message_is_signed_alike_however_it_comes(api: &Api) {
     }
 }
 
-async fn every_chain_answers_its_methods(api: &Api) {
+async fn every_chain_supports_its_methods(api: &Api) {
     for chain in &CHAINS {
         let (id, _) = wallet(api, chain).await;
         let request = json!({ "method": chain.method, "params": { "message": "hello" } });
@@ -322,7 +323,7 @@ async fn a_transaction_of_another_chain_is_refused(api: &Api) {
     }
 }
 
-/// As an object, as a string, and with the numbers as strings: three ways to write one value, which has one signature.
+/// As an object, as a string, and with the numbers as strings: three encodings of one value, which has one signature.
 async fn eth_12_numbers_of_typed_data_keep_their_digits(api: &Api) {
     let (id, _) = wallet(api, &CHAINS[0]).await;
     let path = format!("/v1/wallets/{id}/rpc");
@@ -361,7 +362,7 @@ async fn eth_12_numbers_of_typed_data_keep_their_digits(api: &Api) {
                 .ends_with("send it as a string")
         );
     }
-    // A member twice and a NUL are refused where they stand, as in every body.
+    // Duplicate members and NULs are refused here too, as in every body.
     let twice = typed_data("5").replace(
         "\"domain\": {}",
         "\"domain\": {\"name\": \"a\", \"name\": \"b\"}",
@@ -373,8 +374,8 @@ async fn eth_12_numbers_of_typed_data_keep_their_digits(api: &Api) {
     );
 }
 
-/// For each chain a name that is nearly one of its own. It is refused where the rest is right and where a member is missing for
-/// it.
+/// For each chain a name that is nearly one of its own. It is refused both with an otherwise valid transaction and in place of a required
+/// member.
 async fn ch_11_an_unknown_member_of_a_transaction_is_refused_by_name(api: &Api) {
     let misspelt = ["To", "Encoding", "signInputs", "Tip", "networkPassphrase"];
     for (chain, name) in CHAINS.iter().zip(misspelt) {
@@ -409,9 +410,9 @@ async fn ch_11_an_unknown_member_of_a_transaction_is_refused_by_name(api: &Api) 
     refused.refuses(400, "missing_field", Some("eth_transaction.to"));
 }
 
-/// Truncated, with something behind its end, and of the wrong kind.
+/// Truncated, with trailing data, and of the wrong kind.
 async fn a_broken_transaction_is_refused_with_its_field(api: &Api) {
-    /// Chain, field, and what makes its value bad.
+    /// Chain, field, and a function that makes its value bad.
     type Case = (&'static str, &'static str, fn(&str) -> String);
     let cases: [Case; 5] = [
         ("ethereum", "to", |text| text[..text.len() - 2].to_owned()),
@@ -447,7 +448,7 @@ async fn a_broken_transaction_is_refused_with_its_field(api: &Api) {
     }
 }
 
-/// One byte more than there should be.
+/// The bytes with one too many.
 fn longer(text: &str) -> Vec<u8> {
     let mut bytes = BASE64.decode(text.as_bytes()).unwrap();
     bytes.push(0);
@@ -455,7 +456,7 @@ fn longer(text: &str) -> Vec<u8> {
 }
 
 /// CH-6.
-async fn an_unknown_method_is_refused_with_those_there_are(api: &Api) {
+async fn an_unknown_method_is_refused_with_the_supported_ones(api: &Api) {
     for chain in &CHAINS {
         let (id, _) = wallet(api, chain).await;
         let path = format!("/v1/wallets/{id}/rpc");
@@ -515,7 +516,7 @@ async fn a_call_names_what_it_refuses(api: &Api) {
     }
 }
 
-/// Raw bytes are what Solana signs, so a transaction must not pass for a message (SOL-2).
+/// Solana signs raw bytes, so a transaction must not pass for a message (SOL-2).
 async fn a_message_that_is_a_transaction_is_refused(api: &Api) {
     let [_, solana, ..] = &CHAINS;
     let (id, address) = wallet(api, solana).await;
@@ -528,7 +529,7 @@ async fn a_message_that_is_a_transaction_is_refused(api: &Api) {
     let path = format!("/v1/wallets/{id}/rpc");
     let refused = api.test().post(&path, call).await;
     refused.refuses(400, "message_is_transaction", Some("params.message"));
-    // Of somebody else's wallet it is bytes like any other.
+    // For another user's wallet the bytes are like any other.
     let strangers = BASE64.encode(&solana_message(
         "4uQeVj5tqViQh7yWWGStvkEG1Zmhx6uasJtWCJziofM",
     ));
@@ -537,7 +538,7 @@ async fn a_message_that_is_a_transaction_is_refused(api: &Api) {
     api.test().post(&path, request).await.ok();
 }
 
-/// The form of a new address can be named, where the chain has several; the wallet that is there is answered in its own.
+/// The format of a new address can be chosen if the chain has several; an existing wallet is returned in its own format.
 async fn a_bitcoin_wallet_may_have_a_taproot_address(api: &Api) {
     let user_id = sent(api, &api.test(), "ada@example.com").await.user_id;
     let request = |wallet_type: &str, form: &str| json!({"user_id": user_id, "wallet_type": wallet_type, "address_type": form});
@@ -556,7 +557,7 @@ async fn a_bitcoin_wallet_may_have_a_taproot_address(api: &Api) {
     let path = format!("/v1/wallets/{}/sign_message", created.text_at("/id"));
     let signed = api.test().post(&path, json!({"message": "hello"})).await;
     let signature = signed.ok().text_at("/signature");
-    // A witness of one signature of 64 bytes (SIGHASH_DEFAULT), behind the letters of BIP-322.
+    // A witness of one signature of 64 bytes (SIGHASH_DEFAULT), after the prefix of BIP-322.
     let witness = BASE64.decode(signature.strip_prefix("smp").unwrap().as_bytes());
     let witness = witness.unwrap();
     assert_eq!((witness.len(), &witness[..2]), (66, &[1, 64][..]));

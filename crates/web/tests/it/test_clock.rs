@@ -1,4 +1,4 @@
-//! What the clock of a test world moves, on both databases.
+//! The effects of a test environment's clock, on both databases.
 
 use serde_json::json;
 use vestry_app::admin::webhooks::NewEndpoint;
@@ -10,7 +10,7 @@ use vestry_ports::store::DeliveryFilter;
 use crate::rig::{Api, START, on_both};
 
 on_both! {
-    wh_1_ten_attempts_take_ten_moves_of_the_clock
+    wh_1_ten_attempts_need_ten_advances_of_the_clock
 }
 
 const HOST: &str = "hooks.example.com";
@@ -29,13 +29,13 @@ async fn endpoint(api: &Api) -> WebhookEndpointId {
     added.endpoint.id
 }
 
-/// Places what was told and sends what is due; how much that was.
+/// Sequences the emitted events and sends what is due; returns the number sent.
 async fn flow(api: &Api) -> usize {
     api.service.sequence_all().await.unwrap();
     api.service.send_due().await.unwrap()
 }
 
-/// The delivery of the newest event. Ids of one second do not say which that is.
+/// The delivery of the newest event. Ids of one second do not say which one that is.
 async fn newest(api: &Api, endpoint: WebhookEndpointId) -> Delivery {
     let all = DeliveryFilter::default();
     let found = api.service.list_deliveries(api.app.id, endpoint, all, 10);
@@ -43,8 +43,8 @@ async fn newest(api: &Api, endpoint: WebhookEndpointId) -> Delivery {
     found.max_by_key(|delivery| delivery.position).unwrap()
 }
 
-/// A clock that is a week ahead, whether it runs or stands still, uses up no attempt; each move by a wait makes one due.
-async fn wh_1_ten_attempts_take_ten_moves_of_the_clock(api: &Api) {
+/// A clock that is a week ahead, whether it runs or stands still, uses up no attempt; each advance by a retry delay makes one due.
+async fn wh_1_ten_attempts_need_ten_advances_of_the_clock(api: &Api) {
     let client = api.test();
     let path = "/v1/test/clock";
     api.webhooks.answer(HOST, 500, None);

@@ -11,17 +11,17 @@ use crate::rig::{Api, assert_answer_snapshot, on_both};
 const MESSAGES: &str = "/v1/test/messages";
 
 on_both! {
-    a_message_is_captured_whole
-    messages_are_found_by_what_is_asked_for
+    a_message_is_captured_completely
+    messages_are_found_by_recipient_and_kind
     a_query_names_what_it_refuses
-    wait_answers_as_soon_as_there_is_a_message
-    api_23_an_app_holds_half_of_the_places
+    wait_returns_as_soon_as_there_is_a_message
+    api_23_an_app_gets_at_most_half_of_the_slots
     messages_can_be_deleted
     a_clock_is_set_read_and_reset
     a_clock_names_what_it_refuses
-    a_link_of_time_is_short_by_the_test_clock
+    an_hour_passes_at_once_on_the_test_clock
     m_19_a_plus_in_a_recipient_needs_no_escape
-    m_19_a_query_takes_a_whole_number_however_it_is_written
+    m_19_a_query_accepts_every_spelling_of_a_whole_number
 }
 
 const CLOCK: &str = "/v1/test/clock";
@@ -35,7 +35,7 @@ async fn send(api: &Api, email: &str) {
     api.deliver().await;
 }
 
-async fn a_message_is_captured_whole(api: &Api) {
+async fn a_message_is_captured_completely(api: &Api) {
     send(api, "Ok@vestry.test").await;
     let found = api.test().get(MESSAGES).await.ok();
     assert_answer_snapshot!(found, @r#"
@@ -62,7 +62,7 @@ async fn a_message_is_captured_whole(api: &Api) {
     "#);
 }
 
-async fn messages_are_found_by_what_is_asked_for(api: &Api) {
+async fn messages_are_found_by_recipient_and_kind(api: &Api) {
     for email in ["a@example.com", "b@example.com", "a@example.com"] {
         send(api, email).await;
         api.pass(10);
@@ -120,7 +120,7 @@ async fn a_query_names_what_it_refuses(api: &Api) {
     }
 }
 
-async fn wait_answers_as_soon_as_there_is_a_message(api: &Api) {
+async fn wait_returns_as_soon_as_there_is_a_message(api: &Api) {
     let client = api.test();
     let path = format!("{MESSAGES}?to=late@example.com&wait=30");
     let waiting = client.get(&path);
@@ -132,32 +132,32 @@ async fn wait_answers_as_soon_as_there_is_a_message(api: &Api) {
     );
 }
 
-async fn api_23_an_app_holds_half_of_the_places(api: &Api) {
+async fn api_23_an_app_gets_at_most_half_of_the_slots(api: &Api) {
     let client = api.test();
     let path = format!("{MESSAGES}?to=late@example.com&wait=30");
     let calls = (0..51).map(|_| client.get(&path));
     let mut calls: FuturesUnordered<_> = calls.collect();
-    // One is one too many. It is answered after a second, so that a client that calls again at once does not keep the service busy.
+    // One is too many. It gets a response after a second, so that a client that retries at once does not keep the service busy.
     let begun = Instant::now();
     let surplus = calls.next().await.unwrap().ok();
     assert_eq!(surplus.body["messages"], json!([]));
     assert!(begun.elapsed() >= Duration::from_secs(1));
-    // The other half is there for other Apps.
+    // The other half is reserved for other Apps.
     let foreign = api.other_app().await;
     let begun = Instant::now();
     foreign.get(&format!("{MESSAGES}?wait=2")).await.ok();
-    assert!(begun.elapsed() >= Duration::from_secs(2), "it had no place");
+    assert!(begun.elapsed() >= Duration::from_secs(2), "it had no slot");
     let sending = send(api, "late@example.com");
     let (answers, ()) = tokio::join!(calls.collect::<Vec<_>>(), sending);
     for answer in answers {
         assert_ne!(answer.ok().body["messages"], json!([]));
     }
-    // Calls that wait are ended when the service stops.
+    // Waiting calls are ended when the service stops.
     let path = format!("{MESSAGES}?to=never@example.com&wait=30");
     let begun = Instant::now();
     let (waited, ()) = tokio::join!(client.get(&path), async { api.service.stop_waiting() });
     assert_eq!(waited.ok().body["messages"], json!([]));
-    assert!(begun.elapsed() < Duration::from_secs(25), "it waited on");
+    assert!(begun.elapsed() < Duration::from_secs(25), "it kept waiting");
 }
 
 async fn messages_can_be_deleted(api: &Api) {
@@ -246,8 +246,8 @@ async fn a_clock_names_what_it_refuses(api: &Api) {
     assert_eq!(read.body["set"], false, "a refused change changes nothing");
 }
 
-/// An hour passes in a moment, for sessions and the JWTs of the test world.
-async fn a_link_of_time_is_short_by_the_test_clock(api: &Api) {
+/// An hour passes at once, for sessions and the JWTs of the test environment.
+async fn an_hour_passes_at_once_on_the_test_clock(api: &Api) {
     let sent = api
         .test()
         .post(
@@ -282,7 +282,7 @@ async fn a_link_of_time_is_short_by_the_test_clock(api: &Api) {
     );
 }
 
-/// Numbers begin with a plus, and addresses may have a tag behind one.
+/// Numbers begin with a plus, and addresses may have a tag after one.
 async fn m_19_a_plus_in_a_recipient_needs_no_escape(api: &Api) {
     send(api, "ada+shop@example.com").await;
     send(api, "ada@example.com").await;
@@ -304,7 +304,7 @@ async fn m_19_a_plus_in_a_recipient_needs_no_escape(api: &Api) {
     }
 }
 
-async fn m_19_a_query_takes_a_whole_number_however_it_is_written(api: &Api) {
+async fn m_19_a_query_accepts_every_spelling_of_a_whole_number(api: &Api) {
     for wait in ["0", "0.0", "0e0"] {
         api.test()
             .get(&format!("{MESSAGES}?wait={wait}"))

@@ -14,9 +14,9 @@ on_both! {
     send_needs_a_user
     a_refused_send_names_the_field_and_creates_nothing
     reserved_numbers_work_with_test_keys_only
-    otp_10_too_many_texts_say_when_to_come_back
-    attack_9_with_enumeration_safe_nobody_is_told_apart
-    attack_25_a_number_of_another_app_is_nobodys
+    otp_10_too_many_texts_say_when_to_retry
+    attack_9_with_enumeration_safe_no_user_can_be_distinguished
+    attack_25_a_number_of_another_app_is_unknown
     a_live_code_goes_to_the_provider
 }
 
@@ -122,7 +122,7 @@ async fn send_needs_a_user(api: &Api) {
     assert_eq!(sent.body["user_id"], created.body["user_id"]);
 }
 
-/// Bounds of every field, in both calls, OTP-11 among them.
+/// Bounds of every field, in both calls, including OTP-11.
 async fn a_refused_send_names_the_field_and_creates_nothing(api: &Api) {
     let cases: Vec<(Value, &str, &str)> = vec![
         (json!({}), "missing_field", "phone_number"),
@@ -213,9 +213,9 @@ async fn reserved_numbers_work_with_test_keys_only(api: &Api) {
     }
 }
 
-async fn otp_10_too_many_texts_say_when_to_come_back(api: &Api) {
+async fn otp_10_too_many_texts_say_when_to_retry(api: &Api) {
     let request = json!({"phone_number": ADA});
-    // Five, and one beyond (M-5).
+    // Five, and one beyond the limit (M-5).
     for _ in 0..6 {
         api.test().post(LOGIN, request.clone()).await.ok();
         api.pass(20);
@@ -230,7 +230,7 @@ async fn otp_10_too_many_texts_say_when_to_come_back(api: &Api) {
 }
 
 /// Attack 9, over HTTP: the bodies are the same once the ids are masked.
-async fn attack_9_with_enumeration_safe_nobody_is_told_apart(api: &Api) {
+async fn attack_9_with_enumeration_safe_no_user_can_be_distinguished(api: &Api) {
     let known = api
         .test()
         .post(LOGIN, json!({"phone_number": "+15005550006"}))
@@ -287,7 +287,7 @@ async fn attack_9_with_enumeration_safe_nobody_is_told_apart(api: &Api) {
     api.deliver().await;
 }
 
-async fn attack_25_a_number_of_another_app_is_nobodys(api: &Api) {
+async fn attack_25_a_number_of_another_app_is_unknown(api: &Api) {
     let sent = api
         .test()
         .post(LOGIN, json!({"phone_number": "+15005550006"}))

@@ -15,12 +15,12 @@ const CODES: &str = "/v1/auth/totps/recovery_codes";
 
 on_both! {
     an_authenticator_app_is_created_verified_and_shown
-    a_recovery_code_stands_in_for_it
+    a_recovery_code_replaces_the_app
     the_second_factor_joins_a_session
     requests_are_checked_field_by_field
-    wrong_used_and_absent_codes_get_one_answer
-    guesses_have_to_wait
-    it_is_deleted_by_its_own_world
+    wrong_used_and_absent_codes_get_one_response
+    guesses_cause_a_lockout
+    it_is_deleted_by_its_own_environment
     foreign_users_do_not_exist
 }
 
@@ -36,7 +36,7 @@ async fn created(api: &Api, user: &str) -> Answer {
     created.ok()
 }
 
-/// What the authenticator app shows, so many seconds after the start of the test.
+/// The code that the authenticator app shows this many seconds after the start of the test.
 pub(crate) fn shown(created: &Answer, after: i64) -> String {
     let secret = created.text_at("/secret");
     let seed = data_encoding::BASE32_NOPAD
@@ -46,7 +46,7 @@ pub(crate) fn shown(created: &Answer, after: i64) -> String {
     totp::code_at(&seed, step).expose().clone()
 }
 
-/// One whose first code was verified. The next step has come.
+/// A TOTP whose first code was verified. The next step has begun.
 pub(crate) async fn verified(api: &Api, user: &str) -> Answer {
     let created = created(api, user).await;
     let request = json!({"user_id": user, "totp": shown(&created, 0)});
@@ -151,7 +151,7 @@ async fn an_authenticator_app_is_created_verified_and_shown(api: &Api) {
     "#);
 }
 
-async fn a_recovery_code_stands_in_for_it(api: &Api) {
+async fn a_recovery_code_replaces_the_app(api: &Api) {
     let user = user(api).await;
     let created = verified(api, &user).await;
     let code = created.text_at("/recovery_codes/3");
@@ -213,7 +213,7 @@ async fn a_recovery_code_stands_in_for_it(api: &Api) {
     assert_eq!(by_name.body["totp_id"], created.body["totp_id"]);
     let again = api.test().post(RECOVERY, request).await;
     again.refuses(400, "invalid_otp", None);
-    // A code of the authenticator app in the place of a recovery code.
+    // A code of the authenticator app instead of a recovery code.
     let request = json!({"user_id": user, "totp": shown(&created, 30)});
     let verified = api.test().post(RECOVERY, request).await.ok();
     assert_eq!(verified.body["totp_id"], created.body["totp_id"]);
@@ -248,7 +248,7 @@ async fn the_second_factor_joins_a_session(api: &Api) {
     let old = json!({"session_token": first.body["session_token"]});
     let old = api.test().post("/v1/auth/sessions/verify", old).await;
     old.refuses(401, "invalid_session", None);
-    // Somebody else's session is no place for it.
+    // Another user's session cannot be used for it.
     let other = signed_in(api, "bob@example.com").await;
     api.pass(30);
     let request = json!({
@@ -304,8 +304,8 @@ async fn requests_are_checked_field_by_field(api: &Api) {
     }
 }
 
-/// One answer, byte for byte, so that it tells nothing (OTP-12).
-async fn wrong_used_and_absent_codes_get_one_answer(api: &Api) {
+/// One response, byte for byte, so that it reveals nothing (OTP-12).
+async fn wrong_used_and_absent_codes_get_one_response(api: &Api) {
     let user = user(api).await;
     let created = verified(api, &user).await;
     let without = json!({"email": "bob@example.com"});
@@ -333,7 +333,7 @@ async fn wrong_used_and_absent_codes_get_one_answer(api: &Api) {
     }
 }
 
-async fn guesses_have_to_wait(api: &Api) {
+async fn guesses_cause_a_lockout(api: &Api) {
     let user = user(api).await;
     let created = verified(api, &user).await;
     let guess = json!({"user_id": user, "totp": "271828"});
@@ -347,7 +347,7 @@ async fn guesses_have_to_wait(api: &Api) {
     assert_eq!(waits.header("retry-after"), Some("60"));
 }
 
-async fn it_is_deleted_by_its_own_world(api: &Api) {
+async fn it_is_deleted_by_its_own_environment(api: &Api) {
     let user = user(api).await;
     let created = verified(api, &user).await;
     let path = format!(

@@ -1,4 +1,4 @@
-//! Private keys on their way in and out.
+//! Import and export of private keys.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -21,7 +21,7 @@ pub(crate) const ADDRESS: &str = "0x2c7536E3605D9C16a7a3D7b1898e529396a65c23";
 /// The second account of anvil.
 const OTHER_KEY: &str = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
 const OTHER_ADDRESS: &str = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
-/// BIP-39's first phrase, and its first two keys of Ethereum (MetaMask, bip-utils).
+/// The first BIP-39 phrase, and its first two Ethereum keys (MetaMask, bip-utils).
 const PHRASE: &str =
     "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
 const OF_PHRASE: [&str; 2] = [
@@ -31,17 +31,17 @@ const OF_PHRASE: [&str; 2] = [
 
 on_both! {
     a_sealed_key_becomes_a_wallet
-    every_suite_and_every_base64_is_taken
+    every_suite_and_every_base64_is_accepted
     a_phrase_becomes_a_wallet
-    whatever_does_not_open_is_refused_in_one_way
+    every_unopenable_message_is_refused_alike
     the_key_of_another_address_is_refused
     an_address_is_imported_once
     a_begin_names_what_it_refuses
     an_import_names_what_it_refuses
-    very_many_begins_are_refused
-    a_key_leaves_sealed
+    too_many_begins_are_refused
+    a_key_is_exported_sealed
     an_export_names_what_it_refuses
-    neither_dump_nor_log_holds_a_key_that_came_or_went
+    neither_dump_nor_log_holds_an_imported_or_exported_key
 }
 
 async fn user(api: &Api, email: &str) -> String {
@@ -85,7 +85,7 @@ pub(crate) async fn imported(
     client.post(IMPORT, request).await
 }
 
-/// A client whose key may export, of an App that lets it or not.
+/// A client whose key may export, of an App that allows it or not.
 pub(crate) async fn exporter(api: &Api, is_on: bool) -> String {
     let change = [("wallet_export".to_owned(), is_on.to_string())];
     api.service.set_app(api.app.id, &change).await.unwrap();
@@ -128,7 +128,7 @@ async fn a_sealed_key_becomes_a_wallet(api: &Api) {
     let request = json!({"message": "Some data"});
     let signing = format!("{path}/sign_message");
     let signed = api.test().post(&signing, request).await.ok();
-    // Of this text by this key, from the documentation of web3.js.
+    // The signature of this text by this key, from the documentation of web3.js.
     assert_eq!(
         signed.body["signature"],
         "0xb91467e570a6466aa9e9876cbcd013baba02900b8979d43fe208a4a4f339f5fd6007e74cd82e037b800186422fc2da167c747ef045e5d18a5f5d4300f8e1a0291c"
@@ -138,7 +138,7 @@ async fn a_sealed_key_becomes_a_wallet(api: &Api) {
     assert_eq!(created.body, shown.body, "it is the default wallet");
 }
 
-async fn every_suite_and_every_base64_is_taken(api: &Api) {
+async fn every_suite_and_every_base64_is_accepted(api: &Api) {
     let client = api.test();
     let keys = [
         (KEY, ADDRESS),
@@ -156,7 +156,7 @@ async fn every_suite_and_every_base64_is_taken(api: &Api) {
     ];
     for (turn, (kem, aead, prefix)) in suites.into_iter().enumerate() {
         let user_id = user(api, &format!("ada{turn}@example.com")).await;
-        // With all that can be said, and with nothing: then both algorithms are tried.
+        // With all optional fields, and with none: then both algorithms are tried.
         for (number, is_said) in [(0, true), (1, false), (2, true)] {
             let (key, address) = keys[number];
             let mut request = begin(address);
@@ -192,7 +192,7 @@ async fn every_suite_and_every_base64_is_taken(api: &Api) {
     }
 }
 
-/// The index is said at the beginning, in the import, in both, or nowhere.
+/// The index is given at the beginning, in the import, in both, or nowhere.
 async fn a_phrase_becomes_a_wallet(api: &Api) {
     let client = api.test();
     let user_id = user(api, "ada@example.com").await;
@@ -236,7 +236,7 @@ async fn a_phrase_becomes_a_wallet(api: &Api) {
     assert_eq!(client.get(&path).await.ok().body["public_address"], second);
 }
 
-async fn whatever_does_not_open_is_refused_in_one_way(api: &Api) {
+async fn every_unopenable_message_is_refused_alike(api: &Api) {
     let client = api.test().header("X-Request-Id", "one");
     let (ada, eve) = (
         user(api, "ada@example.com").await,
@@ -299,7 +299,7 @@ async fn whatever_does_not_open_is_refused_in_one_way(api: &Api) {
             "{what}"
         );
     }
-    // Where nothing was begun: another environment and another App, each with a user of its own.
+    // Where nothing was begun: another environment and another App, each with its own user.
     let other_app = api.other_app().await;
     for stranger in [api.live(), other_app] {
         let stranger = stranger.header("X-Request-Id", "one");
@@ -484,7 +484,7 @@ async fn an_import_names_what_it_refuses(api: &Api) {
     client.post(IMPORT, right).await.ok();
 }
 
-async fn very_many_begins_are_refused(api: &Api) {
+async fn too_many_begins_are_refused(api: &Api) {
     let client = api.test();
     for _ in 0..16 {
         begun(&client, begin(ADDRESS)).await;
@@ -497,7 +497,7 @@ async fn very_many_begins_are_refused(api: &Api) {
     begun(&client, begin(ADDRESS)).await;
 }
 
-async fn a_key_leaves_sealed(api: &Api) {
+async fn a_key_is_exported_sealed(api: &Api) {
     let user_id = user(api, "ada@example.com").await;
     let wallet = imported(&api.test(), &user_id, ADDRESS, KEY).await.ok();
     let exporter = exporter(api, true).await;
@@ -563,9 +563,9 @@ async fn an_export_names_what_it_refuses(api: &Api) {
     client.post(&path, right).await.ok();
 }
 
-/// Neither the private key, in any form, nor a private half of what was begun.
-async fn neither_dump_nor_log_holds_a_key_that_came_or_went(api: &Api) {
-    // The log is that of all tests; what went before is none of this one's.
+/// Neither the private key, in any form, nor a private half of the key pairs.
+async fn neither_dump_nor_log_holds_an_imported_or_exported_key(api: &Api) {
+    // The log is shared by all tests; earlier lines do not belong to this one.
     let before = log().text().len();
     let user_id = user(api, "ada@example.com").await;
     begun(&api.test(), begin(OTHER_ADDRESS)).await;

@@ -1,4 +1,4 @@
-//! The deletions: of a user, and of what belongs to one.
+//! Deletion of a user, and of the objects that belong to one.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ on_both! {
     a_deleted_user_is_gone
     a_removed_address_is_gone
     a_removed_number_is_gone_by_either_path
-    the_last_way_to_sign_in_stays
+    the_last_sign_in_method_stays
     a_wallet_with_a_key_stays
     only_what_exists_is_deleted
 }
@@ -28,7 +28,7 @@ async fn delete(client: &Client<'_>, what: &str, id: &Value) -> Answer {
         .await
 }
 
-/// S-5, attack 14: everything of the user is dead at once, and its address is free.
+/// S-5, attack 14: everything of the user is void at once, and its address is free.
 async fn a_deleted_user_is_gone(api: &Api) {
     let test = api.test();
     let session = signed_in(api, "ada@example.com").await;
@@ -89,7 +89,7 @@ async fn a_deleted_user_is_gone(api: &Api) {
     assert_ne!(fresh["user_id"], id);
 }
 
-/// Codes die with the address, sessions end, and the owner is told where mail is known to be read (S-6).
+/// Codes are voided with the address, sessions end, and the owner is notified at an address where mail is known to be read (S-6).
 async fn a_removed_address_is_gone(api: &Api) {
     let test = api.test();
     let session = signed_in(api, "ada@example.com").await;
@@ -154,8 +154,8 @@ async fn a_removed_number_is_gone_by_either_path(api: &Api) {
     }
 }
 
-/// API-11: the last way to sign in cannot be removed.
-async fn the_last_way_to_sign_in_stays(api: &Api) {
+/// API-11: the last sign-in method cannot be removed.
+async fn the_last_sign_in_method_stays(api: &Api) {
     let test = api.test();
     let user = created(
         &test,
@@ -182,7 +182,7 @@ async fn the_last_way_to_sign_in_stays(api: &Api) {
       "status": 409
     }
     "#);
-    // A refusal costs nothing: the code that was on its way is good.
+    // A refusal costs nothing: the pending code is valid.
     verified(&test, &code, json!({})).await.ok();
     let user = created(&test, json!({"phone_number": "+447400123456"})).await;
     let refused = delete(&test, "phone_numbers/", &user["phone_numbers"][0]["id"]).await;
@@ -202,7 +202,7 @@ async fn a_wallet_with_a_key_stays(api: &Api) {
         .ok();
 }
 
-/// B4: foreign, absent and malformed are one and the same.
+/// B4: foreign, nonexistent and malformed look the same.
 async fn only_what_exists_is_deleted(api: &Api) {
     let test = api.test();
     let user = created(

@@ -10,9 +10,9 @@ use crate::rig::{Answer, Api, on_both};
 on_both! {
     m_18_a_user_is_disabled_and_gets_its_status_back
     m_18_a_disabled_user_is_found_as_such
-    m_18_unlock_ends_the_waits_of_a_user
+    m_18_unlock_clears_the_lockouts_of_a_user
     m_18_an_update_does_not_set_the_status
-    m_18_who_may_switch_whom
+    m_18_disabling_needs_a_scope_and_the_environment
 }
 
 async fn switched(api: &Api, user: &str, to: &str, body: Option<Value>) -> Answer {
@@ -25,7 +25,7 @@ async fn created(api: &Api, request: Value) -> String {
     created.text_at("/user_id")
 }
 
-/// What answers say about whether the user may sign in.
+/// The fields of a response that show whether the user may sign in.
 fn standing(user: &Value) -> [Value; 4] {
     ["status", "active", "disabled_at", "disabled_reason"].map(|name| user[name].clone())
 }
@@ -58,7 +58,7 @@ async fn m_18_a_user_is_disabled_and_gets_its_status_back(api: &Api) {
         assert_eq!(disabled["updated_at"], at);
         assert_eq!(disabled["wallets"], before["wallets"]);
         api.pass(5);
-        // It stays disabled since when it was, and why.
+        // The time and the reason of the disabling stay the same.
         for body in [None, Some(json!({})), Some(json!({"reason": "another"}))] {
             let again = switched(api, &id, "disable", body).await.ok().body;
             assert_eq!(again, disabled);
@@ -106,8 +106,8 @@ async fn m_18_a_disabled_user_is_found_as_such(api: &Api) {
     }
 }
 
-/// Attack 24: a key unlocks what `vestry users unlock` does.
-async fn m_18_unlock_ends_the_waits_of_a_user(api: &Api) {
+/// Attack 24: an API key can do what `vestry users unlock` does.
+async fn m_18_unlock_clears_the_lockouts_of_a_user(api: &Api) {
     let session = signed_in(api, "ada@example.com").await;
     let user = session.text_at("/user_id");
     let password = json!({
@@ -162,8 +162,8 @@ async fn m_18_an_update_does_not_set_the_status(api: &Api) {
     api.test().send("PUT", &update, Some(request)).await.ok();
 }
 
-/// Scope, world and form.
-async fn m_18_who_may_switch_whom(api: &Api) {
+/// Scope, environment and form.
+async fn m_18_disabling_needs_a_scope_and_the_environment(api: &Api) {
     let id = created(api, json!({"email": "ada@example.com"})).await;
     let reader = api.new_key(Environment::Test, &[Scope::UsersRead]).await;
     let other = api.other_app().await;

@@ -12,19 +12,19 @@ const SEARCH: &str = "/v1/auth/users/search";
 
 on_both! {
     m_20_an_imported_user_is_found_by_its_external_key
-    a_page_shows_users_with_their_wallets_in_short
+    a_page_shows_users_with_a_summary_of_their_wallets
     every_field_and_operator_finds_its_users
     authenticator_apps_find_their_users
     numbers_and_addresses_are_found_in_other_spellings
     conditions_work_together
     pages_follow_each_other
-    what_is_unknown_is_named
+    unknown_fields_and_operators_are_named
     a_refused_search_names_its_field
-    m_28_a_value_that_a_field_cannot_have_finds_nobody
-    a_search_stays_in_its_world
+    m_28_an_impossible_value_finds_no_user
+    a_search_stays_in_its_environment
 }
 
-/// A search that the database does not end in time is 503, and says what else to search by. What has no filter has no limit.
+/// A search that exceeds the time limit is 503 and says what else to search by. An unfiltered list has no limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m_31_a_search_that_takes_too_long_says_what_to_narrow() {
     for lane in [Lane::Sqlite, Lane::Postgres] {
@@ -49,9 +49,9 @@ async fn m_31_a_search_that_takes_too_long_says_what_to_narrow() {
     }
 }
 
-/// Searches by a filter have a room of their own: one that finds no place there is 503 at once, and everything else goes on.
+/// Filtered searches have slots of their own: without a free one the search is 503 at once, and everything else still works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn m_31_a_search_beyond_the_room_of_searches_is_refused_at_once() {
+async fn m_31_a_search_without_a_free_slot_is_refused_at_once() {
     for lane in [Lane::Sqlite, Lane::Postgres] {
         let mut wishes = Wishes::default();
         wishes.service.searches_at_once = 0;
@@ -81,7 +81,7 @@ async fn search(client: &Client<'_>, request: Value) -> Answer {
     client.post(SEARCH, request).await
 }
 
-/// The first names of those that fit, newest first, after checking the totals.
+/// The first names of the matching users, newest first, after checking the totals.
 async fn found(client: &Client<'_>, operator: &str, fields: Value) -> Vec<String> {
     let request = json!({"filters": {"operator": operator, "fields": fields}});
     let answer = search(client, request).await.ok();
@@ -92,8 +92,8 @@ async fn found(client: &Client<'_>, operator: &str, fields: Value) -> Vec<String
     users.iter().map(name).collect()
 }
 
-/// The key that the other service knows the user by is in every answer that has a user, and finds it, compared exactly; a user who was
-/// not imported with one has none.
+/// The other service's key of a user is in every response with the user, and finds it by exact comparison. A user who was imported without
+/// one has none.
 async fn m_20_an_imported_user_is_found_by_its_external_key(api: &Api) {
     let world = World::new(api.app.id, Environment::Test);
     let line = |key: &str, name: &str| PortableUser {
@@ -146,7 +146,7 @@ async fn m_20_an_imported_user_is_found_by_its_external_key(api: &Api) {
     }
 }
 
-async fn a_page_shows_users_with_their_wallets_in_short(api: &Api) {
+async fn a_page_shows_users_with_a_summary_of_their_wallets(api: &Api) {
     let request = json!({"email": "ada@example.com", "metadata": {"plan": "pro"}});
     created(&api.test(), request).await;
     let page = search(&api.test(), json!({})).await.ok();
@@ -209,7 +209,7 @@ async fn a_page_shows_users_with_their_wallets_in_short(api: &Api) {
     assert_eq!(page.body["total_count"], 1);
 }
 
-/// Every field that this release can look up, with every operator it knows (API-12).
+/// Every searchable field of this release, with every operator it supports (API-12).
 async fn every_field_and_operator_finds_its_users(api: &Api) {
     let test = api.test();
     let mut users = Vec::new();
@@ -372,7 +372,7 @@ async fn every_field_and_operator_finds_its_users(api: &Api) {
     );
 }
 
-/// One that was never verified is not there once its time is over: not found, not shown, not deleted.
+/// An unverified TOTP does not exist after its expiry: it is not found, shown or deletable.
 async fn authenticator_apps_find_their_users(api: &Api) {
     let test = api.test();
     let request = json!({"email": "ada@example.com", "first_name": "Ada"});
@@ -400,7 +400,7 @@ async fn authenticator_apps_find_their_users(api: &Api) {
     refused.refuses(404, "not_found", Some("totp"));
 }
 
-/// 5.0 is 5, and an Ethereum address in one case is the one in both.
+/// 5.0 equals 5, and an Ethereum address in one case equals the mixed-case one.
 async fn numbers_and_addresses_are_found_in_other_spellings(api: &Api) {
     let test = api.test();
     let request =
@@ -483,7 +483,7 @@ async fn pages_follow_each_other(api: &Api) {
     }
     let page = search(&test, json!({"limit": 100})).await.ok();
     assert_eq!(page.body["users"].as_array().unwrap().len(), 23);
-    // A user that is gone is still a place in the order.
+    // A deleted user still marks a position in the order.
     let gone = ids[9].as_str().unwrap();
     let path = format!("/v1/auth/users/{gone}/delete");
     api.test().delete(&path, None).await.ok();
@@ -495,7 +495,7 @@ async fn pages_follow_each_other(api: &Api) {
 }
 
 /// API-12: an unknown field or operator is 400 and named.
-async fn what_is_unknown_is_named(api: &Api) {
+async fn unknown_fields_and_operators_are_named(api: &Api) {
     for (request, param, name) in [
         (
             json!({"field": "shoe_size", "operator": "eq", "value": "42"}),
@@ -627,8 +627,8 @@ async fn a_refused_search_names_its_field(api: &Api) {
     }
 }
 
-/// An empty page and no refusal, as for a value that nobody happens to have; beside other conditions it is one that does not hold.
-async fn m_28_a_value_that_a_field_cannot_have_finds_nobody(api: &Api) {
+/// An empty page and no refusal, as for a value that no user has; combined with others, the condition is false.
+async fn m_28_an_impossible_value_finds_no_user(api: &Api) {
     let test = api.test();
     created(
         &test,
@@ -660,7 +660,7 @@ async fn m_28_a_value_that_a_field_cannot_have_finds_nobody(api: &Api) {
             assert_eq!(beside.len(), expected, "{field} {operator}");
         }
     }
-    // Of several values those count that the field can have.
+    // Of several values, only those that are possible for the field count.
     let values = json!(["ada", "ada@example.com", "@"]);
     let among = json!({"field": "email", "operator": "in", "values": values});
     assert_eq!(found(&test, "AND", json!([among])).await, ["Ada"]);
@@ -672,8 +672,8 @@ async fn m_28_a_value_that_a_field_cannot_have_finds_nobody(api: &Api) {
     }
 }
 
-/// I11: neither another App nor the other environment finds anything, whatever is asked.
-async fn a_search_stays_in_its_world(api: &Api) {
+/// I11: neither another App nor the other environment finds anything, whatever the search.
+async fn a_search_stays_in_its_environment(api: &Api) {
     let user = created(&api.test(), json!({"email": "ada@example.com"})).await;
     let filters = json!({"operator": "OR", "fields": [
         {"field": "email", "operator": "eq", "value": "ada@example.com"},

@@ -6,7 +6,7 @@ use crate::journeys::signed_in;
 use crate::rig::{Answer, Api, Client, assert_answer_snapshot, on_both};
 
 on_both! {
-    an_update_answers_the_whole_user
+    an_update_returns_the_whole_user
     names_and_metadata_change_and_the_rest_stays
     identifiers_are_attached_and_never_removed
     an_identifier_of_another_user_changes_nothing
@@ -31,7 +31,7 @@ async fn user(client: &Client<'_>, id: &str) -> Value {
     client.get(&format!("/v1/auth/users/{id}")).await.ok().body
 }
 
-async fn an_update_answers_the_whole_user(api: &Api) {
+async fn an_update_returns_the_whole_user(api: &Api) {
     let id = created(api.test(), json!({"email": "ada@example.com"})).await;
     api.pass(5);
     let request = json!({
@@ -130,7 +130,7 @@ async fn names_and_metadata_change_and_the_rest_stays(api: &Api) {
     let id = created(api.test(), first).await;
     let before = user(&api.test(), &id).await;
     api.pass(5);
-    // Nothing that changes anything: not even the time of the last change.
+    // A call that changes nothing leaves even the time of the last change.
     for request in [
         json!({}),
         json!({"first_name": null, "emails": null, "phone_numbers": [], "metadata": null, "replace_metadata": true}),
@@ -202,7 +202,7 @@ async fn api_10_a_user_has_at_most_100_addresses_and_numbers(api: &Api) {
         refused.refuses(409, "limit_reached", Some(param));
         assert_eq!(user(&api.test(), &id).await, before);
     }
-    // What is there already is no further one.
+    // An identifier that the user already has is not another one.
     let request = json!({"emails": emails(1, 2), "phone_numbers": numbers(0, 1)});
     update(&api.test(), &id, request).await.ok();
     let spare = before["emails"][99]["id"].as_str().unwrap();
@@ -213,7 +213,7 @@ async fn api_10_a_user_has_at_most_100_addresses_and_numbers(api: &Api) {
     assert_eq!(updated.body["emails"].as_array().unwrap().len(), 100);
 }
 
-/// API-10: one that belongs to somebody else is 409, and nothing changes.
+/// API-10: an identifier of another user is 409, and nothing changes.
 async fn an_identifier_of_another_user_changes_nothing(api: &Api) {
     let other = json!({"email": "bob@example.com", "phone_number": "+14155552671"});
     created(api.test(), other).await;
@@ -233,14 +233,14 @@ async fn an_identifier_of_another_user_changes_nothing(api: &Api) {
         refused.refuses(409, "duplicate", Some(param));
         assert_eq!(user(&api.test(), &id).await, before);
     }
-    // What stood beside it is still free, and the same address lives in the other environment.
+    // The other identifier of the call is still free, and the same address can exist in the other environment.
     created(api.test(), json!({"email": "new@example.com"})).await;
     let live = created(api.live(), json!({"email": "ada@example.com"})).await;
     let request = json!({"emails": [{"email": "bob@example.com"}]});
     update(&api.live(), &live, request).await.ok();
 }
 
-/// API-13, API-14; the laws behind them are tested in the domain.
+/// API-13, API-14; the domain crate tests the underlying laws.
 async fn metadata_follows_the_six_rules(api: &Api) {
     let metadata = json!({"a": 1, "b": {"x": 1, "y": 2}, "c": [1, 2], "d": "gone"});
     let request = json!({"email": "ada@example.com", "metadata": metadata});
@@ -262,7 +262,7 @@ async fn metadata_follows_the_six_rules(api: &Api) {
             json!({"b": {"w": null}, "n": null}),
         ),
         (
-            "6, by default not",
+            "6, but not by default",
             json!({"metadata": {"f": 1}, "replace_metadata": false}),
             json!({"b": {"w": null}, "n": null, "f": 1}),
         ),
@@ -276,7 +276,7 @@ async fn metadata_follows_the_six_rules(api: &Api) {
             "rule {rule}"
         );
     }
-    // The limits are those of the result.
+    // The limits apply to the result.
     let keys = |from: usize, count: usize| -> Value {
         (from..from + count)
             .map(|key| (key.to_string(), json!(key)))
@@ -364,7 +364,7 @@ async fn a_refused_update_names_its_field_and_changes_nothing(api: &Api) {
     assert_eq!(user(&api.test(), &id).await, before);
 }
 
-/// S-6: the owner is told; an address that the App's backend attached lets nobody in yet, so no session ends.
+/// S-6: the owner is notified. An address that the App's backend attached cannot sign in yet, so no session ends.
 async fn an_attached_address_is_announced_and_ends_no_session(api: &Api) {
     let session = signed_in(api, "ada@example.com").await;
     let id = session.text_at("/user_id");
@@ -384,7 +384,7 @@ async fn an_attached_address_is_announced_and_ends_no_session(api: &Api) {
         told.iter()
             .all(|message| message["to"] == "ada@example.com")
     );
-    // What the user has already changes nothing, and nobody is told.
+    // An identifier that the user already has changes nothing and causes no notice.
     update(&api.test(), &id, request).await.ok();
     api.deliver().await;
     let told = api.test().get(notices).await.ok();

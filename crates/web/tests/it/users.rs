@@ -187,7 +187,7 @@ async fn a_pending_user_is_not_active(api: &Api) {
     }
 }
 
-/// I10, API-2: however the address is spelled.
+/// I10, API-2: in any spelling of the address.
 async fn an_identifier_belongs_to_one_user(api: &Api) {
     let request = json!({"email": "mike@example.com", "phone_number": "+14155552671"});
     let first = api.test().post(CREATE, request).await.ok();
@@ -214,7 +214,7 @@ async fn an_identifier_belongs_to_one_user(api: &Api) {
         .await
         .refuses(409, "duplicate", Some("phone_number"));
     assert_eq!(wallets(api.test()).await, 1);
-    // Another environment is another world.
+    // The other environment is independent.
     let live = api
         .live()
         .post(CREATE, json!({"email": "mike@example.com"}))
@@ -223,7 +223,7 @@ async fn an_identifier_belongs_to_one_user(api: &Api) {
     assert_ne!(live.body["user_id"], first.body["user_id"]);
 }
 
-/// The bad-input list: each refusal names the field, and nothing is there afterwards.
+/// The bad-input list: each refusal names the field, and nothing is stored afterwards.
 async fn a_refused_request_names_its_field_and_changes_nothing(api: &Api) {
     let long = format!("{}@example.com", "a".repeat(300));
     let cases = [
@@ -359,7 +359,7 @@ async fn metadata_over_its_limits_is_refused(api: &Api) {
             .await
             .refuses(400, "invalid_field", Some("metadata"));
     }
-    // Deeper than any reader of JSON goes by itself.
+    // Deeper than JSON parsers accept by default.
     for levels in [120, 50_000] {
         let (open, close) = ("[".repeat(levels), "]".repeat(levels));
         let body = format!(r#"{{"email": "ada@example.com", "metadata": {{"a": {open}{close}}}}}"#);
@@ -373,7 +373,7 @@ async fn metadata_over_its_limits_is_refused(api: &Api) {
         .ok();
 }
 
-/// Two readers of a body that names a field twice may see two different requests.
+/// Two parsers may read different requests from a body with a duplicate field.
 async fn a_body_of_another_kind_is_refused(api: &Api) {
     let json = api.test().header("Content-Type", "application/json");
     let repeated = br#"{"email": "ada@example.com", "email": "eve@example.com"}"#;
@@ -446,7 +446,7 @@ async fn user(client: Client<'_>, id: &str) -> Value {
     client.get(&format!("/v1/auth/users/{id}")).await.ok().body
 }
 
-/// How many wallets the environment has: one for each user that `users/create` made.
+/// The number of wallets in the environment: one for each user that `users/create` made.
 async fn wallets(client: Client<'_>) -> i64 {
     client.get("/v1/wallets/list").await.ok().body["total_count"]
         .as_i64()

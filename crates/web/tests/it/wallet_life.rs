@@ -1,4 +1,4 @@
-//! Wallets that are switched off and on, and the log of what was done with them.
+//! Disabling and enabling wallets, and the log of their uses.
 
 use serde_json::{Value, json};
 use vestry_domain::Environment;
@@ -9,9 +9,9 @@ use crate::rig::{Answer, Api, assert_answer_snapshot, on_both};
 
 on_both! {
     a_disabled_wallet_signs_nothing
-    a_switch_turns_once
-    a_switch_needs_a_wallet_and_a_scope
-    what_was_done_is_listed_newest_first
+    a_repeated_disable_changes_nothing
+    disabling_needs_a_wallet_and_a_scope
+    entries_are_listed_newest_first
     the_log_is_shown_in_pages
     the_log_names_what_it_refuses
 }
@@ -42,7 +42,7 @@ async fn audit(api: &Api, owned: &Owned, query: &str) -> Answer {
     api.test().get(&path).await
 }
 
-/// Every call that signs, with a body that would be signed.
+/// Every call that signs, with a valid body.
 fn signing_calls(wallet_type: &str) -> Vec<(&'static str, Value)> {
     let method = match wallet_type {
         "ethereum" => "personal_sign",
@@ -71,7 +71,7 @@ async fn a_disabled_wallet_signs_nothing(api: &Api) {
             let refused = call(api, &owned, name, body).await;
             refused.refuses(403, "wallet_disabled", None);
         }
-        // It is still there, and still the default: none is made in its place.
+        // It still exists and is still the default: none is created in its place.
         let path = format!("/v1/wallets/{}", owned.wallet_id);
         let read = api.test().get(&path).await.ok();
         assert_eq!(read.body, disabled.body);
@@ -85,8 +85,8 @@ async fn a_disabled_wallet_signs_nothing(api: &Api) {
     }
 }
 
-/// Doing it twice does it once: nothing changes, the times included.
-async fn a_switch_turns_once(api: &Api) {
+/// A repeated call changes nothing, not even the times.
+async fn a_repeated_disable_changes_nothing(api: &Api) {
     let owned = owned(api, "ethereum").await;
     for (name, is_disabled) in [("enable", false), ("disable", true), ("enable", false)] {
         let first = call(api, &owned, name, json!({})).await.ok();
@@ -118,7 +118,7 @@ async fn a_switch_turns_once(api: &Api) {
     "#);
 }
 
-async fn a_switch_needs_a_wallet_and_a_scope(api: &Api) {
+async fn disabling_needs_a_wallet_and_a_scope(api: &Api) {
     let owned = owned(api, "ethereum").await;
     let reader = api
         .new_key(Environment::Test, &[Scope::WalletsRead, Scope::WalletsSign])
@@ -141,7 +141,7 @@ async fn a_switch_needs_a_wallet_and_a_scope(api: &Api) {
     assert_eq!(page.body["entries"].as_array().unwrap().len(), 1);
 }
 
-async fn what_was_done_is_listed_newest_first(api: &Api) {
+async fn entries_are_listed_newest_first(api: &Api) {
     let owned = owned(api, "ethereum").await;
     call(api, &owned, "sign_message", json!({"message": "test"}))
         .await

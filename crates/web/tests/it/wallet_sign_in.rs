@@ -1,5 +1,5 @@
-//! Signing in with a wallet, over HTTP. The wallet in the person's pocket is one that the same service keeps in its live world:
-//! to the test world it is a wallet like any other from outside.
+//! Signing in with a wallet, over HTTP. The person's wallet is a managed wallet of the same service's live environment: for the test
+//! environment it is an external wallet like any other.
 
 use serde_json::{Value, json};
 use vestry_domain::rfc3339;
@@ -16,15 +16,15 @@ on_both! {
     a_challenge_is_signed_and_signs_in
     m_27_the_wallet_that_signed_is_shown_as_everywhere
     a_sign_in_message_is_signed_and_signs_in
-    the_test_environment_takes_localhost
+    the_test_environment_accepts_localhost
     a_wallet_joins_a_session
     requests_are_checked_field_by_field
-    wrong_used_and_unknown_signatures_get_one_answer
-    addresses_that_are_taken_are_refused
-    m_32_a_wallet_of_the_users_own_is_what_create_answers
+    wrong_used_and_unknown_signatures_get_one_response
+    taken_addresses_are_refused
+    m_32_create_returns_the_users_own_wallet
 }
 
-/// A wallet in a person's pocket.
+/// A wallet that a person holds.
 struct Pocket {
     id: String,
     address: String,
@@ -158,7 +158,7 @@ async fn a_challenge_is_signed_and_signs_in(api: &Api) {
       "status": 200
     }
     "#);
-    // The wallet without its key is in every place where wallets are, and signs nothing.
+    // The wallet without its key appears wherever wallets do, and signs nothing.
     let id = verified.text_at("/id");
     let shown = api.test().get(&format!("/v1/wallets/{id}")).await.ok();
     assert_eq!(shown.body["is_read_only"], true);
@@ -175,8 +175,8 @@ async fn a_challenge_is_signed_and_signs_in(api: &Api) {
     }
 }
 
-/// To the letter: a user who has a wallet of the type gets it, and no other one is made, whoever holds its key.
-async fn m_32_a_wallet_of_the_users_own_is_what_create_answers(api: &Api) {
+/// By the letter of the document: a user who has a wallet of the type gets it, and no other one is created, no matter who holds its key.
+async fn m_32_create_returns_the_users_own_wallet(api: &Api) {
     let pocket = Pocket::new(api).await;
     let request = pocket.proof(api, json!({})).await;
     let own = api.test().post(VERIFY, request).await.ok();
@@ -191,7 +191,7 @@ async fn m_32_a_wallet_of_the_users_own_is_what_create_answers(api: &Api) {
         assert_eq!(answer.body["is_read_only"], true);
         assert_eq!(answer.body["is_default"], false);
     }
-    // Of another type there is none yet.
+    // There is none of another type yet.
     let made = create("solana").await;
     assert_eq!(made.body["is_read_only"], false);
     assert_eq!(made.body["is_default"], true);
@@ -199,7 +199,7 @@ async fn m_32_a_wallet_of_the_users_own_is_what_create_answers(api: &Api) {
     let path = format!("/v1/auth/users/{user}");
     let shown = api.test().get(&path).await.ok();
     assert_eq!(shown.body["wallets"].as_array().unwrap().len(), 2);
-    // Whose key is here comes first: somebody who had such a wallet before signing in with another one.
+    // A wallet with a locally held key comes first: this user had one before signing in with another wallet.
     let session = signed_in(api, "ada@example.com").await;
     let ada = session.text_at("/user_id");
     let request = json!({"user_id": ada, "wallet_type": "ethereum"});
@@ -216,7 +216,7 @@ async fn m_32_a_wallet_of_the_users_own_is_what_create_answers(api: &Api) {
     assert_eq!(again.text, managed.ok().text);
 }
 
-/// Everything that answers say of a wallet, whether it is disabled among it; for both forms of what is signed.
+/// All fields that responses have for a wallet, including whether it is disabled; for both forms of signed text.
 async fn m_27_the_wallet_that_signed_is_shown_as_everywhere(api: &Api) {
     let pocket = Pocket::new(api).await;
     let request = pocket.proof(api, json!({})).await;
@@ -269,8 +269,8 @@ async fn a_sign_in_message_is_signed_and_signs_in(api: &Api) {
     assert_eq!(nonce.body["user_id"], verified.body["user_id"]);
 }
 
-/// As for passkeys: nobody lists the machine they develop on; and only there it counts.
-async fn the_test_environment_takes_localhost(api: &Api) {
+/// As for passkeys: `localhost` needs no listing, and is accepted in the test environment only.
+async fn the_test_environment_accepts_localhost(api: &Api) {
     let pocket = Pocket::new(api).await;
     for (domain, uri, fits) in [
         ("localhost", "http://localhost/login", true),
@@ -385,8 +385,8 @@ async fn requests_are_checked_field_by_field(api: &Api) {
     refused.refuses(400, "missing_field", Some("siwe_challenge"));
 }
 
-/// One answer, byte for byte; a signature of another world or App is an unknown one (I11).
-async fn wrong_used_and_unknown_signatures_get_one_answer(api: &Api) {
+/// One response, byte for byte; a signature of another environment or App is an unknown one (I11).
+async fn wrong_used_and_unknown_signatures_get_one_response(api: &Api) {
     let pocket = Pocket::new(api).await;
     let mut answers = Vec::new();
     let proof = pocket.proof(api, json!({})).await;
@@ -411,7 +411,7 @@ async fn wrong_used_and_unknown_signatures_get_one_answer(api: &Api) {
     }
 }
 
-async fn addresses_that_are_taken_are_refused(api: &Api) {
+async fn taken_addresses_are_refused(api: &Api) {
     let pocket = Pocket::new(api).await;
     let proof = pocket.proof(api, json!({})).await;
     api.test().post(VERIFY, proof).await.ok();
@@ -421,7 +421,7 @@ async fn addresses_that_are_taken_are_refused(api: &Api) {
         let request = pocket.request(json!({"user_id": ada.body["user_id"]}));
         let refused = api.test().post(path, request).await;
         refused.refuses(409, "duplicate", Some("public_address"));
-        // The key of this one is here: it signs nobody in.
+        // Vestry holds the key of this one: it signs no one in.
         let managed = &ada.body["user"]["wallets"][0]["public_address"];
         let request = json!({"wallet_type": "ethereum", "public_address": managed});
         let refused = api.test().post(path, request).await;

@@ -13,7 +13,7 @@ const LIST: &str = "/v1/wallets/list";
 
 on_both! {
     a_user_has_one_wallet_of_a_type
-    r1_a_hundred_calls_at_once_make_one_wallet
+    r1_a_hundred_concurrent_calls_create_one_wallet
     a_create_names_what_it_refuses
     a_wallet_signs_messages
     a_message_names_its_bytes
@@ -79,8 +79,8 @@ async fn a_user_has_one_wallet_of_a_type(api: &Api) {
     assert_eq!(user.body["wallets"], json!([created.body]));
 }
 
-/// R1: all of them answer the one wallet. Its full numbers, and two processes, are in the tests of the server.
-async fn r1_a_hundred_calls_at_once_make_one_wallet(api: &Api) {
+/// R1: all of them return the one wallet. The server's tests run the full numbers, and two processes.
+async fn r1_a_hundred_concurrent_calls_create_one_wallet(api: &Api) {
     for round in 0..5 {
         let user_id = user(api, &format!("user{round}@example.com")).await;
         let wallet_type = WalletType::ALL[round].as_str();
@@ -223,7 +223,7 @@ async fn a_message_names_its_bytes(api: &Api) {
     sign(json!({"message": ""})).await;
     sign(json!({"message": "é🔑".repeat(100)})).await;
     sign(json!({"message": "a".repeat(64 * 1024)})).await;
-    // NUL is a byte like any other where bytes are named.
+    // NUL is a byte like any other where bytes are given.
     sign(json!({"message": "00", "encoding": "hex"})).await;
 }
 

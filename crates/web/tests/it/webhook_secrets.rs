@@ -1,4 +1,4 @@
-//! WH-8: the secret of an endpoint is in the answers that make it, and nowhere else.
+//! WH-8: an endpoint's secret is in the responses that create it, and nowhere else.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +15,7 @@ on_both! {
     wh_8_a_secret_is_shown_once
 }
 
-/// How the bytes of a secret could stand somewhere.
+/// The forms in which a secret's bytes could appear.
 fn forms(secret: &str) -> Vec<Vec<u8>> {
     let base64 = secret.strip_prefix("whsec_").unwrap();
     let bytes = STANDARD.decode(base64).unwrap();
@@ -51,7 +51,7 @@ async fn wh_8_a_secret_is_shown_once(api: &Api) {
         .iter()
         .map(|secret| &secret.last_four)
         .collect();
-    // Newest first. The end is for people who compare, and is not enough to sign with.
+    // Newest first. The suffix helps people to compare, and is not enough to sign with.
     for (end, secret) in ends.into_iter().zip([&second, &first]) {
         assert!(secret.expose().ends_with(end.as_str()) && end.len() == 4);
     }

@@ -11,19 +11,20 @@ use crate::rig::{Answer, Api, on_both};
 
 on_both! {
     attack_3_guessing_for_a_day_with_resends
-    attack_4_parallel_tries_are_exact
+    attack_4_parallel_attempts_are_counted_exactly
 }
 
 const VERIFY: &str = "/v1/auth/otps/verify";
 
-/// 2,500 guesses a day, far more than are compared, evenly spread, with a new code whenever one may be sent, each guess from another address. The odds
-/// are those of the guesses that were compared with a living code.
+/// 2,500 guesses a day, far more than are compared, evenly spread, each from another address, with a new code as soon as one may be sent.
+///
+/// The odds count the guesses that were compared with a valid code.
 async fn attack_3_guessing_for_a_day_with_resends(api: &Api) {
     const GUESSES: i64 = 2_500;
     const LIFETIME: i64 = 600;
     let victim = json!({"email": "victim@example.com", "expires_in": 10});
     let (mut compared, mut codes) = (0, 0);
-    // Of the living code: its id, how many guesses it has seen, and when it dies.
+    // Of the valid code: its id, how many guesses it has seen, and when it expires.
     let mut living: Option<(String, i64, i64)> = None;
     for guess in 0..GUESSES {
         let now = guess * 86_400 / GUESSES;
@@ -63,12 +64,12 @@ async fn attack_3_guessing_for_a_day_with_resends(api: &Api) {
     println!(
         "attack 3: {GUESSES} guesses in a day, {codes} codes sent, {compared} guesses compared: odds {compared}/1000000"
     );
-    assert!(codes > 1 && compared > 0, "nothing was tried");
+    assert!(codes > 1 && compared > 0, "no attempt was made");
     assert!(compared < 100, "attack 3: {compared} guesses were compared");
 }
 
-/// 200 clients at once, on several connections each: the right code wins once, and no more than five wrong ones are counted.
-async fn attack_4_parallel_tries_are_exact(api: &Api) {
+/// 200 concurrent clients, on several connections each: the right code wins once, and no more than five wrong ones are counted.
+async fn attack_4_parallel_attempts_are_counted_exactly(api: &Api) {
     for round in 0..5 {
         let right = sent(api, &api.test(), &format!("right-{round}@example.com")).await;
         let proof = json!({
@@ -99,7 +100,7 @@ async fn attack_4_parallel_tries_are_exact(api: &Api) {
     }
 }
 
-/// The same request from so many clients, none of which begins before all are there.
+/// Sends the same request from `clients` clients at once; none begins before all are ready.
 async fn at_once(api: &Api, clients: usize, body: &serde_json::Value) -> Vec<Answer> {
     let start = Arc::new(Barrier::new(clients));
     let tries = (0..clients).map(|_| {

@@ -1,4 +1,4 @@
-//! A disabled user: no way in, and no answer that tells it from what is wrong (M-18, attacks 9, 10 and 14).
+//! A disabled user: every sign-in method fails, with the same response as wrong credentials (M-18, attacks 9, 10 and 14).
 
 use serde_json::{Value, json};
 use vestry_ports::clock::Clock;
@@ -13,10 +13,10 @@ use crate::oauth::{landed, lands, token};
 use crate::rig::{Answer, Api, on_both};
 
 on_both! {
-    m_18_every_way_in_answers_a_disabled_user_as_what_is_wrong
-    m_9_a_kept_sign_in_of_a_disabled_user_is_answered_as_what_is_wrong
-    m_18_calls_that_send_do_not_tell_who_is_disabled
-    m_21_every_way_in_is_noted_with_the_user
+    m_18_every_sign_in_of_a_disabled_user_fails_like_a_wrong_one
+    m_9_a_stored_sign_in_of_a_disabled_user_is_refused_like_a_wrong_one
+    m_18_sending_calls_do_not_reveal_disabled_users
+    m_21_every_sign_in_is_recorded_with_the_user
     attack_9_right_proofs_of_a_disabled_user_meet_the_limits_of_wrong_ones
     attack_14_disabling_a_user_ends_its_sessions_for_good
 }
@@ -83,7 +83,7 @@ async fn any_proof(
     way: &str,
     right: bool,
 ) -> (&'static str, Value) {
-    // Send limits and the steps of authenticator apps are not what this is about.
+    // Send limits and authenticator app steps are not the subject of this test.
     api.pass(630);
     match further_proof(api, pocket, way, right).await {
         Some(further) => further,
@@ -97,15 +97,15 @@ async fn presented(api: &Api, (path, request): (&'static str, Value)) -> Answer 
     client.post(path, request).await
 }
 
-/// How many users there are.
+/// The number of users.
 async fn count(api: &Api) -> Value {
     let found = api.test().post("/v1/auth/users/search", json!({})).await;
     found.ok().body["total_count"].clone()
 }
 
-/// P-10, S-5: whether it was disabled before the way was begun or after, what is right is answered as what is wrong, and once the user
-/// is enabled it is right again. No second user is made of its address.
-async fn m_18_every_way_in_answers_a_disabled_user_as_what_is_wrong(api: &Api) {
+/// P-10, S-5: whether the user was disabled before or after the sign-in was begun, right credentials get the response to wrong ones. They
+/// work again once the user is enabled. No second user is created for the address.
+async fn m_18_every_sign_in_of_a_disabled_user_fails_like_a_wrong_one(api: &Api) {
     people::with_urls(api).await;
     lands(api).await;
     let mut person = person(api).await;
@@ -149,9 +149,9 @@ async fn m_18_every_way_in_answers_a_disabled_user_as_what_is_wrong(api: &Api) {
     }
 }
 
-/// M-18: the answer to a lost sign-in, with its tokens, is not given again while the user may not sign in, and what is answered in its
-/// place tells nothing.
-async fn m_9_a_kept_sign_in_of_a_disabled_user_is_answered_as_what_is_wrong(api: &Api) {
+/// M-18: the stored response of a lost sign-in, with its tokens, is not returned again while the user is disabled. The response in its
+/// place reveals nothing.
+async fn m_9_a_stored_sign_in_of_a_disabled_user_is_refused_like_a_wrong_one(api: &Api) {
     people::with_urls(api).await;
     lands(api).await;
     let mut person = person(api).await;
@@ -177,7 +177,7 @@ async fn m_9_a_kept_sign_in_of_a_disabled_user_is_answered_as_what_is_wrong(api:
         assert_eq!(seen(&answer), seen(&wrong), "{way}");
         assert_eq!(answer.header("idempotent-replayed"), None, "{way}");
         switch(api, &user, "enable").await;
-        // The session has ended for good, but the call is as it was.
+        // The session has ended for good, but the call is unchanged.
         assert_eq!(ask().await.ok().text, first.text, "{way}");
         assert!(
             !is_open(api, &first.text_at("/session_token")).await,
@@ -186,9 +186,8 @@ async fn m_9_a_kept_sign_in_of_a_disabled_user_is_answered_as_what_is_wrong(api:
     }
 }
 
-/// By whatever the user signs in, with a session or without; what is wrong, what only begins and what a session is used for is not
-/// noted.
-async fn m_21_every_way_in_is_noted_with_the_user(api: &Api) {
+/// Recorded for every sign-in method, with a session or without. Wrong attempts, begin calls and uses of a session are not recorded.
+async fn m_21_every_sign_in_is_recorded_with_the_user(api: &Api) {
     people::with_urls(api).await;
     lands(api).await;
     let mut person = person(api).await;
@@ -208,7 +207,7 @@ async fn m_21_every_way_in_is_noted_with_the_user(api: &Api) {
         let wrong = any_proof(api, &mut person, &pocket, way, false).await;
         assert_ne!(presented(api, wrong).await.status, 200, "{way}");
         let right = any_proof(api, &mut person, &pocket, way, true).await;
-        assert_eq!(noted().await, last, "{way}: nobody has signed in");
+        assert_eq!(noted().await, last, "{way}: the user has not signed in");
         last = api.clock.machine().unix();
         if number % 2 == 0 {
             let (path, request) = right;
@@ -222,8 +221,8 @@ async fn m_21_every_way_in_is_noted_with_the_user(api: &Api) {
     }
 }
 
-/// Attack 9: every call that begins with an address answers as it did before, with the same ids, and goes on sending.
-async fn m_18_calls_that_send_do_not_tell_who_is_disabled(api: &Api) {
+/// Attack 9: every call that begins with an address returns the same response as before, with the same ids, and keeps sending.
+async fn m_18_sending_calls_do_not_reveal_disabled_users(api: &Api) {
     people::with_urls(api).await;
     let user = signed_in(api, EMAIL).await.text_at("/user_id");
     let calls = [
@@ -234,7 +233,7 @@ async fn m_18_calls_that_send_do_not_tell_who_is_disabled(api: &Api) {
         "/v1/auth/magic_links/create",
         "/v1/auth/passwords/reset/begin",
     ];
-    // Each answer, and how many messages left for it.
+    // Each response, and the number of messages sent for it.
     let answers = async || {
         let mut answers = Vec::new();
         for path in calls {
@@ -264,8 +263,8 @@ async fn m_18_calls_that_send_do_not_tell_who_is_disabled(api: &Api) {
     );
 }
 
-/// Twenty-two times in a row and into the wait: the right code, password and authenticator code of somebody disabled, beside wrong
-/// ones of somebody who is not.
+/// Twenty-two times in a row, into the lockout: right codes, passwords and authenticator codes of a disabled user, next to wrong ones of an
+/// enabled user.
 async fn attack_9_right_proofs_of_a_disabled_user_meet_the_limits_of_wrong_ones(api: &Api) {
     let disabled = people::with_password(api, "ada@example.com").await.user;
     let enabled = people::with_password(api, "bob@example.com").await.user;
@@ -277,7 +276,7 @@ async fn attack_9_right_proofs_of_a_disabled_user_meet_the_limits_of_wrong_ones(
     let mut statuses = Vec::new();
     let mut codes = None;
     for turn in 0..22 {
-        // A code is dead after five tries; the wait begins with the twentieth failure, whatever the code.
+        // A code is void after five attempts; the lockout begins with the twentieth failure, whatever the code.
         if turn % 5 == 0 && turn < 20 {
             api.pass(630);
             let right = sent(api, &api.test(), "ada@example.com").await;
@@ -319,7 +318,7 @@ async fn attack_9_right_proofs_of_a_disabled_user_meet_the_limits_of_wrong_ones(
     }
 }
 
-/// S-5, GHSA-2vg6: neither token nor JWT opens or renews a session of a disabled user, nor once it is enabled.
+/// S-5, GHSA-2vg6: neither token nor JWT opens or renews a session of a disabled user, not even after the user is enabled again.
 async fn attack_14_disabling_a_user_ends_its_sessions_for_good(api: &Api) {
     let sessions = [signed_in(api, EMAIL).await, {
         api.pass(630);

@@ -1,4 +1,4 @@
-//! Attack 27: somebody reads the database.
+//! Attack 27: an attacker reads the database.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -13,11 +13,11 @@ on_both! {
     attack_27_a_dump_holds_no_bearer_value
 }
 
-/// Something that opens something, by what it is.
+/// A bearer value and its description.
 type Named = (&'static str, Vec<u8>);
 
-/// The forms in which bytes may lie in a dump: as they are, in hex, escaped, and in base64 from each of its three alignments,
-/// without the characters that its neighbours share.
+/// The forms in which bytes can appear in a dump: raw, hex, escaped, and base64 at each of the three alignments, without the characters
+/// shared with neighbouring bytes.
 fn forms(secret: &[u8]) -> Vec<Vec<u8>> {
     let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut forms = vec![
@@ -44,7 +44,7 @@ fn holds(dump: &[u8], form: &[u8]) -> bool {
     dump.windows(form.len()).any(|window| window == form)
 }
 
-/// The token of a link that is mailed in earnest: the test world keeps its mails in the open.
+/// The token of a link mailed in live: the test environment stores its mails as plain text.
 async fn live_link(api: &Api, path: &str) -> String {
     let request = json!({"email": "joe@example.com"});
     api.live().post(path, request).await.ok();
@@ -55,7 +55,7 @@ async fn live_link(api: &Api, path: &str) -> String {
     token.chars().take_while(is_of_token).collect()
 }
 
-/// Everything that works with an address: its session, its links, its password, its authenticator app.
+/// Every bearer value of an address: its session, links, password and authenticator app.
 async fn bearer_values(api: &Api) -> Vec<Named> {
     let mut values = Vec::new();
     let mut add = |what, value: String| values.push((what, value.into_bytes()));
@@ -98,12 +98,14 @@ async fn bearer_values(api: &Api) -> Vec<Named> {
     values
 }
 
-/// After a whole scenario, the database holds none of its bearer values in any encoding: neither while messages wait nor after
-/// they have left. What lies there in the open is found by the same search.
+/// After a whole scenario, the database holds none of its bearer values in any encoding, neither while messages are pending nor after
+/// delivery.
+///
+/// The same search does find plain-text values.
 async fn attack_27_a_dump_holds_no_bearer_value(api: &Api) {
     people::with_urls(api).await;
     let values = bearer_values(api).await;
-    // The test world keeps what it would have sent, for whoever asks; it goes before anybody looks.
+    // The test environment stores messages for its users to read; they are deleted before the dump is searched.
     api.test().delete("/v1/test/messages", None).await.ok();
     let path = "/v1/auth/otps/email/login_or_create";
     let live = json!({"email": "live@example.com"});
@@ -113,7 +115,7 @@ async fn attack_27_a_dump_holds_no_bearer_value(api: &Api) {
     let (_, mail) = api.mailer.sent().pop().expect("a mail to live@example.com");
     let dump = api.place.dump().await;
     assert!(holds(&dump, b"ada@example.com"), "the dump is one");
-    // Six digits stand in a dump by chance; the sentence around them does not.
+    // Six digits appear in a dump by chance; the sentence around them does not.
     let sentence = mail.text.lines().next().expect("a line").to_owned();
     let sentence = ("live mail", sentence.into_bytes());
     for (what, value) in values.iter().chain([&sentence]) {
@@ -129,7 +131,7 @@ async fn attack_27_a_dump_holds_no_bearer_value(api: &Api) {
     }
 }
 
-/// The search finds a value in each encoding, wherever it begins.
+/// The search finds a value in each encoding, at every offset.
 #[test]
 fn attack_27_the_search_finds_what_is_there() {
     let secret = b"a-bearer-value-of-24-bytes";

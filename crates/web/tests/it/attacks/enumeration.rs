@@ -1,4 +1,4 @@
-//! Attack 9: an answer does not tell who is known. By time: attack 10.
+//! Attack 9: responses do not reveal which users exist. Attack 10 covers timing.
 
 use serde_json::{Value, json};
 
@@ -7,13 +7,13 @@ use crate::journeys::signed_in;
 use crate::rig::{Answer, Api, on_both};
 
 on_both! {
-    attack_9_known_and_unknown_get_one_answer
+    attack_9_known_and_unknown_get_one_response
 }
 
 const KNOWN: [&str; 2] = ["known@example.com", "+14155552671"];
 const UNKNOWN: [&str; 2] = ["nobody@example.com", "+14155552672"];
 
-/// All that a client can tell answers apart by, ids aside.
+/// Everything that distinguishes responses for a client, ids aside.
 pub(super) fn seen(answer: &Answer) -> (Value, Vec<Option<String>>) {
     let headers = [
         "content-type",
@@ -25,9 +25,11 @@ pub(super) fn seen(answer: &Answer) -> (Value, Vec<Option<String>>) {
     (answer.shown(), headers.to_vec())
 }
 
-/// Every call that takes an address, a number or what was answered to one, twenty times in a row and into its limit, for
-/// somebody known and for nobody. `user_id`s are random: only who knows one can ask for it, and there passwords answer alike.
-async fn attack_9_known_and_unknown_get_one_answer(api: &Api) {
+/// Every call that takes an address, a number or a returned id, twenty times in a row and into its limit, for a known and an unknown
+/// identifier.
+///
+/// `user_id`s are random: only a client that knows one can ask for it, and password responses do not differ.
+async fn attack_9_known_and_unknown_get_one_response(api: &Api) {
     people::with_urls(api).await;
     let known = people::with_password(api, KNOWN[0]).await.user;
     let path = format!("/v1/auth/users/{known}/update");
@@ -45,7 +47,7 @@ async fn attack_9_known_and_unknown_get_one_answer(api: &Api) {
         ("/v1/auth/magic_links/email/login_or_create", "email"),
         ("/v1/auth/magic_links/email/invite", "email"),
     ] {
-        // Those that make a user of nobody ask for another one each.
+        // Calls that would create a user each use a fresh unknown identifier.
         let nobody = |text: &str| match path.ends_with("send") || path.ends_with("begin") {
             true => text.to_owned(),
             false => text
@@ -77,7 +79,7 @@ async fn attack_9_known_and_unknown_get_one_answer(api: &Api) {
             assert_eq!(answers[0], answers[1], "{path}, turn {turn}");
         }
     }
-    // A wrong code for what was answered, up to the wait.
+    // A wrong code for the returned id, up to the lockout.
     for (known, unknown) in methods[0].iter().zip(&methods[1]) {
         api.pass(1);
         for turn in 0..20 {

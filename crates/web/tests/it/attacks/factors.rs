@@ -1,4 +1,4 @@
-//! Attack 20: nobody has more factors than were proved.
+//! Attack 20: a session has no more factors than were proved.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::rig::{Api, on_both};
 
 on_both! {
     attack_20_a_session_has_no_factor_that_was_not_proved
-    attack_20_a_reset_does_not_get_past_an_authenticator_app
+    attack_20_a_reset_does_not_bypass_an_authenticator_app
 }
 
 pub(super) const EMAIL: &str = "ada@example.com";
@@ -23,14 +23,14 @@ const NUMBER: &str = "+14155552671";
 const LOGIN: &str = "/v1/auth/magic_links/email/login_or_create";
 const RECOVERY: &str = "/v1/auth/totps/recovery";
 
-/// What the person has to prove with.
+/// The person's credentials.
 pub(super) struct Person {
     pub(super) user: String,
     totp: Authenticator,
     browser: Browser,
 }
 
-/// The ways to prove, each with what a session shows of it: type and channel.
+/// The ways to prove, each with the type and channel that a session shows for it.
 pub(super) const WAYS: [(&str, &str, &str); 7] = [
     ("code", "otp", "email"),
     ("text", "otp", "sms"),
@@ -41,7 +41,7 @@ pub(super) const WAYS: [(&str, &str, &str); 7] = [
     ("passkey", "webauthn", "webauthn_credential"),
 ];
 
-/// The call that proves in this way: rightly, or with what is wrong in it.
+/// The call that proves in this way, with right or wrong credentials.
 pub(super) async fn proof(
     api: &Api,
     person: &mut Person,
@@ -96,7 +96,7 @@ pub(super) async fn proof(
     }
 }
 
-/// Somebody with every way of [`WAYS`].
+/// A person with every way of [`WAYS`].
 pub(super) async fn person(api: &Api) -> Person {
     let user = signed_in(api, EMAIL).await.text_at("/user_id");
     let mut browser = Browser::at(PAGE);
@@ -109,7 +109,7 @@ pub(super) async fn person(api: &Api) -> Person {
     let code = texted(api, NUMBER).await;
     let within = json!({"session_token": session.text_at("/session_token")});
     let session = verified(&api.test(), &code, within).await.ok();
-    // The password is set last, and by a session that proved enough.
+    // The password is set last, by a session with enough factors.
     let within = json!({"session_token": session.text_at("/session_token")});
     let request = with(json!({"user_id": user, "totp": totp.shows(api)}), within);
     let session = api.test().post(TOTP, request).await.ok();
@@ -133,8 +133,9 @@ fn shown(session: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Drawn sequences of right and wrong proofs on one session, against a model that is a set: what a session shows is what was
-/// proved on it, each kind once, however often it was proved; a wrong proof changes nothing.
+/// Random sequences of right and wrong proofs on one session, checked against a model that is a set.
+///
+/// A session shows exactly the kinds proved on it, each once, however often they were proved. A wrong proof changes nothing.
 async fn attack_20_a_session_has_no_factor_that_was_not_proved(api: &Api) {
     people::with_urls(api).await;
     let mut person = person(api).await;
@@ -144,10 +145,10 @@ async fn attack_20_a_session_has_no_factor_that_was_not_proved(api: &Api) {
         let mut token: Option<String> = None;
         let mut model = BTreeSet::new();
         for _ in 0..12 {
-            // Its own send limits, waits and steps are not what this is about.
+            // Send limits, lockouts and steps are not the subject of this test.
             api.pass(630);
             let (way, kind, channel) = WAYS[rng.below(WAYS.len())];
-            // The session is new with the first proof, which has to be a right one.
+            // The first proof creates the session, so it has to be a right one.
             let right = token.is_none() || rng.below(4) > 0;
             let (path, request) = proof(api, &mut person, way, right).await;
             let session = match &token {
@@ -173,7 +174,7 @@ async fn attack_20_a_session_has_no_factor_that_was_not_proved(api: &Api) {
 }
 
 /// A mailbox alone, in whatever form and however often it is proved, is one factor, and sets no password (P-13).
-async fn attack_20_a_reset_does_not_get_past_an_authenticator_app(api: &Api) {
+async fn attack_20_a_reset_does_not_bypass_an_authenticator_app(api: &Api) {
     people::with_urls(api).await;
     let mut person = person(api).await;
     api.pass(3_600);

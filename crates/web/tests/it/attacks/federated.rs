@@ -1,5 +1,7 @@
-//! Attack 1, the five kinds of pre-hijacking, where the victim comes through an identity provider that has verified the address
-//! (O-9, O-10). What the attacker plants, and how each piece of it is tried afterwards: `takeover`.
+//! Attack 1, the five kinds of pre-hijacking, with a victim who signs in through an identity provider that has verified the address (O-9,
+//! O-10).
+//!
+//! `takeover` covers what the attacker plants and how each piece is tried afterwards.
 
 use serde_json::json;
 use vestry_contract::provider::{Person, Shape};
@@ -40,8 +42,8 @@ fn the_attacker() -> Person {
     Person::new("666", ATTACKER)
 }
 
-/// Password, authenticator app, recovery codes, passkey, number, sessions, a link that nobody was mailed, and a sign-in with
-/// the attacker's own account at the provider that was not yet verified.
+/// Planted: password, authenticator app, recovery codes, passkey, number, sessions, an unmailed link, and an unverified sign-in with the
+/// attacker's own provider account.
 async fn attack_1_classic_federated_merge(api: &Api) {
     let desk = google(api).await;
     let mut planted = Planted::everything(api).await;
@@ -65,7 +67,7 @@ async fn attack_1_classic_federated_merge(api: &Api) {
     only_links(api, &planted.user_id, "1").await;
 }
 
-/// The user has this one link.
+/// Asserts that the user has exactly this link.
 async fn only_links(api: &Api, user_id: &str, subject: &str) {
     let user = user(api, user_id).await;
     let links = user["idp_providers"].as_array().unwrap();
@@ -79,15 +81,15 @@ async fn attack_1_unexpired_session(api: &Api) {
     an_extended_session_does_not_survive(api, victim).await;
 }
 
-/// A number that the attacker has registered beside the victim's address.
+/// A number that the attacker has registered next to the victim's address.
 async fn attack_1_trojan_identifier(api: &Api) {
     let desk = google(api).await;
     let victim = async |_: &Api| desk.sign_in(the_victim()).await.ok();
     a_planted_identifier_opens_nothing(api, victim).await;
 }
 
-/// The attacker's account came from his own account at a provider, and the victim's address was attached to it: the address
-/// moves to the victim, and who planted it is not in with it.
+/// The attacker's account came from their own provider account, and the victim's address was attached to it. The address moves to the
+/// victim, and the attacker does not get into the victim's account.
 async fn attack_1_trojan_account_of_a_provider(api: &Api) {
     let desk = google(api).await;
     let trojan = desk.sign_in(the_attacker().with_verified(json!(false)));
@@ -102,7 +104,7 @@ async fn attack_1_trojan_account_of_a_provider(api: &Api) {
     let victim = victim.text_at("/user_id");
     assert_eq!(user(api, &victim).await["emails"][0]["email"], VICTIM);
     assert_eq!(user(api, &account).await["emails"], json!([]));
-    // Neither is in with the other: the session is of the attacker's own account, and his way in leads there only.
+    // Neither gets into the other's account: the session belongs to the attacker's own account, and their sign-in method leads only there.
     assert!(is_open(api, &trojan.text_at("/session_token")).await);
     let back = desk.sign_in(the_attacker()).await.ok();
     assert_eq!(back.text_at("/user_id"), account);
@@ -116,7 +118,7 @@ async fn attack_1_unexpired_email_change(api: &Api) {
     a_pending_address_is_no_way_back(api, victim).await;
 }
 
-/// Providers that let anybody claim any address, as each of them says that it did not look.
+/// Providers that accept any claimed address, in each form in which they say that it is unverified.
 async fn attack_1_non_verifying_provider(api: &Api) {
     let google = google(api).await;
     for (name, shape, verified) in [
@@ -127,7 +129,7 @@ async fn attack_1_non_verifying_provider(api: &Api) {
     ] {
         let careless = Desk::at(api, name, shape).await;
         let claims = |subject: &str| Person::new(subject, VICTIM).with_verified(verified.clone());
-        // Before the victim: an account without the address. Beside one that was planted under it: not even that.
+        // Before the victim: an account without the address. With an account planted under it: not even that.
         let before = careless.sign_in(claims("666")).await.ok();
         let account = before.text_at("/user_id");
         assert_eq!(user(api, &account).await["emails"], json!([]), "{name}");
@@ -143,14 +145,14 @@ async fn attack_1_non_verifying_provider(api: &Api) {
         assert_eq!(victims.text_at("/user_id"), planted, "{name}");
         nobody_claims_it(api, &careless, &before, &claims).await;
         assert!(is_open(api, &victims.text_at("/session_token")).await);
-        // The next provider meets an address that nobody has.
+        // The next provider meets an unknown address.
         let path = format!("/v1/auth/users/{planted}/delete");
         api.test().delete(&path, None).await.ok();
         api.pass(86_400);
     }
 }
 
-/// After the victim: the claim is worth what it was before, within the attacker's session, too.
+/// After the victim: the claim is worth what it was before, within the attacker's session too.
 async fn nobody_claims_it(
     api: &Api,
     careless: &Desk<'_>,

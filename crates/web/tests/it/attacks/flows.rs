@@ -1,4 +1,4 @@
-//! Attacks 15 and 18: whoever would like to be in the middle of a sign-in at an identity provider.
+//! Attacks 15 and 18: man-in-the-middle attempts on sign-ins through identity providers.
 
 use serde_json::json;
 use vestry_contract::provider::evil::claim;
@@ -14,12 +14,12 @@ use crate::rig::{Answer, Api, Client, Wishes, on_both};
 
 on_both! { behind_a_proxy;
     attack_15_no_header_reaches_an_address_of_a_sign_in
-    attack_18_a_state_is_of_one_app_one_provider_and_one_browser
-    attack_18_a_code_is_good_once_and_in_its_flow
+    attack_18_a_state_belongs_to_one_app_one_provider_and_one_browser
+    attack_18_a_code_is_single_use_and_bound_to_its_flow
     attack_18_two_providers_of_which_one_is_evil
 }
 
-/// Whoever calls is a proxy that is trusted: even of such a one no header names a host.
+/// The caller is a trusted proxy: even its headers do not name a host.
 fn behind_a_proxy() -> Wishes {
     let mut wishes = provider_wishes();
     wishes.web.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
@@ -30,8 +30,8 @@ fn invalid_state() -> String {
     format!("{LOGIN}?error=invalid_state")
 }
 
-/// Attack 15, O-1: the callback at the provider and the landing are what the operator and the App have registered, whatever
-/// the headers of begin and callback say.
+/// Attack 15, O-1: the provider's callback and the landing URL are those that the operator and the App have registered, whatever the
+/// headers of begin and callback say.
 async fn attack_15_no_header_reaches_an_address_of_a_sign_in(api: &Api) {
     lands(api).await;
     let desk = Desk::at(api, "google", Shape::OpenId).await;
@@ -54,7 +54,7 @@ async fn attack_15_no_header_reaches_an_address_of_a_sign_in(api: &Api) {
             comes_back(&desk, &url, &claiming(browser, headers)).await;
         }
     }
-    // The name by which the service itself is called is one of them.
+    // The service's own host name is one of them.
     let mut connection = api.connect().await;
     let head = desk.client.head("GET", "/v1/auth/oauth/google/begin", 0);
     let head = head.replacen("Host: id.example.com", &format!("Host: {EVIL}"), 1);
@@ -63,7 +63,7 @@ async fn attack_15_no_header_reaches_an_address_of_a_sign_in(api: &Api) {
     comes_back(&desk, &begun.text_at("/url"), &api.anonymous()).await;
 }
 
-/// The provider is told our callback, and nothing else; and from there the browser lands where the App wants it.
+/// The provider receives only our callback; from there the browser lands where the App wants it.
 async fn comes_back(desk: &Desk<'_>, url: &str, browser: &Client<'_>) {
     let callback = desk.answer(url);
     let registered = format!("https://id.example.com{}", desk.callback);
@@ -75,8 +75,8 @@ async fn comes_back(desk: &Desk<'_>, url: &str, browser: &Client<'_>) {
     );
 }
 
-/// O-2, O-6: at a callback that is not its own a state is nobody's, and stays good for whose it is.
-async fn attack_18_a_state_is_of_one_app_one_provider_and_one_browser(api: &Api) {
+/// O-2, O-6: at a callback other than its own a state is unknown, and stays valid at its own.
+async fn attack_18_a_state_belongs_to_one_app_one_provider_and_one_browser(api: &Api) {
     lands(api).await;
     let other = api.service.create_app("Other").await.unwrap();
     app_lands(api, &other).await;
@@ -111,7 +111,7 @@ async fn attack_18_a_state_is_of_one_app_one_provider_and_one_browser(api: &Api)
         };
         assert_eq!(own.lands(&browser, &made_up).await, invalid_state());
     }
-    // It was for our callback and not for the App's; so is it the other way round.
+    // It was for our callback and not for the App's, and vice versa.
     own.verifies(&callback)
         .await
         .refuses(400, "invalid_state", None);
@@ -128,9 +128,8 @@ async fn attack_18_a_state_is_of_one_app_one_provider_and_one_browser(api: &Api)
     assert_eq!(own.lands(&browser, &callback).await, invalid_state());
 }
 
-/// O-3, O-4: a code twice, a code of another flow, a code that is none, and an id token of another flow; at our callback and at
-/// the App's own.
-async fn attack_18_a_code_is_good_once_and_in_its_flow(api: &Api) {
+/// O-3, O-4: a reused code, a code of another flow, an invalid code, and an id token of another flow; at our callback and at the App's own.
+async fn attack_18_a_code_is_single_use_and_bound_to_its_flow(api: &Api) {
     lands(api).await;
     let desk = Desk::at(api, "google", Shape::OpenId).await;
     let browser = api.anonymous();
@@ -170,14 +169,14 @@ async fn attack_18_a_code_is_good_once_and_in_its_flow(api: &Api) {
         .ok();
 }
 
-/// O-6: the honest one's code never reaches the evil one, and what the evil one says in the honest one's name is not believed.
+/// O-6: the honest provider's code never reaches the evil one, and what the evil one says in the honest one's name is rejected.
 async fn attack_18_two_providers_of_which_one_is_evil(api: &Api) {
     lands(api).await;
     let honest = Desk::at(api, "google", Shape::OpenId).await;
     let evil = Desk::at(api, "evil", Shape::OpenId).await;
     let browser = api.anonymous();
     for query in [String::new(), format!("redirect_uri={OWN}")] {
-        // Somebody begins at the evil one, which sends the browser on to the honest one, with its own state in the address.
+        // The browser begins at the evil provider, which redirects it to the honest one with its own state in the URL.
         for named in [Some(honest.server.url().to_owned()), None] {
             let away = evil.begin(&query).await.url;
             let away = away.replacen(evil.server.url(), honest.server.url(), 1);
@@ -186,7 +185,7 @@ async fn attack_18_two_providers_of_which_one_is_evil(api: &Api) {
             is_refused(&evil, &browser, &callback).await;
         }
         assert_eq!(evil.server.asked(evil.server.token_path()), 0);
-        // The evil one's code comes to the honest one's flow, under its own name and under the honest one's.
+        // The evil provider's code enters the honest one's flow, under either name.
         for named in [evil.server.url(), honest.server.url()] {
             let theirs = evil.answer(&evil.begin(&query).await.url);
             let mut callback = honest.answer(&honest.begin(&query).await.url);
@@ -196,14 +195,14 @@ async fn attack_18_two_providers_of_which_one_is_evil(api: &Api) {
         }
         assert_eq!(evil.server.asked(evil.server.token_path()), 0);
     }
-    // Its tokens say that the honest one has issued them.
+    // Its tokens name the honest provider as their issuer.
     let name = json!(honest.server.url());
     evil.server
         .spoils(move |draft| claim(draft, "iss", name.clone()));
     let (landed, _) = evil.landed().await;
     assert_eq!(landed, format!("{LOGIN}?error=provider_refused"));
     assert_eq!(users(api).await, 0);
-    // Both are none the worse for it.
+    // Neither flow is damaged.
     evil.server.spoils_nothing();
     for desk in [honest, evil] {
         let person = Person::new("1001", &format!("{}@example.com", desk.name));
@@ -211,7 +210,7 @@ async fn attack_18_two_providers_of_which_one_is_evil(api: &Api) {
     }
 }
 
-/// At the callback that the provider was told, or by the App to which it brought the code.
+/// Asserts the refusal at the callback that the provider was given, or by the App to which it brought the code.
 async fn is_refused(desk: &Desk<'_>, browser: &Client<'_>, callback: &Callback) {
     if callback.redirect_uri == OWN {
         let refused = desk.verifies(callback).await;

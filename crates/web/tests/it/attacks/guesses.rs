@@ -1,4 +1,4 @@
-//! Attack 16: where a request comes from, as the limit of guessed API keys sees it (S-16).
+//! Attack 16: the origin of a request, as seen by the limit on guessed API keys (S-16).
 
 use vestry_domain::Environment;
 use vestry_web::WebSettings;
@@ -20,7 +20,7 @@ fn wishes(proxies: &[&str]) -> Wishes {
     }
 }
 
-/// A key of the right form that nobody has.
+/// A well-formed key that does not exist.
 fn guess(number: usize) -> String {
     format!("sk_test_{number:048}")
 }
@@ -31,7 +31,7 @@ async fn guessed(api: &Api, number: usize, forwarded_for: &str) -> Answer {
     client.get(PATH).await
 }
 
-/// Guesses until the address is held up; how many were looked up before.
+/// Guesses until the address is limited; returns how many guesses were looked up.
 async fn guess_until_refused(api: &Api, forwarded_for: impl Fn(usize) -> String) -> usize {
     for number in 0..100 {
         let answer = guessed(api, number, &forwarded_for(number)).await;
@@ -41,10 +41,10 @@ async fn guess_until_refused(api: &Api, forwarded_for: impl Fn(usize) -> String)
         }
         answer.refuses(401, "invalid_api_key", None);
     }
-    panic!("nothing held the guesses up");
+    panic!("the guesses were never limited");
 }
 
-/// With no trusted proxy the header is ignored: a new address with every guess is still the address of the socket.
+/// Without a trusted proxy the header is ignored: the socket's address counts, whatever new address each guess claims.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_16_without_a_proxy_the_header_is_ignored() {
     for lane in [Lane::Sqlite, Lane::Postgres] {
@@ -61,8 +61,8 @@ async fn attack_16_without_a_proxy_the_header_is_ignored() {
     }
 }
 
-/// With one, the right-most hop that is none of the proxies counts, whatever is claimed left of it; a header that cannot be
-/// read leaves the address of the socket, which is held up like any other.
+/// With a trusted proxy, the right-most hop that is not a proxy counts, whatever is claimed to the left of it. If the header is unreadable,
+/// the socket's address is used and limited like any other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_16_behind_a_proxy_the_right_most_stranger_counts() {
     for lane in [Lane::Sqlite, Lane::Postgres] {
@@ -88,10 +88,10 @@ async fn attack_16_behind_a_proxy_the_right_most_stranger_counts() {
     }
 }
 
-/// Who shares an address with a guesser goes on: a key that was seen is never refused, and one that was not gets in with the
-/// next look-up. A revoked key is one that nobody has.
+/// Callers that share a guesser's address are not blocked: a key seen before is never refused, and another one works at the next lookup. A
+/// revoked key counts as unknown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn attack_24_guesses_hold_up_no_backend() {
+async fn attack_24_guesses_block_no_backend() {
     for lane in [Lane::Sqlite, Lane::Postgres] {
         on_with(lane, wishes(&[]), async |api: &Api| {
             api.test().get(PATH).await.ok();
@@ -101,7 +101,7 @@ async fn attack_24_guesses_hold_up_no_backend() {
                 api.pass(second);
                 api.test().get(PATH).await.ok();
             }
-            // Nothing is looked up in a second in which something was: not even a key that is good.
+            // One lookup a second at most: not even a valid key is looked up again within it.
             guessed(api, 0, "")
                 .await
                 .refuses(401, "invalid_api_key", None);
@@ -111,7 +111,7 @@ async fn attack_24_guesses_hold_up_no_backend() {
             client.get(PATH).await.ok();
             guessed(api, 0, "").await.refuses(429, "rate_limited", None);
             client.get(PATH).await.ok();
-            // What is no key at all costs no look-up, and says what it always says.
+            // A string that is not a key costs no lookup and gets the usual response.
             let anonymous = api.anonymous().get(PATH).await;
             anonymous.refuses(401, "missing_api_key", None);
             let malformed = api.with_key("sk_test_x").get(PATH).await;

@@ -39,14 +39,14 @@ pub(super) fn claiming<'a>(client: Client<'a>, headers: &[(&str, &str)]) -> Clie
     headers.iter().fold(client, add)
 }
 
-/// How a request claims another host.
+/// The part of a request that claims another host.
 #[derive(Debug, Clone, Copy)]
 enum Claim {
-    /// In the headers of [`HOSTS`].
+    /// The headers of [`HOSTS`].
     Forwarded,
-    /// In `Host`.
+    /// `Host`.
     Host,
-    /// In `Host` and in the target, which names the whole URL (RFC 9112, section 3.2.2).
+    /// `Host` and the target, which names the whole URL (RFC 9112, section 3.2.2).
     Target,
 }
 
@@ -80,8 +80,8 @@ fn urls(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whatever host a request claims, in `Host`, in its target or in a header: no answer of any endpoint names it, each link in a mail
-/// leads to the URL that the App registered, and works.
+/// Whatever host a request claims, in `Host`, in its target or in a header, no response of any endpoint names it. Each mailed link leads to
+/// the URL that the App registered, and works.
 async fn attack_15_no_header_reaches_a_message_or_an_answer(api: &Api) {
     let world = World::new(api.app.id, Environment::Test);
     for kind in RedirectKind::ALL {
@@ -193,6 +193,6 @@ async fn attack_16_forwarded_addresses_change_no_limit(api: &Api) {
         sent.push(answer.status);
         api.pass(20);
     }
-    // Five, and one beyond the budget.
+    // Five, and one beyond the limit.
     assert_eq!(sent, [200, 200, 200, 200, 200, 200, 429, 429]);
 }

@@ -1,4 +1,4 @@
-//! Attack 26: input that nobody would send.
+//! Attack 26: malformed input.
 
 use serde_json::{Map, Value, json};
 use vestry_contract::rng::{Rng, seed};
@@ -10,7 +10,7 @@ on_both! {
     attack_26_no_input_breaks_an_endpoint
 }
 
-/// Values of every kind, the ugly ones first.
+/// Values of every kind, the worst ones first.
 fn value(rng: &mut Rng) -> Value {
     let texts = [
         "",
@@ -34,7 +34,7 @@ fn value(rng: &mut Rng) -> Value {
         "日本",
         "+٣٤",
     ];
-    // Mostly texts: they are what is taken apart.
+    // Mostly strings, because those are parsed.
     match rng.below(20) {
         0 => Value::Null,
         1 => json!(rng.next().is_multiple_of(2)),
@@ -50,7 +50,7 @@ fn value(rng: &mut Rng) -> Value {
     }
 }
 
-/// What would be right in a field, as far as one value can be right everywhere.
+/// A valid value for a field, as far as one value can be valid everywhere.
 fn right(names: &Names, field: &str) -> Option<Value> {
     let known = names.get(field).cloned().or_else(|| filler(field));
     known.or_else(|| match field {
@@ -61,7 +61,7 @@ fn right(names: &Names, field: &str) -> Option<Value> {
     })
 }
 
-/// A body in which one field is odd and all others are right, so that it gets as far as that one; or every field odd.
+/// A body with one odd field, all others being valid so that the request gets as far as that one; or with every field odd.
 fn body(rng: &mut Rng, names: &Names, fields: &[String]) -> Value {
     let mut body = Map::new();
     let odd = rng.below(fields.len().max(1));
@@ -76,7 +76,7 @@ fn body(rng: &mut Rng, names: &Names, fields: &[String]) -> Value {
     Value::Object(body)
 }
 
-/// No panic, no 500, on any endpoint, whatever its fields hold; and a body that is no JSON at all.
+/// No panic and no 500 on any endpoint, whatever its fields hold, nor for a body that is not JSON.
 async fn attack_26_no_input_breaks_an_endpoint(api: &Api) {
     const ROUNDS: usize = 60;
     let mut rng = Rng::from_seed(seed());
@@ -106,7 +106,7 @@ async fn attack_26_no_input_breaks_an_endpoint(api: &Api) {
                 answer.text
             );
         }
-        // Limits on sends are not what this is about.
+        // Send limits are not the subject of this test.
         api.pass(600);
     }
 }

@@ -1,4 +1,4 @@
-//! Attack 24: somebody has messages sent in another person's name as fast as he may, and she signs in all the same (M-5).
+//! Attack 24: an attacker triggers messages to another person as fast as allowed, and she signs in anyway (M-5).
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -14,20 +14,20 @@ use crate::journeys::signed_in;
 use crate::rig::{Answer, Api, on_both};
 
 on_both! {
-    attack_24_a_day_of_sends_keeps_nobody_out
-    m_5_sends_at_once_are_one_message
+    attack_24_a_day_of_sends_locks_no_one_out
+    m_5_concurrent_sends_are_one_message
 }
 
 const VICTIM: &str = "ada@example.com";
 const DAY: Seconds = Seconds(86_400);
 const QUARTER: Seconds = Seconds(900);
 
-/// A way in that begins with a message.
+/// A sign-in method that begins with a message.
 #[derive(Clone, Copy)]
 struct Way {
-    /// The call that has it sent.
+    /// The call that sends it.
     path: &'static str,
-    /// What the message is called in the test environment.
+    /// The kind of the message in the test environment.
     kind: &'static str,
 }
 
@@ -52,7 +52,7 @@ impl Way {
         api.test().post(self.path, request).await
     }
 
-    /// Signs in with the newest message of this way, as whoever reads the mailbox does.
+    /// Signs in with the newest message of this method, as the reader of the mailbox does.
     async fn answer(self, api: &Api, sent: &Answer) -> Answer {
         let mail = match self.kind {
             "otp" => newest_code_to(api, VICTIM).await,
@@ -81,7 +81,7 @@ impl Way {
     }
 }
 
-/// An attacker who asks again in the very second in which he may.
+/// An attacker who sends again in the very second in which it is allowed.
 struct Attacker {
     next: [Timestamp; WAYS.len()],
     sent: u32,
@@ -97,7 +97,7 @@ impl Attacker {
         }
     }
 
-    /// Does what he does up to a moment, which is then.
+    /// Runs the attacker up to a time, which then becomes the present.
     async fn goes_on_until(&mut self, api: &Api, moment: Timestamp) {
         while let Some(at) = self.next.iter().copied().min().filter(|at| *at <= moment) {
             pass_to(api, at);
@@ -136,7 +136,7 @@ fn pass_to(api: &Api, moment: Timestamp) {
     api.pass(left.0.max(0));
 }
 
-/// How long a refused call says to wait.
+/// The retry delay of a refused call.
 fn wait(answer: &Answer) -> Option<Seconds> {
     if answer.status != 429 {
         assert_eq!(answer.status, 200, "{}", answer.text);
@@ -147,10 +147,10 @@ fn wait(answer: &Answer) -> Option<Seconds> {
     Some(Seconds(wait.parse().unwrap()))
 }
 
-/// Twenty-four simulated hours. The attacker has codes, links and resets sent to her as fast as the service lets him, always a
-/// moment before she asks. Once an hour she signs in by each of them, and by passkey: never does it take her longer than a
-/// quarter of an hour.
-async fn attack_24_a_day_of_sends_keeps_nobody_out(api: &Api) {
+/// Twenty-four simulated hours. The attacker triggers codes, links and resets as fast as the service allows, always just before she does.
+///
+/// Once an hour she signs in by each of them and by passkey. It never takes her longer than a quarter of an hour.
+async fn attack_24_a_day_of_sends_locks_no_one_out(api: &Api) {
     people::with_urls(api).await;
     let user = signed_in(api, VICTIM).await.text_at("/user_id");
     let mut browser = Browser::at(PAGE);
@@ -192,12 +192,12 @@ async fn attack_24_a_day_of_sends_keeps_nobody_out(api: &Api) {
     );
     assert!(signed > 24, "attack 24: {signed} of her sign-ins worked");
     assert!(attacker.refused > 24, "the attacker met the limits");
-    // And the seconds that the attacker's own calls take, which come before hers.
+    // Plus the seconds of the attacker's own calls, which come before hers.
     assert!(longest.0 <= QUARTER.0 + 3, "{} s", longest.0);
 }
 
-/// Twenty requests at once for an address that nobody has: one user, one message, and twenty answers that are the same.
-async fn m_5_sends_at_once_are_one_message(api: &Api) {
+/// Twenty concurrent requests for an unknown address: one user, one message, and twenty identical responses.
+async fn m_5_concurrent_sends_are_one_message(api: &Api) {
     people::with_urls(api).await;
     for way in &WAYS[..2] {
         let email = format!("{}@example.com", way.kind);

@@ -1,4 +1,4 @@
-//! OTP-9: somebody reads the log.
+//! OTP-9: an attacker reads the log.
 
 use serde_json::json;
 use vestry_contract::words::has_word;
@@ -12,7 +12,7 @@ on_both! {
     otp_9_no_code_reaches_the_log
 }
 
-/// Whatever proves something, sent by mail and text, right and wrong, at the most talkative level, by request and by worker.
+/// Every mailed or texted secret, right and wrong, at the most verbose level, by request and by worker.
 async fn otp_9_no_code_reaches_the_log(api: &Api) {
     let log = log();
     people::with_urls(api).await;
@@ -60,10 +60,7 @@ async fn otp_9_no_code_reaches_the_log(api: &Api) {
     people::with_password(api, "otp-9-password@example.com").await;
     secrets.push(PASSWORD.to_owned());
     let text = log.text();
-    assert!(
-        text.contains("/v1/auth/otps/verify"),
-        "nothing is written down"
-    );
+    assert!(text.contains("/v1/auth/otps/verify"), "nothing was logged");
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
         let line = text.lines().find(|line| has_word(line, secret));
         assert_eq!(line, None, "OTP-9: a code is in the log");

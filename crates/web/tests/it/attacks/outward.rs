@@ -1,6 +1,6 @@
-//! Attack 23: the service calls nobody because somebody told it an address.
+//! Attack 23: no request can make the service call an address of the caller's choice.
 //!
-//! What an address may be that it does call: `attack_23` in the tests of its one HTTP client (`crates/adapters/outbound`).
+//! For addresses that it does call, see `attack_23` in the tests of its one HTTP client (`crates/adapters/outbound`).
 
 use futures_util::FutureExt;
 use serde_json::json;
@@ -15,7 +15,7 @@ on_both! {
     attack_23_no_address_of_a_request_is_called
 }
 
-/// Redirect URLs, names, metadata, device and messages that are URLs of a server that listens: it never gets a connection.
+/// Redirect URLs, names, metadata, devices and messages that are URLs of a listening server: it never receives a connection.
 async fn attack_23_no_address_of_a_request_is_called(api: &Api) {
     let test = api.test();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -58,6 +58,6 @@ async fn attack_23_no_address_of_a_request_is_called(api: &Api) {
     assert!(mail["link"].as_str().unwrap().starts_with(&url));
     assert!(
         listener.accept().now_or_never().is_none(),
-        "somebody called {url}"
+        "the service called {url}"
     );
 }

@@ -1,7 +1,7 @@
-//! Attacks 21, 22 and 24: long passwords, many of them, and what a flood of wrong ones takes from the one who is meant.
+//! Attacks 21, 22 and 24: long passwords, floods of them, and what a flood of wrong ones takes from its victim.
 //!
-//! Memory and the time of others under a flood: `attack_22` in the tests of the server. The primitives: `attack_21` in the
-//! hasher's.
+//! `attack_22` in the server's tests covers memory and other callers' latency under a flood. `attack_21` in the hasher's tests covers the
+//! primitives.
 
 use std::num::NonZeroUsize;
 
@@ -21,8 +21,8 @@ use crate::rig::{Api, Lane, Wishes, on_both, on_with};
 
 on_both! {
     attack_21_a_password_counts_to_its_last_byte
-    attack_21_an_imported_bcrypt_hash_takes_no_longer_password
-    attack_24_an_attack_leaves_the_victim_every_other_way
+    attack_21_an_imported_bcrypt_hash_accepts_no_longer_password
+    attack_24_an_attack_leaves_the_victim_every_other_method
 }
 
 async fn fits(api: &Api, user: &str, password: &str) -> bool {
@@ -32,7 +32,7 @@ async fn fits(api: &Api, user: &str, password: &str) -> bool {
     answer.status == 200
 }
 
-/// Passwords that differ after byte 72 only, or in their length alone, up to the longest.
+/// Passwords that differ only after byte 72, or only in length, up to the longest.
 async fn attack_21_a_password_counts_to_its_last_byte(api: &Api) {
     let path = "/v1/auth/passwords/session/update";
     for (number, length) in [72, 73, 200, 1_024].into_iter().enumerate() {
@@ -58,8 +58,8 @@ async fn attack_21_a_password_counts_to_its_last_byte(api: &Api) {
     refused.refuses(400, "invalid_field", Some("password"));
 }
 
-/// bcrypt reads 72 bytes: what begins with the right ones and goes on is wrong.
-async fn attack_21_an_imported_bcrypt_hash_takes_no_longer_password(api: &Api) {
+/// bcrypt reads 72 bytes: a longer password with the right first 72 bytes is wrong.
+async fn attack_21_an_imported_bcrypt_hash_accepts_no_longer_password(api: &Api) {
     // Of 72 times x.
     let hash = "$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i";
     let line: PortableUser = serde_json::from_value(json!({
@@ -76,7 +76,7 @@ async fn attack_21_an_imported_bcrypt_hash_takes_no_longer_password(api: &Api) {
         assert!(!fits(api, &user, &"x".repeat(length)).await, "{length}");
     }
     assert!(fits(api, &user, &"x".repeat(72)).await);
-    // Its hash is one of ours from then on, and no wider.
+    // From then on its hash is one of ours, and accepts no more.
     assert!(!fits(api, &user, &"x".repeat(73)).await);
     assert!(fits(api, &user, &"x".repeat(72)).await);
 }
@@ -91,7 +91,7 @@ async fn attack_22_a_flood_is_refused_and_the_rest_goes_on_on_postgres() {
     a_flood_is_refused_and_the_rest_goes_on(Lane::Postgres).await;
 }
 
-/// One thread hashes and two may wait: the others are told when to come back, and sessions are verified meanwhile.
+/// One thread hashes and two requests may wait. The others get a retry time, and sessions are verified in the meantime.
 async fn a_flood_is_refused_and_the_rest_goes_on(lane: Lane) {
     const FLOOD: usize = 40;
     let wishes = Wishes {
@@ -129,14 +129,14 @@ async fn a_flood_is_refused_and_the_rest_goes_on(lane: Lane) {
         );
         assert!(count(200) > 0 && count(503) > 0, "{statuses:?}");
         assert_eq!(count(200) + count(503), FLOOD, "{statuses:?}");
-        // It was a flood, and it is over.
+        // The flood is over.
         api.test().post(PASSWORDS, request).await.ok();
     })
     .await;
 }
 
-/// Whatever is burned, the other ways go on: session, passkey, wallet, link, recovery code.
-async fn attack_24_an_attack_leaves_the_victim_every_other_way(api: &Api) {
+/// Whichever method is locked out, the others still work: session, passkey, wallet, link, recovery code.
+async fn attack_24_an_attack_leaves_the_victim_every_other_method(api: &Api) {
     let test = api.test();
     people::with_urls(api).await;
     let user = signed_in(api, "ada@example.com").await.text_at("/user_id");
@@ -184,7 +184,7 @@ async fn attack_24_an_attack_leaves_the_victim_every_other_way(api: &Api) {
             .await
             .refuses(429, "too_many_attempts", None);
     }
-    // Five tries kill a code; its identifier has to wait after twenty.
+    // Five attempts void a code; its identifier is locked out after twenty.
     let wrong = |method: &str| json!({"method_id": method, "otp": "271828"});
     let mut burned = burn(CODES, wrong(&code.method_id)).await;
     for _ in 0..4 {
@@ -204,12 +204,12 @@ async fn attack_24_an_attack_leaves_the_victim_every_other_way(api: &Api) {
     test.post("/v1/auth/wallets/verify", request).await.ok();
     let request = json!({"user_id": user, "recovery_code": totp.recovery[0]});
     test.post("/v1/auth/totps/recovery", request).await.ok();
-    // The attacker had codes sent too; a link made by the App is none of those.
+    // The attacker triggered codes too; a link created by the App is not one of them.
     let link = json!({ "user_id": user });
     let link = test.post("/v1/auth/magic_links/create", link).await.ok();
     let request = json!({"token": link.text_at("/token"), "session_expires_in": 60});
     test.post(LINKS, request).await.ok();
-    // And a mailed one, when mails may be sent again; the wait of the codes goes on.
+    // And a mailed one, once mails may be sent again; the lockout of the codes continues.
     api.pass(601);
     let path = "/v1/auth/magic_links/email/login_or_create";
     let token = link_to(api, path, "ada@example.com").await;

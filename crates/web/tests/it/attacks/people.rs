@@ -1,4 +1,4 @@
-//! What several rows need: users with every way to sign in.
+//! Shared helpers: users with every sign-in method.
 
 use serde_json::{Value, json};
 use vestry_contract::browser::Browser;
@@ -11,13 +11,13 @@ use crate::rig::Api;
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// Somebody who is signed in.
+/// A signed-in person.
 pub(crate) struct Person {
     pub(crate) user: String,
     pub(crate) token: String,
 }
 
-/// Signed in with a session, and with a password.
+/// A person with a session and a password.
 pub(crate) async fn with_password(api: &Api, email: &str) -> Person {
     let session = signed_in(api, email).await;
     let person = Person {
@@ -30,7 +30,7 @@ pub(crate) async fn with_password(api: &Api, email: &str) -> Person {
     person
 }
 
-/// A default URL of each kind in both environments.
+/// Registers a default URL of each kind in both environments.
 pub(crate) async fn with_urls(api: &Api) {
     for environment in Environment::ALL {
         for kind in RedirectKind::ALL {
@@ -42,7 +42,7 @@ pub(crate) async fn with_urls(api: &Api) {
     }
 }
 
-/// The App tells nobody who is known (attack 9).
+/// Turns on `enumeration_safe` for the App (attack 9).
 pub(super) async fn enumeration_safe(api: &Api) {
     let safe = [("enumeration_safe".to_owned(), "true".to_owned())];
     api.service.set_app(api.app.id, &safe).await.unwrap();
@@ -63,7 +63,7 @@ pub(super) async fn is_open(api: &Api, token: &str) -> bool {
     api.test().post(SESSION, request).await.status == 200
 }
 
-/// A code on its way by text message.
+/// A code sent by text message.
 pub(crate) async fn texted(api: &Api, number: &str) -> Sent {
     let request = json!({"phone_number": number, "expires_in": 10});
     let path = "/v1/auth/otps/sms/login_or_create";
@@ -84,7 +84,7 @@ pub(super) async fn mail_to(api: &Api, kind: &str, email: &str) -> Value {
     found.body["messages"][0].clone()
 }
 
-/// Has a link sent by this call; its token.
+/// Sends a link with this call and returns its token.
 pub(crate) async fn link_to(api: &Api, path: &str, email: &str) -> String {
     let request = json!({ "email": email });
     api.test().post(path, request).await.ok();
@@ -98,7 +98,7 @@ pub(crate) async fn link_to(api: &Api, path: &str, email: &str) -> String {
     mail["token"].as_str().expect("a link").to_owned()
 }
 
-/// An authenticator app in a pocket.
+/// A user's authenticator app.
 pub(crate) struct Authenticator {
     pub(crate) id: String,
     pub(crate) recovery: Vec<String>,
@@ -106,7 +106,7 @@ pub(crate) struct Authenticator {
 }
 
 impl Authenticator {
-    /// One whose first code was verified in a step that is over. Another credential ends the sessions of the user.
+    /// An app whose first code was verified in a past step. A new credential ends the sessions of the user.
     pub(crate) async fn of(api: &Api, user: &str) -> Self {
         let request = json!({ "user_id": user });
         let path = "/v1/auth/totps/create";
@@ -129,22 +129,22 @@ impl Authenticator {
         made
     }
 
-    /// What it and we share.
+    /// The seed that it shares with the service.
     pub(super) fn seed(&self) -> &[u8] {
         &self.seed
     }
 
-    /// What it shows now.
+    /// The code that it shows now.
     pub(crate) fn shows(&self, api: &Api) -> String {
         let step = api.clock.machine().unix().div_euclid(30);
         totp::code_at(&self.seed, step).expose().clone()
     }
 }
 
-/// Where the browsers of these tests are.
+/// The origin of the browsers in these tests.
 pub(crate) const PAGE: &str = "http://localhost:3000";
 
-/// Registers a passkey of the browser; its id. Another credential ends the sessions of the user.
+/// Registers a passkey of the browser and returns its id. A new credential ends the sessions of the user.
 pub(crate) async fn passkey(api: &Api, browser: &mut Browser, user: &str) -> String {
     let request = json!({"domain": "localhost", "user_id": user});
     let path = "/v1/auth/webauthn/registrations/begin";
@@ -157,7 +157,7 @@ pub(crate) async fn passkey(api: &Api, browser: &mut Browser, user: &str) -> Str
     created.text_at("/webauthn_credential_id")
 }
 
-/// What the browser answers to a fresh challenge for whom it may concern.
+/// The browser's answer to a fresh challenge that names no user.
 pub(crate) async fn assertion(api: &Api, browser: &mut Browser) -> Value {
     let path = "/v1/auth/webauthn/authentication/begin";
     let begun = api.test().post(path, json!({"domain": "localhost"})).await;
@@ -165,7 +165,7 @@ pub(crate) async fn assertion(api: &Api, browser: &mut Browser) -> Value {
     browser.get(options).await
 }
 
-/// A wallet in a pocket: one that the same service keeps in its live world, and a stranger to the test world.
+/// A self-custodied wallet. It is a managed wallet of the same service's live environment, and unknown to the test environment.
 pub(crate) struct Pocket {
     id: String,
     pub(crate) address: String,
@@ -176,7 +176,7 @@ impl Pocket {
         Self::of(api, "pocket@example.com").await
     }
 
-    /// That of a user of the live world who comes to be with it.
+    /// A wallet of a live user who is created with it.
     pub(crate) async fn of(api: &Api, email: &str) -> Self {
         let request = json!({"first_name": "Pocket", "include_user": true, "email": email});
         let path = "/v1/auth/users/create";
@@ -187,7 +187,7 @@ impl Pocket {
         }
     }
 
-    /// A signature of a fresh challenge, for this user or whoever has the wallet.
+    /// A signature of a fresh challenge, for this user or for the wallet's holder.
     pub(crate) async fn proof(&self, api: &Api, user: Option<&str>) -> Value {
         let mut request = json!({"wallet_type": "ethereum", "public_address": self.address});
         if let Some(user) = user {
@@ -205,7 +205,7 @@ impl Pocket {
     }
 }
 
-/// Six digits that are not these.
+/// Six digits other than these.
 pub(super) fn not(code: &str) -> &'static str {
     if code == "271828" { "314159" } else { "271828" }
 }

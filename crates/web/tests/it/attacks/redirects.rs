@@ -1,4 +1,4 @@
-//! Attack 17: URLs that look like the registered one, to somebody.
+//! Attack 17: URLs that could be mistaken for the registered one.
 
 #[path = "../../../../domain/src/redirect/tests/tricks.rs"]
 mod tricks;
@@ -16,8 +16,9 @@ on_both! {
     m_24_a_native_app_gets_its_sign_in_back
 }
 
-/// O-1: whatever has been tried against redirect lists is refused before the browser leaves, by the name of the parameter, and
-/// sends it nowhere; with a secret key, and with a public token as far as it may name a URL.
+/// O-1: every known trick against redirect lists is refused before the browser leaves, with the parameter's name and no redirect.
+///
+/// Tested with a secret key, and with a public token as far as it may name a URL.
 async fn attack_17_a_sign_in_lands_nowhere_else(api: &Api) {
     let world = World::new(api.app.id, Environment::Test);
     for kind in [RedirectKind::Login, RedirectKind::Registration] {
@@ -51,7 +52,7 @@ fn begin(parameter: &str, url: &str, identity: &str) -> String {
 }
 
 async fn takes_none(client: &Client<'_>, parameter: &str) {
-    // Nothing at all is no trick in a query: the default counts.
+    // An empty query value is not a trick: the default applies.
     let tricks = TRICKS.iter().chain(NATIVE_TRICKS);
     for trick in tricks.filter(|trick| !trick.is_empty()) {
         let refused = client.get(&begin(parameter, trick, "verified")).await;
@@ -67,7 +68,7 @@ async fn takes_none(client: &Client<'_>, parameter: &str) {
     }
 }
 
-/// The right ones go through: somebody new lands on the registration URL, somebody who says no on the login URL.
+/// Valid URLs pass: a new person lands on the registration URL, one who declines on the login URL.
 async fn lands(api: &Api, parameter: &str, url: &str) {
     let (identity, ending) = if parameter == "registration_redirect_url" {
         ("verified", "?token=")
@@ -81,7 +82,7 @@ async fn lands(api: &Api, parameter: &str, url: &str) {
     assert!(landed.starts_with(&format!("{url}{ending}")), "{landed}");
 }
 
-/// RFC 8252, section 7: by its own scheme, or on whatever port it listens on.
+/// RFC 8252, section 7: by a private-use scheme, or on any loopback port.
 async fn m_24_a_native_app_gets_its_sign_in_back(api: &Api) {
     let world = World::new(api.app.id, Environment::Test);
     for kind in [RedirectKind::Login, RedirectKind::Registration] {

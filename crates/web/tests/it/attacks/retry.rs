@@ -1,4 +1,4 @@
-//! Attack 28: a create whose answer was lost is sent again.
+//! Attack 28: a create call is repeated after its response was lost.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::rig::{Api, on_both};
 
 on_both! {
-    attack_28_a_create_whose_answer_was_lost_makes_one_user
+    attack_28_a_create_with_a_lost_response_creates_one_user
     attack_28_parallel_creates_make_one_user
 }
 
@@ -24,8 +24,8 @@ async fn users(api: &Api, email: &str) -> Vec<String> {
         .collect()
 }
 
-/// The client sends, and goes away before it reads. Whatever came of it, the repeat ends with one user, whom a look-up finds.
-async fn attack_28_a_create_whose_answer_was_lost_makes_one_user(api: &Api) {
+/// The client sends, and disconnects before it reads. Whatever the outcome, the repeat ends with one user, whom a lookup finds.
+async fn attack_28_a_create_with_a_lost_response_creates_one_user(api: &Api) {
     for number in 0..20 {
         let email = format!("lost-{number}@example.com");
         let request = json!({"email": email, "wallet_type": "ethereum"});

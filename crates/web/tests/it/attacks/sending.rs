@@ -1,7 +1,7 @@
-//! Attacks 6, 7 and 8: what looks at links, and what has others pay for messages.
+//! Attacks 6, 7 and 8: link scanners, and messages sent at others' expense.
 //!
-//! Fifty thousand pumped numbers, the breakers one by one and the caps of each kind: `attack_7` and `attack_8` in the tests of
-//! the use cases (`crates/app/tests/it/pumping.rs`).
+//! For fifty thousand pumped numbers, each breaker and each cap, see `attack_7` and `attack_8` in the use case tests
+//! (`crates/app/tests/it/pumping.rs`).
 
 use serde_json::json;
 use vestry_domain::Environment;
@@ -13,18 +13,18 @@ use crate::journeys::{sent, verified};
 use crate::rig::{Api, Lane, Wishes, described, on_both, on_with};
 
 on_both! {
-    attack_6_no_look_uses_up_what_a_mail_carries
+    attack_6_no_scanner_uses_up_a_mailed_secret
     attack_7_pumping_a_prefix_is_stopped_and_the_next_goes_on
-    attack_8_nobody_is_bombed_with_mails
+    attack_8_mail_to_an_address_is_limited
 }
 
 const LOGIN: &str = "/v1/auth/magic_links/email/login_or_create";
 const RESET: &str = "/v1/auth/passwords/reset/begin";
 const COMPLETE: &str = "/v1/auth/passwords/reset/complete";
 
-/// Link, fallback code and reset link stand in a mail. A scanner calls every address that there is with them, with a key and
-/// without, with cookies and without; each is good afterwards, once.
-async fn attack_6_no_look_uses_up_what_a_mail_carries(api: &Api) {
+/// A mail carries a link, a fallback code and a reset link. A scanner calls every URL with them, with a key and without, with cookies and
+/// without. Each remains valid, once.
+async fn attack_6_no_scanner_uses_up_a_mailed_secret(api: &Api) {
     people::with_urls(api).await;
     let link = link_to(api, LOGIN, "link@example.com").await;
     link_to(api, LOGIN, "reset@example.com").await;
@@ -56,7 +56,7 @@ async fn attack_6_no_look_uses_up_what_a_mail_carries(api: &Api) {
             for method in ["GET", "HEAD", "OPTIONS"] {
                 let client = &clients[looks % clients.len()];
                 let answer = client.send(method, &query, None).await;
-                // Captured mails are the test environment's own.
+                // Captured mails exist in the test environment only.
                 let is_mailbox = path == "/v1/test/messages";
                 assert!(
                     is_mailbox || !answer.text.contains(carried.as_str()),
@@ -80,7 +80,7 @@ async fn attack_6_no_look_uses_up_what_a_mail_carries(api: &Api) {
     again.refuses(400, "invalid_magic_token", None);
 }
 
-/// Adjacent numbers of one prefix, none of which answers, between honest people of another.
+/// Adjacent numbers of one prefix, none of which answers, interleaved with honest users of another.
 async fn attack_7_pumping_a_prefix_is_stopped_and_the_next_goes_on(api: &Api) {
     const NUMBERS: u32 = 60;
     let (mut admitted, mut honest) = (0, 0);
@@ -107,8 +107,8 @@ async fn attack_7_pumping_a_prefix_is_stopped_and_the_next_goes_on(api: &Api) {
     assert_eq!((admitted, honest), (UNVERIFIED_PER_PREFIX.most, 6));
 }
 
-/// One address, asked for by every call that mails and under every spelling, gets no more than its share.
-async fn attack_8_nobody_is_bombed_with_mails(api: &Api) {
+/// However many calls mail one address, in any spelling, it gets no more than the limit.
+async fn attack_8_mail_to_an_address_is_limited(api: &Api) {
     people::with_urls(api).await;
     let spellings = [
         "victim@example.com",
@@ -132,12 +132,12 @@ async fn attack_8_nobody_is_bombed_with_mails(api: &Api) {
         }
         api.deliver().await;
     }
-    // Asked for at once, most of it repeats what was sent: of each kind, and of each call for a code, one. Beyond the budget one of
+    // Concurrent requests mostly repeat what was sent: one message of each kind, and one of each call for a code. Beyond the limit one of
     // each kind would be left.
     let messages = api.test().get("/v1/test/messages").await.ok();
     let mails = messages.body["messages"].as_array().unwrap().len();
     assert!(mails <= 9, "{mails} of {admitted}");
-    // And nobody makes new addresses without end.
+    // And the number of new addresses is limited.
     let cap = [("new_users_per_hour".to_owned(), "3".to_owned())];
     api.service.set_app(api.app.id, &cap).await.unwrap();
     api.pass(3_600);
@@ -160,7 +160,7 @@ async fn attack_8_the_cap_of_the_operator_holds_across_apps_on_postgres() {
     the_cap_of_the_operator_holds_across_apps(Lane::Postgres).await;
 }
 
-/// Three Apps of one deployment together send a person no more than the operator lets them, and one beyond it.
+/// Three Apps of one deployment together send a person no more than the operator's cap, and one message beyond it.
 async fn the_cap_of_the_operator_holds_across_apps(lane: Lane) {
     let mut wishes = Wishes::default();
     wishes.service.sends_per_identifier = 7;

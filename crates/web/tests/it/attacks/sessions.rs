@@ -1,4 +1,4 @@
-//! Attacks 11 to 14: forged tokens, planted tokens, and endings that must last.
+//! Attacks 11 to 14: forged tokens, planted tokens, and sessions that must stay ended.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn base64url(bytes: &[u8]) -> String {
     text
 }
 
-/// The signature checks behind this are those of the adapter, which has a matrix of its own; here is what a client can send.
+/// The adapter has its own test matrix for the signature checks; this test covers what a client can send.
 async fn attack_11_forged_tokens_are_refused(api: &Api) {
     let jwt = signed_in(api, "ada@example.com")
         .await
@@ -125,7 +125,7 @@ async fn attack_11_forged_tokens_are_refused(api: &Api) {
         .ok();
 }
 
-/// Signed with the key of the App itself, by whoever has it: a claim of another type, out of any range, or missing, is refused.
+/// Signed with the App's own key by an attacker who has it: a claim of another type, out of range, or missing is refused.
 async fn attack_12_every_claim_has_its_type(api: &Api) {
     let session = signed_in(api, "ada@example.com").await;
     let jwt = session.text_at("/session_jwt");
@@ -187,7 +187,7 @@ async fn attack_12_every_claim_has_its_type(api: &Api) {
     verify(&good).await.ok();
 }
 
-/// A session that is not a living one of the very user who proves is refused, costs no code, and is never taken over (S-2).
+/// A presented session that is not a live one of the proving user is refused, costs no code, and is never taken over (S-2).
 async fn attack_13_no_presented_session_is_adopted(api: &Api) {
     let attacker = signed_in(api, "attacker@example.com").await;
     let ended = signed_in(api, "victim@example.com").await;
@@ -230,8 +230,7 @@ async fn attack_13_no_presented_session_is_adopted(api: &Api) {
     );
 }
 
-/// Neither its tokens nor an extension bring a session back; `deleted_at` is set once (S-4). After a kill and a restart: the
-/// server's own tests.
+/// Neither its tokens nor an extension revive a session; `deleted_at` is set once (S-4). The server's own tests cover a kill and a restart.
 async fn attack_14_an_ended_session_stays_ended(api: &Api) {
     let session = signed_in(api, "ada@example.com").await;
     let (token, jwt) = (

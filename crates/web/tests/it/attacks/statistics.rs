@@ -1,9 +1,9 @@
-//! Whether two sets of times can be told apart.
+//! Statistics on whether two sets of times can be distinguished.
 
 use std::time::Duration;
 
-/// How often a draw of the first is slower than one of the second: the area under the curve (Mann-Whitney). One half is chance,
-/// and a time that both have counts as half a win.
+/// The probability that a sample of the first set is slower than one of the second: the area under the curve (Mann-Whitney). One half is
+/// chance, and a tie counts as half a win.
 pub(super) fn area(one: &[Duration], other: &[Duration]) -> f64 {
     let mut all: Vec<_> = one
         .iter()
@@ -26,7 +26,7 @@ fn number(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap())
 }
 
-/// What of the sorted times lies below this per cent.
+/// The given percentile of the sorted times.
 fn quantile(sorted: &[Duration], per_cent: usize) -> Duration {
     sorted[(sorted.len() * per_cent / 100).min(sorted.len() - 1)]
 }
@@ -49,7 +49,7 @@ fn upper_area(one: &[Duration], other: &[Duration]) -> f64 {
     area.max(1.0 - area)
 }
 
-/// Whether the medians lie further apart than that.
+/// Whether the medians differ by more than `least`.
 fn differ(one: &[Duration], other: &[Duration], least: Duration) -> bool {
     let [one, other] = [one, other].map(|times| {
         let mut sorted = times.to_vec();
@@ -59,8 +59,8 @@ fn differ(one: &[Duration], other: &[Duration], least: Duration) -> bool {
     one.abs_diff(other) > least
 }
 
-/// Prints medians, tails, and the area for every pair; answers the widest one of those whose medians lie further apart than
-/// `least`, on whichever side of one half.
+/// Prints medians, tails, and the area for every pair. Returns the largest area, on either side of one half, among the pairs whose medians
+/// differ by more than `least`.
 pub(super) fn widest(title: &str, names: &[&str], times: &[Vec<Duration>], least: Duration) -> f64 {
     println!("{title}: {} samples of each kind", times[0].len());
     for (name, times) in names.iter().zip(times) {
@@ -85,7 +85,7 @@ pub(super) fn widest(title: &str, names: &[&str], times: &[Vec<Duration>], least
 }
 
 #[test]
-fn the_area_tells_slow_from_fast() {
+fn the_area_distinguishes_slow_from_fast() {
     let times = |from: u64| {
         (from..from + 100)
             .map(Duration::from_millis)

@@ -1,6 +1,6 @@
-//! Attack 1: accounts that somebody planted for another person, who proves the address by a code.
+//! Attack 1: an attacker plants an account for another person, who then proves the address by a code.
 //!
-//! The same scenarios with a proof of an identity provider, and those that need one: `federated`.
+//! `federated` covers the same scenarios with a proof by an identity provider, and those that need one.
 
 use serde_json::{Value, json};
 use vestry_app::users::Imported;
@@ -37,19 +37,19 @@ const LOGIN: &str = "/v1/auth/magic_links/email/login_or_create";
 const RESET: &str = "/v1/auth/passwords/reset/begin";
 const COMPLETE: &str = "/v1/auth/passwords/reset/complete";
 
-/// The victim comes, and proves the address by a code.
+/// The victim arrives and proves the address by a code.
 async fn by_code(api: &Api) -> Answer {
     signed_in(api, VICTIM).await
 }
 
-/// The account as the attacker makes it: the victim's address, a number of his own.
+/// The account that the attacker creates: the victim's address and a number of the attacker's own.
 pub(super) async fn planted(api: &Api) -> String {
     let request = json!({"email": VICTIM, "phone_number": NUMBER, "requires_verification": false});
     let created = api.test().post("/v1/auth/users/create", request).await;
     created.ok().text_at("/user_id")
 }
 
-/// The same out of an import, with a password that the attacker knows.
+/// The same from an import, with a password that the attacker knows.
 async fn imported(api: &Api) -> String {
     let line = json!({
         "emails": [{"email": VICTIM}], "phone_numbers": [{"phone_number": NUMBER}],
@@ -75,14 +75,14 @@ async fn import_of_victim(api: &Api, more: Value) -> Vec<Imported> {
     import.take(&[line]).await.unwrap()
 }
 
-/// The victim's account comes out of another service, and the victim signs in.
+/// The victim's account is imported from another service, and the victim signs in.
 async fn by_import(api: &Api) -> Answer {
     let taken = import_of_victim(api, json!({})).await;
     assert!(matches!(&*taken, [Imported::New(_)]), "{taken:?}");
     signed_in(api, VICTIM).await
 }
 
-/// A session of the attacker, through a passkey that he planted.
+/// A session of the attacker, through a planted passkey.
 async fn attackers_session(api: &Api, attacker: &mut Browser) -> Value {
     let credential = people::assertion(api, attacker).await;
     let request = json!({"public_key_credential": credential, "session_expires_in": 525_600});
@@ -108,7 +108,7 @@ pub(super) async fn user(api: &Api, id: &str) -> Value {
         .body
 }
 
-/// Refused, or somebody else.
+/// Asserts a refusal, or the sign-in of another user.
 #[track_caller]
 pub(super) fn stays_out(answer: &Answer, victim: &str) {
     assert_ne!(answer.body["user_id"], victim, "{}", answer.text);
@@ -141,7 +141,7 @@ async fn attack_1_a_pending_address_is_no_way_back(api: &Api) {
     a_pending_address_is_no_way_back(api, by_code).await;
 }
 
-/// The trojan identifier: registered beside the victim's address, it is not let in after the victim came.
+/// The trojan identifier: registered next to the victim's address, it does not sign in after the victim arrived.
 pub(super) async fn a_planted_identifier_opens_nothing(
     api: &Api,
     victim: impl AsyncFn(&Api) -> Answer,
@@ -151,7 +151,7 @@ pub(super) async fn a_planted_identifier_opens_nothing(
     let victim = victim(api).await;
     assert_eq!(victim.text_at("/user_id"), user_id);
     has_no_proved_number(&user(api, &user_id).await);
-    // Neither the code that was on its way, nor one that is sent now: the number is in a user of its own then.
+    // Neither the pending code nor one sent now: by then the number is in a user of its own.
     let late = verified(&api.test(), &waiting, json!({"session_expires_in": 60})).await;
     stays_out(&late, &user_id);
     let fresh = texted(api, NUMBER).await;
@@ -171,18 +171,18 @@ fn has_no_proved_number(user: &Value) {
     );
 }
 
-/// Classic: password, authenticator app, recovery codes, passkey, number, link and sessions, all planted before, and nothing of
-/// it proved. Each of them opens the account until the victim comes.
+/// Classic: password, authenticator app, recovery codes, passkey, number, link and sessions, all planted before, and none of it proved.
+/// Each opens the account until the victim arrives.
 pub(super) struct Planted {
     pub(super) user_id: String,
-    /// Tokens of sessions.
+    /// Session tokens.
     pub(super) sessions: Vec<String>,
     jwt: String,
     attacker: Browser,
     totp: Authenticator,
-    /// Of `magic_links/create`, which mails nothing.
+    /// From `magic_links/create`, which sends no mail.
     link: String,
-    /// Made before, and not yet shown to anybody.
+    /// Made before, and not yet presented.
     assertion: Value,
 }
 
@@ -209,7 +209,7 @@ impl Planted {
         made
     }
 
-    /// One session more.
+    /// Adds another session.
     pub(super) async fn signs_in_by_password(&mut self, api: &Api) {
         let signed_in = api.test().post(PASSWORDS, self.password()).await.ok();
         self.sessions.push(signed_in.text_at("/session_token"));
@@ -220,7 +220,7 @@ impl Planted {
         json!({"user_id": self.user_id, "password": password, "session_expires_in": 60})
     }
 
-    /// Nothing of it opens anything of the victim, who is in.
+    /// Asserts that none of it opens anything of the victim's, and that the victim is signed in.
     pub(super) async fn is_dead(&mut self, api: &Api, victim: &Answer) {
         assert_eq!(victim.text_at("/user_id"), self.user_id);
         self.sessions_and_secrets_are_dead(api).await;
@@ -265,7 +265,7 @@ impl Planted {
     }
 }
 
-/// The unexpired session: used every day and extended, it ends with the victim's proof, however it is named.
+/// The unexpired session: used every day and extended, it ends with the victim's proof, by every kind of reference.
 pub(super) async fn an_extended_session_does_not_survive(
     api: &Api,
     victim: impl AsyncFn(&Api) -> Answer,
@@ -288,8 +288,8 @@ pub(super) async fn an_extended_session_does_not_survive(
     }
 }
 
-/// The unexpired change. No change of an address waits here as such: what comes nearest is an address of the attacker that
-/// `users/update` has attached beside the victim's, with a code, a link and a reset on their way to it.
+/// The unexpired change. Vestry has no pending address changes. The closest equivalent is an attacker's address that `users/update`
+/// attached next to the victim's, with a pending code, link and reset.
 pub(super) async fn a_pending_address_is_no_way_back(
     api: &Api,
     victim: impl AsyncFn(&Api) -> Answer,
@@ -325,8 +325,9 @@ pub(super) async fn a_pending_address_is_no_way_back(
     refused.refuses(401, "invalid_credentials", None);
 }
 
-/// The attacker founds the account under the victim's address with something of his own, from outside or within a session: it is
-/// his, the victim gets one of her own, and neither is in that of the other (CL-4, CL-5, CL-7).
+/// The attacker founds the account under the victim's address with an identifier of their own, from outside or within a session.
+///
+/// It stays the attacker's, the victim gets another account, and neither can access the other's (CL-4, CL-5, CL-7).
 async fn attack_1_an_account_that_the_attacker_founded_is_not_the_victims(api: &Api) {
     people::with_urls(api).await;
     for way in ["number", "number within a session", "wallet"] {
@@ -375,7 +376,7 @@ async fn attack_1_an_account_that_the_attacker_founded_is_not_the_victims(api: &
     }
 }
 
-/// A code, a link, its fallback code and a reset are proofs alike: each of them ends what was planted.
+/// A code, a link, its fallback code and a reset are equivalent proofs: each of them removes what was planted.
 async fn attack_1_whichever_way_the_victim_proves_the_address(api: &Api) {
     people::with_urls(api).await;
     for way in ["code", "link", "fallback code", "reset"] {
@@ -412,7 +413,7 @@ async fn attack_1_whichever_way_the_victim_proves_the_address(api: &Api) {
     }
 }
 
-/// An import vouches for the address like a proof from outside: what was planted is gone before the victim signs in.
+/// An import vouches for the address like a proof from outside: everything planted is gone before the victim signs in.
 async fn attack_1_an_import_clears_a_planted_account(api: &Api) {
     let mut planted = Planted::everything(api).await;
     let taken = import_of_victim(api, json!({"first_name": "Ada"})).await;
@@ -424,7 +425,7 @@ async fn attack_1_an_import_clears_a_planted_account(api: &Api) {
     let account = user(api, &planted.user_id).await;
     assert_eq!(account["first_name"], "Ada");
     assert_eq!(account["emails"][0]["verified"], true);
-    // Run again, it finds the user and changes nothing.
+    // A second run finds the user and changes nothing.
     let again = import_of_victim(api, json!({"first_name": "Eve"})).await;
     assert_eq!(again, [Imported::Known(*id)]);
     assert_eq!(user(api, &planted.user_id).await["first_name"], "Ada");
@@ -445,7 +446,7 @@ async fn attack_1_an_import_takes_an_address_out_of_another_persons_account(api:
     assert!(is_open(api, &attacker.text_at("/session_token")).await);
 }
 
-/// The user keeps the id of its line, so the address leaves the planted account, whose sessions and credentials end all the same.
+/// The user keeps the id of its line, so the address leaves the planted account, whose sessions and credentials end nonetheless.
 async fn attack_1_an_import_under_its_own_id_leaves_the_planted_account_empty(api: &Api) {
     let planted = Planted::everything(api).await;
     let own = UserId::new(api.clock.machine(), [7; 16]);

@@ -1,4 +1,4 @@
-//! Attack 25: whatever is named with a foreign key does not exist. Lists and the same address in two worlds: `isolation`.
+//! Attack 25: an object named with a foreign key does not exist. `isolation` covers lists and one address in two environments.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,13 @@ use crate::rig::{Answer, Api, Client, described, on_both};
 
 on_both! {
     attack_25_every_route_with_every_foreign_id
-    m_12_what_was_deleted_never_was
+    m_12_a_deleted_object_looks_nonexistent
 }
 
-/// What the fields and the places in a path are filled with: by their names, and by the operation's path where a name means
-/// two things.
+/// Values for the fields and path parameters: by name, and by the operation's path where a name is ambiguous.
 pub(super) type Names = BTreeMap<&'static str, Value>;
 
-/// One of everything.
+/// One object of each kind.
 pub(super) async fn own(api: &Api) -> Names {
     let test = api.test();
     let user = signed_in(api, "ada@example.com").await.text_at("/user_id");
@@ -69,7 +68,7 @@ pub(super) async fn own(api: &Api) -> Names {
     ])
 }
 
-/// The same of nothing: every id, token and code drawn at random in the form that it has.
+/// The same for nonexistent objects: random ids, tokens and codes of the right form.
 fn absent(own: &Names) -> Names {
     let mut rng = Rng::from_seed(25);
     let other = |rng: &mut Rng, text: &str| -> String {
@@ -103,7 +102,7 @@ fn absent(own: &Names) -> Names {
             _ => {}
         }
     }
-    // Of a passkey that nobody has.
+    // Of a nonexistent passkey.
     let unknown = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
     let mut credential = absent["public_key_credential"].clone();
     for field in ["id", "rawId"] {
@@ -113,7 +112,7 @@ fn absent(own: &Names) -> Names {
     absent
 }
 
-/// What the other fields of a request are filled with, so that it gets as far as the id.
+/// A value for the other fields of a request, so that it gets as far as the id.
 pub(super) fn filler(field: &str) -> Option<Value> {
     Some(match field {
         "password" => json!(PASSWORD),
@@ -125,7 +124,7 @@ pub(super) fn filler(field: &str) -> Option<Value> {
     })
 }
 
-/// One call of an operation, with the one session field that it shall have.
+/// One call of an operation, with the single session field it is to have.
 struct Attempt {
     title: String,
     method: String,
@@ -137,7 +136,7 @@ struct Attempt {
 fn attempts(names: &Names) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     for operation in described().all() {
-        // Where browsers pass, an id is no secret, and what it leads to is bound to a state.
+        // For browser routes an id is no secret, and what it leads to is bound to a state.
         let is_for_browsers =
             operation.path.starts_with("/v1/auth/oauth/") && operation.path.contains('{');
         if operation.path.starts_with("/v1/test/")
@@ -160,7 +159,7 @@ fn attempts(names: &Names) -> Vec<Attempt> {
         let mut body = Map::new();
         for field in &operation.fields {
             let named = names.get(field.as_str()).filter(|_| {
-                // A TOTP and a recovery code exclude each other, and so do the names of a session.
+                // A TOTP and a recovery code exclude each other, and so do the session references.
                 let path = operation.path.as_str();
                 let excluded = match field.as_str() {
                     "totp" => path.ends_with("recovery"),
@@ -212,8 +211,8 @@ async fn all(client: &Client<'_>, names: &Names) -> Vec<(String, Answer)> {
     answers
 }
 
-/// Every route, every kind of id, with the key of another App and with that of the other environment: refused, and byte for
-/// byte as a random id is. And nothing of the owner's was touched.
+/// Every route and kind of id, with the key of another App and of the other environment: refused, byte for byte like a random id. Nothing
+/// of the owner's is touched.
 async fn attack_25_every_route_with_every_foreign_id(api: &Api) {
     let own = own(api).await;
     let path = format!("/v1/auth/users/{}", own["user_id"].as_str().unwrap());
@@ -253,18 +252,18 @@ async fn attack_25_every_route_with_every_foreign_id(api: &Api) {
     api.test().post(people::PASSKEYS, passkey).await.ok();
 }
 
-/// The same with the key of whoever it belonged to, once the user is deleted: nothing tells that it was there.
-async fn m_12_what_was_deleted_never_was(api: &Api) {
+/// The same with the former owner's key, once the user is deleted: nothing reveals that it existed.
+async fn m_12_a_deleted_object_looks_nonexistent(api: &Api) {
     let mut own = own(api).await;
     let path = format!("/v1/auth/users/{}/delete", own["user_id"].as_str().unwrap());
     api.test().delete(&path, None).await.ok();
     let absent = absent(&own);
-    // The link with a provider is of another user, who stays.
+    // The provider link belongs to another user, who stays.
     own.insert("idpuser_id", absent["idpuser_id"].clone());
     let deleted = all(&api.test(), &own).await;
     let nothing = all(&api.test(), &absent).await;
     for ((title, deleted), (_, nothing)) in deleted.iter().zip(&nothing) {
-        // What happened, and what was done with the key of a wallet, stays on record, for the App that it belonged to.
+        // Past events and uses of a wallet's key stay on record, for the App that it belonged to.
         if title.contains("/audit") || title.contains("/events/") {
             continue;
         }

@@ -1,7 +1,7 @@
-//! Attack 10: who a user is cannot be read off the time that an answer takes.
+//! Attack 10: response times do not reveal who a user is.
 //!
-//! Samples are taken over one kept connection, one after the other, in an order that is drawn anew for every turn, so that
-//! whatever else the machine does meets all kinds alike.
+//! Samples are taken one after the other over one kept-alive connection. The order is redrawn for every turn, so that other load on the
+//! machine affects all kinds alike.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,39 +17,41 @@ use super::statistics::{areas, widest};
 use crate::journeys::signed_in;
 use crate::rig::{Answer, Api, Client, Lane, StalledTransport, Wishes, on_with};
 
-/// Samples of each kind in a run for a change: equal kinds differ by 0.03 then, by chance, and the bars lie five such steps away.
-/// `cargo xtask attacks --timing` takes ten times as many, of an optimized build: then chance is 0.01.
+/// Samples of each kind in a pull request run: equal kinds then differ by 0.03 by chance, and the thresholds are five such steps away.
+///
+/// `cargo xtask attacks --timing` takes ten times as many with an optimized build, where chance is 0.01.
 const SAMPLES: usize = 200;
-/// Whether this is a build as it is shipped, whose times mean something.
+/// Whether this is an optimized build, whose times are representative.
 const IS_OPTIMIZED: bool = !cfg!(debug_assertions);
-/// The most that one kind may be told from another by its time; one half is chance. The bar is 0.55 (attack 10). Without optimization,
-/// to decode the rows of a user who exists takes 0.3 ms of some 23, which a few hundred samples show as 0.55 to 0.56; a hash that
-/// is skipped shows as 1.0.
+/// The largest area by which one kind may differ from another; one half is chance. The threshold is 0.55 (attack 10).
+///
+/// Without optimization, decoding the rows of an existing user takes 0.3 ms of about 23, which a few hundred samples show as 0.55 to 0.56.
+/// A skipped hash shows as 1.0.
 const MOST: f64 = if IS_OPTIMIZED { 0.55 } else { 0.65 };
-/// Kinds whose medians lie closer together are not judged without optimization: a quiet machine tells the decoding of a row apart, and
-/// a hash is 20 ms.
+/// Kinds whose medians are closer than this are not judged without optimization: on a quiet machine the decoding of a row is measurable. A
+/// hash is 20 ms.
 const LEAST: Duration = if IS_OPTIMIZED {
     Duration::ZERO
 } else {
     Duration::from_millis(1)
 };
-/// A machine that does other things can make two equal kinds differ once; a difference that is there is there every time.
+/// On a busy machine two equal kinds may differ once; a real difference appears every time.
 const ROUNDS: usize = 3;
-/// After so many samples, kinds that are as far apart as [`OBVIOUS`] are no accident, and nothing more is measured.
+/// After this many samples, kinds that differ by [`OBVIOUS`] are no accident, and measuring stops.
 const FIRST_LOOK: usize = 200;
 const OBVIOUS: f64 = 0.9;
 
-/// The samples that were asked for.
+/// The requested number of samples.
 fn samples() -> usize {
     vestry_testkit::lane::variable("VESTRY_TEST_TIMING_SAMPLES").map_or(SAMPLES, |number| {
         number.parse().expect("a number of samples")
     })
 }
 
-/// One measurement at a time, or they would measure each other.
+/// Allows one measurement at a time, so that measurements do not disturb each other.
 static QUIET: Mutex<()> = Mutex::const_new(());
 
-/// A name, and the call that it stands for; some calls need a fresh body each time.
+/// A name and its call; some calls need a fresh body each time.
 struct Kind<'a> {
     name: &'static str,
     path: &'static str,
@@ -77,7 +79,7 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// Times every kind as often as was asked for, or until they are obviously not alike.
+/// Times every kind as often as requested, or until they obviously differ.
 async fn sampled(api: &Api, client: Client<'_>, kinds: &[Kind<'_>]) -> Vec<Vec<Duration>> {
     let mut rng = Rng::from_seed(seed());
     let mut times = vec![Vec::with_capacity(samples()); kinds.len()];
@@ -96,7 +98,7 @@ async fn sampled(api: &Api, client: Client<'_>, kinds: &[Kind<'_>]) -> Vec<Vec<D
             let Kind { path, body, .. } = &kinds[kind];
             let body = body(turn).to_string();
             let request = client.head("POST", path, body.len()) + &body;
-            // No wait after failures holds anybody up, and no limit: what is measured is the work.
+            // Lockouts and limits are off: the test measures the work.
             api.pass(2 * 86_400);
             let sent = Instant::now();
             connection.send(request.as_bytes()).await;
@@ -110,16 +112,16 @@ async fn sampled(api: &Api, client: Client<'_>, kinds: &[Kind<'_>]) -> Vec<Vec<D
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn attack_10_passwords_take_their_time_on_sqlite() {
+async fn attack_10_password_times_reveal_nothing_on_sqlite() {
     passwords_take_their_time(Lane::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn attack_10_passwords_take_their_time_on_postgres() {
+async fn attack_10_password_times_reveal_nothing_on_postgres() {
     passwords_take_their_time(Lane::Postgres).await;
 }
 
-/// Wrong and empty password, user without a password, disabled, deleted and unknown user, under the parameters of the service (P-4, P-10).
+/// Wrong and empty password, user without a password, disabled, deleted and unknown user, with the service's parameters (P-4, P-10).
 async fn passwords_take_their_time(lane: Lane) {
     let _quiet = QUIET.lock().await;
     let mut rounds = Vec::new();
@@ -137,13 +139,13 @@ async fn passwords_take_their_time(lane: Lane) {
             widest = Some(of_passwords(api, lane).await);
         })
         .await;
-        // Where the lane is missing, which was said.
+        // The lane is missing, which has been reported.
         let Some(widest) = widest else { return };
         rounds.push(widest);
     }
     assert!(
         rounds.last().is_some_and(|widest| *widest < MOST),
-        "attack 10: kinds of users could be told apart in every round: {rounds:?}"
+        "attack 10: kinds of users could be distinguished in every round: {rounds:?}"
     );
 }
 
@@ -175,11 +177,12 @@ async fn of_passwords(api: &Api, lane: Lane) -> f64 {
     widest(&title, &kinds.each_ref().map(Kind::name), &times, LEAST)
 }
 
-/// With `enumeration_safe`: what takes no hash. It is a matter of fractions of a millisecond, so that the bar is wider: an optimized
-/// build, where a row that is decoded is 20 microseconds of one millisecond, was at 0.49 to 0.55. A lookup, a seal or a message more than
-/// the other kind has shows above it.
+/// The threshold with `enumeration_safe`, for calls that hash nothing. These take fractions of a millisecond, so the threshold is wider.
+///
+/// In an optimized build decoding a row takes 20 microseconds of one millisecond, and areas were 0.49 to 0.55. An extra lookup, seal or
+/// message of one kind shows above the threshold.
 const MOST_OF_CHEAP: f64 = if IS_OPTIMIZED { 0.60 } else { 0.75 };
-/// As [`LEAST`]; what costs more than to decode the rows of somebody is a statement or a seal more.
+/// As [`LEAST`]; beyond the decoding of a user's rows, an extra cost is another statement or seal.
 const LEAST_OF_CHEAP: Duration = if IS_OPTIMIZED {
     Duration::ZERO
 } else {
@@ -187,12 +190,12 @@ const LEAST_OF_CHEAP: Duration = if IS_OPTIMIZED {
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn attack_10_codes_and_links_take_their_time_on_sqlite() {
+async fn attack_10_code_and_link_times_reveal_nothing_on_sqlite() {
     codes_and_links_take_their_time(Lane::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn attack_10_codes_and_links_take_their_time_on_postgres() {
+async fn attack_10_code_and_link_times_reveal_nothing_on_postgres() {
     codes_and_links_take_their_time(Lane::Postgres).await;
 }
 
@@ -205,7 +208,7 @@ async fn codes_and_links_take_their_time(lane: Lane) {
         for (path, is_judged) in [
             ("/v1/auth/otps/email/send", true),
             ("/v1/auth/passwords/reset/begin", true),
-            // An unknown address becomes a user, which is more to write: it is printed, and known from then on.
+            // An unknown address becomes a user, which takes more writes. The time is printed, and the address is known from then on.
             ("/v1/auth/otps/email/login_or_create", false),
             ("/v1/auth/magic_links/email/login_or_create", false),
         ] {
@@ -217,7 +220,7 @@ async fn codes_and_links_take_their_time(lane: Lane) {
                     |_| json!({"email": "known@example.com"}),
                 ),
                 Kind::new("unknown", path, 200, |turn| {
-                    // The judged calls leave an address as unknown as it was; the others need a new one each time.
+                    // The judged calls leave an unknown address unknown; the others need a new one each time.
                     let turn = if is_judged {
                         0
                     } else {
@@ -237,8 +240,9 @@ async fn codes_and_links_take_their_time(lane: Lane) {
     .await;
 }
 
-/// A wrong code of somebody, and one of nobody: the method id comes from `send`, which answers alike for both. In the live world:
-/// the test world looks for reserved addresses besides, and reads a row more of somebody.
+/// A wrong code for a known and for an unknown user: the method id comes from `send`, whose responses do not differ.
+///
+/// In live, because the test environment also checks for reserved addresses and reads one more row for a known user.
 async fn wrong_codes(api: &Api, lane: Lane) {
     let path = "/v1/auth/otps/verify";
     let known = json!({"email": "known@example.com"});
@@ -263,20 +267,20 @@ async fn wrong_codes(api: &Api, lane: Lane) {
     assert!(widest < MOST_OF_CHEAP, "{path}: {widest:.3}");
 }
 
-/// How long an answer may take on a busy machine; the transport takes for ever.
+/// How long a response may take on a busy machine; the transport never returns.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn attack_10_no_answer_waits_for_a_transport_on_sqlite() {
+async fn attack_10_no_response_waits_for_a_transport_on_sqlite() {
     no_answer_waits_for_a_transport(Lane::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn attack_10_no_answer_waits_for_a_transport_on_postgres() {
+async fn attack_10_no_response_waits_for_a_transport_on_postgres() {
     no_answer_waits_for_a_transport(Lane::Postgres).await;
 }
 
-/// While mail and text messages hang in their transports, everything that sends is answered, to known and unknown alike.
+/// While mail and text messages hang in their transports, every sending call returns, for known and unknown identifiers alike.
 async fn no_answer_waits_for_a_transport(lane: Lane) {
     let stalled = Arc::new(StalledTransport::default());
     let wishes = Wishes {

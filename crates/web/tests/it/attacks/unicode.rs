@@ -12,8 +12,8 @@ on_both! {
 
 const LOGIN: &str = "/v1/auth/otps/email/login_or_create";
 
-/// One identity each: what the victim writes, and what the attacker does, whose mailbox it may be at a server that tells capital
-/// letters from small ones or compares bytes.
+/// Pairs of spellings of one identity: the victim's, and the attacker's. The second may be the attacker's mailbox at a server that is
+/// case-sensitive or compares bytes.
 const ONE_IDENTITY: &[(&str, &str)] = &[
     ("mike@example.com", "Mike@example.com"),
     ("mike@example.com", "MIKE@EXAMPLE.COM"),
@@ -24,7 +24,7 @@ const ONE_IDENTITY: &[(&str, &str)] = &[
     ("mike@XN--BCHER-KVA.example", "Mike@b\u{fc}cher.example"),
 ];
 
-/// Letters that look like those of `mike@example.com` and are others.
+/// Letters that look like those of `mike@example.com` but differ.
 const CONFUSABLE: &[(char, &str)] = &[
     ('m', "ⅿmṃⲙ\u{ff4d}\u{1d526}"),
     ('i', "ıіⅰíìîïīįɩι\u{130}"),
@@ -38,7 +38,7 @@ const CONFUSABLE: &[(char, &str)] = &[
     ('o', "оοөσ\u{ba}"),
 ];
 
-/// Asks for a code; the answer and the mail that brings the code.
+/// Requests a code; returns the response and the mail that carries the code.
 async fn asked(api: &Api, spelling: &str) -> (Value, Value) {
     let answer = api.test().post(LOGIN, json!({"email": spelling})).await;
     let answer = answer.ok().body.clone();
@@ -53,15 +53,16 @@ async fn verified(api: &Api, answer: &Value, code: &Value) -> u16 {
     answer.status
 }
 
-/// The attacker comes first with a spelling of his own. Each code goes to the spelling of its request until one is proved; from then on
-/// all mail goes there, and the proof of the victim is never in the attacker's mailbox.
+/// The attacker comes first with a spelling of their own. Each code goes to the spelling of its request until one is proved.
+///
+/// From then on all mail goes there, and the victim's proof never reaches the attacker's mailbox.
 async fn attack_5_mail_goes_to_the_stored_address(api: &Api) {
     for (number, (victim, attacker)) in ONE_IDENTITY.iter().enumerate() {
         let own = format!("{number}{victim}");
         let other = format!("{number}{attacker}");
         let (planted, theirs) = asked(api, &other).await;
         assert_eq!(theirs["to"], other);
-        // At once, within the time in which the same request would only be repeated.
+        // Immediately, within the time in which an identical request would only be repeated.
         let (answer, mail) = asked(api, &own).await;
         assert_eq!(answer["user_id"], planted["user_id"], "{own} and {other}");
         assert_eq!(answer["user_created"], false, "{own} and {other}");
@@ -88,7 +89,7 @@ async fn attack_5_mail_goes_to_the_stored_address(api: &Api) {
     }
 }
 
-/// Every look-alike of an address is somebody else, who is written to as they write, or is refused.
+/// Every look-alike of an address is another identity and is written to as spelled, or it is refused.
 async fn attack_5_look_alikes_are_others_or_refused(api: &Api) {
     let stored = "mike@example.com";
     let (mike, _) = asked(api, stored).await;
@@ -103,7 +104,7 @@ async fn attack_5_look_alikes_are_others_or_refused(api: &Api) {
     }
     let (mut same, mut others, mut refused) = (0, 0, 0);
     for variant in &variants {
-        // The limits of an address start over.
+        // The limits of an address reset.
         api.pass(601);
         let answer = api.test().post(LOGIN, json!({"email": variant})).await;
         if answer.status == 400 {
@@ -115,7 +116,7 @@ async fn attack_5_look_alikes_are_others_or_refused(api: &Api) {
         let newest = api.test().get("/v1/test/messages").await.ok();
         assert_eq!(newest.text_at("/messages/0/to"), *variant);
         if answer.ok().text_at("/user_id") == mike["user_id"].as_str().unwrap() {
-            // The DNS knows no difference: UTS #46 maps the letter of the domain.
+            // The DNS sees no difference: UTS #46 maps the letter of the domain.
             let (local, _) = variant.split_once('@').unwrap();
             assert_eq!(local, "mike", "{variant:?} is mike");
             same += 1;
@@ -124,7 +125,7 @@ async fn attack_5_look_alikes_are_others_or_refused(api: &Api) {
         }
     }
     println!(
-        "attack 5: {} variants, {same} mike, {others} somebody else, {refused} refused",
+        "attack 5: {} variants, {same} mike, {others} other identities, {refused} refused",
         variants.len()
     );
     assert!(others > 40 && refused >= 6);

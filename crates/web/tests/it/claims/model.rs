@@ -1,4 +1,4 @@
-//! Random histories of accounts against the model of whose they are (CL-1 to CL-8), over HTTP on both databases.
+//! Random account histories checked against the ownership model (CL-1 to CL-8), over HTTP on both databases.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use crate::journeys::newest_code;
 use crate::rig::{Answer, Api, on_both};
 
 on_both! {
-    random_histories_end_as_the_model_says
+    random_histories_end_as_the_model_predicts
 }
 
-/// The API as a history sees it.
+/// The API as a history calls it.
 struct OverHttp<'a> {
     api: &'a Api,
-    /// The `method_id` of each identifier that a code went to.
+    /// The `method_id` of each identifier that a code was sent to.
     methods: HashMap<String, String>,
 }
 
@@ -33,14 +33,14 @@ fn accepted(answer: Answer) -> Option<Answer> {
 }
 
 impl OverHttp<'_> {
-    /// One of the calls that send a code; the user that it answers.
+    /// Calls one of the endpoints that send a code; returns the user in the response.
     async fn send(
         &mut self,
         call: &str,
         identifier: &str,
         session: Option<&str>,
     ) -> Option<String> {
-        // Of two messages of one second nobody knows which is the newer.
+        // The order of two messages of one second is unknown.
         self.api.pass(1);
         let (channel, field, id) = if is_address(identifier) {
             ("email", "email", "/email_id")
@@ -57,7 +57,7 @@ impl OverHttp<'_> {
             if sent.status != 429 {
                 break accepted(sent)?;
             }
-            let wait = sent.header("retry-after").expect("how long to wait");
+            let wait = sent.header("retry-after").expect("a retry delay");
             self.api.pass(wait.parse().unwrap());
         };
         let method = sent.text_at(id);
@@ -126,7 +126,7 @@ impl Accounts for OverHttp<'_> {
 
     async fn ask(&mut self, identifier: &str) -> String {
         let asked = self.send("login_or_create", identifier, None).await;
-        asked.expect("a code for anybody")
+        asked.expect("a code for any address")
     }
 
     async fn ask_for(&mut self, identifier: &str, session: Option<&str>) -> Option<String> {
@@ -172,7 +172,7 @@ impl Accounts for OverHttp<'_> {
 }
 
 /// I, II and III of `claims.md`.
-async fn random_histories_end_as_the_model_says(api: &Api) {
+async fn random_histories_end_as_the_model_predicts(api: &Api) {
     let settings = [
         ("end_sessions_on_change", "false"),
         ("notify_on_change", "false"),
@@ -186,7 +186,7 @@ async fn random_histories_end_as_the_model_says(api: &Api) {
     api.service.set_app(api.app.id, &settings).await.unwrap();
     // Settings are read once a second.
     api.pass(1);
-    // A fiftieth of those that run on the fakes.
+    // A fiftieth of the number run on the fakes.
     let histories = histories() / 50;
     let mut rng = Rng::from_seed(seed());
     let mut service = OverHttp {

@@ -1,4 +1,4 @@
-//! M-15: clients that send their secret key with every call send a public token to `begin` beside it.
+//! M-15: clients that send their secret key with every call send it to `begin` together with a public token.
 
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::{Environment, World};
@@ -7,11 +7,11 @@ use super::{lands, public_token};
 use crate::rig::{Answer, Api, Wishes, on_both};
 
 on_both! { few_a_minute;
-    m_15_both_credentials_are_answered_as_the_public_token
-    m_15_a_pair_is_refused_when_one_of_it_is_no_good
+    m_15_both_credentials_are_handled_like_the_public_token
+    m_15_a_pair_is_refused_if_one_of_it_is_invalid
 }
 
-/// Calls with public tokens are counted apart, and this can be seen.
+/// Calls with public tokens are counted separately, and this makes it visible.
 fn few_a_minute() -> Wishes {
     let mut wishes = Wishes::default();
     wishes.service.test_per_minute = 30;
@@ -23,7 +23,7 @@ async fn begins(api: &Api, key: &str, token: &str) -> Answer {
     api.with_key(key).get(&path).await
 }
 
-async fn m_15_both_credentials_are_answered_as_the_public_token(api: &Api) {
+async fn m_15_both_credentials_are_handled_like_the_public_token(api: &Api) {
     lands(api).await;
     let token = public_token(api, Environment::Test).await;
     let remaining = |answer: &Answer| answer.header("x-ratelimit-remaining").map(str::to_owned);
@@ -39,13 +39,13 @@ async fn m_15_both_credentials_are_answered_as_the_public_token(api: &Api) {
         .await
         .ok();
     assert_eq!(remaining(&alone).as_deref(), Some("27"));
-    // The key has its own share, and opens what it opened before.
+    // The key has its own counter, and opens what it opened before.
     let by_key = api.test().get("/v1/auth/oauth/test/begin").await.ok();
     assert_eq!(remaining(&by_key).as_deref(), Some("29"));
     assert!(by_key.body.get("url").is_some());
 }
 
-async fn m_15_a_pair_is_refused_when_one_of_it_is_no_good(api: &Api) {
+async fn m_15_a_pair_is_refused_if_one_of_it_is_invalid(api: &Api) {
     lands(api).await;
     let other = api.service.create_app("Other").await.unwrap();
     let token = public_token(api, Environment::Test).await;
@@ -63,7 +63,7 @@ async fn m_15_a_pair_is_refused_when_one_of_it_is_no_good(api: &Api) {
         gone.await.unwrap();
         revoked.push(made.key.expose().clone());
     }
-    // The good pair first, so that both are remembered.
+    // The valid pair first, so that both are cached.
     begins(api, api.test_key(), &token).await.ok();
     let pairs: [(&str, &str); 9] = [
         (&live_key, &token),

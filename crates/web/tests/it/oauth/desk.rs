@@ -1,4 +1,4 @@
-//! Sign-ins at providers that a test plays, in the shapes of the real ones: the service speaks to them through its real adapter.
+//! Sign-ins at providers played by the test, modelled on the real ones: the service calls them through its real adapter.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use vestry_ports::clock::Clock;
 use super::{OWN, destination, path, token, verify};
 use crate::rig::{Answer, Api, Client, Wishes};
 
-/// A service that may speak to providers on this machine, which may be busy: who waits for an answer that comes, waits for it.
+/// A service that may call providers on this machine. The machine may be busy, so it waits as long as a response can take.
 pub(crate) fn provider_wishes() -> Wishes {
     wishes_within(Duration::from_secs(60))
 }
 
-/// One that waits only so long for an answer.
+/// A service that waits only this long for a response.
 pub(super) fn wishes_within(patience: Duration) -> Wishes {
     let mut settings = Settings {
         allowed_networks: vec!["127.0.0.0/8".parse().unwrap()],
@@ -38,7 +38,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) server: ProviderServer,
     /// With a secret key of the App.
     pub(crate) client: Client<'a>,
-    /// Path of the callback.
+    /// The path of the callback.
     pub(crate) callback: String,
     pub(crate) name: &'static str,
     shape: Shape,
@@ -48,7 +48,7 @@ pub(crate) struct Desk<'a> {
 
 /// A sign-in that was begun.
 pub(crate) struct Begun {
-    /// Where the browser is sent.
+    /// The URL to which the browser is sent.
     pub(crate) url: String,
     pub(crate) state: String,
 }
@@ -81,7 +81,7 @@ impl<'a> Desk<'a> {
         desk
     }
 
-    /// Connects the App anew.
+    /// Replaces the App's connection.
     pub(crate) async fn set(&mut self, settings: ConnectionSettings) {
         let (name, secret) = (self.name.parse().unwrap(), self.server.client_secret());
         let service = &self.api.service;
@@ -89,7 +89,7 @@ impl<'a> Desk<'a> {
         path(&set.await.unwrap().callback_url).clone_into(&mut self.callback);
     }
 
-    /// What `begin` answers.
+    /// The response of `begin`.
     pub(crate) async fn begins(&self, query: &str) -> Answer {
         let path = format!("/v1/auth/oauth/{}/begin?{query}", self.name);
         self.client.get(&path).await
@@ -103,13 +103,13 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// What the browser brings back that was sent there. The provider lives in the time of the service.
+    /// The callback that the browser returns with after visiting the URL. The provider uses the service's clock.
     pub(crate) fn answer(&self, url: &str) -> Callback {
         self.server.sets_its_clock(self.api.clock.machine());
         self.server.answer(url)
     }
 
-    /// The browser is at the callback, with a query or with Apple's form (O-13); where it lands.
+    /// Sends the browser to the callback, with a query or with Apple's form (O-13); returns its landing URL.
     pub(crate) async fn lands(&self, browser: &Client<'_>, callback: &Callback) -> String {
         let form = callback.form();
         if self.shape != Shape::Apple {
@@ -123,7 +123,7 @@ impl<'a> Desk<'a> {
         destination(&back.await, 303)
     }
 
-    /// Away and back; where the browser lands, and the state of its flow.
+    /// Away and back; returns the landing URL, and the state of the flow.
     pub(crate) async fn landed(&self) -> (String, String) {
         let begun = self.begin("").await;
         let callback = self.answer(&begun.url);
@@ -132,7 +132,7 @@ impl<'a> Desk<'a> {
         (landed, begun.state)
     }
 
-    /// The whole way of somebody, to a session.
+    /// A person's whole flow, up to a session.
     pub(crate) async fn sign_in(&self, person: Person) -> Answer {
         self.server.signs_in(Some(person));
         let (url, _) = self.landed().await;
@@ -140,7 +140,7 @@ impl<'a> Desk<'a> {
         verify(&self.client, request).await
     }
 
-    /// The whole way to a link within a session, of an App that has kept the state.
+    /// The whole flow to a link within a session, for an App that has kept the state.
     pub(crate) async fn link(&self, person: Person, session_token: &str) -> Answer {
         self.server.signs_in(Some(person));
         let (url, state) = self.landed().await;
@@ -159,7 +159,7 @@ impl<'a> Desk<'a> {
         callback
     }
 
-    /// The App sends what was brought to it.
+    /// The App verifies what it received.
     pub(crate) async fn verifies(&self, callback: &Callback) -> Answer {
         let mut request = json!({
             "code": callback.code, "state": callback.state, "session_expires_in": 60,
@@ -171,7 +171,7 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// How many users there are in the test world.
+/// The number of users in the test environment.
 pub(crate) async fn users(api: &Api) -> Value {
     let path = "/v1/auth/users/search";
     let found = api.test().post(path, json!({})).await.ok();

@@ -1,5 +1,7 @@
-//! F6 through the running service: providers that answer badly. Every case ends in the error that the documentation names, at our
-//! callback and at the App's own; there is no user, no session and no token; then the same App signs somebody in.
+//! F6 through the running service: providers that respond badly.
+//!
+//! Every case ends in the documented error, at our callback and at the App's own, without a user, session or token. Then the same App signs
+//! a person in.
 
 use std::time::Duration;
 
@@ -15,13 +17,13 @@ use crate::rig::{Api, Wishes, on_both};
 
 on_both! { provider_wishes;
     f6_tokens_that_must_not_be_accepted
-    f6_answers_that_are_none
+    f6_responses_that_are_invalid
     f6_a_document_of_another_issuer
     f6_a_clock_that_is_wrong
     f6_unknown_key_ids_fetch_the_set_once_more_and_then_no_more
 }
 
-/// Answers that never end. Nobody waits long for those.
+/// Responses that never end. The service does not wait long for those.
 mod endless {
     use super::{hasty_wishes, on_both};
 
@@ -42,7 +44,7 @@ const fn is_endless(reply: &Reply) -> bool {
     matches!(reply, Reply::Stalls(_))
 }
 
-/// What stands behind `error=`.
+/// The value of `error=`.
 const fn told(fault: Fault) -> &'static str {
     match fault {
         Fault::Refused | Fault::Invalid => "provider_refused",
@@ -51,15 +53,15 @@ const fn told(fault: Fault) -> &'static str {
     }
 }
 
-/// A sign-in with our callback: no token, and the error that fits.
+/// A sign-in with our callback: no token, and the matching error.
 async fn comes_to_nothing(desk: &Desk<'_>, fault: Fault, case: &str) {
     let (landed, _) = desk.landed().await;
     assert_eq!(landed, format!("{LOGIN}?error={}", told(fault)), "{case}");
 }
 
-/// The connection works as if nothing had been, and somebody is there for the first time.
+/// Asserts that the connection still works, and signs a new person in.
 async fn works(api: &Api, desk: &Desk<'_>) {
-    assert_eq!(users(api).await, 0, "nobody came of it");
+    assert_eq!(users(api).await, 0, "no user was created");
     let signed_in = desk.sign_in(Person::new("1001", "ada@example.com")).await;
     signed_in.ok();
     assert_eq!(users(api).await, 1);
@@ -79,22 +81,21 @@ async fn f6_tokens_that_must_not_be_accepted(api: &Api) {
     works(api, &desk).await;
 }
 
-async fn f6_answers_that_are_none(api: &Api) {
+async fn f6_responses_that_are_invalid(api: &Api) {
     answers_refused(api, |reply| !is_endless(reply)).await;
 }
 
-/// Every answer of this kind stands once in the place of the right one. A provider that cannot be asked for its document is
-/// noticed before the browser leaves.
+/// Substitutes each such response once for the right one. A provider whose document cannot be fetched is noticed before the browser leaves.
 async fn answers_refused(api: &Api, is_wanted: impl Fn(&Reply) -> bool) {
     lands(api).await;
-    // Ports come back, and what is kept is kept by address: all providers stay until the end.
+    // Ports are reused, and caches are keyed by address: all providers stay until the end.
     let mut desks = Vec::new();
     for (case, at, reply, fault) in answers() {
         if !is_wanted(&reply) {
             continue;
         }
         let desk = Desk::at(api, "google", Shape::OpenId).await;
-        // Asked for the address only when it is not in the id token.
+        // Queried for the address only if it is not in the id token.
         desk.server
             .spoils(|draft| drop(draft.claims.remove("email")));
         desk.server.replies(at.path(&desk.server), Some(reply));
@@ -106,12 +107,12 @@ async fn answers_refused(api: &Api, is_wanted: impl Fn(&Reply) -> bool) {
         }
         desks.push(desk);
     }
-    assert_eq!(users(api).await, 0, "nobody came of it");
+    assert_eq!(users(api).await, 0, "no user was created");
     let desk = Desk::at(api, "google", Shape::OpenId).await;
     works(api, &desk).await;
 }
 
-/// `begin` says that the provider is away, or is not what it should be.
+/// Asserts that `begin` reports the provider as unreachable or misconfigured.
 async fn does_not_begin(desk: &Desk<'_>, fault: Fault, case: &str) {
     let refused = desk.begins("").await;
     let expected = match fault {
@@ -159,7 +160,7 @@ async fn f6_a_clock_that_is_wrong(api: &Api) {
 /// Sign-ins of a flood.
 const FLOOD: usize = 50;
 
-/// Whoever comes with tokens of unknown keys has the set fetched once more in a minute; the right ones go through meanwhile.
+/// Tokens with unknown keys cause one more fetch of the key set a minute; valid ones still pass.
 async fn f6_unknown_key_ids_fetch_the_set_once_more_and_then_no_more(api: &Api) {
     lands(api).await;
     let desk = Desk::at(api, "google", Shape::OpenId).await;

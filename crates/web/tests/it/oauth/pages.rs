@@ -1,4 +1,4 @@
-//! M-17: who follows a link to `begin` and is refused is a person, and sees a page.
+//! M-17: a person who follows a link to `begin` and is refused sees a page.
 
 use vestry_domain::Environment;
 
@@ -16,7 +16,7 @@ async fn admits(api: &Api, most: u32) {
     api.pass(1);
 }
 
-/// A link to `begin`, followed.
+/// Follows a link to `begin`.
 async fn follows(browser: &Client<'_>, public: &str, query: &str) -> Answer {
     let link = format!("/v1/auth/oauth/test/begin?redirect=true&public_token={public}{query}");
     browser.get(&link).await
@@ -42,7 +42,7 @@ fn is_page(answer: &Answer, status: u16, code: &str) {
     assert!(answer.header("set-cookie").is_none() && answer.header("location").is_none());
 }
 
-/// M-17: an office of one address signs in as often as it likes; who leaves sign-ins unfinished waits.
+/// M-17: an office behind one address can sign in without limit; leaving sign-ins unfinished causes a delay.
 async fn m_17_finished_sign_ins_of_an_address_are_not_counted(api: &Api) {
     lands(api).await;
     admits(api, 2).await;
@@ -63,18 +63,18 @@ async fn m_17_finished_sign_ins_of_an_address_are_not_counted(api: &Api) {
     is_page(&refused, 429, "rate_limited");
     assert_eq!(refused.header("retry-after"), Some("500"));
     assert!(refused.text.contains("Wait 9 minutes"), "{}", refused.text);
-    // A program reads JSON.
+    // A program gets JSON.
     let path = format!("/v1/auth/oauth/test/begin?public_token={public}");
     let refused = api.anonymous().get(&path).await;
     refused.refuses(429, "rate_limited", None);
     assert_eq!(refused.header("retry-after"), Some("500"));
-    // A backend's own key is not limited by the address.
+    // A backend's own key is not limited by address.
     api.test().get("/v1/auth/oauth/test/begin").await.ok();
     api.pass(500);
     location(&follows(&api.anonymous(), &public, "").await);
 }
 
-/// M-17: so is every other refusal, at the gate and behind it; and what the query says is text.
+/// M-17: the same holds for every other refusal, at the gate and behind it. Query values are shown as text.
 async fn m_17_a_refused_browser_sees_a_page(api: &Api) {
     let public = public_token(api, Environment::Test).await;
     let browser = api.anonymous();

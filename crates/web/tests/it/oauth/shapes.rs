@@ -1,5 +1,6 @@
-//! The whole journey of somebody at every provider: begin, the provider, our callback, where the App wants the browser, verify.
-//! The providers check what the real ones check; Apple's client secret is a token that the team's key signed (ES256).
+//! The whole flow at every provider: begin, the provider, our callback, the App's landing URL, verify.
+//!
+//! The providers check what the real ones check; Apple's client secret is a token signed by the team's key (ES256).
 
 use serde_json::json;
 use vestry_contract::provider::{Person, Shape, SignsBy};
@@ -27,7 +28,7 @@ async fn at_google(api: &Api) {
     assert_eq!(first.body["last_name"], "Lovelace");
 }
 
-/// It posts its answer, names the person in that form at the first sign-in, and writes `true` as a text.
+/// It posts its response, names the person in that form at the first sign-in, and writes `true` as a string.
 async fn at_apple(api: &Api) {
     let desk = Desk::at(api, "apple", Shape::Apple).await;
     desk.server.signs_by(SignsBy::Rs256);
@@ -37,7 +38,7 @@ async fn at_apple(api: &Api) {
     assert_eq!(first.body["last_name"], "Lovelace");
 }
 
-/// It says of an address whether its domain is the tenant's (O-9b).
+/// It says whether the domain of an address is the tenant's (O-9b).
 async fn at_microsoft(api: &Api) {
     let desk = Desk::at(api, "microsoft", Shape::Microsoft).await;
     desk.server.signs_by(SignsBy::Rs256);
@@ -58,7 +59,7 @@ async fn at_discord(api: &Api) {
     is_nameless(&first);
 }
 
-/// M-26: it told a whole name, and nobody knows which part of it is which.
+/// M-26: it sent a whole name, and the split into parts is unknown.
 #[track_caller]
 fn is_nameless(user: &Answer) {
     for name in ["first_name", "middle_name", "last_name"] {
@@ -66,7 +67,7 @@ fn is_nameless(user: &Answer) {
     }
 }
 
-/// The App has to say that it believes it (O-9b).
+/// The App has to declare that it trusts the issuer (O-9b).
 async fn at_an_issuer_of_the_app(api: &Api) {
     let mut desk = Desk::at(api, "example", Shape::OpenId).await;
     let believed = ConnectionSettings {
@@ -77,27 +78,26 @@ async fn at_an_issuer_of_the_app(api: &Api) {
     journey(api, &desk, Person::new).await;
 }
 
-/// Somebody new, the same person again, somebody who is a user already, and somebody who says no; what the first one's user
-/// looks like.
+/// A new person, the same person again, an existing user, and a person who declines; and the first one's user.
 async fn journey(api: &Api, desk: &Desk<'_>, person: impl Fn(&str, &str) -> Person) -> Answer {
     lands(api).await;
     desk.server
         .signs_in(Some(person("1001", "ada@example.com")));
     let user = registers(api, desk).await;
     let profile = is_linked(api, desk, &user, "1001", "ada@example.com").await;
-    // O-8: the second time it is the same user, whatever the address says by now.
+    // O-8: the second time it is the same user, whatever the address now says.
     desk.server
         .signs_in(Some(person("1001", "moved@example.com")));
     assert_eq!(logs_in(desk).await, user);
     assert_eq!(users(api).await, 1);
-    // O-9: a proved address joins the user who has it, verified.
+    // O-9: a proved address joins the user who has it verified.
     let known = signed_in(api, "bob@example.com").await.text_at("/user_id");
     desk.server
         .signs_in(Some(person("1002", "bob@example.com")));
     assert_eq!(logs_in(desk).await, known);
     is_linked(api, desk, &known, "1002", "bob@example.com").await;
     assert_eq!(users(api).await, 2);
-    // The App's own callback takes no forms.
+    // The App's own callback accepts no forms.
     if desk.name != "apple" {
         own_callback(desk, person("1001", "ada@example.com")).await;
     }
@@ -107,7 +107,7 @@ async fn journey(api: &Api, desk: &Desk<'_>, person: impl Fn(&str, &str) -> Pers
     profile
 }
 
-/// Somebody new follows the link on a page; the cookie comes back from the provider, by a form of its own site, too.
+/// A new person follows the link on a page; the cookie is sent when the browser returns from the provider, even by a form of its site.
 async fn registers(api: &Api, desk: &Desk<'_>) -> String {
     let public = public_token(api, Environment::Test).await;
     let link = format!(
@@ -133,7 +133,7 @@ async fn registers(api: &Api, desk: &Desk<'_>) -> String {
     verified.text_at("/user_id")
 }
 
-/// Somebody who is here already; who it is.
+/// Signs an existing person in; returns the user.
 async fn logs_in(desk: &Desk<'_>) -> String {
     let (url, _) = desk.landed().await;
     assert!(url.starts_with(&format!("{LOGIN}?token=")), "{url}");
@@ -141,7 +141,7 @@ async fn logs_in(desk: &Desk<'_>) -> String {
     verified.ok().text_at("/user_id")
 }
 
-/// The user has the link, and the address is verified.
+/// Asserts that the user has the link, and that the address is verified.
 async fn is_linked(api: &Api, desk: &Desk<'_>, user: &str, subject: &str, email: &str) -> Answer {
     let profile = api.test().get(&format!("/v1/auth/users/{user}")).await.ok();
     assert_eq!(profile.body["status"], "active");
@@ -156,7 +156,7 @@ async fn is_linked(api: &Api, desk: &Desk<'_>, user: &str, subject: &str, email:
     profile
 }
 
-/// Code and state come to the App, which verifies them; the person is the one of before.
+/// Code and state reach the App, which verifies them; the person is the one from before.
 async fn own_callback(desk: &Desk<'_>, person: Person) {
     desk.server.signs_in(Some(person));
     let callback = desk.own().await;

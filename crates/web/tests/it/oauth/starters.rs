@@ -1,4 +1,4 @@
-//! Whose the token of a sign-in is (M-2), and where a secret key lets it end (M-15), over HTTP.
+//! Binding of sign-in tokens to their requester (M-2), and where a secret key lets the flow end (M-15), over HTTP.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -11,20 +11,20 @@ use crate::rig::{Answer, Api, on_both};
 
 on_both! {
     m_2_a_page_keeps_its_verifier
-    m_2_a_token_that_is_handed_to_a_victim_is_of_no_use
+    m_2_a_token_handed_to_a_victim_is_useless
     m_2_the_right_verifier_after_five_wrong_ones_is_refused
     m_2_parallel_verifiers_are_counted_one_by_one
     m_2_a_challenge_may_be_required
-    m_2_the_state_of_the_caller_comes_back
+    m_2_the_callers_state_is_returned
     m_15_the_apps_own_callback_is_a_setting
-    m_15_an_answer_says_that_the_callback_is_not_set
+    m_15_the_response_says_that_the_callback_is_not_set
 }
 
 /// RFC 7636, appendix B.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// Begins with the secret key and a challenge, and comes back to a token.
+/// Begins with the secret key and a challenge, and returns the token.
 async fn token_of_challenge(api: &Api) -> String {
     let query = format!("identity=verified&code_challenge={CHALLENGE}");
     let (url, _) = landed(api, &query).await;
@@ -43,7 +43,7 @@ async fn set(api: &Api, name: &str, value: &str) {
     api.pass(1);
 }
 
-/// The way of a login button: one link, whose token is good with what the page has kept.
+/// The flow of a login button: one link, whose token works with the verifier that the page has kept.
 async fn m_2_a_page_keeps_its_verifier(api: &Api) {
     lands(api).await;
     let public = public_token(api, Environment::Test).await;
@@ -62,8 +62,8 @@ async fn m_2_a_page_keeps_its_verifier(api: &Api) {
     assert_eq!(verified.body["provider"], "test");
 }
 
-/// M-2: the attacker's token, in a page that sends the verifier of its own visitor, or none, or in an App that sends none at all.
-async fn m_2_a_token_that_is_handed_to_a_victim_is_of_no_use(api: &Api) {
+/// M-2: the attacker's token, in a page that sends its own visitor's verifier or none, or in an App that sends no verifiers.
+async fn m_2_a_token_handed_to_a_victim_is_useless(api: &Api) {
     lands(api).await;
     let token = token_of_challenge(api).await;
     for further in [
@@ -81,7 +81,7 @@ async fn m_2_a_token_that_is_handed_to_a_victim_is_of_no_use(api: &Api) {
         assert_eq!(refused.body["error"], unknown.body["error"]);
     }
     verify_with(api, &token, VERIFIER).await.ok();
-    // Begun without a challenge, so that the page's own verifier gives it away.
+    // Begun without a challenge, so the page's own verifier reveals it.
     let (url, _) = landed(api, "identity=verified").await;
     let token = super::token(&url);
     let refused = verify_with(api, &token, VERIFIER).await;
@@ -105,7 +105,7 @@ async fn m_2_the_right_verifier_after_five_wrong_ones_is_refused(api: &Api) {
     }
 }
 
-/// M-2: of forty at once, wrong ones use the token up before any right one that comes after; right ones have one winner.
+/// M-2: of forty concurrent verifiers, wrong ones void the token before any later right one; of right ones a single one wins.
 async fn m_2_parallel_verifiers_are_counted_one_by_one(api: &Api) {
     lands(api).await;
     for (verifier, winners) in [("wrong", 0), (VERIFIER, 1)] {
@@ -142,7 +142,7 @@ async fn m_2_a_challenge_may_be_required(api: &Api) {
     api.test().get(&own).await.ok();
 }
 
-async fn m_2_the_state_of_the_caller_comes_back(api: &Api) {
+async fn m_2_the_callers_state_is_returned(api: &Api) {
     lands(api).await;
     for (identity, expected) in [
         (
@@ -158,19 +158,19 @@ async fn m_2_the_state_of_the_caller_comes_back(api: &Api) {
         assert_eq!(url, expected);
         assert!(
             state.starts_with("test-"),
-            "the answer's state is the provider's"
+            "the state in the response is the provider's"
         );
     }
     let (url, _) = landed(api, "identity=verified&state=a%20b%26c").await;
     let (_, state) = url.split_once("&state=").unwrap();
     assert_eq!(state, "a%20b%26c");
-    // It is the App's own affair: `verify` knows the other one.
+    // That is up to the App: `verify` knows the other one.
     let token = &url.split_once("token=").unwrap().1[..64];
     let refused = verify(&api.test(), json!({"token": token, "state": "a b&c"})).await;
     refused.refuses(400, "invalid_oauth_token", None);
 }
 
-/// M-15: `begin` and `verify` of variant B, as the original document has them.
+/// M-15: `begin` and `verify` of variant B, as in the original document.
 async fn m_15_the_apps_own_callback_is_a_setting(api: &Api) {
     lands(api).await;
     set(api, "oauth_test_redirect_uri", OWN).await;
@@ -198,9 +198,9 @@ async fn m_15_the_apps_own_callback_is_a_setting(api: &Api) {
     refused.refuses(400, "redirect_url_not_allowed", setting);
 }
 
-/// M-15: a code and a state of a sign-in that ends here are refused with what to do; nothing is used up, and nobody else hears
-/// of it.
-async fn m_15_an_answer_says_that_the_callback_is_not_set(api: &Api) {
+/// M-15: a code and a state of a sign-in that ends here are refused with instructions. Nothing is used up, and no other caller learns of
+/// it.
+async fn m_15_the_response_says_that_the_callback_is_not_set(api: &Api) {
     lands(api).await;
     let begin = "/v1/auth/oauth/test/begin?identity=verified";
     let begun = api.test().get(begin).await.ok();

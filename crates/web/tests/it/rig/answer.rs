@@ -1,6 +1,6 @@
-//! What a call answered.
+//! The response of a call.
 
-/// Compares status and body of an answer with an inline snapshot, once for each database that a test runs on.
+/// Compares status and body of a response with an inline snapshot, once for each database that a test runs on.
 macro_rules! assert_answer_snapshot {
     ($answer:expr, @$snapshot:literal) => {
         insta::allow_duplicates! { insta::assert_json_snapshot!($answer.shown(), @$snapshot) }
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use super::http::Raw;
 use super::mask;
 
-/// An answer that fits the API description.
+/// A response that conforms to the API description.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
     pub(crate) text: String,
-    /// The body, when it is JSON.
+    /// The body, if it is JSON.
     pub(crate) body: Value,
 }
 
@@ -35,7 +35,7 @@ impl Answer {
         }
     }
 
-    /// The value of a header that is there at most once.
+    /// The value of a header that occurs at most once.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(known, _)| known == name);
         let value = values.next().map(|(_, value)| value.as_str());
@@ -43,29 +43,29 @@ impl Answer {
         value
     }
 
-    /// Whether a header or the body has these words.
+    /// Whether a header or the body contains these words.
     pub(crate) fn contains(&self, words: &str) -> bool {
         let mut values = self.headers.iter().map(|(_, value)| value);
         self.text.contains(words) || values.any(|value| value.contains(words))
     }
 
-    /// The same answer, which must be a success.
+    /// The same response, which must be a success.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         assert_eq!(self.status, 200, "{}", self.text);
         self
     }
 
-    /// A text of the body.
+    /// A string in the body.
     #[track_caller]
     pub(crate) fn text_at(&self, pointer: &str) -> String {
         let found = self.body.pointer(pointer).and_then(Value::as_str);
         found
-            .unwrap_or_else(|| panic!("no text at {pointer}: {}", self.text))
+            .unwrap_or_else(|| panic!("no string at {pointer}: {}", self.text))
             .to_owned()
     }
 
-    /// The refusal must be this one, of this field or resource.
+    /// Asserts that the refusal is this one, for this field or resource.
     #[track_caller]
     pub(crate) fn refuses(&self, status: u16, code: &str, param: Option<&str>) {
         let found = (self.status, self.code(), self.param());
@@ -83,7 +83,7 @@ impl Answer {
         self.body.pointer("/error/param").and_then(Value::as_str)
     }
 
-    /// Status and body for a snapshot: whatever is drawn at random gives way to its form.
+    /// Status and body for a snapshot, with random values replaced by their form.
     pub(crate) fn shown(&self) -> Value {
         json!({ "body": mask::masked(&self.body), "status": self.status })
     }

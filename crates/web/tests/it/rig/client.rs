@@ -1,4 +1,4 @@
-//! A client that takes no answer the API description does not allow.
+//! A client that rejects responses the API description does not allow.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The same where requests are not counted, so that their answers do not say how many are left.
+    /// The same for uncounted requests, whose responses have no rate limit headers.
     pub(crate) fn unlimited(mut self) -> Self {
         self.is_limited = false;
         self
@@ -57,7 +57,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Bytes as they are, with the headers of this client and no others.
+    /// Sends raw bytes with the headers of this client and no others.
     pub(crate) async fn send_bytes(&self, method: &str, path: &str, body: &[u8]) -> Answer {
         let mut connection = Connection::to(self.api.port()).await;
         connection
@@ -86,7 +86,7 @@ impl<'a> Client<'a> {
         head
     }
 
-    /// The answer to a request, once it is one that the description allows.
+    /// The response to a request, after checking that the description allows it.
     pub(crate) fn checked(&self, method: &str, path: &str, raw: Raw) -> Answer {
         let answer = Answer::of(raw);
         contract::check(method, path, &answer, self.is_limited);

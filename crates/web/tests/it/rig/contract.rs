@@ -1,4 +1,4 @@
-//! The API description, as the judge of every answer.
+//! The API description, used to check every response.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Answer;
 
-/// What the description says, ready to be asked.
+/// The description in a form that can be queried.
 pub(crate) struct Described {
     pub(crate) document: Value,
     operations: Vec<Operation>,
@@ -38,7 +38,7 @@ pub(crate) fn described() -> &'static Described {
     &DESCRIBED
 }
 
-/// Fails unless the description allows the answer to this request.
+/// Panics unless the description allows the response to this request.
 #[track_caller]
 pub(super) fn check(method: &str, path: &str, answer: &Answer, is_limited: bool) {
     let shown = || format!("{method} {path}: {} {}", answer.status, answer.text);
@@ -47,7 +47,7 @@ pub(super) fn check(method: &str, path: &str, answer: &Answer, is_limited: bool)
         "no X-Request-Id: {}",
         shown()
     );
-    // What a browser asks before a page's call is no call of the API.
+    // A browser's preflight request is not a call of the API.
     if method == "OPTIONS" && answer.status == 204 {
         assert!(answer.text.is_empty(), "a body: {}", shown());
         return;
@@ -113,7 +113,7 @@ pub(super) fn check(method: &str, path: &str, answer: &Answer, is_limited: bool)
     }
 }
 
-/// What the error body says twice must agree.
+/// Asserts that the redundant parts of the error body agree.
 #[track_caller]
 fn check_refusal_body(answer: &Answer) {
     let body = &answer.body;
@@ -132,13 +132,13 @@ fn check_refusal_body(answer: &Answer) {
     );
 }
 
-/// Headers that refusals of some kinds have, and others have not.
+/// Headers that are required for some kinds of refusals and absent from others.
 #[track_caller]
 fn check_refusal_headers(answer: &Answer) {
     let retry_after = answer
         .header("retry-after")
         .map(|value| value.parse::<u64>().unwrap());
-    // A twin that runs is worth waiting for; another request with the same key is not.
+    // Waiting makes sense for a running duplicate, but not for another request with the same key.
     let is_twin = answer.code() == "idempotency_key_reused" && retry_after.is_some();
     assert_eq!(
         retry_after.is_some(),
@@ -174,12 +174,12 @@ impl Described {
         }
     }
 
-    /// Every operation.
+    /// All operations.
     pub(crate) fn all(&self) -> &[Operation] {
         &self.operations
     }
 
-    /// The operations of a path; a fixed segment counts before a parameter in its place.
+    /// The operations of a path; a fixed segment takes precedence over a parameter.
     fn of_path(&self, path: &str) -> Vec<&Operation> {
         let exact: Vec<&Operation> = self
             .operations
@@ -216,7 +216,7 @@ impl Operation {
             method: method.to_uppercase(),
             path: path.to_owned(),
             is_keyed: !operation["security"].as_array().unwrap().is_empty(),
-            // Of JSON; what browsers post is no matter of clients.
+            // For JSON; forms posted by browsers do not concern clients.
             has_body: operation
                 .pointer("/requestBody/content/application~1json")
                 .is_some(),
@@ -246,7 +246,7 @@ fn fields(document: &Value, operation: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A schema of the description, with everything that it refers to.
+/// A schema of the description, with everything that it references.
 fn validator(document: &Value, schema: &Value) -> Validator {
     let mut schema = schema.clone();
     schema["components"] = document["components"].clone();

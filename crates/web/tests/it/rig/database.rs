@@ -1,4 +1,4 @@
-//! Databases for one test each, gone when it ends.
+//! Databases for one test each, removed when it ends.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,14 @@ use tokio_postgres::NoTls;
 use vestry_store_sql::{Database, Settings, Synchronous};
 use vestry_testkit::postgres::Throwaway;
 
-/// Which database a test runs on.
+/// The database on which a test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
     Sqlite,
     Postgres,
 }
 
-/// A migrated database, and a directory for what stands beside it.
+/// A migrated database, and a directory for other files.
 pub(crate) struct Place {
     pub(crate) settings: Settings,
     pub(crate) directory: TempDir,
@@ -22,7 +22,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Puts something else in the place of the database file, as a broken disk would.
+    /// Overwrites the database file, as a broken disk would.
     pub(crate) fn break_sqlite(&self) {
         let Database::Sqlite(path) = &self.settings.database else {
             panic!("the database is not a file");
@@ -36,7 +36,7 @@ impl Place {
 }
 
 impl Place {
-    /// Everything that the database holds, as whoever copies it would read it.
+    /// The whole content of the database, as an attacker with a copy would read it.
     pub(crate) async fn dump(&self) -> Vec<u8> {
         if let Database::Sqlite(path) = &self.settings.database {
             let mut dump = std::fs::read(path).unwrap();
@@ -65,7 +65,7 @@ impl Place {
 }
 
 impl Lane {
-    /// A fresh place; none where the lane is missing on purpose.
+    /// A fresh database; `None` if the lane is missing on purpose.
     pub(crate) async fn place(self) -> Option<Place> {
         let directory = TempDir::new().unwrap();
         let (settings, server) = match self {

@@ -1,4 +1,4 @@
-//! HTTP/1.1 on bare connections: what a test writes is what the service reads.
+//! HTTP/1.1 on raw connections: the service reads exactly what a test writes.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -9,7 +9,7 @@ pub(crate) struct Connection {
     read: Vec<u8>,
 }
 
-/// An answer as it came.
+/// A raw response.
 #[derive(Debug, Clone)]
 pub(crate) struct Raw {
     pub(crate) status: u16,
@@ -32,7 +32,7 @@ impl Connection {
         self.stream.write_all(bytes).await.unwrap();
     }
 
-    /// As much of it as the other side takes: it may have answered and closed before it read everything.
+    /// Sends as much of it as the peer accepts, which may respond and close before it has read everything.
     pub(crate) async fn send_while_taken(&mut self, bytes: &[u8]) {
         for part in bytes.chunks(16 * 1024) {
             if self.stream.write_all(part).await.is_err() {
@@ -41,7 +41,7 @@ impl Connection {
         }
     }
 
-    /// The next answer, or nothing when the other side closed instead.
+    /// The next response, or `None` if the peer closed instead.
     pub(crate) async fn receive(&mut self) -> Option<Raw> {
         let (status, headers) = self.receive_head().await?;
         let length = headers.iter().find(|(name, _)| name == "content-length");
@@ -57,7 +57,7 @@ impl Connection {
         })
     }
 
-    /// The next answer to a `HEAD`, which has no body whatever its length says (RFC 9110, section 9.3.2).
+    /// The next response to a `HEAD`, which has no body whatever its Content-Length says (RFC 9110, section 9.3.2).
     pub(crate) async fn receive_without_body(&mut self) -> Option<Raw> {
         let (status, headers) = self.receive_head().await?;
         Some(Raw {
@@ -85,7 +85,7 @@ impl Connection {
         Some(parse_head(&head))
     }
 
-    /// Whether the other side has closed, waiting until it does or says something.
+    /// Whether the peer has closed; waits until it closes or sends something.
     pub(crate) async fn is_closed(&mut self) -> bool {
         self.read.is_empty() && !self.more().await
     }

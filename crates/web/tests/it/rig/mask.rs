@@ -1,4 +1,4 @@
-//! Hides what is drawn at random, after looking at its form.
+//! Masks random values, after checking their form.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +22,13 @@ const PREFIXES: [&str; 15] = [
     "webauthn",
 ];
 
-/// The value with ids, tokens, keys and addresses replaced by what they are. A value of any other form stays, and shows.
+/// The value with ids, tokens, keys and addresses replaced by their kind. A value of any other form is left visible.
 pub(super) fn masked(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(form(text).unwrap_or_else(|| text.clone())),
         Value::Array(items) => items.iter().map(masked).collect(),
         Value::Object(fields) => {
-            // By name, whatever order the answer has.
+            // By name, whatever the order in the response.
             let fields: BTreeMap<String, Value> = fields
                 .iter()
                 .map(|(name, field)| (name.clone(), masked(field)))

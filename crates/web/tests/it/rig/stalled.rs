@@ -1,4 +1,4 @@
-//! A transport that takes a message and does not come back, until it is let.
+//! A transport that accepts a message and does not return until it is released.
 
 use tokio::sync::Semaphore;
 use vestry_domain::ids::JobId;
@@ -23,12 +23,12 @@ impl Default for StalledTransport {
 }
 
 impl StalledTransport {
-    /// Waits until so many messages hang.
+    /// Waits until this many messages hang.
     pub(crate) async fn hanging(&self, messages: u32) {
         self.arrived.acquire_many(messages).await.unwrap().forget();
     }
 
-    /// From here on everything is taken at once.
+    /// Accepts everything at once from now on.
     pub(crate) fn let_go(&self) {
         self.let_go.close();
     }

@@ -1,4 +1,4 @@
-//! A key provider that can go away.
+//! A key provider that can become unreachable.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use vestry_ports::port;
 use vestry_ports::vault::{KeyVault, VaultError, VaultStatus};
 use vestry_vault_local::LocalVault;
 
-/// The local vault, until it is taken away.
+/// The local vault, until it is removed.
 pub(crate) struct Removable {
     vault: LocalVault,
     gone: AtomicBool,
@@ -22,14 +22,14 @@ impl Removable {
         }
     }
 
-    /// From here on (`true`) it cannot be reached, or can be again.
+    /// Makes it unreachable (`true`) or reachable again.
     pub(crate) fn set_gone(&self, gone: bool) {
         self.gone.store(gone, Ordering::SeqCst);
     }
 
     fn here(&self) -> Result<&LocalVault, VaultError> {
         if self.gone.load(Ordering::SeqCst) {
-            return Err(VaultError::Unavailable("taken away by the test".into()));
+            return Err(VaultError::Unavailable("removed by the test".into()));
         }
         Ok(&self.vault)
     }
