@@ -47,11 +47,11 @@ const NOT_ON_CITUS: [(&str, &str); 5] = [
         "the test itself puts triggers on tables, which no distributed one may have",
     ),
     (
-        "grown_tables_are_read_within_seconds",
+        "grown_tables_are_analysed_within_seconds",
         "the tables that grow are the shards, which the servers that have them read by themselves",
     ),
     (
-        "tables_that_nobody_has_counted_are_read_within_seconds",
+        "tables_without_growth_counters_are_analysed_within_seconds",
         "the tables that are large are the shards",
     ),
 ];

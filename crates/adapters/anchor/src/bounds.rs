@@ -1,15 +1,15 @@
-//! What no sink takes.
+//! Limits on notes that hold for every sink.
 
 use vestry_domain::audit::checkpoint::SignedNote;
 use vestry_ports::anchors::SinkError;
 
-/// Refuses what nobody could read back: names of files are made of the number, and readers stop at a size.
+/// Refuses notes that could not be read back: file names contain the number, and readers enforce a maximum size.
 pub(crate) fn check(number: i64, note: &str) -> Result<(), SinkError> {
     if number < 1 {
-        return Err(refused("notes have numbers from 1 on"));
+        return Err(refused("note numbers start at 1"));
     }
     if note.len() > SignedNote::LARGEST {
-        return Err(refused("the note is larger than one may be"));
+        return Err(refused("the note exceeds the maximum size"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A directory of notes: `checkpoint-<number>.txt`, the number in twelve digits or more.
+//! A directory of notes, named `checkpoint-<number>.txt` with at least twelve digits.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -6,25 +6,24 @@ use std::path::{Path, PathBuf};
 
 use vestry_domain::audit::checkpoint::SignedNote;
 
-/// The file of the note with this number.
+/// Returns the file name of the note with this number.
 pub(crate) fn file_name(number: i64) -> String {
     format!("checkpoint-{number:012}.txt")
 }
 
-/// The number of the note in a file of this name; `None` of any other file.
+/// Returns the number of the note in a file of this name; `None` for any other file.
 fn number_of(name: &str) -> Option<i64> {
     let digits = name.strip_prefix("checkpoint-")?.strip_suffix(".txt")?;
     let number = digits.parse().ok()?;
     (number > 0 && name == file_name(number)).then_some(number)
 }
 
-/// The notes in a directory, in the order of their numbers, with their paths. Files with other names are passed over, and so is what
-/// a crash left behind.
+/// Returns the notes in a directory with their paths, sorted by number. Files with other names, such as leftovers of a crash, are skipped.
 ///
-/// All of them are in memory then: a year of a checkpoint a minute is half a million.
+/// All of them are held in memory: a year of checkpoints, one per minute, is half a million.
 ///
 /// # Errors
-/// The directory or a note cannot be read, or a file is larger than a note may be or no text; names the file.
+/// The directory or a note cannot be read, or a file is too large for a note or not text. The error names the file.
 pub fn notes_in(directory: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     let mut numbers = numbers_in(directory)?;
     numbers.sort_unstable();
@@ -36,7 +35,7 @@ pub fn notes_in(directory: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     notes.collect()
 }
 
-/// The note with the highest number.
+/// Returns the note with the highest number.
 pub(crate) fn newest_in(directory: &Path) -> io::Result<Option<String>> {
     let newest = numbers_in(directory)?.into_iter().max();
     newest
@@ -53,11 +52,11 @@ fn numbers_in(directory: &Path) -> io::Result<Vec<i64>> {
     Ok(numbers)
 }
 
-/// Reads a note that is no larger than one may be.
+/// Reads a note, up to the maximum size of one.
 pub(crate) fn read(path: &Path) -> io::Result<String> {
     let note = beginning(path, SignedNote::LARGEST).and_then(|bytes| {
         if bytes.len() > SignedNote::LARGEST {
-            return Err(unreadable("it is larger than a note may be"));
+            return Err(unreadable("it exceeds the maximum size of a note"));
         }
         String::from_utf8(bytes).map_err(|_binary| unreadable("it is not text"))
     });
@@ -67,9 +66,9 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
     })
 }
 
-/// The file up to this size, and one byte more if it is larger.
+/// Reads up to `size` bytes of the file, and one more if it is larger.
 pub(crate) fn beginning(path: &Path, size: usize) -> io::Result<Vec<u8>> {
-    // A pipe in the place of a file would be waited for without end.
+    // Reading a pipe instead of a file would block forever.
     if !fs::metadata(path)?.is_file() {
         return Err(unreadable("it is not a file"));
     }

@@ -1,4 +1,4 @@
-//! Notes that a receiver gives back.
+//! Notes fetched from a receiver.
 
 use std::io;
 
@@ -9,41 +9,42 @@ use crate::found::notes_in_answer;
 use crate::http::{CONNECT, NotSetUp, name_of, reach};
 use crate::settings::Settings;
 
-/// Most bytes of an answer: a log of a year of checkpoints that each name a few chains.
+/// Maximum size of a response in bytes: a log with a year of checkpoints that each name a few chains.
 const LARGEST: usize = 256 * 1024 * 1024;
 
-/// Why there are no notes.
+/// Why notes could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum NotFetched {
-    /// The URL cannot be asked.
+    /// The URL cannot be used.
     #[error(transparent)]
     NotSetUp(#[from] NotSetUp),
-    /// Nobody answered, or not in time.
+    /// No response, or not in time.
     #[error("{place} cannot be read")]
     Call {
         /// The URL without its query.
         place: String,
-        /// Why.
+        /// The cause.
         source: vestry_outbound::OutboundError,
     },
-    /// The answer was none with notes.
-    #[error("{place} answered with status {status}")]
+    /// A response without notes.
+    #[error("{place} returned status {status}")]
     Status {
         /// The URL without its query.
         place: String,
-        /// Its status.
+        /// The response's status.
         status: u16,
     },
-    /// What was answered has no note.
+    /// The response contains no note.
     #[error(transparent)]
     NoNote(#[from] io::Error),
 }
 
-/// The notes that a GET of this URL answers, each with where it was: one note, or a log in JSON with those that
-/// [`LogSink`](crate::LogSink) wrote. Where it may lead is as for [`HttpSink`](crate::HttpSink); no token goes with it, and no
-/// redirect is followed.
+/// Fetches notes with a GET from this URL, and returns each with its location. The response is one note, or a JSON log that contains the
+/// lines of [`LogSink`](crate::LogSink). The allowed destinations are those of [`HttpSink`](crate::HttpSink). No token is sent, and
+/// redirects are not followed.
 ///
 /// # Errors
+/// See [`NotFetched`].
 /// See [`NotFetched`].
 pub async fn notes_from(
     url: &Url,

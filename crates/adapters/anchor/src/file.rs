@@ -11,14 +11,14 @@ use vestry_ports::port;
 use crate::bounds;
 use crate::directory::{beginning, file_name, newest_in};
 
-/// How many crashes in the middle of one and the same note may leave something behind.
+/// Maximum number of leftovers from crashes while writing the same note.
 const MOST_LEFTOVERS: u32 = 1000;
 
-/// Keeps each note in a file of its own, `checkpoint-<number>.txt`.
+/// Stores each note in its own file, `checkpoint-<number>.txt`.
 ///
-/// The directory is never made here: where a disk is not mounted, a new directory in its place would look like an anchor and be none.
-/// Its file system must know hard links, because a name can be given to a whole file by one, and by nothing else that leaves alone
-/// what has the name already.
+/// The directory is never created here: if a disk is not mounted, a new directory in its place would look like an anchor without being one.
+/// Its file system must support hard links. Only a link gives a complete file its name without ever replacing an existing file of that
+/// name.
 #[derive(Debug)]
 pub struct FileSink {
     name: String,
@@ -26,7 +26,7 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// A sink in this directory. Nothing is read or written yet.
+    /// Creates a sink in this directory. Nothing is read or written yet.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
         Self {
@@ -58,7 +58,7 @@ impl CheckpointSink for FileSink {
     }
 }
 
-/// Disks make whoever asks them wait. What has begun runs to its end, also when nobody waits for it any more.
+/// Runs blocking file operations. Once started they run to completion, even if the caller stops waiting.
 async fn off_the_runtime<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, SinkError> {
@@ -69,13 +69,13 @@ async fn off_the_runtime<T: Send + 'static>(
     }
 }
 
-/// What is under the name of a number.
+/// What exists under the name of a number.
 enum Kept {
     This,
     Another,
 }
 
-/// Writes the note beside its place and puts it there when it is whole and on disk.
+/// Writes the note to a temporary file, and links it to its name once it is complete and on disk.
 fn keep(directory: &Path, number: i64, note: &[u8]) -> io::Result<Kept> {
     let path = directory.join(file_name(number));
     if let Some(kept) = compare(&path, note)? {
@@ -83,9 +83,10 @@ fn keep(directory: &Path, number: i64, note: &[u8]) -> io::Result<Kept> {
     }
     let beside = write_beside(directory, number, note)?;
     let linked = fs::hard_link(&beside, &path);
-    // It may be gone: whoever has put the same number in its place takes away everything that is beside it.
+    // The file may be gone: a process that stores the same number removes all temporary files of it.
     drop(fs::remove_file(&beside));
-    // Whatever the link says, what is there counts: another process was faster, or the answer of a file server got lost.
+    // Whatever the link call reports, the existing file counts: another process may have been faster, or a file server's response may have
+    // been lost.
     match (compare(&path, note)?, linked) {
         (Some(kept), _) => settle(directory, number, kept),
         (None, Err(error)) => Err(error),
@@ -93,7 +94,7 @@ fn keep(directory: &Path, number: i64, note: &[u8]) -> io::Result<Kept> {
     }
 }
 
-/// Whether this note is at the path; `None` where nothing is.
+/// Compares this note with the file at the path; returns `None` if there is no file.
 fn compare(path: &Path, note: &[u8]) -> io::Result<Option<Kept>> {
     match beginning(path, note.len()) {
         Ok(there) if there == note => Ok(Some(Kept::This)),
@@ -103,14 +104,14 @@ fn compare(path: &Path, note: &[u8]) -> io::Result<Option<Kept>> {
     }
 }
 
-/// Makes the name as lasting as the file, also after a crash between the link and this, and takes away what such a crash left.
+/// Makes the file and its name durable, even after a crash just after the link, and removes leftovers of such crashes.
 fn settle(directory: &Path, number: i64, kept: Kept) -> io::Result<Kept> {
     if matches!(kept, Kept::This) {
-        // Somebody else may have copied it here.
+        // The file may have been copied here by other means.
         File::open(directory.join(file_name(number)))?.sync_all()?;
         File::open(directory)?.sync_all()?;
     }
-    // Nothing gets this number any more, so nothing of it that is beside is needed, not even by who still writes it.
+    // No note gets this number any longer, so none of its temporary files is needed, not even by a process that is still writing one.
     for attempt in 0..MOST_LEFTOVERS {
         if fs::remove_file(path_beside(directory, number, attempt)).is_err() {
             break;
@@ -119,8 +120,8 @@ fn settle(directory: &Path, number: i64, kept: Kept) -> io::Result<Kept> {
     Ok(kept)
 }
 
-/// Writes the note to a file that was not there before. A half one of an earlier crash is left alone, because another process may be
-/// writing it: if its name were used again, that process could put half of our note in its place.
+/// Writes the note to a new file. A partial file of an earlier crash is left alone, because another process may be writing it. If its name
+/// were reused, that process could put half of our note in place.
 fn write_beside(directory: &Path, number: i64, note: &[u8]) -> io::Result<PathBuf> {
     for attempt in 0..MOST_LEFTOVERS {
         let beside = path_beside(directory, number, attempt);
@@ -130,7 +131,7 @@ fn write_beside(directory: &Path, number: i64, note: &[u8]) -> io::Result<PathBu
         };
         let written = file.write_all(note).and_then(|()| file.sync_all());
         if let Err(error) = written {
-            // A full disk must not be filled further by each new attempt.
+            // New attempts must not fill a full disk further.
             drop(fs::remove_file(&beside));
             return Err(error);
         }
@@ -143,7 +144,7 @@ fn path_beside(directory: &Path, number: i64, attempt: u32) -> PathBuf {
     directory.join(format!(".{}.{attempt}.new", file_name(number)))
 }
 
-/// For its group to read: a note has no secrets, and somebody has to carry it away.
+/// Readable by the group: a note contains no secrets, and another program has to copy it elsewhere.
 fn open_new(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)

@@ -1,4 +1,4 @@
-//! Notes wherever they were kept.
+//! Notes in files and logs.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use crate::directory::{notes_in, read};
 
-/// How the text of a note begins, and how a line of a log looks that holds one.
+/// The beginning of a note's text, and the shape of a log line that contains one.
 const BEGINNING: &str = "vestry-audit-checkpoint-v1";
 const IN_LOG: &str = "\"note\":\"vestry-audit-checkpoint-v1";
 
-/// The notes in this place, each with where it was: a directory as [`FileSink`](crate::FileSink) fills it, a file with one note, or a
-/// log in JSON with those that [`LogSink`](crate::LogSink) wrote.
+/// Returns the notes at this path, each with its location. The path is a directory filled by [`FileSink`](crate::FileSink), a file with one
+/// note, or a JSON log that contains the lines of [`LogSink`](crate::LogSink).
 ///
 /// # Errors
-/// It cannot be read, or there is no note in it; names the file.
+/// It cannot be read, or contains no note. The error names the file.
 pub fn notes_at(path: &Path) -> io::Result<Vec<(String, String)>> {
     let notes: Vec<_> = if path.is_dir() {
         let notes = notes_in(path)?.into_iter();
@@ -48,7 +48,7 @@ fn notes_in_log(path: &Path) -> io::Result<Vec<(String, String)>> {
     notes_in_lines(&place, BufReader::new(log)).map_err(|error| named(path, &error))
 }
 
-/// Lines that are no JSON are passed over: a log may begin with what another program said.
+/// Lines that are not JSON are skipped: a log can begin with the output of another program.
 fn notes_in_lines(place: &str, log: impl BufRead) -> io::Result<Vec<(String, String)>> {
     let mut notes = Vec::new();
     for (number, line) in (1_u64..).zip(log.split(b'\n')) {
@@ -68,10 +68,10 @@ fn notes_in_lines(place: &str, log: impl BufRead) -> io::Result<Vec<(String, Str
     Ok(notes)
 }
 
-/// The same of what a URL answers: one note, or a log in JSON. `place` is how it is named.
+/// Returns the notes in a response: one note, or a JSON log. `place` is its name in messages.
 ///
 /// # Errors
-/// There is no note in it, or it is no text.
+/// It contains no note, or is not text.
 pub(crate) fn notes_in_answer(place: &str, body: Vec<u8>) -> io::Result<Vec<(String, String)>> {
     let notes = if body.starts_with(BEGINNING.as_bytes()) {
         let note = String::from_utf8(body).map_err(|_binary| {

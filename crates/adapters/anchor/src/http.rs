@@ -1,4 +1,4 @@
-//! Notes that are sent away.
+//! Notes sent to a URL.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,34 +12,34 @@ use vestry_ports::port;
 use crate::bounds;
 use crate::settings::Settings;
 
-/// How long connecting may take, TLS included.
+/// Connect timeout, including TLS.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
-/// Most bytes of an answer that are read. They say nothing to us; without them the connection could not be used again.
+/// Maximum number of bytes read of a response. They are ignored, but reading them lets the connection be reused.
 const BODY: usize = 4096;
 
-/// Why there is no such sink.
+/// Why a sink cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSetUp {
     /// The URL is not `http` or `https` with a host and without user, password and fragment.
     #[error("the URL of a sink must be http or https, without user, password or fragment")]
     Url,
-    /// The token is empty, or cannot stand in a header.
+    /// The token is empty, or not allowed in a header.
     #[error("the token of a sink must be visible ASCII characters")]
     Token,
-    /// The client cannot be made.
-    #[error("the client of a sink cannot be set up")]
+    /// The HTTP client cannot be created.
+    #[error("the HTTP client of a sink cannot be set up")]
     Client(#[source] vestry_outbound::NotSetUp),
 }
 
-/// The sink answered, and has not taken the note.
+/// The sink responded and did not accept the note.
 #[derive(Debug, thiserror::Error)]
-#[error("it answered with status {0}")]
+#[error("the sink returned status {0}")]
 struct Answered(u16);
 
 /// Sends each note to a URL: `POST`, `Content-Type: text/plain; charset=utf-8`, `X-Checkpoint-Number`, and a bearer token.
 ///
-/// 2xx says that the receiver has the note, 409 that it has another one of this number. Anything else is no answer, a redirect
-/// included. A receiver has to expect the same note again, after a call whose answer did not arrive, and says 2xx once more.
+/// 2xx means that the receiver has the note, 409 that it has a different one with this number. Anything else, including a redirect, counts
+/// as no answer. A receiver must expect the same note again if its response was lost, and return 2xx again.
 pub struct HttpSink {
     name: String,
     url: Url,
@@ -48,7 +48,7 @@ pub struct HttpSink {
 }
 
 impl HttpSink {
-    /// A sink at this URL, that knows us by this token. Nothing is connected yet.
+    /// Creates a sink at this URL, which authenticates us by this token. Nothing is connected yet.
     ///
     /// # Errors
     /// See [`NotSetUp`].
@@ -72,7 +72,7 @@ impl HttpSink {
     }
 }
 
-/// Where a URL may lead.
+/// Returns the destinations that a URL may lead to.
 ///
 /// # Errors
 /// [`NotSetUp::Url`].
@@ -84,20 +84,20 @@ pub(crate) fn reach(url: &Url, settings: &Settings) -> Result<Reach, NotSetUp> {
     }
     match url.scheme() {
         "https" => Ok(Reach::public_and(networks)),
-        // What goes in clear, a token with it, stays in networks of the operator's own.
+        // Unencrypted traffic, which includes the token, stays within the operator's networks.
         "http" => Ok(Reach::only(networks)),
         _ => Err(NotSetUp::Url),
     }
 }
 
-/// For people: without the query, which may hold a secret of the receiver's.
+/// Returns the URL for messages: without its query, which can contain a secret of the receiver.
 pub(crate) fn name_of(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
     shown.to_string()
 }
 
-/// Only the name; neither query nor token.
+/// Prints only the name; neither query nor token.
 impl fmt::Debug for HttpSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HttpSink({})", self.name)
@@ -128,16 +128,16 @@ impl CheckpointSink for HttpSink {
         }
     }
 
-    /// Nobody is asked: a receiver takes notes, and how to get them back is its own.
+    /// Always `None`: the interface for reading notes back is the receiver's own.
     async fn newest(&self) -> Result<Option<String>, SinkError> {
         Ok(None)
     }
 }
 
-/// What it means for a sink that a call came to nothing.
+/// Classifies the error of a call.
 fn of_call(error: OutboundError) -> SinkError {
     match error {
-        // Somebody has to change the URL or the allowed networks.
+        // The operator has to change the URL or the allowed networks.
         OutboundError::NotPublic | OutboundError::InClear | OutboundError::NotHttp => {
             SinkError::Refused(error.to_string())
         }

@@ -1,15 +1,14 @@
-//! The `CheckpointSink` port: places outside of the database that keep the checkpoints of the audit log (AUD-3, AUD-8).
+//! The `CheckpointSink` port: stores the checkpoints of the audit log outside of the database (AUD-3, AUD-8).
 //!
-//! - **[`FileSink`]** (`file:DIR`): one file for each note in a directory that is there already. A note appears under its name whole
-//!   and on disk, or not at all, and is never overwritten, whichever process crashes or writes the same number.
-//! - **[`HttpSink`]** (`http:URL`): a POST of each note to a URL that the operator chose. It passes the guard of the one client as
-//!   webhooks do: `https` to public addresses and into the networks that the operator allows, `http` into those networks only.
-//! - **[`LogSink`]** (`log`): a line of the log for each note.
-//! - **[`notes_at`]** reads what these leave, or a copy of it, for `vestry audit verify --against`, and **[`notes_from`]** what a
-//!   receiver gives back.
-//!
-//! Deliberately absent: S3. A directory on a disk that is shipped elsewhere, or a receiver of POSTs in front of a bucket, does the
-//! same without credentials of a cloud in this process.
+//! - **[`FileSink`]** (`file:DIR`): one file per note, in an existing directory. A note appears under its name complete and on disk, or not
+//!   at all. It is never overwritten, even if processes crash or write the same number.
+//! - **[`HttpSink`]** (`http:URL`): a POST of each note to a URL that the operator chose. It passes the same network guard as webhooks:
+//!   `https` to public addresses and to networks that the operator allows, `http` only to those networks.
+//! - **[`LogSink`]** (`log`): a log line for each note.
+//! - **[`notes_at`]** reads the notes of these sinks, or copies of them, for `vestry audit verify --against`; **[`notes_from`]** fetches
+//!   them from a receiver.
+//! Deliberately absent: S3. A directory on a disk that is shipped elsewhere, or a receiver of POSTs in front of a bucket, serves the same
+//! purpose without cloud credentials in this process.
 
 mod bounds;
 mod directory;

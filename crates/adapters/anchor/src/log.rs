@@ -5,8 +5,8 @@ use vestry_ports::port;
 
 use crate::bounds;
 
-/// Writes each note as the field `note` of a line: whoever ships logs has them elsewhere without doing anything. A line is of level
-/// `info`; where that is not written, nothing is kept.
+/// Writes each note as the field `note` of a log line, so that log shipping carries it elsewhere without further set-up. The level is
+/// `info`; if that level is disabled, nothing is stored.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LogSink;
 
@@ -18,11 +18,11 @@ impl CheckpointSink for LogSink {
 
     async fn put(&self, number: i64, note: &str) -> Result<(), SinkError> {
         bounds::check(number, note)?;
-        tracing::info!(checkpoint = number, note, "a checkpoint of the audit log");
+        tracing::info!(checkpoint = number, note, "audit log checkpoint");
         Ok(())
     }
 
-    /// Nobody is asked: what became of the log is not known here.
+    /// Always `None`: the log cannot be read back from here.
     async fn newest(&self) -> Result<Option<String>, SinkError> {
         Ok(None)
     }

@@ -1,19 +1,19 @@
-//! What the configuration says about calls to sinks.
+//! Settings for calls to sinks.
 
 use std::time::Duration;
 
 use ipnet::IpNet;
 
-/// Where sinks may be, and how long they have.
+/// Allowed destinations and time limit of sinks.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// `outbound.allowed_networks`: where sinks may be beside public addresses.
+    /// `outbound.allowed_networks`: networks allowed for sinks in addition to public addresses.
     pub allowed_networks: Vec<IpNet>,
-    /// For the whole call, up to the last byte of the answer that is read.
+    /// Time limit of the whole call, up to the last byte read of the response.
     pub whole: Duration,
 }
 
-/// Public addresses only; half a minute, in which a large note goes through a narrow line.
+/// Public addresses only; half a minute, which lets a large note pass over a slow connection.
 impl Default for Settings {
     fn default() -> Self {
         Self {

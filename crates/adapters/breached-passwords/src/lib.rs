@@ -1,8 +1,8 @@
-//! The BreachedPasswords port over a file that lies on the machine: no password, and no part of one, leaves it.
+//! The BreachedPasswords port over a local file: no password, and no part of one, leaves the machine.
 //!
-//! The file is the list of "Have I Been Pwned" as its downloader writes it: one line for each password, the SHA-1 in 40
-//! hexadecimal digits, in order, usually followed by a colon and a count. It is tens of gigabytes and is never read whole: a
-//! look-up halves the file some thirty times, on a thread for blocking work, and keeps nothing.
+//! The file is the "Have I Been Pwned" list as its downloader writes it. It has one sorted line per password: the SHA-1 in 40
+//! hexadecimal digits, usually followed by a colon and a count. It has tens of gigabytes and is never read whole. A look-up is a binary search of some
+//! thirty steps, on a blocking thread, and caches nothing.
 
 mod search;
 
@@ -22,10 +22,10 @@ use search::SortedLines;
 pub struct BreachedFile(Arc<SortedLines>);
 
 impl BreachedFile {
-    /// Opens a list and looks whether it is one.
+    /// Opens a list and checks its format.
     ///
     /// # Errors
-    /// [`ListError`]: the file cannot be read, is empty, or does not begin with two lines that are hashes in order.
+    /// [`ListError`]: the file cannot be read, is empty, or does not begin with two lines with hashes in ascending order.
     pub fn open(path: &Path) -> Result<Self, ListError> {
         Ok(Self(Arc::new(SortedLines::of(File::open(path)?)?)))
     }
@@ -34,7 +34,7 @@ impl BreachedFile {
 #[port]
 impl BreachedPasswords for BreachedFile {
     async fn contains(&self, password: &Password) -> Result<bool, BreachCheckUnavailable> {
-        // Lists have what people typed; that is the normalized text nearly always.
+        // Lists contain passwords as typed, which is nearly always the normalized text.
         let text = password.in_form(Normalization::Nfc).expose();
         let hash = hex::encode_upper(Sha1::digest(text.as_bytes()));
         let lines = Arc::clone(&self.0);

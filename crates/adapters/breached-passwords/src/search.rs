@@ -1,16 +1,16 @@
-//! Finding a line in a sorted file without reading the file.
+//! Binary search for a line in a sorted file.
 
 use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Mutex, PoisonError};
 
-/// Hexadecimal digits of a SHA-1.
+/// Number of hexadecimal digits of a SHA-1.
 const DIGITS: usize = 40;
-/// Longer than any line: digits, a colon, a count, a line end.
+/// Longer than any line: digits, a colon, a count, a line ending.
 const LONGEST_LINE: usize = 80;
 
-/// Why a file is no list.
+/// Why a file cannot be used as a list.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// It cannot be read.
@@ -18,14 +18,14 @@ pub enum ListError {
     Io(#[from] io::Error),
     /// It does not begin with lines that are SHA-1 hashes in order.
     #[error(
-        "this is no list of SHA-1 hashes in order (40 hexadecimal digits at the start of each line)"
+        "this is not a sorted list of SHA-1 hashes (40 hexadecimal digits at the start of each line)"
     )]
     NotAList,
 }
 
-/// Lines that begin with a hash, in order.
+/// Sorted lines that begin with a hash.
 pub(crate) struct SortedLines {
-    /// A place in a file belongs to whoever moves it.
+    /// Behind a mutex, because seeking changes the file's state.
     file: Mutex<File>,
 }
 
@@ -46,16 +46,16 @@ impl SortedLines {
         }
     }
 
-    /// Whether a line begins with the hash, in capital digits.
+    /// Whether a line begins with the hash, in upper-case digits.
     ///
     /// # Errors
-    /// The file cannot be read, or there is a line in it that begins with no hash.
+    /// The file cannot be read, or a line in it does not begin with a hash.
     pub(crate) fn contain(&self, hash: &[u8]) -> Result<bool, ListError> {
-        // Between them the line would begin.
+        // The line would begin between them.
         let (mut start, mut end) = (0, self.length()?);
         while start < end {
             let middle = start + (end - start) / 2;
-            // The first line that begins at or after the middle; none when the middle is in the last one.
+            // The first line that begins at or after the middle; none if the middle is in the last one.
             let Some(line) = self.line_after(middle)?.filter(|line| line.start < end) else {
                 end = middle;
                 continue;
@@ -74,19 +74,19 @@ impl SortedLines {
         Ok(file.metadata()?.len())
     }
 
-    /// The first line that begins at this byte or later.
+    /// Returns the first line that begins at this byte or later.
     fn line_after(&self, place: u64) -> io::Result<Option<Line>> {
         let Some(before) = place.checked_sub(1) else {
             return self.line_from(0);
         };
-        // A line end right before the place means that a line begins there.
+        // A line ending just before the position means that a line begins there.
         match self.line_from(before)? {
             Some(rest) => self.line_from(rest.next),
             None => Ok(None),
         }
     }
 
-    /// The line that begins at this byte; `None` behind the last one.
+    /// Returns the line that begins at this byte; `None` after the last one.
     fn line_from(&self, start: u64) -> io::Result<Option<Line>> {
         let mut bytes = Vec::with_capacity(LONGEST_LINE);
         {
@@ -111,13 +111,13 @@ impl SortedLines {
 
 struct Line {
     start: u64,
-    /// Where the next one begins.
+    /// Where the next line begins.
     next: u64,
     bytes: Vec<u8>,
 }
 
 impl Line {
-    /// The hash that it begins with, in capital digits.
+    /// Returns the hash at the beginning of the line, in upper-case digits.
     fn hash(&self) -> Option<[u8; DIGITS]> {
         let (digits, rest) = self.bytes.split_first_chunk::<DIGITS>()?;
         let ends = rest

@@ -1,4 +1,4 @@
-//! P-9: a list without a network.
+//! P-9: look-ups without a network.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ fn hash(text: &str) -> String {
     hex::encode_upper(Sha1::digest(text.as_bytes()))
 }
 
-/// A list of these passwords as the downloader writes it; `end` is its line end.
+/// Returns a list of these passwords in the downloader's format; `end` is its line ending.
 fn list(passwords: &[String], end: &str) -> String {
     let mut lines: Vec<_> = passwords
         .iter()
@@ -33,7 +33,7 @@ async fn contains(list: &BreachedFile, text: &str) -> bool {
 }
 
 #[tokio::test]
-async fn p_9_every_password_of_a_list_is_found_and_no_other() {
+async fn p_9_exactly_the_passwords_of_a_list_are_found() {
     for length in [1, 2, 3, 10, 333] {
         let passwords: Vec<String> = (0..length).map(|n| format!("password {n}")).collect();
         for end in ["\n", "\r\n"] {
@@ -51,7 +51,7 @@ async fn p_9_every_password_of_a_list_is_found_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_list_may_have_no_counts() {
+async fn counts_are_optional() {
     let mut lines = [hash("one"), hash("two"), hash("three")];
     lines.sort();
     let file = file(&lines.join("\n"));
@@ -60,7 +60,7 @@ async fn a_list_may_have_no_counts() {
     assert!(!contains(&list, "four").await);
 }
 
-/// The normalized text is what is looked up (P-3).
+/// The normalized text is looked up (P-3).
 #[tokio::test]
 async fn p_9_both_spellings_of_a_letter_are_found() {
     let file = file(&list(&["été 1999".to_owned()], "\n"));
@@ -69,7 +69,7 @@ async fn p_9_both_spellings_of_a_letter_are_found() {
 }
 
 #[test]
-fn what_is_no_list_is_refused_at_the_start() {
+fn invalid_lists_are_refused_at_startup() {
     let (one, two) = ("0".repeat(40), "1".repeat(40));
     for text in [
         String::new(),
@@ -89,7 +89,7 @@ fn what_is_no_list_is_refused_at_the_start() {
     ));
 }
 
-/// attack-19: a list that is damaged later is not an answer of "no".
+/// attack-19: a list damaged later gives an error, not "no".
 #[tokio::test]
 async fn attack_19_a_damaged_list_is_an_error() {
     let passwords: Vec<String> = (0..100).map(|n| format!("password {n}")).collect();

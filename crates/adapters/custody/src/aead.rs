@@ -4,17 +4,17 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKe
 use vestry_ports::entropy::Entropy;
 use zeroize::Zeroizing;
 
-/// Bytes of a key.
+/// Length of a key in bytes.
 pub(crate) const KEY_LENGTH: usize = 32;
-/// Bytes that a sealed text has more than the plaintext: nonce and tag.
+/// Number of bytes that sealing adds to the plaintext: nonce and tag.
 #[cfg(test)]
 pub(crate) const OVERHEAD: usize = NONCE_LEN + 16;
 
-/// The text did not open, or a key could not be set up. There is nothing more to know, on purpose.
+/// The ciphertext did not open, or a key could not be set up. Deliberately without details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refused;
 
-/// An expanded key. The library wipes it when it is freed.
+/// An expanded key. The library wipes it on drop.
 pub(crate) struct Aead(LessSafeKey);
 
 impl Aead {
@@ -24,7 +24,7 @@ impl Aead {
             .map_err(|_unspecified| Refused)
     }
 
-    /// `nonce ‖ ciphertext ‖ tag`, with a random nonce.
+    /// Returns `nonce ‖ ciphertext ‖ tag`, with a random nonce.
     pub(crate) fn seal(
         &self,
         entropy: &dyn Entropy,
@@ -45,7 +45,7 @@ impl Aead {
         Ok([nonce.as_slice(), &buffer, tag.as_ref()].concat())
     }
 
-    /// The plaintext, in a buffer that is wiped.
+    /// Returns the plaintext, in a buffer that is wiped.
     pub(crate) fn open(
         &self,
         associated_data: &[u8],
@@ -62,7 +62,7 @@ impl Aead {
             )
             .map_err(|_unspecified| Refused)?
             .len();
-        // Shortening moves nothing; what is cut off is the used-up tag, and the whole buffer is wiped later.
+        // Truncation moves nothing. It cuts off the checked tag, and the whole buffer is wiped later.
         buffer.truncate(length);
         Ok(buffer)
     }

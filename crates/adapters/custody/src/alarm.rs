@@ -1,4 +1,4 @@
-//! What happens when stored data turns out to be altered.
+//! Alarms about altered data in the database.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use vestry_domain::World;
 use vestry_domain::ids::WalletId;
 use vestry_ports::custody::CustodyError;
 
-/// Counts and logs tampering; the only maker of [`CustodyError::Tampered`] in this crate, so that none goes unnoticed.
+/// Counts and logs tampering. It is the only source of [`CustodyError::Tampered`] in this crate, so that no case goes unnoticed.
 #[derive(Default)]
 pub(crate) struct Alarm {
     raised: AtomicU64,
@@ -14,12 +14,12 @@ pub(crate) struct Alarm {
 
 impl Alarm {
     pub(crate) fn wallet(&self, id: WalletId, place: &'static str) -> CustodyError {
-        tracing::error!(wallet_id = %id, place, "a stored wallet failed its authentication; it was altered or moved");
+        tracing::error!(wallet_id = %id, place, "stored wallet failed authentication: altered or moved in the database");
         self.raised(place)
     }
 
     pub(crate) fn world(&self, world: &World, place: &'static str) -> CustodyError {
-        tracing::error!(app_id = %world.app_id, environment = %world.environment, place, "stored key material failed its authentication; it was altered or moved");
+        tracing::error!(app_id = %world.app_id, environment = %world.environment, place, "stored key material failed authentication: altered or moved in the database");
         self.raised(place)
     }
 

@@ -1,8 +1,8 @@
-//! A private key under its data key, and the data key under an App key.
+//! A private key encrypted under its data key, and the data key under an App key.
 //!
-//! Both layers are bound to the format, the environment, the App, the key, the wallet, its type, address and public
-//! key. The outer layer is bound to the version of the App key as well; the inner one is not, so that a rotation of
-//! App keys wraps data keys anew and never touches a private key.
+//! Both layers are bound to the format, the environment, the App, the key, the wallet, its type, address and public key. The outer layer is
+//! bound to the version of the App key as well. The inner one is not, so that a rotation of App keys rewraps data keys and never touches a
+//! private key.
 
 use vestry_chains::PrivateKey;
 use vestry_domain::envelope::{WalletKey, join_with_lengths};
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use crate::aead::{Aead, KEY_LENGTH, Refused};
 use crate::subkeys::WalletSubkeys;
 
-/// The one format so far.
+/// The only format so far.
 pub(crate) const FORMAT: u32 = 1;
 
 /// The two encrypted layers of a key.
@@ -22,7 +22,7 @@ pub(crate) struct Layers {
     pub(crate) ciphertext: Vec<u8>,
 }
 
-/// What both layers are bound to, besides the private key's own bytes.
+/// What both layers are bound to in addition to the private key's own bytes.
 pub(crate) struct Binding<'a> {
     pub(crate) wallet: &'a Wallet,
     pub(crate) key_id: String,
@@ -32,7 +32,7 @@ pub(crate) struct Binding<'a> {
 }
 
 impl<'a> Binding<'a> {
-    /// The binding of a stored key to the wallet that it claims to belong to.
+    /// Returns the binding of a stored key to the wallet that it claims to belong to.
     pub(crate) fn of(wallet: &'a Wallet, key: &'a WalletKey) -> Self {
         Self {
             wallet,
@@ -114,7 +114,7 @@ pub(crate) fn open_data_key(
     Ok(data_key)
 }
 
-/// Decrypts a private key. The bytes are in a buffer that is wiped; the caller makes a key of them at once.
+/// Decrypts a private key into a buffer that is wiped; the caller converts it to a key at once.
 pub(crate) fn open(
     keys: &WalletSubkeys,
     binding: &Binding<'_>,

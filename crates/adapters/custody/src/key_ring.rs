@@ -1,4 +1,4 @@
-//! Opened App keys of one purpose, for a limited time.
+//! A time-limited cache of decrypted App keys of one purpose.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,19 +17,19 @@ use crate::alarm::Alarm;
 use crate::subkeys::Subkeys;
 
 const PLACE: &str = "App key";
-/// How many rotations of the root key in a row may overtake the opening of one key.
+/// Maximum number of consecutive root key rotations that can overtake the opening of one key.
 const TRIES: u32 = 4;
 
-/// How long things in memory are believed.
+/// Lifetimes of cached data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
-    /// An opened key.
+    /// Of a decrypted key.
     pub(crate) lease: Duration,
-    /// Which version is the newest; asked for again at half of it.
+    /// Of the newest version number; it is refreshed at half of this time.
     pub(crate) recheck: Duration,
 }
 
-/// What binds a wrapped App key to its place; the `context` of the key provider. Never change it.
+/// Returns the `context` for the key provider, which binds a wrapped App key to its place. Never change it.
 pub(crate) fn context(world: &World, purpose: KeyPurpose, version: u32) -> Vec<u8> {
     join_with_lengths([
         b"vestry-app-key-v1".as_slice(),
@@ -40,25 +40,25 @@ pub(crate) fn context(world: &World, purpose: KeyPurpose, version: u32) -> Vec<u
     ])
 }
 
-/// An opened key and when it was opened.
+/// A decrypted key, with the time at which it was decrypted.
 struct Opened<K> {
     keys: Arc<K>,
     at: Instant,
 }
 
-/// Filled by whoever comes first; the others wait for that instead of asking the key provider as well.
+/// Filled by the first caller; the others wait for the result instead of calling the key provider as well.
 type Slot<K> = Arc<OnceCell<Opened<K>>>;
 
 #[derive(Clone, Copy)]
 struct Newest {
     version: u32,
-    /// When the database was asked that answered this.
+    /// When the database was queried for this result.
     checked: Instant,
-    /// When somebody last set out to ask it again.
+    /// When a caller last started to refresh it.
     asked: Instant,
 }
 
-/// App keys of one purpose. All copies in memory are wiped when they are dropped.
+/// App keys of one purpose. All copies in memory are wiped on drop.
 pub(crate) struct KeyRing<K> {
     vaults: Vaults,
     store: Arc<dyn Store>,
@@ -85,7 +85,7 @@ impl<K: Subkeys> KeyRing<K> {
         }
     }
 
-    /// The keys of one version.
+    /// Returns the keys of one version.
     pub(crate) async fn version(
         &self,
         world: &World,
@@ -94,7 +94,7 @@ impl<K: Subkeys> KeyRing<K> {
         self.opened(world, version, None).await
     }
 
-    /// The keys of a version if there is one: no alarm, as there is for one that something claims to stand under.
+    /// Returns the keys of a version if it exists. Unlike a version that stored data refers to, a missing one raises no alarm.
     pub(crate) async fn find(
         &self,
         world: &World,
@@ -111,13 +111,13 @@ impl<K: Subkeys> KeyRing<K> {
         self.opened(world, version, Some(row)).await.map(Some)
     }
 
-    /// The keys of a version that is open.
+    /// Returns the keys of a version if they are in memory.
     pub(crate) fn in_memory(&self, world: &World, version: u32) -> Option<Arc<K>> {
         let slot = self.slot_in_lease(world, version)?;
         slot.get().map(|opened| Arc::clone(&opened.keys))
     }
 
-    /// The version that new things are made under, and its keys.
+    /// Returns the version for new data, with its keys.
     pub(crate) async fn newest(&self, world: &World) -> Result<(u32, Arc<K>), CustodyError> {
         if let Some(version) = self.newest_in_memory(world) {
             return Ok((version, self.version(world, version).await?));
@@ -134,8 +134,8 @@ impl<K: Subkeys> KeyRing<K> {
         Ok((version, keys))
     }
 
-    /// Has the first key of a new world at hand while it is not stored yet: the transaction that stores it writes under it what tells
-    /// of the world's beginning. Takes the place of one that was made for the world and not stored.
+    /// Caches the first key of a new world before it is stored. The transaction that stores it needs it to encrypt records of the world's
+    /// creation. Replaces a key that was created for the world and never stored.
     pub(crate) async fn adopt(&self, row: &AppKey) -> Result<(), CustodyError> {
         let (world, version) = (row.world, row.version);
         let now = Instant::now();
@@ -160,10 +160,10 @@ impl<K: Subkeys> KeyRing<K> {
             .insert(world, newest);
     }
 
-    /// None when it is time to look again, which is after half of the time for which an answer counts. While it counts, only one
-    /// caller is told so in each tenth of that time; the others go on with what was the newest until that caller has the answer,
-    /// instead of all asking the database at once. An answer that is not renewed, because the database is away or the caller
-    /// went, counts no longer than promised; then everybody asks.
+    /// Returns `None` if it is time to refresh, which is after half of the entry's lifetime. While the entry is valid, only one caller in
+    /// each tenth of that time gets `None`. The others keep using the previous version until that caller has the result, instead of all
+    /// querying the database at once. An entry that is not refreshed, because the database is unreachable or the caller went away, is valid
+    /// no longer than promised; after that, every caller queries.
     fn newest_in_memory(&self, world: &World) -> Option<u32> {
         let within = self.times.recheck;
         let in_time = |known: &Newest| {
@@ -205,7 +205,7 @@ impl<K: Subkeys> KeyRing<K> {
         match opened {
             Ok(opened) => Ok(Arc::clone(&opened.keys)),
             Err(error) => {
-                // A version that does not exist must not leave anything behind.
+                // A version that does not exist must not leave an entry behind.
                 self.forget(world, version, &slot);
                 Err(error)
             }
@@ -223,15 +223,14 @@ impl<K: Subkeys> KeyRing<K> {
         known.filter(|slot| self.in_lease(slot)).map(Arc::clone)
     }
 
-    /// An empty slot, unless somebody else has just made one. Takes the chance to drop all keys whose time is over,
-    /// those of worlds that nobody asks for included.
+    /// Returns an empty slot, unless another caller has just created one. Also drops all expired keys, including those of unused worlds.
     fn new_slot(&self, world: &World, version: u32) -> Slot<K> {
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         slots.retain(|_, slot| self.in_lease(slot));
         Arc::clone(slots.entry((*world, version)).or_default())
     }
 
-    /// A slot that is still being filled has its whole time before it.
+    /// A slot that is still being filled has its whole lifetime ahead.
     fn in_lease(&self, slot: &Slot<K>) -> bool {
         slot.get()
             .is_none_or(|opened| opened.at.elapsed() < self.times.lease)
@@ -248,7 +247,7 @@ impl<K: Subkeys> KeyRing<K> {
         }
     }
 
-    /// Reads the wrapped key, unless it is at hand, and opens it.
+    /// Reads the wrapped key, unless it is at hand, and decrypts it.
     async fn open(
         &self,
         world: &World,
@@ -287,7 +286,7 @@ impl<K: Subkeys> KeyRing<K> {
     }
 }
 
-/// What an answer of the key provider means to a caller.
+/// Maps an error of the key provider to the caller's error.
 pub(crate) fn refusal(alarm: &Alarm, world: &World, error: VaultError) -> CustodyError {
     match error {
         VaultError::Unavailable(_) | VaultError::UnknownVersion(_) => {
@@ -297,7 +296,7 @@ pub(crate) fn refusal(alarm: &Alarm, world: &World, error: VaultError) -> Custod
     }
 }
 
-/// A fresh App key.
+/// Creates a new App key.
 pub(crate) fn fresh(entropy: &dyn Entropy) -> Secret<[u8; 32]> {
     let mut key = Zeroizing::new([0; 32]);
     entropy.fill(key.as_mut_slice());

@@ -16,14 +16,13 @@
 //!              └─ stays as an App key of purpose `decoys` from the first rotation on: what decoys are made of
 //! ```
 //!
-//! Every encryption of what is stored is AES-256-GCM with associated data that say exactly where the ciphertext belongs, so that a
-//! ciphertext in any other place does not open. All of it fails closed: there is one error for "altered", no repair
-//! and no second try under another key.
+//! All stored data are encrypted with AES-256-GCM. The associated data state exactly where a ciphertext belongs, so that it does not open
+//! anywhere else. All of it fails closed: there is a single error for "altered", no repair and no second attempt with another key.
 //!
-//! What is **not** detected: a row and its key set back *together* to an older state of their own, by somebody who can
-//! write the database. That takes a counter outside the database (T4).
+//! **Not** detected: a row and its key rolled back *together* to their own older state by someone with write access to the database. That
+//! would need a counter outside of the database (T4).
 //!
-//! Opened App keys are kept in memory for a limited time, wallet keys only for the length of one call.
+//! Decrypted App keys are kept in memory for a limited time, wallet keys only for the duration of one call.
 
 mod aead;
 mod alarm;
@@ -50,11 +49,11 @@ use alarm::Alarm;
 use key_ring::{KeyRing, Times};
 use subkeys::{AuditSubkeys, DecoyKey, PastAuditKey, SecretSubkeys, WalletSubkeys};
 
-/// How long an opened App key stays in use without asking the key provider again. When the provider is gone, keys
-/// opened before go on working for this long.
+/// How long a decrypted App key is used without another call to the key provider. If the provider is unavailable, keys decrypted before
+/// keep working for this long.
 const LEASE: Duration = Duration::from_secs(60 * 60);
 
-/// Makes wallet keys, signs with them, and seals small secrets.
+/// Creates wallet keys, signs with them, and encrypts small secrets.
 pub struct Custody {
     vaults: Vaults,
     entropy: Arc<dyn Entropy>,
@@ -68,10 +67,10 @@ pub struct Custody {
 }
 
 impl Custody {
-    /// Custody under the key providers. Of the store it only ever reads App keys.
+    /// Creates custody with these key providers. It reads only App keys from the store.
     ///
     /// # Errors
-    /// [`CustodyError::Failed`] when the source of randomness repeats itself at start.
+    /// [`CustodyError::Failed`] if the source of randomness repeats itself at startup.
     pub fn new(
         vaults: Vaults,
         store: Arc<dyn Store>,
@@ -83,7 +82,7 @@ impl Custody {
             entropy,
             Times {
                 lease: LEASE,
-                // So that a rotation by another process is noticed.
+                // Detects rotations by other processes.
                 recheck: NEWEST_WITHIN,
             },
         )
@@ -110,15 +109,15 @@ impl Custody {
         })
     }
 
-    /// How many altered or misplaced records and keys were met since the start; each one is also in the log. Anything
-    /// but 0 means that somebody, or a broken disk, wrote to the database behind our back.
+    /// Returns how many altered or misplaced records and keys were found since the start; each one is also logged. Anything but 0 means
+    /// that the database was changed by something other than the service, such as a person or a broken disk.
     pub fn alarms(&self) -> u64 {
         self.alarm.count()
     }
 }
 
-/// A source that repeats itself is the one failure of randomness that can be noticed; every key would be the same.
-/// Three draws that differ say nothing good about a source, two that agree say all that is needed.
+/// Draws from the source, and fails if it repeats itself. That is the only failure of randomness that can be detected, and every key would
+/// be the same. Three draws that differ prove nothing about a source, two equal ones prove that it is broken.
 fn healthy_draw(entropy: &dyn Entropy) -> Result<Secret<[u8; 32]>, CustodyError> {
     let draw = || {
         let mut bytes = [0; 32];

@@ -1,4 +1,4 @@
-//! The `Notary` port: the key under which checkpoints are signed.
+//! The `Notary` port: the key that signs checkpoints.
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use vestry_domain::World;

@@ -1,4 +1,4 @@
-//! HPKE (RFC 9180) for keys on their way in and out: mode base, HKDF-SHA-256, one message under sequence number 0.
+//! HPKE (RFC 9180) for the import and export of keys: base mode, HKDF-SHA-256, a single message with sequence number 0.
 
 use std::convert::Infallible;
 
@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::aead::Refused;
 
-/// A key pair to which one message can be sealed.
+/// A key pair for which one message can be encrypted.
 pub(crate) struct KeyPair {
     /// 32 bytes.
     pub(crate) private: Zeroizing<Vec<u8>>,
@@ -43,7 +43,7 @@ impl KeyPair {
     }
 }
 
-/// Opens a message. Where it does not say what encrypted it, each algorithm is tried: under a wrong one the tag is wrong.
+/// Decrypts a message. If it does not name its algorithm, each one is tried: under a wrong one the tag does not match.
 pub(crate) fn open(
     kem: Kem,
     private_key: &[u8],
@@ -79,7 +79,7 @@ fn open_by<K: Mechanism>(
     opened.ok_or(Refused)
 }
 
-/// A point of small order as the sender's half gives the same secret to everybody; the agreement fails (RFC 9180, 7.1.4).
+/// If the sender sends a small-order point, everyone can compute the secret; the key agreement fails (RFC 9180, 7.1.4).
 fn open_with<A: Aead, K: Mechanism>(
     private_key: &K::PrivateKey,
     encapsulated: &K::EncappedKey,
@@ -93,15 +93,15 @@ fn open_with<A: Aead, K: Mechanism>(
     plaintext.map(Zeroizing::new).map_err(refused)
 }
 
-/// An agreement with a recipient: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305, no `info`.
+/// The sender's side: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305, no `info`.
 pub(crate) struct Sender {
     context: AeadCtxS<ChaCha20Poly1305, HkdfSha256, X25519HkdfSha256>,
     encapsulated_key: Vec<u8>,
 }
 
 impl Sender {
-    /// Agrees with the holder of a public key of 32 bytes, before there is anything to seal. Points of small order are
-    /// refused: what is sealed to one can be read by everybody.
+    /// Performs the key agreement with the holder of a 32-byte public key, before there is anything to encrypt. Small-order points are
+    /// refused: anyone could read a message encrypted to one.
     pub(crate) fn new(entropy: &dyn Entropy, recipient: &[u8]) -> Result<Self, Refused> {
         let recipient =
             <X25519HkdfSha256 as Mechanism>::PublicKey::from_bytes(recipient).map_err(refused)?;
@@ -114,7 +114,7 @@ impl Sender {
         })
     }
 
-    /// Seals the one message.
+    /// Encrypts the single message.
     pub(crate) fn seal(mut self, plaintext: &[u8]) -> Result<ExportedKey, Refused> {
         let ciphertext = self.context.seal(plaintext, &[]).map_err(refused)?;
         Ok(ExportedKey {
@@ -124,12 +124,12 @@ impl Sender {
     }
 }
 
-/// What went wrong is nobody's business: one word about it more would be an oracle.
+/// Discards the cause: any detail would be an oracle.
 fn refused(_error: hpke::HpkeError) -> Refused {
     Refused
 }
 
-/// The entropy port as the library wants it.
+/// Adapts the entropy port to the library.
 struct Chance<'a>(&'a dyn Entropy);
 
 impl TryRng for Chance<'_> {

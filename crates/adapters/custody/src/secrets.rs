@@ -11,10 +11,10 @@ use vestry_ports::port;
 use crate::Custody;
 use crate::subkeys::{PastAuditKey, SecretSubkeys};
 
-/// The version of an App key that is minted with its App.
+/// The version of an App key that is created with its App.
 pub(crate) const FIRST_VERSION: u32 = 1;
 
-/// What a sealed secret is bound to. Never change it.
+/// Returns the associated data of a sealed secret. Never change it.
 fn associated_data(place: &Place<'_>, key_version: u32) -> Vec<u8> {
     join_with_lengths([
         b"vestry-secret-v1".as_slice(),
@@ -26,7 +26,7 @@ fn associated_data(place: &Place<'_>, key_version: u32) -> Vec<u8> {
     ])
 }
 
-/// What a keyed hash is made of. Never change it.
+/// Returns the input of a keyed hash. Never change it.
 fn hashed(world: &World, kind: SecretKind, parts: &[&[u8]]) -> Vec<u8> {
     let app_id = world.app_id.to_string();
     let place = [
@@ -67,7 +67,7 @@ impl Custody {
         Ok(Sealed { key_version, bytes })
     }
 
-    /// What is left of a destroyed version for the audit log; `None` while the version is there.
+    /// Returns the audit-log key that remains of a destroyed version; `None` while the version exists.
     async fn past_audit_key(
         &self,
         world: &World,
@@ -79,7 +79,7 @@ impl Custody {
         if self.secret_keys.find(world, version).await?.is_some() {
             return Ok(None);
         }
-        // Stored by the transaction that destroyed the other one.
+        // Stored by the transaction that destroyed the version.
         self.past_audit_keys.version(world, version).await.map(Some)
     }
 }
@@ -105,7 +105,7 @@ impl Sealer for Custody {
             .sealing
             .open(&associated_data(&place, sealed.key_version), &sealed.bytes)
             .map_err(|_refused| self.alarm.world(&place.world, place.kind.label()))?;
-        // Moves the buffer, not its bytes; what stays behind is an empty one.
+        // Moves the buffer, not its bytes; an empty one remains.
         Ok(Secret::new(std::mem::take(&mut *plaintext)))
     }
 
@@ -159,7 +159,7 @@ impl Sealer for Custody {
     }
 
     async fn decoy(&self, world: &World, parts: &[&[u8]]) -> Result<Vec<u8>, CustodyError> {
-        // The label under which they were made before there was a second version of any key.
+        // The label used before any key had a second version.
         let hashed = hashed(world, SecretKind::Code, parts);
         let (version, keys) = self.secret_keys.newest(world).await?;
         let tag = if version == FIRST_VERSION {

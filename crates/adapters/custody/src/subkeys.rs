@@ -1,6 +1,6 @@
-//! What is derived from an App key: a key of its own for every use (RFC 5869, HKDF-SHA-256).
+//! Derivation of subkeys from an App key, one for every use (RFC 5869, HKDF-SHA-256).
 //!
-//! The labels are part of the format of everything stored. Never change one.
+//! The labels are part of every stored format. Never change one.
 
 use aws_lc_rs::hkdf::{HKDF_SHA256, Prk, Salt};
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
@@ -13,23 +13,22 @@ use crate::aead::{Aead, KEY_LENGTH, Refused};
 
 const SALT: &[u8] = b"vestry-app-key-v1";
 
-/// What a purpose makes of its App keys. The purpose is part of the type, so that a key of one purpose cannot even be
-/// asked for where the other one is due.
+/// The subkeys of a purpose. The purpose is part of the type, so that a key of one purpose cannot be used for another.
 pub(crate) trait Subkeys: Sized + Send + Sync {
     const PURPOSE: KeyPurpose;
 
-    /// Derives and expands everything, once per opened App key.
+    /// Derives and expands all subkeys, once per decrypted App key.
     fn derive(app_key: &Secret<[u8; 32]>) -> Result<Self, Refused>;
 }
 
 /// Subkeys of an App key of purpose `wallets`.
 pub(crate) struct WalletSubkeys {
-    /// Wraps data keys, under random nonces: once per wallet and rotation, so that the 2^32 uses at which random
-    /// nonces of 96 bits become a risk are out of reach of any App.
+    /// Wraps data keys, under random nonces. This happens once per wallet and rotation, so no App comes near the 2^32 uses at which random
+    /// 96-bit nonces become a risk.
     pub(crate) data_keys: Aead,
-    /// Makes the keyed hash of wallet records.
+    /// Computes the keyed hash of wallet records.
     pub(crate) rows: hmac::Key,
-    /// Seals the private halves of key pairs for imports.
+    /// Encrypts the private halves of import key pairs.
     pub(crate) imports: Sealing,
 }
 
@@ -103,17 +102,17 @@ impl Subkeys for SecretSubkeys {
     }
 }
 
-/// The kind of secret of whose keyed hashes a narrow purpose keeps the key.
+/// Returns the kind of secret whose keyed-hash key a narrow purpose preserves.
 const fn kept_kind(purpose: KeyPurpose) -> Option<SecretKind> {
     match purpose {
         KeyPurpose::PastAudit => Some(SecretKind::Audit),
-        // They were made as keyed hashes of this kind before there was a second version of any key.
+        // These keyed hashes had this kind before any key had a second version.
         KeyPurpose::Decoys => Some(SecretKind::Code),
         KeyPurpose::Wallets | KeyPurpose::Secrets | KeyPurpose::Audit => None,
     }
 }
 
-/// What stays of an App key of purpose `secrets` as a key of the given purpose.
+/// Returns the part of an App key of purpose `secrets` that remains as a key of the given purpose.
 pub(crate) fn narrowed(
     app_key: &Secret<[u8; 32]>,
     purpose: KeyPurpose,
@@ -127,7 +126,7 @@ fn hash_key(root: &Root, kind: SecretKind) -> Result<Zeroizing<[u8; KEY_LENGTH]>
     root.expand(&[b"secrets", b"hash", kind.label().as_bytes()])
 }
 
-/// What an App key of purpose `past-audit` is: the key of the audit log's keyed hashes, and nothing more.
+/// An App key of purpose `past-audit`: the key of the audit log's keyed hashes, and nothing else.
 pub(crate) struct PastAuditKey(pub(crate) hmac::Key);
 
 impl Subkeys for PastAuditKey {
@@ -138,7 +137,7 @@ impl Subkeys for PastAuditKey {
     }
 }
 
-/// What an App key of purpose `decoys` is: the key of what decoys are made of, and nothing more.
+/// An App key of purpose `decoys`: the key that decoys are derived from, and nothing else.
 pub(crate) struct DecoyKey(pub(crate) hmac::Key);
 
 impl Subkeys for DecoyKey {
@@ -149,8 +148,8 @@ impl Subkeys for DecoyKey {
     }
 }
 
-/// What an App key of purpose `audit` yields: the seed of the Ed25519 key of checkpoints. The key pair itself is made for each
-/// signature, which is one a minute.
+/// Subkeys of an App key of purpose `audit`: the seed of the Ed25519 key for checkpoints. The key pair is derived for each signature, which
+/// happens once a minute.
 pub(crate) struct AuditSubkeys {
     pub(crate) checkpoints: Zeroizing<[u8; KEY_LENGTH]>,
 }
@@ -168,7 +167,7 @@ impl Subkeys for AuditSubkeys {
 pub(crate) struct KindSubkeys {
     /// Encrypts secrets.
     pub(crate) sealing: Sealing,
-    /// Makes keyed hashes.
+    /// Computes keyed hashes.
     pub(crate) hashes: hmac::Key,
 }
 
@@ -183,11 +182,11 @@ impl KindSubkeys {
     }
 }
 
-/// Encrypts small things, however many there are.
+/// Encrypts any number of small secrets.
 pub(crate) struct Sealing(Root);
 
 impl Sealing {
-    /// Bytes of salt in front of what is sealed.
+    /// Length in bytes of the salt that precedes the ciphertext.
     pub(crate) const SALT_LENGTH: usize = 16;
 
     fn derive(root: &Root, label: &[&[u8]]) -> Result<Self, Refused> {
@@ -196,8 +195,8 @@ impl Sealing {
         Ok(Self(Root(prk)))
     }
 
-    /// `salt ‖ nonce ‖ ciphertext ‖ tag`. Each secret is encrypted under a key of its own that the salt picks: there
-    /// is one secret for every message sent, and replicas keep no common count, so no number of uses may matter.
+    /// Returns `salt ‖ nonce ‖ ciphertext ‖ tag`. The salt selects a separate key for each secret. There is one secret per message sent,
+    /// and replicas share no counter, so the number of uses must not matter.
     pub(crate) fn seal(
         &self,
         entropy: &dyn Entropy,
@@ -212,7 +211,7 @@ impl Sealing {
         Ok([salt.as_slice(), &sealed].concat())
     }
 
-    /// Opens what [`Sealing::seal`] made.
+    /// Decrypts the output of [`Sealing::seal`].
     pub(crate) fn open(
         &self,
         associated_data: &[u8],
@@ -229,7 +228,7 @@ impl Sealing {
     }
 }
 
-/// A key that only ever yields other keys. The library wipes it.
+/// A key that is only used to derive other keys. The library wipes it.
 struct Root(Prk);
 
 impl Root {

@@ -1,6 +1,6 @@
-//! Custody as a whole, over a database in memory and a key provider that can be switched off and rotated.
+//! Tests of custody as a whole, over an in-memory database and a key provider that can be switched off and rotated.
 //!
-//! The tests are named after the lines that they prove (T1 to T8, F5, R17).
+//! The tests are named after the requirements that they prove (T1 to T8, F5, R17).
 
 mod contract;
 mod keys;
@@ -22,7 +22,7 @@ use vestry_ports::vault::KeyVault;
 use super::*;
 use vault::TestVault;
 
-/// Everything that custody needs, and custody itself.
+/// Custody with all its dependencies.
 struct House {
     store: FakeStore,
     vault: Arc<TestVault>,
@@ -56,7 +56,7 @@ impl House {
         }
     }
 
-    /// Another process over the same database and key provider: its memory is empty.
+    /// Starts another process over the same database and key provider, with empty caches.
     fn another_process(&self) -> Arc<Custody> {
         let custody = Custody::new(
             vaults(&self.vault),
@@ -66,7 +66,7 @@ impl House {
         Arc::new(custody.unwrap())
     }
 
-    /// An App with its keys.
+    /// Creates an App with its keys.
     async fn app(&mut self) -> AppId {
         let now = self.samples.tick();
         let app = self.samples.id(now);
@@ -83,7 +83,7 @@ impl House {
         tx.commit().await.unwrap();
     }
 
-    /// The live world of a new App.
+    /// Returns the live world of a new App.
     async fn world(&mut self) -> World {
         World::new(self.app().await, Environment::Live)
     }
@@ -118,7 +118,7 @@ impl House {
         self.custody.create_wallet(order).await.unwrap()
     }
 
-    /// A second version of an App key, as a rotation of App keys makes it.
+    /// Adds a second version of an App key, as a rotation of App keys does.
     async fn add_version(&self, world: World, purpose: KeyPurpose, version: u32) {
         let context = key_ring::context(&world, purpose, version);
         let key = key_ring::fresh(self.entropy.as_ref());
@@ -134,7 +134,7 @@ impl House {
     }
 }
 
-/// One key provider for all purposes: most of what custody does is the same for each.
+/// Uses one key provider for all purposes: most of custody behaves the same for each.
 fn vaults<V: KeyVault + 'static>(vault: &Arc<V>) -> Vaults {
     Vaults {
         wallets: vault.clone(),
@@ -147,7 +147,7 @@ fn is_tampered<T>(outcome: &Result<T, CustodyError>) -> bool {
 }
 
 #[test]
-fn a_source_of_randomness_that_repeats_itself_is_refused_at_start() {
+fn a_repeating_source_of_randomness_is_refused_at_start() {
     struct Constant;
     impl Entropy for Constant {
         fn fill(&self, buffer: &mut [u8]) {

@@ -1,4 +1,4 @@
-//! Private keys on their way in and out.
+//! Import and export of private keys.
 
 use vestry_chains::PrivateKey;
 use vestry_domain::envelope::{Sealed, WalletKey, join_with_lengths};
@@ -13,10 +13,10 @@ use crate::Custody;
 use crate::sealed_message::{self, KeyPair, Sender};
 use crate::wallets::with_hash;
 
-/// Name of what failed, for [`CustodyError::Tampered`].
+/// Name of the failed object, for [`CustodyError::Tampered`].
 const IMPORT_KEY: &str = "import key";
 
-/// What the private half of a key pair is bound to. Never change it.
+/// Returns the associated data of an import key's private half. Never change it.
 fn associated_data(key: &ImportKey) -> Vec<u8> {
     join_with_lengths([
         b"vestry-import-key-v1".as_slice(),
@@ -54,7 +54,7 @@ impl Custody {
         Ok(key)
     }
 
-    /// The wallet of the key in a message.
+    /// Builds the wallet for the key in a message.
     pub(crate) async fn imported(
         &self,
         order: ImportOrder,
@@ -99,7 +99,7 @@ impl Custody {
         })
     }
 
-    /// The key pair that opens the message, and what the message says.
+    /// Returns the key pair that opens the message, and the message's content.
     async fn opened(
         &self,
         order: &ImportOrder,
@@ -112,7 +112,7 @@ impl Custody {
         };
         let (now, user) = (order.wallet.created_at, order.wallet.user_id);
         for key in keys {
-            // Opened before its fields are believed.
+            // Decrypted before its fields are trusted.
             let private_half = self.private_half(&key).await?;
             let is_meant = key.world == order.wallet.world
                 && now < key.expires_at
@@ -160,7 +160,7 @@ impl Custody {
         recipient: &[u8],
     ) -> Result<(Wallet, ExportedKey), ExportError> {
         let wallet = self.authenticated(stored).await?;
-        // What is wrong with the recipient is found before the key is opened.
+        // Errors in the recipient are found before the key is decrypted.
         let sender = Sender::new(self.entropy.as_ref(), recipient)
             .map_err(|_refused| ExportError::Recipient)?;
         let private_key = self.proved_key(&wallet, &key).await?;

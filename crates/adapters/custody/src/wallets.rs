@@ -23,12 +23,12 @@ use crate::key_ring::{context, fresh, refusal};
 use crate::secrets::FIRST_VERSION;
 use crate::subkeys::{WalletSubkeys, narrowed};
 
-/// Names of what failed, for [`CustodyError::Tampered`].
+/// Names of the failed objects, for [`CustodyError::Tampered`].
 const ROW: &str = "wallet row";
 const KEY: &str = "wallet key";
 
 impl Custody {
-    /// A private key, its wallet and the layers around it.
+    /// Builds a wallet from a private key, with its encryption layers.
     fn build_wallet(
         &self,
         order: WalletOrder,
@@ -50,7 +50,7 @@ impl Custody {
         Ok((with_hash(wallet, key_version, keys), key))
     }
 
-    /// The private key of a wallet as it is stored.
+    /// Encrypts the private key of a wallet for storage.
     pub(crate) fn enclosed(
         &self,
         wallet: &Wallet,
@@ -85,8 +85,8 @@ impl Custody {
         Ok(key)
     }
 
-    /// A key that cannot be opened again is money lost, so nobody gets an address before its key was opened once
-    /// from exactly what will be stored.
+    /// Checks that a new key can be used. A key that cannot be decrypted again is money lost, so no address is handed out before its key
+    /// was decrypted once from exactly the data to be stored.
     fn proves_usable(
         &self,
         chain: &dyn Chain,
@@ -104,7 +104,7 @@ impl Custody {
         }
     }
 
-    /// Checks that the key is the one the authenticated row names, and opens it.
+    /// Checks that the key is the one named by the authenticated row, and decrypts it.
     async fn private_key(
         &self,
         chain: &dyn Chain,
@@ -122,7 +122,7 @@ impl Custody {
         open_with(chain, &keys, wallet, key).map_err(|_error| altered())
     }
 
-    /// The key with its data key wrapped under another version.
+    /// Returns the key with its data key wrapped under another version.
     async fn rewrapped(
         &self,
         wallet: &Wallet,
@@ -154,7 +154,7 @@ impl Custody {
         })
     }
 
-    /// Opens the key of an authenticated row, and checks that it is that of the stored public key and of the address.
+    /// Decrypts the key of an authenticated row, and checks that it matches the stored public key and the address.
     pub(crate) async fn proved_key(
         &self,
         wallet: &Wallet,
@@ -184,18 +184,18 @@ impl Custody {
     }
 }
 
-/// Whether the record has its keyed hash, in constant time.
+/// Whether the record has a valid keyed hash, compared in constant time.
 fn is_authentic(stored: &StoredWallet, keys: &WalletSubkeys) -> bool {
     let StoredWallet { wallet, mac } = stored;
     hmac::verify(&keys.rows, &wallet.sealed_fields(), &mac.tag).is_ok()
 }
 
-/// Whether the record names this key, and the key this record.
+/// Whether the record and the key name each other.
 fn belong_together(wallet: &Wallet, key: &WalletKey) -> bool {
     wallet.key_id == Some(key.id) && wallet.id == key.wallet_id
 }
 
-/// The signer of what this wallet signs with this key.
+/// Returns the signer for this wallet and key.
 fn signer<'a>(wallet: &'a Wallet, key: &'a WalletKey) -> Signer<'a> {
     Signer {
         public_key: &key.public_key,
@@ -204,7 +204,7 @@ fn signer<'a>(wallet: &'a Wallet, key: &'a WalletKey) -> Signer<'a> {
     }
 }
 
-/// The record with its keyed hash.
+/// Returns the record with its keyed hash.
 pub(crate) fn with_hash(wallet: Wallet, key_version: u32, keys: &WalletSubkeys) -> StoredWallet {
     let tag = hmac::sign(&keys.rows, &wallet.sealed_fields());
     let mac = Mac {
@@ -355,7 +355,7 @@ impl Custodian for Custody {
         let prepared = chain
             .prepare(request, signer(&wallet, &key))
             .map_err(|refused| {
-                // A chain that cannot make sense of the stored public key blames the request.
+                // If the chain cannot parse the stored public key, it blames the request.
                 let environment = wallet.world.environment;
                 match chain.owns(&key.public_key, &wallet.public_address, environment) {
                     true => CustodyError::from(refused),
@@ -363,7 +363,7 @@ impl Custodian for Custody {
                 }
             })?;
         let private_key = self.private_key(chain, &wallet, &key).await?;
-        // Verified by the chain against the public key, and so also the proof that the opened key is that of the stored one.
+        // The chain verified it against the public key, which also proves that the decrypted key is the one of that public key.
         let signed = prepared
             .sign(&private_key, &mut Bytes(self.entropy.as_ref()))
             .map_err(|_error| CustodyError::Failed("signing"))?;

@@ -8,14 +8,14 @@ use vestry_domain::provider::AppleKey;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Secret, Timestamp};
 
-/// How long a secret can be used. It is used once, now; Apple would allow six months.
+/// Lifetime of a secret. It is used once, immediately; Apple would allow six months.
 const LIFETIME: Seconds = Seconds(300);
 
-/// A client secret for one use: ES256, issued by the team for the client, to be read by Apple.
+/// Creates a client secret for one use: ES256, issued by the team for the client, with Apple as its audience.
 /// <https://developer.apple.com/documentation/accountorganizationaldatasharing/creating-a-client-secret>
 ///
 /// # Errors
-/// The private key is none of P-256, or not in PEM as Apple gives it out.
+/// The private key is not a P-256 key, or not in the PEM format in which Apple issues it.
 pub(crate) fn client_secret(
     key: &AppleKey,
     private_key: &Secret<String>,
@@ -36,7 +36,7 @@ pub(crate) fn client_secret(
     let message = format!("{}.{}", part(&header), part(&claims));
     #[expect(
         clippy::disallowed_methods,
-        reason = "a parameter that the library ignores; it draws its nonces itself"
+        reason = "the library ignores this parameter and generates its own nonces"
     )]
     let random = aws_lc_rs::rand::SystemRandom::new();
     let signature = pair
@@ -50,7 +50,7 @@ fn part(json: &Value) -> String {
     URL_SAFE_NO_PAD.encode(json.to_string())
 }
 
-/// The one private key of a PEM file (RFC 7468).
+/// Returns the only private key of a PEM file (RFC 7468).
 fn key_pair(pem: &Secret<String>) -> Option<EcdsaKeyPair> {
     let (_, rest) = pem.expose().split_once("-----BEGIN PRIVATE KEY-----")?;
     let (body, _) = rest.split_once("-----END PRIVATE KEY-----")?;

@@ -1,4 +1,4 @@
-//! What providers publish, cached and seldom fetched again: discovery documents and key sets.
+//! A cache of what providers publish and rarely change: discovery documents and key sets.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,15 +7,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 use vestry_ports::identity_providers::ProviderFault;
 
-/// So long something is believed without being fetched again.
+/// How long an entry is used without a refetch.
 const FRESH: Duration = Duration::from_secs(3600);
-/// So long it is believed while fetching it fails. A key that was taken out of its set is used no longer than this.
+/// How long an entry is used while refetching fails. A key that was removed from its set is used no longer than this.
 const STALE: Duration = Duration::from_secs(24 * 3600);
-/// Most addresses of which something is cached; then the one that was not needed for longest goes.
+/// Maximum number of cached addresses; beyond it the least recently used one is evicted.
 const ENTRIES: usize = 1_000;
 
-/// Values by the address that they were fetched from. Whose connection it was fetched for does not matter: it is what
-/// everybody gets at that address.
+/// Values by the address that they were fetched from. They are shared between connections, because the same address returns the same value
+/// to everyone.
 pub(crate) struct Cache<T> {
     entries: Mutex<HashMap<String, Used<T>>>,
     between: Duration,
@@ -26,7 +26,7 @@ struct Used<T> {
     at: Instant,
 }
 
-/// Who holds the lock is the one who fetches; the others wait and take what came.
+/// The holder of the lock fetches; the others wait and use the result.
 type Entry<T> = tokio::sync::Mutex<Slot<T>>;
 
 struct Slot<T> {
@@ -34,7 +34,7 @@ struct Slot<T> {
     fetches: Fetches,
 }
 
-/// When the next fetch may be made. The first one is not a repetition, so that a slip at the first one costs no minute.
+/// When the next fetch is allowed. The first fetch does not count as a repetition, so that an error in it does not cost a minute.
 #[derive(Clone, Copy)]
 enum Fetches {
     None,
@@ -42,13 +42,13 @@ enum Fetches {
     Again(Instant),
 }
 
-/// Nothing is there, and it is too early to ask again.
+/// Nothing is cached, and it is too early to fetch again.
 #[derive(Debug, thiserror::Error)]
-#[error("the provider is left alone for a minute after it failed")]
+#[error("not retried: the provider failed less than a minute ago")]
 struct LeftAlone;
 
 impl<T> Cache<T> {
-    /// Nothing yet; `between` is the least time between two repeated fetches of one address.
+    /// Creates an empty cache; `between` is the minimum time between two repeated fetches of one address.
     pub(crate) fn new(between: Duration) -> Self {
         Self {
             entries: Mutex::default(),
@@ -56,10 +56,10 @@ impl<T> Cache<T> {
         }
     }
 
-    /// What is at the address: cached, or fetched.
+    /// Returns the value at the address, cached or fetched.
     ///
     /// # Errors
-    /// That of `fetch`, when there is nothing to fall back on.
+    /// The error of `fetch`, if no cached value can be used instead.
     pub(crate) async fn get<F>(&self, address: &str, fetch: F) -> Result<Arc<T>, ProviderFault>
     where
         F: Future<Output = Result<T, ProviderFault>>,
@@ -67,11 +67,11 @@ impl<T> Cache<T> {
         self.look(address, None, fetch).await
     }
 
-    /// What is at the address, fetched again if the given one is still all there is. It is the given one that comes back where
-    /// fetching is not allowed yet or fails.
+    /// Returns the value at the address, refetched if the given one is still the newest. If fetching is not allowed yet or fails, the given
+    /// one is returned.
     ///
     /// # Errors
-    /// That of `fetch`, when the given one is too old to be used.
+    /// The error of `fetch`, if the given value is too old to be used.
     pub(crate) async fn other_than<F>(
         &self,
         known: &Arc<T>,
@@ -106,20 +106,20 @@ impl<T> Cache<T> {
         if !held.fetches.allow_another(now, self.between) {
             return old.ok_or_else(|| ProviderFault::Unavailable(Box::new(LeftAlone)));
         }
-        // Before the fetch: who goes away in the middle of it has asked.
+        // Set before the fetch: a caller that goes away during the fetch has fetched all the same.
         held.fetches = held.fetches.and_one(now);
         match (fetch.await, old) {
             (Ok(value), _) => {
                 let value = Arc::new(value);
                 held.value = Some((Arc::clone(&value), now));
                 if known.is_none() {
-                    // It was due anyway. A provider that replaces a key right after it is not made to wait.
+                    // This fetch was due anyway. If a provider replaces a key right after it, the new key must not have to wait.
                     held.fetches = Fetches::One;
                 }
                 Ok(value)
             }
             (Err(fault), Some(old)) => {
-                tracing::warn!(%fault, "a provider's document cannot be fetched again; the old one is used");
+                tracing::warn!(%fault, "refetching a provider document failed; using the cached one");
                 Ok(old)
             }
             (Err(fault), None) => Err(fault),

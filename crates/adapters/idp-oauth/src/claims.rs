@@ -1,4 +1,4 @@
-//! What an id token claims, and what of it must hold (OpenID Connect Core 3.1.3.7).
+//! The claims of an id token, and their validation (OpenID Connect Core 3.1.3.7).
 
 use serde_json::{Map, Number, Value};
 use vestry_domain::Timestamp;
@@ -6,43 +6,43 @@ use vestry_domain::timestamp::Seconds;
 
 use crate::issuer::Issuer;
 
-/// By so much the provider's clock may differ from ours.
+/// Maximum difference between the provider's clock and ours.
 const SKEW: Seconds = Seconds(60);
-/// A token that was issued longer ago was not issued for the code that was just exchanged.
+/// A token issued earlier than this cannot belong to the code that was just exchanged.
 const OLDEST: Seconds = Seconds(600);
-/// Longest subject, in bytes (OpenID Connect Core 2).
+/// Maximum length of a subject in bytes (OpenID Connect Core 2).
 const SUBJECT_MAX: usize = 255;
 
-/// What a token must fit.
+/// The expected values of a token's claims.
 pub(crate) struct Expected<'a> {
     pub(crate) issuer: Issuer<'a>,
     pub(crate) client_id: &'a str,
     pub(crate) nonce: &'a str,
-    /// `iss` of the callback, when it had one.
+    /// `iss` of the callback, if it had one.
     pub(crate) issuer_of_callback: Option<&'a str>,
-    /// The issuer that the key is kept to, when it is.
+    /// The issuer that the key is restricted to, if any.
     pub(crate) issuer_of_key: Option<&'a str>,
     pub(crate) now: Timestamp,
 }
 
-/// Claims of a token whose signature holds.
+/// Claims of a token with a valid signature.
 pub(crate) struct Claims(pub(crate) Map<String, Value>);
 
 impl Claims {
-    /// A claim that is text.
+    /// Returns a text claim.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.as_str()
     }
 
-    /// A claim of any type; `null` when there is none.
+    /// Returns a claim of any type; `null` if it is missing.
     pub(crate) fn value(&self, name: &str) -> Value {
         self.0.get(name).cloned().unwrap_or_default()
     }
 
-    /// Checks everything but the signature, in an order of no meaning.
+    /// Checks everything but the signature, in no particular order.
     ///
     /// # Errors
-    /// The check that failed.
+    /// The name of the check that failed.
     pub(crate) fn check(&self, expected: &Expected<'_>) -> Result<(), &'static str> {
         self.check_issuer(expected)?;
         self.check_audience(expected.client_id)?;
@@ -53,10 +53,10 @@ impl Claims {
         self.subject().map(drop)
     }
 
-    /// The person's id at the issuer.
+    /// Returns the user's id at the issuer.
     ///
     /// # Errors
-    /// There is none, or nothing that could be one.
+    /// It is missing or malformed.
     pub(crate) fn subject(&self) -> Result<&str, &'static str> {
         let subject = self.text("sub").ok_or("sub")?;
         let is_one =
@@ -64,7 +64,7 @@ impl Claims {
         is_one.then_some(subject).ok_or("sub")
     }
 
-    /// The issuer, the one of the callback, and the one that the key is kept to are the same.
+    /// Checks that the issuer, the callback's issuer and the key's issuer are the same.
     fn check_issuer(&self, expected: &Expected<'_>) -> Result<(), &'static str> {
         let tenant = self.text("tid");
         let iss = self.text("iss").ok_or("iss")?;
@@ -84,7 +84,7 @@ impl Claims {
         Ok(())
     }
 
-    /// The token is for this client, and where it is for others too, it says that it was issued to this one.
+    /// Checks that the token is for this client and, if it is for others too, that it was issued to this one.
     fn check_audience(&self, client_id: &str) -> Result<(), &'static str> {
         let audiences = match self.0.get("aud") {
             Some(Value::String(audience)) => vec![audience.as_str()],
@@ -104,7 +104,7 @@ impl Claims {
         }
     }
 
-    /// Issued lately, not over, and neither in the future.
+    /// Checks that the token was issued recently, has not expired, and is not from the future.
     fn check_times(&self, now: Timestamp) -> Result<(), &'static str> {
         let expires = self.moment("exp")?.ok_or("exp")?;
         if now >= expires + SKEW {
@@ -120,8 +120,8 @@ impl Claims {
         }
     }
 
-    /// A NumericDate: seconds in any notation of JSON, with a fraction or an exponent (RFC 7519 2). One of another type is an error
-    /// and not absent (CVE-2026-25537).
+    /// Parses a NumericDate: seconds in any JSON notation, with a fraction or an exponent (RFC 7519 2). A value of another type is an
+    /// error, not an absent claim (CVE-2026-25537).
     fn moment(&self, name: &'static str) -> Result<Option<Timestamp>, &'static str> {
         match self.0.get(name) {
             None => Ok(None),
@@ -131,7 +131,7 @@ impl Claims {
     }
 }
 
-/// The seconds of a number without their fraction. Numbers beyond 64 bits are the nearest that there is.
+/// Returns the seconds of a number without their fraction. Numbers beyond 64 bits are clamped.
 fn whole_seconds(number: &Number) -> i64 {
     if let Some(seconds) = number.as_i64() {
         return seconds;

@@ -1,4 +1,4 @@
-//! What an issuer says about itself (OpenID Connect Discovery 3).
+//! An issuer's discovery document (OpenID Connect Discovery 3).
 
 use serde_json::{Map, Value};
 use vestry_ports::identity_providers::ProviderFault;
@@ -8,10 +8,10 @@ use crate::issuer::Issuer;
 
 pub(crate) const DOCUMENT: Document = Document {
     refused: "the issuer has no discovery document",
-    malformed: "its discovery document cannot be read",
+    malformed: "its discovery document is malformed",
 };
 
-/// The members that are used. A connection may set any endpoint in the place of the discovered one, so that none is required here.
+/// The members that are used. A connection can override any discovered endpoint, so none is required here.
 #[derive(Debug)]
 pub(crate) struct Discovery {
     pub(crate) authorization_endpoint: Option<String>,
@@ -20,15 +20,15 @@ pub(crate) struct Discovery {
     pub(crate) jwks_uri: Option<String>,
     /// RFC 9207: callbacks name the issuer.
     pub(crate) authorization_response_iss_parameter_supported: bool,
-    /// How clients may prove who they are; by HTTP Basic when nothing is said.
+    /// How clients can authenticate; HTTP Basic if absent.
     token_endpoint_auth_methods_supported: Vec<String>,
 }
 
 impl Discovery {
-    /// Fetches the document of an issuer.
+    /// Fetches the discovery document of an issuer.
     ///
     /// # Errors
-    /// [`ProviderFault::Invalid`] also when it is the document of another issuer (O-7).
+    /// [`ProviderFault::Invalid`] also if the document belongs to another issuer (O-7).
     pub(crate) async fn fetch(
         fetcher: &Fetcher,
         issuer: Issuer<'_>,
@@ -44,13 +44,13 @@ impl Discovery {
         let named = named.ok_or(ProviderFault::Invalid(DOCUMENT.malformed))?;
         if named != issuer.0 {
             return Err(ProviderFault::Invalid(
-                "its discovery document is that of another issuer",
+                "its discovery document belongs to another issuer",
             ));
         }
         Ok(Self::read(&found))
     }
 
-    /// A member of another type counts as absent: only where its endpoint is needed, the document is not good enough.
+    /// A member of another type counts as absent: the document is unusable only where the endpoint is needed.
     fn read(found: &Map<String, Value>) -> Self {
         let text = |name: &str| found.get(name).and_then(Value::as_str).map(str::to_owned);
         let methods = found.get("token_endpoint_auth_methods_supported");
@@ -70,8 +70,8 @@ impl Discovery {
         }
     }
 
-    /// Whether the client secret goes into the form and not into the header. The header comes first: it is what a client is
-    /// registered with when nothing else was said.
+    /// Whether the client secret is sent in the form rather than in the header. The header is preferred: clients are registered for it by
+    /// default.
     pub(crate) fn wants_secret_in_form(&self) -> bool {
         let methods = &self.token_endpoint_auth_methods_supported;
         let offers = |wanted: &str| methods.iter().any(|method| method == wanted);

@@ -1,4 +1,4 @@
-//! Where a connection leads: what the App has set, what is known, what is discovered.
+//! The endpoints of a connection: set by the App, known in advance, or discovered.
 
 use url::{Host, Url};
 use vestry_domain::provider::{Connection, ConnectionSettings, TokenEndpointAuth};
@@ -8,22 +8,22 @@ use crate::discovery::{self, Discovery};
 use crate::issuer::Issuer;
 use crate::known::Plain;
 
-/// Where one provider is spoken to.
+/// The endpoints of one provider.
 #[derive(Debug)]
 pub(crate) struct Endpoints {
     pub(crate) authorization: Url,
     pub(crate) token: Url,
     pub(crate) userinfo: Option<Url>,
-    /// None for providers without id tokens.
+    /// `None` for providers without id tokens.
     pub(crate) jwks: Option<Url>,
-    /// Whether the client secret goes into the form of the token request (RFC 6749 2.3.1), not into its header.
+    /// Whether the client secret is sent in the form of the token request (RFC 6749 2.3.1) rather than in its header.
     pub(crate) secret_in_form: bool,
     /// Whether every callback names the issuer (RFC 9207).
     pub(crate) issuer_in_callback: bool,
 }
 
 impl Endpoints {
-    /// Those of a provider without discovery.
+    /// Returns the endpoints of a provider without discovery.
     pub(crate) fn plain(
         known: &Plain,
         settings: &ConnectionSettings,
@@ -42,7 +42,7 @@ impl Endpoints {
         })
     }
 
-    /// Those of an issuer. There is no document where the App has said everything that would be in it.
+    /// Returns the endpoints of an issuer. There is no document if the App has set everything that it would contain.
     pub(crate) fn open_id(
         settings: &ConnectionSettings,
         found: Option<&Discovery>,
@@ -76,7 +76,7 @@ impl Endpoints {
         })
     }
 
-    /// Whether the App has said everything that is needed to speak to an issuer.
+    /// Whether the App has set everything needed to talk to an issuer.
     pub(crate) const fn are_all_set(settings: &ConnectionSettings) -> bool {
         settings.authorization_endpoint.is_some()
             && settings.token_endpoint.is_some()
@@ -84,7 +84,7 @@ impl Endpoints {
     }
 }
 
-/// The issuer of a connection that has one.
+/// Returns the issuer of a connection that has one.
 pub(crate) fn issuer<'a>(
     connection: &'a Connection,
     known: Option<&'static str>,
@@ -101,7 +101,7 @@ fn url(text: &str) -> Result<Url, ProviderFault> {
     Url::parse(text).map_err(|_no_url| ProviderFault::Invalid("one of its endpoints is not a URL"))
 }
 
-/// A page that a browser may be sent to. Nobody of ours calls it, so that nothing else looks at its scheme.
+/// Checks the URL of a page that a browser is sent to. We never call it, so nothing else checks its scheme.
 fn page(url: Url) -> Result<Url, ProviderFault> {
     let is_this_machine = match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),

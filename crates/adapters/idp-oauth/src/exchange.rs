@@ -1,4 +1,4 @@
-//! The two requests of OAuth 2.0 (RFC 6749 4.1): the address at the provider, and the exchange of a code.
+//! The two requests of OAuth 2.0 (RFC 6749 4.1): the authorization URL, and the exchange of a code.
 
 use std::fmt;
 
@@ -23,12 +23,12 @@ use crate::fetch::{Document, Fetcher, NoAnswer};
 use crate::known::{Known, Protocol, Refresh};
 
 const DOCUMENT: Document = Document {
-    refused: "the token endpoint is not where it should be",
+    refused: "the token endpoint was not found at its URL",
     malformed: MALFORMED,
 };
-const MALFORMED: &str = "its token answer cannot be read";
+const MALFORMED: &str = "its token response is malformed";
 
-/// The library's client with the two endpoints that are used, and an id token in the answer.
+/// The library's client with the two endpoints in use, and an id token in the response.
 type TwoEndpoints = Client<
     BasicErrorResponse,
     StandardTokenResponse<IdToken, BasicTokenType>,
@@ -42,13 +42,13 @@ type TwoEndpoints = Client<
     EndpointSet,
 >;
 
-/// What OpenID Connect adds to the answer of the token endpoint.
+/// The OpenID Connect member of the token response.
 #[derive(Serialize, Deserialize)]
 struct IdToken {
     id_token: Option<String>,
 }
 
-/// Not the token.
+/// Does not print the token.
 impl fmt::Debug for IdToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("IdToken")
@@ -57,14 +57,14 @@ impl fmt::Debug for IdToken {
 
 impl ExtraTokenFields for IdToken {}
 
-/// What a code was exchanged for.
+/// The tokens that a code was exchanged for.
 pub(crate) struct Issued {
     pub(crate) tokens: ProviderTokens,
     /// Unchecked.
     pub(crate) id_token: Option<Secret<String>>,
 }
 
-/// The address at the provider to which a browser is sent.
+/// Returns the provider's URL to which a browser is sent.
 pub(crate) fn address(
     known: &Known,
     endpoints: &Endpoints,
@@ -92,7 +92,7 @@ pub(crate) fn address(
     Ok(address.url().0)
 }
 
-/// Those that the sign-in needs, then those that the App wants, each once.
+/// Returns the scopes that the sign-in needs, then those that the App adds, without duplicates.
 fn scopes(known: &Known, settings: &ConnectionSettings) -> Vec<Scope> {
     let refresh = match known.refresh {
         Refresh::Scope(scope) if settings.store_tokens => Some(scope),
@@ -110,7 +110,7 @@ fn scopes(known: &Known, settings: &ConnectionSettings) -> Vec<Scope> {
         .collect()
 }
 
-/// Exchanges a code, with the verifier of its challenge.
+/// Exchanges a code, with the PKCE verifier.
 pub(crate) async fn exchange(
     fetcher: &Fetcher,
     endpoints: &Endpoints,
@@ -164,12 +164,12 @@ fn client(
         .set_auth_type(auth_type))
 }
 
-/// What the library's errors mean. One of them has the whole answer in it, and none goes further than this.
+/// Maps the library's errors. One variant contains the whole response, and nothing of it is passed on.
 fn refusal(error: RequestTokenError<NoAnswer, BasicErrorResponse>) -> ProviderFault {
     match error {
         RequestTokenError::ServerResponse(error) => of_code(error.error().as_ref()),
         RequestTokenError::Request(failure) => failure.fault(&DOCUMENT),
-        // GitHub says 200 to everything.
+        // GitHub returns 200 for every outcome.
         RequestTokenError::Parse(_, body) => {
             error_in(&body).map_or(ProviderFault::Invalid(MALFORMED), |code| of_code(&code))
         }
@@ -187,7 +187,7 @@ fn error_in(body: &[u8]) -> Option<String> {
         .map(|refused| refused.error)
 }
 
-/// What an error code says: RFC 6749 5.2, and the two of GitHub's own.
+/// Maps an error code: those of RFC 6749 5.2, and GitHub's own two.
 fn of_code(code: &str) -> ProviderFault {
     use BasicErrorResponseType as Standard;
     let standard = [
@@ -197,17 +197,17 @@ fn of_code(code: &str) -> ProviderFault {
         Standard::InvalidScope,
     ];
     if standard.iter().any(|known| known.as_ref() == code) {
-        return ProviderFault::Misconfigured("the provider refuses the client id or its secret");
+        return ProviderFault::Misconfigured("the provider rejected the client id or secret");
     }
     match code {
-        // Discord says `invalid_request` to a code that it does not know.
+        // Discord returns `invalid_request` for an unknown code.
         "invalid_grant" | "invalid_request" | "bad_verification_code" => ProviderFault::Refused,
         "incorrect_client_credentials" => {
-            ProviderFault::Misconfigured("the provider refuses the client id or its secret")
+            ProviderFault::Misconfigured("the provider rejected the client id or secret")
         }
         "redirect_uri_mismatch" => {
-            ProviderFault::Misconfigured("the provider does not know the callback address")
+            ProviderFault::Misconfigured("the callback URL is not registered with the provider")
         }
-        _ => ProviderFault::Invalid("it refused the code for a reason of its own"),
+        _ => ProviderFault::Invalid("it refused the code with an unknown error"),
     }
 }

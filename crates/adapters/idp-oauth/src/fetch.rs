@@ -1,4 +1,4 @@
-//! Asking providers, and what it means when they do not answer.
+//! Requests to providers, and classification of their failures.
 
 use std::pin::Pin;
 
@@ -12,36 +12,34 @@ use vestry_domain::Secret;
 use vestry_outbound::{Answer, Call, Outbound, OutboundError};
 use vestry_ports::identity_providers::ProviderFault;
 
-/// Why there is no answer to work with. Nothing of an answer's body.
+/// Why there is no usable response. Never contains any part of a response body.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoAnswer {
-    /// A status other than the one that was due.
-    #[error("the provider answered {0}")]
+    /// An unexpected status.
+    #[error("the provider returned status {0}")]
     Status(u16),
-    /// A body that is not the JSON that was due.
-    #[error("the provider's answer has another form")]
+    /// A body that is not the expected JSON.
+    #[error("the provider's response has an unexpected format")]
     Form,
-    /// No answer at all.
-    #[error("the provider gave no answer")]
+    /// No response at all.
+    #[error("the provider did not respond")]
     Call(#[from] OutboundError),
 }
 
-/// What failures mean for a document that is due at an address.
+/// Error texts for a document that is expected at an address.
 pub(crate) struct Document {
-    /// The address is wrong, or this client may not read it.
+    /// If the address is wrong, or this client is not allowed to read it.
     pub(crate) refused: &'static str,
-    /// It is something else.
+    /// If it is something else.
     pub(crate) malformed: &'static str,
 }
 
 impl NoAnswer {
-    /// What it means where this document was due.
+    /// Classifies the failure, given the expected document.
     pub(crate) fn fault(self, document: &Document) -> ProviderFault {
         match self {
             Self::Form => ProviderFault::Invalid(document.malformed),
-            Self::Status(300..=399) => {
-                ProviderFault::Invalid("it redirects where it should answer")
-            }
+            Self::Status(300..=399) => ProviderFault::Invalid("unexpected redirect"),
             Self::Status(status) if !is_outage(status) => {
                 ProviderFault::Misconfigured(document.refused)
             }
@@ -51,32 +49,32 @@ impl NoAnswer {
     }
 }
 
-/// What it means that a call came to nothing.
+/// Classifies a failed call.
 fn of_call(error: OutboundError) -> ProviderFault {
     match error {
-        OutboundError::NotPublic => ProviderFault::Misconfigured(
-            "an endpoint leads to a network that this service does not call",
-        ),
+        OutboundError::NotPublic => {
+            ProviderFault::Misconfigured("an endpoint resolves to a network that is not allowed")
+        }
         OutboundError::InClear | OutboundError::NotHttp => {
             ProviderFault::Misconfigured("an endpoint is not https")
         }
-        OutboundError::TooLarge => ProviderFault::Invalid("its answer is too large"),
+        OutboundError::TooLarge => ProviderFault::Invalid("its response is too large"),
         OutboundError::Late | OutboundError::Unreachable(_) | OutboundError::Broken(_) => {
             ProviderFault::Unavailable(Box::new(error))
         }
     }
 }
 
-/// Whether a status says that the provider is unwell or busy, rather than something about the request.
+/// Whether a status means that the provider is down or busy, not that the request is wrong.
 const fn is_outage(status: u16) -> bool {
     matches!(status, 408 | 429 | 500..)
 }
 
-/// The one client, as this crate and the library of OAuth 2.0 use it.
+/// The shared HTTP client, as used by this crate and by the OAuth 2.0 library.
 pub(crate) struct Fetcher(pub(crate) Outbound);
 
 impl Fetcher {
-    /// The JSON at an address; with an access token when there is one.
+    /// Fetches the JSON at an address, with an access token if given.
     pub(crate) async fn json<T: DeserializeOwned>(
         &self,
         url: Url,
@@ -93,8 +91,8 @@ impl Fetcher {
         serde_json::from_slice(&answer.body).map_err(|_form| NoAnswer::Form)
     }
 
-    /// The JSON object at an address, which anybody may read. By way of a map, so that an array of the members in their order is
-    /// not an object.
+    /// Fetches the public JSON object at an address. It is parsed as a map first, so that an array of the members in order is not accepted
+    /// as an object.
     pub(crate) async fn object<T: DeserializeOwned>(&self, url: Url) -> Result<T, NoAnswer> {
         let members: Map<String, Value> = self.json(url, None).await?;
         T::deserialize(Value::Object(members)).map_err(|_form| NoAnswer::Form)
@@ -107,7 +105,7 @@ impl Fetcher {
         if is_outage(answer.status) || (300..400).contains(&answer.status) {
             return Err(NoAnswer::Status(answer.status));
         }
-        // The library reads the first value and passes over what comes behind it.
+        // The library reads the first value and ignores anything after it.
         serde_json::from_slice::<IgnoredAny>(&answer.body).map_err(|_form| NoAnswer::Form)?;
         let answer = Answer {
             body: needed(&answer.body)?,
@@ -117,7 +115,7 @@ impl Fetcher {
     }
 }
 
-/// The members of a token response or an error response that are used (RFC 6749 5.1 and 5.2, OpenID Connect Core 3.1.3.3).
+/// The members in use of a token response or an error response (RFC 6749 5.1 and 5.2, OpenID Connect Core 3.1.3.3).
 #[derive(Deserialize, Serialize)]
 struct Needed {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,10 +130,10 @@ struct Needed {
     error: Option<Value>,
 }
 
-/// A body of the token endpoint without the members that are not used. Providers write them in forms of their own: `expires_in`
-/// as text or with a fraction, `scope` as a list. The library would refuse the whole response for them.
+/// Strips unused members from a response of the token endpoint. Some providers use their own formats: `expires_in` as text or with a
+/// fraction, `scope` as a list. The library would refuse the whole response because of them.
 fn needed(body: &[u8]) -> Result<Vec<u8>, NoAnswer> {
-    // The derived reader would take an array of the members in their order for an object.
+    // The derived deserializer would accept an array of the members in order as an object.
     if !body.trim_ascii_start().starts_with(b"{") {
         return Err(NoAnswer::Form);
     }
@@ -146,8 +144,7 @@ fn needed(body: &[u8]) -> Result<Vec<u8>, NoAnswer> {
     serde_json::to_vec(&needed).map_err(|_form| NoAnswer::Form)
 }
 
-/// As the library wants it. It reads nothing but status and body, and of the headers the type of the body, which we have it take
-/// for JSON.
+/// Converts the response for the library. It reads only the status, the body, and the content type, which we always set to JSON.
 fn response(answer: Answer) -> Option<HttpResponse> {
     let mut response = Response::new(answer.body);
     *response.status_mut() = StatusCode::from_u16(answer.status).ok()?;

@@ -1,4 +1,4 @@
-//! Signed tokens, taken apart (RFC 7515). What a token says about itself is only ever compared, never followed.
+//! Parsing of signed tokens (RFC 7515). A token's statements about itself are only compared, never followed.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,10 +6,10 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// Longest token that is looked at, in bytes, which docs/oauth.md names. Tokens of people in many groups have some kilobytes.
+/// Maximum length of a token in bytes, as documented in docs/oauth.md. Tokens of users in many groups have some kilobytes.
 const TOKEN_MAX: usize = 64 * 1024;
 
-/// An algorithm that is taken.
+/// An accepted algorithm.
 #[derive(Clone, Copy)]
 struct Taken {
     name: &'static str,
@@ -17,7 +17,7 @@ struct Taken {
     key: KeyKind,
 }
 
-/// What a key for it is (RFC 7518 6, RFC 8037 2).
+/// The type of its keys (RFC 7518 6, RFC 8037 2).
 #[derive(Clone, Copy)]
 enum KeyKind {
     Rsa,
@@ -25,7 +25,7 @@ enum KeyKind {
     Edwards,
 }
 
-/// The algorithms that are taken (O-5; RFC 8725 3.1). No HMAC, for which the public key would be the secret, and no `none`.
+/// The accepted algorithms (O-5; RFC 8725 3.1). No HMAC, whose secret would be the public key, and no `none`.
 const TAKEN: [Taken; 10] = [
     Taken::new("RS256", Algorithm::RS256, KeyKind::Rsa),
     Taken::new("RS384", Algorithm::RS384, KeyKind::Rsa),
@@ -36,7 +36,7 @@ const TAKEN: [Taken; 10] = [
     Taken::new("ES256", Algorithm::ES256, KeyKind::Curve("P-256")),
     Taken::new("ES384", Algorithm::ES384, KeyKind::Curve("P-384")),
     Taken::new("EdDSA", Algorithm::EdDSA, KeyKind::Edwards),
-    // The same by the name that leaves no other curve open (RFC 9864).
+    // The same under the name that fixes the curve (RFC 9864).
     Taken::new("Ed25519", Algorithm::EdDSA, KeyKind::Edwards),
 ];
 
@@ -50,7 +50,7 @@ impl Taken {
     }
 }
 
-/// A token whose header can be worked with. Nothing of it is proved.
+/// A token with a usable header. Nothing in it is verified.
 pub(crate) struct Token<'t> {
     taken: Taken,
     key_id: Option<String>,
@@ -59,21 +59,21 @@ pub(crate) struct Token<'t> {
     signature: &'t str,
 }
 
-/// The members of a header that are looked at. `jku`, `jwk`, `x5u` and `x5c` are not: keys come from the issuer's key set.
+/// The header members in use. `jku`, `jwk`, `x5u` and `x5c` are ignored: keys come from the issuer's key set.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
     kid: Option<String>,
     typ: Option<String>,
-    /// Extensions that must be understood; none is.
+    /// Critical extensions; none is supported.
     crit: Option<Value>,
 }
 
 impl<'t> Token<'t> {
-    /// Takes a token apart.
+    /// Parses a token.
     ///
     /// # Errors
-    /// What is wrong with its form, its type or its algorithm.
+    /// The problem with its format, type or algorithm.
     pub(crate) fn parse(token: &'t str) -> Result<Self, &'static str> {
         const MALFORMED: &str = "its id token is not a signed JWT";
         if token.len() > TOKEN_MAX {
@@ -82,19 +82,19 @@ impl<'t> Token<'t> {
         let (message, signature) = token.rsplit_once('.').ok_or(MALFORMED)?;
         let (header, payload) = message.split_once('.').ok_or(MALFORMED)?;
         let header: Map<String, Value> = json(header).ok_or(MALFORMED)?;
-        // By way of a map, so that an array of the members in their order is not a header.
+        // Parsed as a map first, so that an array of the members in order is not accepted as a header.
         let header = Header::deserialize(Value::Object(header)).map_err(|_form| MALFORMED)?;
         if header.crit.is_some() {
-            return Err("its id token demands an extension");
+            return Err("its id token requires an unsupported extension");
         }
-        // Other tokens of the issuer say what they are (RFC 8725 3.11): `at+jwt`, `logout+jwt`.
+        // Other tokens of an issuer state their type (RFC 8725 3.11): `at+jwt`, `logout+jwt`.
         if header.typ.is_some_and(|typ| !is_jwt(&typ)) {
-            return Err("its id token is a token of another kind");
+            return Err("its id token has another token type");
         }
         let taken = TAKEN
             .into_iter()
             .find(|taken| taken.name == header.alg)
-            .ok_or("its id token is signed by an algorithm that is not taken")?;
+            .ok_or("its id token is signed with an unsupported algorithm")?;
         Ok(Self {
             taken,
             key_id: header.kid,
@@ -104,12 +104,12 @@ impl<'t> Token<'t> {
         })
     }
 
-    /// The claims. Whoever calls this has seen [`Token::is_signed_by`] say yes.
+    /// Returns the claims. Call it only after [`Token::is_signed_by`] has returned true.
     pub(crate) fn claims(&self) -> Option<Map<String, Value>> {
         json(self.payload)
     }
 
-    /// Whether a key of the issuer's may have signed it: its name, its kind, its use.
+    /// Whether this key of the issuer could have signed the token, by its id, type and use.
     pub(crate) fn fits(&self, key: &Map<String, Value>) -> bool {
         let says = |name: &str, expected: &str| key.get(name).is_none_or(|said| said == expected);
         let may_verify = key.get("key_ops").is_none_or(|ops| {
@@ -125,7 +125,7 @@ impl<'t> Token<'t> {
             && self.decoding_key(key).is_some()
     }
 
-    /// Whether the signature is one of this key.
+    /// Whether the signature was made with this key.
     pub(crate) fn is_signed_by(&self, key: &Map<String, Value>) -> bool {
         let Some(key) = self.decoding_key(key) else {
             return false;
@@ -135,7 +135,7 @@ impl<'t> Token<'t> {
             .unwrap_or(false)
     }
 
-    /// The key for the algorithm, read as what the algorithm needs: a key of another kind is none.
+    /// Returns the key for the algorithm; `None` if the key has another type.
     fn decoding_key(&self, key: &Map<String, Value>) -> Option<DecodingKey> {
         let member = |name: &str| key.get(name).and_then(Value::as_str);
         let is = |name: &str, expected: &str| member(name) == Some(expected);
@@ -154,14 +154,14 @@ impl<'t> Token<'t> {
     }
 }
 
-/// Whether a `typ` is that of a JWT. A type without a slash stands for one below `application/` (RFC 7515 4.1.9).
+/// Whether a `typ` is that of a JWT. A type without a slash is a subtype of `application/` (RFC 7515 4.1.9).
 fn is_jwt(typ: &str) -> bool {
     ["JWT", "application/jwt"]
         .iter()
         .any(|known| typ.eq_ignore_ascii_case(known))
 }
 
-/// A part of a token: JSON in base64url.
+/// Decodes a part of a token: JSON in base64url.
 fn json(part: &str) -> Option<Map<String, Value>> {
     let bytes = URL_SAFE_NO_PAD.decode(part).ok()?;
     serde_json::from_slice(&bytes).ok()

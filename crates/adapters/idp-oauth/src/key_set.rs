@@ -9,20 +9,20 @@ use crate::fetch::{Document, Fetcher};
 use crate::jws::Token;
 
 const DOCUMENT: Document = Document {
-    refused: "the issuer's key set is not where it should be",
-    malformed: "its key set cannot be read",
+    refused: "the issuer's key set was not found at its URL",
+    malformed: "its key set is malformed",
 };
 
-/// Most keys that are tried on one token. A `kid` names one; where it does not, sets have two or three of a kind.
+/// Maximum number of keys tried on one token. A `kid` selects one; without it, sets have two or three of a type.
 const TRIES: usize = 8;
 
-/// A key set as it was published. Entries that are not keys for us are passed over (RFC 7517 5).
+/// A published key set. Entries that are not usable keys are skipped (RFC 7517 5).
 #[derive(Debug)]
 pub(crate) struct KeySet {
     keys: Vec<Map<String, Value>>,
 }
 
-/// The set as it is written.
+/// The set in its JSON format.
 #[derive(Deserialize)]
 struct Published {
     keys: Vec<Value>,
@@ -33,7 +33,7 @@ struct Published {
 pub(crate) struct SigningKey<'k>(&'k Map<String, Value>);
 
 impl KeySet {
-    /// Fetches a set.
+    /// Fetches a key set.
     pub(crate) async fn fetch(fetcher: &Fetcher, url: Url) -> Result<Self, ProviderFault> {
         let set = fetcher.object(url).await;
         let Published { keys } = set.map_err(|failure| failure.fault(&DOCUMENT))?;
@@ -46,7 +46,7 @@ impl KeySet {
         })
     }
 
-    /// The key that signed the token.
+    /// Returns the key that signed the token.
     pub(crate) fn signer_of<'k>(&'k self, token: &Token<'_>) -> Option<SigningKey<'k>> {
         self.keys
             .iter()
@@ -58,7 +58,7 @@ impl KeySet {
 }
 
 impl SigningKey<'_> {
-    /// The issuer that the key is kept to, where a set has the keys of several (Microsoft's does).
+    /// Returns the issuer that the key is restricted to, if the set has keys of several issuers, as Microsoft's does.
     pub(crate) fn issuer(&self) -> Option<&str> {
         self.0.get("issuer")?.as_str()
     }

@@ -1,68 +1,68 @@
-//! What is particular about the providers that have a name. All of it is data: the code knows two protocols.
+//! The particulars of the well-known providers. All of it is data: the code supports two protocols.
 
 use vestry_domain::provider::ProviderKind;
 
 /// How to talk to a kind of provider.
 pub(crate) struct Known {
     pub(crate) protocol: Protocol,
-    /// Scopes that a sign-in needs.
+    /// Scopes that a sign-in requires.
     pub(crate) scopes: &'static [&'static str],
-    /// What else the address at the provider must say.
+    /// Additional parameters of the authorization URL.
     pub(crate) parameters: &'static [(&'static str, &'static str)],
-    /// How the provider is asked for a refresh token, for an App that keeps tokens.
+    /// How to request a refresh token, for an App that stores tokens.
     pub(crate) refresh: Refresh,
-    /// What the client secret is.
+    /// The form of the client secret.
     pub(crate) secret: ClientSecretKind,
 }
 
-/// One of the two protocols.
+/// The protocol of a provider.
 pub(crate) enum Protocol {
     /// OpenID Connect; everything else is in the issuer's discovery document.
     OpenId {
-        /// The issuer, unless the App has one of its own.
+        /// The issuer, unless the App configures its own.
         issuer: Option<&'static str>,
     },
     /// OAuth 2.0 (RFC 6749) and an API.
     Plain(Plain),
 }
 
-/// Where a provider without id tokens is spoken to.
+/// The endpoints of a provider without id tokens.
 pub(crate) struct Plain {
-    /// What it calls itself where it names itself in callbacks (RFC 9207).
+    /// Its issuer, for callbacks that name one (RFC 9207).
     pub(crate) issuer: &'static str,
     pub(crate) authorization_endpoint: &'static str,
     pub(crate) token_endpoint: &'static str,
-    /// Says who somebody is, to whoever has an access token.
+    /// Returns the profile of the access token's user.
     pub(crate) userinfo_endpoint: &'static str,
-    /// The member with the whole name.
+    /// The member that contains the full name.
     pub(crate) name: &'static str,
     pub(crate) email: EmailSource,
 }
 
-/// Where the e-mail address of a [`Plain`] provider is.
+/// Where the e-mail address of a [`Plain`] provider is found.
 #[derive(Clone, Copy)]
 pub(crate) enum EmailSource {
-    /// In `email` beside the name; `verified` says whether it was proved.
+    /// In `email` next to the name; `verified` says whether it is verified.
     Beside,
-    /// In a list of its own below the userinfo endpoint, with `email`, `primary` and `verified` in each.
+    /// In a separate list below the userinfo endpoint, whose entries have `email`, `primary` and `verified`.
     ListBelow(&'static str),
 }
 
-/// How a provider is asked for a refresh token.
+/// How a refresh token is requested.
 #[derive(Clone, Copy)]
 pub(crate) enum Refresh {
-    /// It gives one without being asked, or not at all.
+    /// It is issued without a request, or not at all.
     Unasked,
     Scope(&'static str),
     Parameter(&'static str, &'static str),
 }
 
-/// What the client secret of a connection is.
+/// The form of a connection's client secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClientSecretKind {
     /// The secret itself.
     Plain,
-    /// A private key that signs the secret anew for each use.
+    /// A private key that signs a new secret for each use.
     SigningKey,
 }
 
@@ -79,7 +79,7 @@ const GOOGLE: Known = Known {
     secret: ClientSecretKind::Plain,
 };
 
-/// <https://developer.apple.com/documentation/signinwithapplerestapi>: scopes are granted to form posts only.
+/// <https://developer.apple.com/documentation/signinwithapplerestapi>: scopes require a form post response.
 const APPLE: Known = Known {
     protocol: Protocol::OpenId {
         issuer: Some("https://appleid.apple.com"),
@@ -90,7 +90,7 @@ const APPLE: Known = Known {
     secret: ClientSecretKind::SigningKey,
 };
 
-/// <https://learn.microsoft.com/entra/identity-platform/v2-protocols-oidc>: one issuer for each tenant, and a document for all.
+/// <https://learn.microsoft.com/entra/identity-platform/v2-protocols-oidc>: one issuer per tenant, and one document for all.
 const MICROSOFT: Known = Known {
     protocol: Protocol::OpenId {
         issuer: Some("https://login.microsoftonline.com/{tenantid}/v2.0"),
@@ -133,7 +133,7 @@ const DISCORD: Known = Known {
     secret: ClientSecretKind::Plain,
 };
 
-/// An issuer of the App's own.
+/// The App's own issuer.
 const OIDC: Known = Known {
     protocol: Protocol::OpenId { issuer: None },
     scopes: OPEN_ID_SCOPES,
@@ -142,7 +142,7 @@ const OIDC: Known = Known {
     secret: ClientSecretKind::Plain,
 };
 
-/// What is known about the kind; nothing about the built-in provider, with which nobody speaks.
+/// Returns the particulars of a kind; `None` for the built-in test provider, which is never called.
 pub(crate) const fn known(kind: ProviderKind) -> Option<&'static Known> {
     match kind {
         ProviderKind::Google => Some(&GOOGLE),

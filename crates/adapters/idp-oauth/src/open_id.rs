@@ -1,4 +1,4 @@
-//! Whom an id token is about (OpenID Connect Core 3.1.3).
+//! The identity in an id token (OpenID Connect Core 3.1.3).
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::jws::Token;
 use crate::key_set::{KeySet, SigningKey};
 
 const USERINFO: Document = Document {
-    refused: "the userinfo endpoint refuses the token that was issued for it",
-    malformed: "its userinfo answer cannot be read",
+    refused: "the userinfo endpoint refused the access token",
+    malformed: "its userinfo response is malformed",
 };
 
-/// What is needed to believe an id token.
+/// Everything needed to verify an id token.
 pub(crate) struct Believer<'a> {
     pub(crate) fetcher: &'a Fetcher,
     pub(crate) key_sets: &'a Cache<KeySet>,
@@ -32,7 +32,7 @@ pub(crate) struct Believer<'a> {
 }
 
 impl Believer<'_> {
-    /// Whom the tokens that a code was exchanged for are about.
+    /// Returns the identity for the tokens that a code was exchanged for.
     pub(crate) async fn identity(
         &self,
         issued: &Issued,
@@ -65,7 +65,7 @@ impl Believer<'_> {
         })
     }
 
-    /// The claims of a token, when everything about it holds.
+    /// Returns the claims of a token after all checks.
     async fn claims(
         &self,
         id_token: &Secret<String>,
@@ -75,7 +75,7 @@ impl Believer<'_> {
         let keys = self.keys_for(&token).await?;
         let signer = keys.signer_of(&token);
         let signer = signer.ok_or(ProviderFault::Invalid(
-            "no key of the issuer signed its id token",
+            "its id token is not signed with a key of the issuer",
         ))?;
         let claims = token.claims();
         let claims = claims.ok_or(ProviderFault::Invalid("its id token has no claims"))?;
@@ -93,7 +93,7 @@ impl Believer<'_> {
         Ok(claims)
     }
 
-    /// The issuer's keys, fetched again when none of them signed the token: it may name a new one.
+    /// Returns the issuer's keys, refetched if none of them signed the token: it may use a new one.
     async fn keys_for(&self, token: &Token<'_>) -> Result<Arc<KeySet>, ProviderFault> {
         let url = self.endpoints.jwks.as_ref();
         let url = url.ok_or(ProviderFault::Misconfigured("the key set is missing"))?;
@@ -105,7 +105,7 @@ impl Believer<'_> {
         self.key_sets.other_than(&keys, url.as_str(), fetch()).await
     }
 
-    /// What the issuer says where it is asked, of a person whose id token has no e-mail address in it.
+    /// Fetches the userinfo of a user whose id token has no e-mail address.
     async fn further(
         &self,
         claims: &Claims,
@@ -120,17 +120,17 @@ impl Believer<'_> {
         let answer = self.fetcher.json(Url::clone(url), Some(access_token)).await;
         let answer: Map<String, Value> = answer.map_err(|failure| failure.fault(&USERINFO))?;
         let told = Claims(answer);
-        // Else somebody's token would be worth another one's address (OpenID Connect Core 5.3.2).
+        // Otherwise one user's token could claim another user's address (OpenID Connect Core 5.3.2).
         if told.subject() != claims.subject() {
             return Err(ProviderFault::Invalid(
-                "its userinfo answer is about somebody else",
+                "its userinfo response is about another user",
             ));
         }
         Ok(Some(told))
     }
 }
 
-/// The name that Apple's form has at the first sign-in. The browser posts it, unsigned; nothing else of the form is read.
+/// The name in Apple's form at the first sign-in. The browser posts it, unsigned; nothing else of the form is used.
 #[derive(Default)]
 struct Named {
     first: Option<String>,

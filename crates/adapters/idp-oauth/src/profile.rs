@@ -1,4 +1,4 @@
-//! Whom an access token is about, at a provider without id tokens.
+//! The identity of an access token, for providers without id tokens.
 
 use serde_json::{Map, Value};
 use url::Url;
@@ -12,16 +12,16 @@ use crate::fetch::{Document, Fetcher, NoAnswer};
 use crate::known::{EmailSource, Plain};
 
 const PROFILE: Document = Document {
-    refused: "the provider does not say who it is about to whom it issued the token",
-    malformed: "its profile cannot be read",
+    refused: "the profile endpoint refused the access token",
+    malformed: "its profile is malformed",
 };
 const ADDRESSES: Document = Document {
-    refused: "the provider does not tell the addresses",
-    malformed: "its list of addresses cannot be read",
+    refused: "the provider refused access to the e-mail addresses",
+    malformed: "its list of addresses is malformed",
 };
 
-/// Asks the provider's API whom the token is about. The token was issued in this very exchange, with our secret and our
-/// verifier, so that it is not one that was issued to somebody else and passed on.
+/// Asks the provider's API for the token's user. The token was issued in this exchange, with our secret and our verifier, so it cannot be
+/// one issued to another client and passed on.
 pub(crate) async fn identity(
     fetcher: &Fetcher,
     known: &Plain,
@@ -58,7 +58,7 @@ pub(crate) async fn identity(
     })
 }
 
-/// `id`, a number or a text of digits. Names and addresses change hands; this does not.
+/// Returns `id`, a number or a text of digits. Names and addresses can change owners; the id cannot.
 fn subject(told: &Map<String, Value>) -> Option<String> {
     match told.get("id")? {
         id @ Value::Number(_) => number::natural(id).map(|id| id.to_string()),
@@ -70,7 +70,7 @@ fn subject(told: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// The primary address of a list; none where the App was not given the right to read it.
+/// Returns the primary address of a list; `None` if the App has no permission to read it.
 async fn primary(
     fetcher: &Fetcher,
     url: Url,

@@ -1,4 +1,4 @@
-//! The port.
+//! The port's implementation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,14 +30,14 @@ pub struct OauthProviders {
     key_sets: Cache<KeySet>,
 }
 
-/// A connection, and where it leads.
+/// A connection with its endpoints.
 struct Way<'a> {
     known: &'static Known,
     endpoints: Endpoints,
     speaks: Speaks<'a>,
 }
 
-/// Which protocol, and with whom.
+/// The protocol, with its parameters.
 #[derive(Clone, Copy)]
 enum Speaks<'a> {
     OpenId(Issuer<'a>),
@@ -45,7 +45,7 @@ enum Speaks<'a> {
 }
 
 impl OauthProviders {
-    /// Nothing is connected yet.
+    /// Creates the client. Nothing is connected yet.
     ///
     /// # Errors
     /// See [`NotSetUp`].
@@ -62,7 +62,7 @@ impl OauthProviders {
     async fn way<'a>(&self, connection: &'a Connection) -> Result<Way<'a>, ProviderFault> {
         let known = known(connection.kind());
         let known = known.ok_or(ProviderFault::Misconfigured(
-            "nobody speaks to this provider",
+            "this provider cannot be called",
         ))?;
         let settings = &connection.settings;
         let (endpoints, speaks) = match &known.protocol {
@@ -92,8 +92,8 @@ impl OauthProviders {
 }
 
 impl Way<'_> {
-    /// Looks at the `iss` of a callback before the code goes anywhere: it may be one of another provider, for whom this one's
-    /// token endpoint would be the thief (RFC 9207 2.4, O-6).
+    /// Checks the `iss` of a callback before the code is sent anywhere: it may belong to another provider, whose code this one's token
+    /// endpoint would steal (RFC 9207 2.4, O-6).
     fn check_callback(&self, iss: Option<&str>) -> Result<(), ProviderFault> {
         let is_right = match (iss, self.speaks) {
             (None, _) => !self.endpoints.issuer_in_callback,
@@ -107,7 +107,7 @@ impl Way<'_> {
         }
     }
 
-    /// What goes into the token request for a secret.
+    /// Returns the client secret for the token request.
     fn client_secret(
         &self,
         access: ProviderAccess<'_>,
@@ -128,7 +128,7 @@ impl Way<'_> {
     }
 }
 
-/// Only the kind of thing it is.
+/// Prints only the type name.
 impl fmt::Debug for OauthProviders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OauthProviders")

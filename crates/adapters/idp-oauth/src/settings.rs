@@ -1,18 +1,18 @@
-//! Limits of what is asked of providers.
+//! Limits on calls to providers.
 
 use std::time::Duration;
 
 use ipnet::IpNet;
 use vestry_outbound::Limits;
 
-/// How providers are spoken to.
+/// Settings for calls to providers.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Networks within which providers may be, beside public addresses. Nobody but the operator may choose them.
+    /// Networks that providers may be in, in addition to public addresses. Only the operator may choose them.
     pub allowed_networks: Vec<IpNet>,
-    /// How long to wait for one answer, and how large it may be.
+    /// Time and size limits of one response.
     pub limits: Limits,
-    /// Least time between two fetches of the same discovery document or key set, once it was fetched.
+    /// Minimum time between two repeated fetches of the same discovery document or key set.
     pub between_fetches: Duration,
 }
 

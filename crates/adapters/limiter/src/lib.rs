@@ -1,9 +1,9 @@
-//! The RateLimiter port, twice:
+//! Two implementations of the RateLimiter port:
 //!
-//! - [`MemoryLimiter`] counts in this process. Exact for one replica; with several, each admits the whole limit.
-//! - [`RedisLimiter`] counts in Redis or Valkey. Exact for all replicas together.
+//! - [`MemoryLimiter`] counts in this process. Exact for one replica; with several, each admits the full limit.
+//! - [`RedisLimiter`] counts in Redis or Valkey. Exact over all replicas.
 //!
-//! Both count in windows that open with their first use ([`vestry_domain::limits`]), so both answer the same.
+//! Both use windows that open with their first use ([`vestry_domain::limits`]), so both return the same verdicts.
 
 mod link;
 mod memory;

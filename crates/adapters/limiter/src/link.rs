@@ -1,4 +1,4 @@
-//! The connection to the shared store, and what is known about it.
+//! The connection to the shared store, and its state.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,19 +9,19 @@ use tokio::time::Instant;
 use vestry_domain::limits::Limit;
 use vestry_domain::timestamp::Seconds;
 
-/// How long a new connection may take, from the look-up of the name to the answer to a first count.
+/// Time limit of a new connection, from the name look-up to the reply to a first count.
 const CONNECT: Duration = Duration::from_secs(1);
 
-/// Time between two attempts to connect again.
+/// Time between two connection attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Counted by every new connection. A server that answers and cannot write (full, or a replica) is as good as none.
+/// The key that every new connection counts. A server that responds but cannot write (full, or a replica) is useless.
 const FIRST_KEY: &str = "vestry:rate:connect";
 
-/// What the script answers.
+/// The result of the script.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Count {
-    /// Uses in the window, this one included.
+    /// Uses in the window, including this one.
     pub(crate) used: u64,
     /// When the window opened, by the server's clock, in Unix seconds.
     pub(crate) opened: i64,
@@ -29,26 +29,26 @@ pub(crate) struct Count {
     pub(crate) now: i64,
 }
 
-/// Why a count was not made.
+/// Why a use could not be counted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
-    /// The server, or the way to it.
+    /// An error of the server or the network.
     #[error(transparent)]
     Redis(#[from] RedisError),
-    /// No answer in time.
-    #[error("no answer in time")]
+    /// A timeout.
+    #[error("timed out")]
     Late,
 }
 
-/// A connection that is made again when it fails.
+/// A connection that is re-established after a failure.
 ///
-/// One that fails is given up at once, also when it only does not answer: a server that vanished without a word leaves a
-/// connection that fails slowly for many minutes. From then on nobody waits; a new connection is tried in the background,
-/// once a second for as long as somebody asks.
+/// A failing connection is dropped at once, even if it merely does not respond: a server that vanished silently leaves a connection that
+/// fails slowly for many minutes. From then on callers never wait. A new connection is attempted in the background, once a second as long
+/// as there are requests.
 pub(crate) struct Link {
     client: Client,
     script: Script,
-    /// How long a count may take.
+    /// Time limit of a count.
     timeout: Duration,
     state: Mutex<State>,
 }
@@ -56,18 +56,18 @@ pub(crate) struct Link {
 enum State {
     Up {
         connection: MultiplexedConnection,
-        /// Tells this connection from the ones before, whose failures may still come in.
+        /// Distinguishes this connection from earlier ones, whose failures may still arrive.
         generation: u64,
     },
     Down {
-        /// When the next attempt may begin.
+        /// When the next attempt is allowed.
         retry_at: Instant,
         generation: u64,
     },
 }
 
 impl Link {
-    /// A link that is down and has not been told so yet.
+    /// Creates a link that is down, without having logged that.
     pub(crate) fn new(client: Client, timeout: Duration) -> Self {
         Self {
             client,
@@ -80,7 +80,7 @@ impl Link {
         }
     }
 
-    /// Counts one use. `None` while the store is not available.
+    /// Counts one use. `None` while the store is unavailable.
     pub(crate) async fn count(self: &Arc<Self>, key: &str, limit: Limit) -> Option<Count> {
         let Some((mut connection, generation)) = self.connection() else {
             self.connect_in_background();
@@ -99,7 +99,7 @@ impl Link {
         }
     }
 
-    /// Connects now and makes a first count. A link that was down is up afterwards.
+    /// Connects now and makes a first count. If that succeeds, the link is up.
     pub(crate) async fn connect(&self) -> Result<(), Fault> {
         let end = Instant::now() + CONNECT;
         let settings = AsyncConnectionConfig::new()
@@ -147,7 +147,7 @@ impl Link {
         }
     }
 
-    /// Begins an attempt, when the last one was long enough ago.
+    /// Starts an attempt if the last one was long enough ago.
     fn connect_in_background(self: &Arc<Self>) {
         let now = Instant::now();
         match &mut *self.state() {
@@ -156,12 +156,12 @@ impl Link {
         }
         let link = Arc::clone(self);
         tokio::spawn(async move {
-            // Said once, when the outage began; the next attempt is only a second away.
+            // The outage was logged when it began; the next attempt is only a second away.
             drop(link.connect().await);
         });
     }
 
-    /// Notes an outage; the first failure of a connection says so.
+    /// Records an outage; the first failure of a connection logs it.
     fn lost(&self, failed: u64, fault: &Fault) {
         let mut state = self.state();
         if matches!(*state, State::Up { generation, .. } if generation == failed) {
@@ -182,7 +182,7 @@ impl Link {
                 generation: generation.saturating_add(1),
             };
             drop(state);
-            tracing::info!("requests are counted in the shared store");
+            tracing::info!("shared rate-limit store is available; counting there");
         }
     }
 
@@ -191,10 +191,10 @@ impl Link {
     }
 }
 
-/// Says that an outage began.
+/// Logs the beginning of an outage.
 pub(crate) fn announce(fault: &Fault) {
     tracing::warn!(
         cause = %fault,
-        "the shared store of the rate limit is not available; every replica counts by itself until it is back"
+        "shared rate-limit store is unavailable; every replica counts separately until it is back"
     );
 }

@@ -1,4 +1,4 @@
-//! Counting in this process.
+//! Rate limiting in this process.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,13 +11,13 @@ use vestry_ports::port;
 
 use crate::window::Window;
 
-/// Windows that are kept without looking for closed ones.
+/// Up to this number of windows, closed ones are not removed.
 const SMALL: usize = 64;
 
 /// Counts in the memory of this process.
 ///
-/// A use costs one look-up under one lock that is held for nanoseconds. Closed windows are thrown out whenever the number
-/// of windows has doubled, so memory follows the number of worlds in use, at a constant price per use.
+/// A use costs one look-up under a single lock that is held for nanoseconds. Closed windows are removed whenever the number of windows has
+/// doubled. Memory therefore follows the number of active worlds, at constant amortised cost per use.
 #[derive(Debug, Default)]
 pub struct MemoryLimiter {
     windows: Mutex<Windows>,
@@ -26,22 +26,22 @@ pub struct MemoryLimiter {
 #[derive(Debug, Default)]
 struct Windows {
     by_world: HashMap<World, Window>,
-    /// From so many on, closed ones are looked for.
+    /// The number of windows at which closed ones are removed.
     sweep_at: usize,
 }
 
 impl MemoryLimiter {
-    /// A limiter that has counted nothing.
+    /// Creates an empty limiter.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Counts one use; what [`RateLimiter::hit`] does, without a reason to fail.
+    /// Counts one use, like [`RateLimiter::hit`], but cannot fail.
     pub fn count(&self, world: &World, limit: Limit, now: Timestamp) -> Verdict {
         if limit.is_off() {
             return Verdict::on(limit, 0, now);
         }
-        // A panic cannot leave a window half counted.
+        // A panic cannot leave a window in an inconsistent state.
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         windows.hit(*world, limit, now)
     }

@@ -1,4 +1,4 @@
-//! Counting in Redis or Valkey.
+//! Rate limiting in Redis or Valkey.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use vestry_ports::port;
 use crate::link::{Count, Link, announce};
 use crate::memory::MemoryLimiter;
 
-/// Clocks that differ by less than this, in seconds, count as one clock: both are read in whole seconds.
+/// Clocks that differ by no more than this, in seconds, count as equal: both are read in whole seconds.
 const SAME_CLOCK: u64 = 1;
 
-/// Where the shared counters are.
+/// Location of the shared counters.
 #[derive(Debug, Clone)]
 pub struct RedisSettings {
-    /// `redis://user:password@host:port/database`, to one server; TLS and clusters are not supported.
+    /// `redis://user:password@host:port/database`, for a single server; TLS and clusters are not supported.
     pub url: Secret<String>,
-    /// How long one count may take before the store counts as not available.
+    /// Time limit of one count, after which the store counts as unavailable.
     pub timeout: Duration,
 }
 
 impl RedisSettings {
-    /// A server, with a timeout of 50 ms.
+    /// Settings for a server, with a timeout of 50 ms.
     pub fn new(url: impl Into<Secret<String>>) -> Self {
         Self {
             url: url.into(),
@@ -35,27 +35,26 @@ impl RedisSettings {
     }
 }
 
-/// Not a URL of a Redis server that we can use. Never repeats it: it may hold a password.
+/// Not a usable Redis URL. Its text is never repeated: it may contain a password.
 #[derive(Debug, thiserror::Error)]
 #[error("not a URL such as redis://:password@redis.example.com:6379/0 (without TLS)")]
 pub struct BadRedisUrl;
 
 /// Counts in a Redis (5 or later) or Valkey server that all replicas share; together they admit exactly the limit.
 ///
-/// One key a world, `vestry:rate:{app id}:{environment}`, that is gone when its window is. The window follows the clock of
-/// the server; the time that a call brings only translates its end into the caller's clock.
+/// There is one key per world, `vestry:rate:{app id}:{environment}`, which expires with its window. The window follows the server's clock;
+/// the caller's time is used only to express the window's end in the caller's clock.
 ///
-/// `on_store_failure = open`: when the server does not answer in time, every replica counts by itself, with the same
-/// limit, until it is back. So requests are never refused because of it, and at most `replicas` times the limit is
-/// admitted. The outage is logged once when it begins and once when it ends. Limits that protect secrets (codes, sign-in)
-/// do not live here; they are counted in the database.
+/// `on_store_failure = open`: if the server does not respond in time, every replica counts locally, with the same limit, until it is back.
+/// Requests are therefore never refused because of an outage, and at most `replicas` times the limit is admitted. The beginning and the end
+/// of an outage are logged once each. Limits that protect secrets (codes, sign-in) are counted in the database instead.
 pub struct RedisLimiter {
     link: Arc<Link>,
     alone: MemoryLimiter,
 }
 
 impl RedisLimiter {
-    /// A limiter over this server. A server that cannot be reached now is an outage like any other.
+    /// Connects to the server. If it is unreachable now, that is an outage like any other.
     ///
     /// # Errors
     /// The URL cannot be used.
@@ -73,10 +72,10 @@ impl RedisLimiter {
         })
     }
 
-    /// Whether the server can be reached and written to, tried on a new connection. Ends an outage that is over.
+    /// Checks on a new connection that the server can be reached and written to. Ends an outage that is over.
     ///
     /// # Errors
-    /// It cannot.
+    /// The server is unavailable.
     pub async fn probe(&self) -> Result<(), LimiterUnavailable> {
         self.link
             .connect()
@@ -85,7 +84,7 @@ impl RedisLimiter {
     }
 }
 
-/// Only the kind of thing it is; the URL may hold a password.
+/// Prints only the type name; the URL may contain a password.
 impl fmt::Debug for RedisLimiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("RedisLimiter")
@@ -112,10 +111,10 @@ impl RateLimiter for RedisLimiter {
     }
 }
 
-/// The verdict in the caller's time.
+/// Returns the verdict in the caller's time.
 ///
-/// The end of the window is a moment of the server's clock. As long as both clocks agree it is given as it is, so that it
-/// does not move between two answers; where they differ it is moved by the difference, so that "in 20 seconds" is right.
+/// The window's end is a time of the server's clock. While both clocks agree it is returned unchanged, so that it is the same in all
+/// responses. If they differ, it is shifted by the difference, so that "in 20 seconds" is right.
 fn verdict(count: Count, limit: Limit, now: Timestamp) -> Verdict {
     let difference = now - Timestamp::from_unix(count.now);
     let opened = Timestamp::from_unix(count.opened);

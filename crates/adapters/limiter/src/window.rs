@@ -1,9 +1,9 @@
-//! One window of uses.
+//! A single rate-limit window.
 
 use vestry_domain::Timestamp;
 use vestry_domain::limits::{Limit, Verdict};
 
-/// The uses since the window opened. The script of the shared limiter follows the same rule.
+/// The uses since the window opened. The script of the shared limiter follows the same rules.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
     opened: Timestamp,
@@ -12,7 +12,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// A window without uses.
+    /// Creates a window without uses.
     pub(crate) fn open(limit: Limit, now: Timestamp) -> Self {
         Self {
             opened: now,
@@ -21,7 +21,7 @@ impl Window {
         }
     }
 
-    /// Counts a use, in a new window when this one is over.
+    /// Counts a use, in a new window if this one is over.
     pub(crate) fn hit(&mut self, limit: Limit, now: Timestamp) -> Verdict {
         if self.is_over(limit, now) {
             *self = Self::open(limit, now);
@@ -31,13 +31,13 @@ impl Window {
         Verdict::on(limit, self.used, self.opened)
     }
 
-    /// Measured by the limit of now, which a restart may have changed. A clock that was put back by more than a window
-    /// ends it too: otherwise nothing would be admitted until the clock is back where it was.
+    /// Uses the current limit, which a restart may have changed. A clock set back by more than a window also ends it: otherwise nothing
+    /// would be admitted until the clock has caught up.
     fn is_over(&self, limit: Limit, now: Timestamp) -> bool {
         now >= self.opened + limit.window || self.opened > now + limit.window
     }
 
-    /// Whether nobody needs it any more.
+    /// Whether the window can be removed.
     pub(crate) fn is_forgotten(&self, now: Timestamp) -> bool {
         now >= self.closes
     }

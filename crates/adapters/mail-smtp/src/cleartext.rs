@@ -12,12 +12,12 @@ use tokio::net::TcpStream;
 /// First byte of a TLS handshake record (RFC 8446, section 5.1). No SMTP command begins with it.
 const HANDSHAKE: u8 = 22;
 
-/// A connection that begins in clear and may change to TLS.
+/// A connection that begins unencrypted and can switch to TLS.
 ///
-/// As long as it is in clear it hands out one byte at a time. The library above reads through a buffer that it keeps
-/// across STARTTLS; what somebody in between appended to the last answer in clear would wait there and be taken for an
-/// answer of the authenticated server. This way nothing is ever read beyond that answer: what follows it meets TLS, is no
-/// TLS record, and ends the connection. Greetings are short, so the extra reads cost nothing that counts.
+/// While unencrypted, it returns one byte at a time. The library above reads through a buffer that survives STARTTLS. Bytes that an
+/// attacker appended to the last plain-text reply would stay in it and count as a reply of the authenticated server. Reading single bytes,
+/// nothing is ever read beyond that reply. Whatever follows it is handed to TLS, is not a TLS record, and ends the connection. Greetings
+/// are short, so the extra reads do not matter.
 #[derive(Debug)]
 pub(crate) struct Cleartext {
     stream: TcpStream,
@@ -62,7 +62,7 @@ impl AsyncWrite for Cleartext {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        // The client speaks first in TLS.
+        // In TLS, the client speaks first.
         if bytes.first() == Some(&HANDSHAKE) {
             self.encrypted = true;
         }

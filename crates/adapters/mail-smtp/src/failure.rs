@@ -1,4 +1,4 @@
-//! Why a conversation with the server ended, without a word of what was said.
+//! Errors of an SMTP conversation, without any text of the server.
 
 use std::error::Error;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::io;
 use lettre::transport::smtp;
 use vestry_ports::mailer::SendError;
 
-/// A step of the conversation, as messages name it.
+/// A step of the conversation, as named in messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Connection, greeting and EHLO.
@@ -24,14 +24,14 @@ pub(crate) enum Step {
     Recipient,
     /// DATA.
     Data,
-    /// The content, up to the answer to its final dot.
+    /// The content, up to the reply to its final dot.
     Content,
-    /// Anything: the whole attempt took too long.
+    /// The whole attempt, when it takes too long.
     Whole,
 }
 
 impl Step {
-    /// Whether the mail is already the subject, and not only the connection.
+    /// Whether the step concerns the mail and not only the connection.
     const fn is_about_the_mail(self) -> bool {
         matches!(
             self,
@@ -60,40 +60,40 @@ impl fmt::Display for Step {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// A negative reply.
-    #[error("the SMTP server answered {reply} to {step}")]
+    #[error("the SMTP server replied {reply} to {step}")]
     Refused { step: Step, reply: Reply },
-    /// No answer in time.
-    #[error("SMTP: {step} took too long")]
+    /// A timeout.
+    #[error("SMTP timeout: {step}")]
     Late { step: Step },
     /// No connection.
     #[error("the SMTP server cannot be reached")]
     Unreachable(#[source] io::Error),
     /// The connection or its TLS broke.
-    #[error("the connection to the SMTP server broke at {step}")]
+    #[error("the connection to the SMTP server was lost during {step}")]
     Broken {
         step: Step,
         #[source]
         cause: smtp::Error,
     },
-    /// An answer that is none, or not one to this step.
-    #[error("the SMTP server gave no sensible answer to {step}")]
+    /// A reply that is malformed, or not valid for this step.
+    #[error("the SMTP server sent an invalid reply to {step}")]
     Nonsense { step: Step },
-    /// STARTTLS is not on offer: a wrong port, or somebody in between.
-    #[error("the SMTP server does not offer STARTTLS, so nothing was sent")]
+    /// STARTTLS is not offered: a wrong port, or an attacker on the network path.
+    #[error("the SMTP server does not offer STARTTLS; nothing was sent")]
     NoStartTls,
-    /// Without TLS, and the address is not one of this machine.
-    #[error("without TLS only a server on this machine is spoken to")]
+    /// Without TLS, and the address is not on this machine.
+    #[error("connections without TLS are allowed only to this machine")]
     NotThisMachine,
-    /// We have a login and the server takes none that we know (PLAIN, LOGIN).
-    #[error("the SMTP server offers no login that we know")]
+    /// A login is configured and the server offers no supported mechanism (PLAIN, LOGIN).
+    #[error("the SMTP server offers no supported login mechanism (PLAIN, LOGIN)")]
     NoLogin,
-    /// The local part of the recipient is not ASCII and the server cannot take that (RFC 6531).
-    #[error("the SMTP server cannot take addresses beyond ASCII")]
+    /// The local part of the recipient is not ASCII and the server does not support that (RFC 6531).
+    #[error("the SMTP server does not support non-ASCII addresses")]
     NoInternationalAddresses,
 }
 
 impl Failure {
-    /// Sorts an error of the library; only those that hold nothing the server said are kept as the cause.
+    /// Classifies an error of the library. Only those without text of the server are kept as the cause.
     pub(crate) fn at(step: Step, cause: smtp::Error) -> Self {
         if let Some(reply) = Reply::of(&cause) {
             Self::Refused { step, reply }
@@ -104,7 +104,7 @@ impl Failure {
         }
     }
 
-    /// Whether trying again is useless.
+    /// Whether retrying is useless.
     fn is_permanent(&self) -> bool {
         match self {
             Self::Refused { step, reply } => step.is_about_the_mail() && reply.code >= 500,
@@ -130,7 +130,7 @@ impl From<Failure> for SendError {
     }
 }
 
-/// What of a negative reply may be repeated: its numbers.
+/// The parts of a negative reply that may be repeated: its numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reply {
     /// Reply code (RFC 5321, section 4.2), 400 to 599.
@@ -160,7 +160,7 @@ impl fmt::Display for Reply {
     }
 }
 
-/// The first word of the text, when it is three numbers of at most three digits.
+/// Returns the first word of the text if it is three numbers of at most three digits.
 fn enhanced_status(text: &str) -> Option<String> {
     let word = text.split_whitespace().next()?;
     let is_number =

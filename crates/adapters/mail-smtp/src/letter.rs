@@ -1,4 +1,4 @@
-//! A message as the bytes of a mail (RFC 5322), and its envelope.
+//! A message in mail format (RFC 5322), with its envelope.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,22 +11,22 @@ use vestry_domain::message::Message;
 
 /// A mail that is ready to be sent.
 pub(crate) struct Letter {
-    /// Where bounces go.
+    /// The address for bounces.
     pub(crate) from: Address,
-    /// Whom it is for. The domain is ASCII; the part before the `@` may not be.
+    /// The recipient. The domain is ASCII; the part before the `@` need not be.
     pub(crate) to: Address,
-    /// Header and body, with CRLF line ends.
+    /// Header and body, with CRLF line endings.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The message cannot be a mail.
+/// Why a message cannot be written as a mail.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unwritable {
-    /// Not an address that mail can be sent to.
+    /// Not a valid address for mail.
     #[error("the recipient is not an e-mail address")]
     Recipient,
-    /// A control character in the subject: a line end would begin another header.
-    #[error("the subject holds a control character")]
+    /// A control character in the subject: a line break would begin another header.
+    #[error("the subject contains a control character")]
     Subject,
     /// The library refused a part.
     #[error("the mail cannot be assembled")]
@@ -36,8 +36,7 @@ pub(crate) enum Unwritable {
 impl Letter {
     /// Writes the mail of a job.
     ///
-    /// The same job gives the same bytes, whenever it is written: the date is that of the job, and the boundary of its
-    /// parts is made of the job's id.
+    /// The same job always gives the same bytes: the date is that of the job, and the boundary of its parts is derived from the job's id.
     ///
     /// # Errors
     /// See [`Unwritable`].
@@ -53,7 +52,7 @@ impl Letter {
             .subject(message.subject.as_str())
             .header(MessageId::from(format!("<{id}@{domain}>")))
             .date(date(id))
-            // RFC 3834: keeps vacation notices from answering.
+            // RFC 3834: prevents automatic replies.
             .raw_header(HeaderValue::new(
                 HeaderName::new_from_ascii_str("Auto-Submitted"),
                 "auto-generated".to_owned(),
@@ -77,10 +76,10 @@ impl Letter {
     }
 }
 
-/// The address as its owner wrote it, with the domain in ASCII.
+/// Returns the address as its owner wrote it, with the domain in ASCII.
 ///
-/// The compared form is no help here: local parts that differ in case only can be two mailboxes, and mail must go to the one that
-/// was written.
+/// The normalised form would be wrong here: local parts that differ only in case can be different mailboxes, and mail must go to the one
+/// that was written.
 fn recipient(to: &str) -> Result<Address, Unwritable> {
     let Ok(email) = Email::parse(to) else {
         return Err(Unwritable::Recipient);
@@ -95,13 +94,13 @@ fn recipient(to: &str) -> Result<Address, Unwritable> {
     }
 }
 
-/// When the job was made; part of its id.
+/// Returns when the job was created, which is part of its id.
 fn date(id: JobId) -> SystemTime {
     let seconds = u64::try_from(id.timestamp().unix()).unwrap_or(0);
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
-/// A bare carriage return is a line end to some servers and none to others; the library makes CRLF of line feeds only.
+/// Some servers treat a bare carriage return as a line ending and some do not; the library converts only line feeds to CRLF.
 fn lines(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }

@@ -1,4 +1,4 @@
-//! The mailer, and the connections it keeps.
+//! The mailer and its connection pool.
 
 use std::fmt;
 use std::future::Future;
@@ -20,16 +20,16 @@ use crate::session::{Route, Session};
 use crate::settings::{self, BadSettings, Server, Settings};
 use crate::trust;
 
-/// Connections that may be open at once. Relays cap them, often at ten for a client.
+/// Maximum number of open connections. Relays limit them, often to ten per client.
 const CONNECTIONS: usize = 4;
 
-/// How long an idle connection is worth a try; relays and firewalls forget them after minutes.
+/// How long an idle connection is worth trying; relays and firewalls drop them after minutes.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// Submits mails to an SMTP server.
 ///
-/// Connections are used again, but only those whose last conversation came to a clean end: an attempt that is given up
-/// in the middle, for whatever reason, closes its connection.
+/// Connections are reused only if their last conversation ended cleanly: an attempt that is abandoned halfway, for whatever reason, closes
+/// its connection.
 pub struct SmtpMailer {
     from: Mailbox,
     route: Route,
@@ -37,14 +37,14 @@ pub struct SmtpMailer {
     idle: Mutex<Vec<Idle>>,
 }
 
-/// A connection that waits for the next mail.
+/// An idle connection.
 struct Idle {
     session: Session,
     since: Instant,
 }
 
 impl SmtpMailer {
-    /// A mailer for these settings. Nothing is connected yet; ask [`Mailer::probe`].
+    /// Creates a mailer with these settings. Nothing is connected yet; see [`Mailer::probe`].
     ///
     /// # Errors
     /// See [`BadSettings`].
@@ -66,9 +66,9 @@ impl SmtpMailer {
         })
     }
 
-    /// One attempt, from a free connection to the answer to the content.
+    /// Makes one attempt, from obtaining a connection to the reply to the content.
     async fn attempt(&self, letter: &Letter) -> Result<(), Failure> {
-        // Never closed, so there always is one to wait for.
+        // The semaphore is never closed, so this always succeeds.
         let _permit = self.permits.acquire().await.ok();
         let mut session = self.session().await?;
         match session.deliver(letter).await {
@@ -77,14 +77,14 @@ impl SmtpMailer {
                 Ok(())
             }
             Err(failure) => {
-                // On its own, so that a server that hangs now does not change what it has answered.
+                // In its own task: a server that hangs now does not change its earlier reply.
                 tokio::spawn(session.quit());
                 Err(failure)
             }
         }
     }
 
-    /// An idle connection that still answers, or a new one.
+    /// Returns an idle connection that still responds, or a new one.
     async fn session(&self) -> Result<Session, Failure> {
         while let Some(Idle { mut session, since }) = self.take() {
             if since.elapsed() < IDLE && session.noop().await.is_ok() {
@@ -109,7 +109,7 @@ impl SmtpMailer {
             .push(Idle { session, since });
     }
 
-    /// Gives up when the whole of it takes too long.
+    /// Applies the time limit of the whole attempt.
     async fn in_time(
         &self,
         work: impl Future<Output = Result<(), Failure>> + Send,
@@ -121,7 +121,7 @@ impl SmtpMailer {
     }
 }
 
-/// Only the kind of thing it is; the sender is an address.
+/// Prints only the type name; the sender is an address.
 impl fmt::Debug for SmtpMailer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SmtpMailer")
@@ -141,7 +141,7 @@ impl Mailer for SmtpMailer {
         self.in_time(self.attempt(&letter)).await
     }
 
-    /// On a connection of its own, which is closed afterwards.
+    /// Uses a separate connection, which is closed afterwards.
     async fn probe(&self) -> Result<(), SendError> {
         self.in_time(async {
             let mut session = Session::open(&self.route).await?;

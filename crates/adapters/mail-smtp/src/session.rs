@@ -17,26 +17,26 @@ use crate::failure::{Failure, Step};
 use crate::letter::Letter;
 use crate::settings::{Login, Security, Server, Timeouts};
 
-/// How long a server may take to say goodbye.
+/// How long the server has to answer QUIT.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// Where to and how.
+/// The server and how to connect to it.
 pub(crate) struct Route {
     pub(crate) server: Server,
     pub(crate) tls: TlsParameters,
-    /// The name we greet with.
+    /// Our name in EHLO.
     pub(crate) hello: ClientId,
     pub(crate) timeouts: Timeouts,
 }
 
-/// A connection that is encrypted and logged in, as far as the route asks for it.
+/// A connection that is encrypted and logged in, as far as the route requires.
 pub(crate) struct Session {
     connection: AsyncSmtpConnection,
     command: Duration,
 }
 
 impl Session {
-    /// Connects, changes to TLS and logs in.
+    /// Connects, switches to TLS and logs in.
     pub(crate) async fn open(route: &Route) -> Result<Self, Failure> {
         let connection = match route.server.security {
             Security::StartTls => Box::pin(encrypted(route)).await?,
@@ -71,14 +71,14 @@ impl Session {
         completed(Step::Login, &answer)
     }
 
-    /// Whether the server still answers.
+    /// Checks that the server still responds.
     pub(crate) async fn noop(&mut self) -> Result<(), Failure> {
         self.command(Step::Noop, Noop).await
     }
 
-    /// Hands over a mail. `Ok` means that the server is responsible for it now.
+    /// Submits a mail. `Ok` means that the server has taken responsibility for it.
     ///
-    /// After an error the conversation stands in the middle of something and must not be used for another mail.
+    /// After an error the conversation is in an undefined state and must not be used for another mail.
     pub(crate) async fn deliver(&mut self, letter: &Letter) -> Result<(), Failure> {
         let parameters = self.parameters(letter)?;
         let sender = Mail::new(Some(letter.from.clone()), parameters);
@@ -89,7 +89,7 @@ impl Session {
         if !ready.has_code(354) {
             return Err(Failure::Nonsense { step: Step::Data });
         }
-        // Limited by the whole attempt only: some servers scan the mail before they answer.
+        // Limited only by the whole attempt: some servers scan the mail before they reply.
         let taken = self.connection.message(&letter.bytes).await;
         completed(
             Step::Content,
@@ -97,12 +97,12 @@ impl Session {
         )
     }
 
-    /// What the mail needs beyond ASCII (RFC 6531, RFC 6152).
+    /// Returns the SMTP extensions that the mail requires (RFC 6531, RFC 6152).
     fn parameters(&self, letter: &Letter) -> Result<Vec<MailParameter>, Failure> {
         if letter.bytes.is_ascii() {
             return Ok(Vec::new());
         }
-        // Text is encoded, so only an address can be beyond ASCII.
+        // Text is encoded, so only an address can contain non-ASCII characters.
         let server = self.connection.server_info();
         if !server.supports_feature(Extension::SmtpUtfEight)
             || !server.supports_feature(Extension::EightBitMime)
@@ -120,14 +120,14 @@ impl Session {
         completed(step, &answer)
     }
 
-    /// Says goodbye, if the server wants to hear it.
+    /// Sends QUIT.
     pub(crate) async fn quit(mut self) {
-        // Nothing depends on the answer, and nobody is left to hear of an error.
+        // Nothing depends on the reply, and no caller is left to handle an error.
         drop(tokio::time::timeout(GOODBYE, self.connection.quit()).await);
     }
 }
 
-/// In clear up to STARTTLS, then with TLS.
+/// Connects unencrypted up to STARTTLS, then switches to TLS.
 async fn encrypted(route: &Route) -> Result<AsyncSmtpConnection, Failure> {
     let mut connection = greeted(route).await?;
     if !connection.can_starttls() {
@@ -157,7 +157,7 @@ async fn encrypted_from_the_start(route: &Route) -> Result<AsyncSmtpConnection, 
     .await
 }
 
-/// A connection in clear, up to the answer to EHLO.
+/// Connects unencrypted, up to the reply to EHLO.
 async fn greeted(route: &Route) -> Result<AsyncSmtpConnection, Failure> {
     let connecting = async {
         let address = (route.server.host.as_str(), route.server.port);
@@ -165,7 +165,7 @@ async fn greeted(route: &Route) -> Result<AsyncSmtpConnection, Failure> {
             .await
             .map_err(Failure::Unreachable)?;
         if route.server.security == Security::None {
-            // What the name of this machine resolves to is looked at, not believed.
+            // The name could resolve to another machine, so the actual peer address is checked.
             let peer = stream.peer_addr().map_err(Failure::Unreachable)?;
             if !peer.ip().is_loopback() {
                 return Err(Failure::NotThisMachine);
@@ -184,7 +184,7 @@ async fn greeted(route: &Route) -> Result<AsyncSmtpConnection, Failure> {
     }
 }
 
-/// Waits for an answer, but not for ever.
+/// Waits for a reply, with a time limit.
 async fn within<T>(
     limit: Duration,
     step: Step,
@@ -196,7 +196,7 @@ async fn within<T>(
     }
 }
 
-/// The library takes 3xx for success; here only 2xx is.
+/// The library treats 3xx as success; here only 2xx is.
 fn completed(step: Step, answer: &Response) -> Result<(), Failure> {
     let code = u16::from(answer.code());
     if (200..300).contains(&code) {

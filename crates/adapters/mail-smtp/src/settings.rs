@@ -1,4 +1,4 @@
-//! What the configuration says about SMTP, and what of it can be used.
+//! The SMTP configuration, and which parts of it are usable.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,22 +14,21 @@ use vestry_domain::Secret;
 /// `mail.smtp` of the configuration.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The server: `smtp://user:password@host:port` begins in clear and must change to TLS with STARTTLS (port 587 when
-    /// there is none), `smtps://…` is TLS from the first byte (465). User and password are percent-encoded; without
-    /// them there is no login. `?tls=required` says what holds anyway; `?tls=none` switches TLS off and is taken only
-    /// for a host that is this machine.
+    /// The server: `smtp://user:password@host:port` begins unencrypted and must switch to TLS with STARTTLS (default port 587); `smtps://…`
+    /// uses TLS from the first byte (465). User and password are percent-encoded; without them there is no login. `?tls=required` states
+    /// the default; `?tls=none` switches TLS off and is accepted only for a host that is this machine.
     pub url: Secret<String>,
-    /// The mailbox that mails come from: `Vestry <no-reply@example.com>` or only the address. Its domain is also the
-    /// name we greet with and the right half of every `Message-ID`.
+    /// The mailbox that mails come from: `Vestry <no-reply@example.com>` or only the address. Its domain is also our name in EHLO and the
+    /// right half of every `Message-ID`.
     pub from: String,
-    /// A PEM file of certificate authorities to trust beside those of this machine and Mozilla's.
+    /// A PEM file of certificate authorities to trust in addition to those of this machine and Mozilla's.
     pub ca_file: Option<PathBuf>,
-    /// How long to wait.
+    /// The timeouts.
     pub timeouts: Timeouts,
 }
 
 impl Settings {
-    /// Settings with the usual waits and no authorities of one's own.
+    /// Creates settings with the default timeouts and no additional authorities.
     pub fn new(url: impl Into<Secret<String>>, from: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -40,15 +39,15 @@ impl Settings {
     }
 }
 
-/// How long to wait for the server.
+/// Timeouts of an SMTP conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For the look-up of the name, the connection and the greeting.
+    /// For the name look-up, the connection and the greeting.
     pub connect: Duration,
-    /// For the answer to one command, and for the change to TLS. The answer to the content is the exception: servers
-    /// that scan a mail before they take it need longer, so only `whole` limits it.
+    /// For the reply to one command, and for the switch to TLS. The reply to the content is the exception: servers that scan a mail before
+    /// they accept it need longer, so only `whole` limits it.
     pub command: Duration,
-    /// For everything that one mail, or one probe, takes, waiting for a free connection included.
+    /// For everything that one mail, or one probe, takes, including the wait for a free connection.
     pub whole: Duration,
 }
 
@@ -63,7 +62,7 @@ impl Default for Timeouts {
     }
 }
 
-/// The settings cannot be used. Names the key and never repeats a value: the URL holds a password.
+/// Why the settings cannot be used. Names the key and never repeats a value: the URL contains a password.
 #[derive(Debug, thiserror::Error)]
 pub enum BadSettings {
     /// The URL cannot be used, or asks for something unsafe.
@@ -75,36 +74,36 @@ pub enum BadSettings {
     /// The file of authorities cannot be read.
     #[error("mail.smtp.ca_file cannot be read")]
     CaFile(#[source] std::io::Error),
-    /// The file of authorities holds none, or one that is not a certificate.
-    #[error("mail.smtp.ca_file must hold certificates in PEM")]
+    /// The file of authorities contains none, or an invalid certificate.
+    #[error("mail.smtp.ca_file must contain certificates in PEM format")]
     CaFileContent,
     /// TLS cannot be set up for this host.
     #[error("TLS cannot be set up for the host of mail.smtp.url")]
     Tls(#[source] lettre::transport::smtp::Error),
 }
 
-/// The server that the URL names.
+/// The server in the URL.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
-    /// Name or address, without the brackets of IPv6.
+    /// Name or address, without IPv6 brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) security: Security,
     pub(crate) login: Option<Login>,
 }
 
-/// How the conversation is protected.
+/// The encryption of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Security {
-    /// In clear up to STARTTLS, which must succeed.
+    /// Unencrypted up to STARTTLS, which must succeed.
     StartTls,
     /// TLS from the first byte.
     Implicit,
-    /// Not at all; only within this machine.
+    /// No encryption; only within this machine.
     None,
 }
 
-/// What the server asks us for.
+/// The login that the server requires.
 #[derive(Clone)]
 pub(crate) struct Login {
     pub(crate) user: String,
@@ -118,10 +117,10 @@ impl fmt::Debug for Login {
 }
 
 impl Server {
-    /// Reads the URL.
+    /// Parses the URL.
     ///
     /// # Errors
-    /// [`BadSettings::Url`] with what is wrong.
+    /// [`BadSettings::Url`] with the reason.
     pub(crate) fn parse(url: &str) -> Result<Self, BadSettings> {
         let bad = |why| Err(BadSettings::Url(why));
         let Ok(url) = Url::parse(url) else {
@@ -133,7 +132,7 @@ impl Server {
         let host = host(&url)?;
         let security = security(&url)?;
         if security == Security::None && !is_this_machine(&host) {
-            return bad("may say tls=none only for localhost or a loopback address");
+            return bad("allows tls=none only for localhost or a loopback address");
         }
         let default_port = match security {
             Security::Implicit => 465,
@@ -157,7 +156,7 @@ fn host(url: &Url) -> Result<String, BadSettings> {
     if bare.is_empty() {
         return Err(BadSettings::Url("must name a host"));
     }
-    // The URL standard leaves the host of a scheme it does not know as it is written.
+    // The URL standard leaves the host unchanged if the scheme is unknown.
     if !bare.is_ascii() || bare.contains('%') {
         return Err(BadSettings::Url(
             "must name its host in ASCII (xn--… for an international name)",
@@ -171,7 +170,7 @@ fn security(url: &Url) -> Result<Security, BadSettings> {
     for (key, value) in url.query_pairs() {
         if key != "tls" || tls.is_some() {
             return Err(BadSettings::Url(
-                "knows one parameter after the ?, which is tls",
+                "has an unknown parameter; only tls is supported",
             ));
         }
         tls = Some(value);
@@ -180,8 +179,10 @@ fn security(url: &Url) -> Result<Security, BadSettings> {
         ("smtp", None | Some("required")) => Ok(Security::StartTls),
         ("smtp", Some("none")) => Ok(Security::None),
         ("smtps", None | Some("required")) => Ok(Security::Implicit),
-        ("smtps", Some("none")) => Err(BadSettings::Url("contradicts itself: smtps is TLS")),
-        ("smtp" | "smtps", Some(_)) => Err(BadSettings::Url("knows tls=required and tls=none")),
+        ("smtps", Some("none")) => Err(BadSettings::Url("cannot combine smtps with tls=none")),
+        ("smtp" | "smtps", Some(_)) => Err(BadSettings::Url(
+            "has an unknown tls value; use tls=required or tls=none",
+        )),
         _ => Err(BadSettings::Url("must begin with smtp:// or smtps://")),
     }
 }
@@ -198,13 +199,13 @@ fn login(url: &Url) -> Result<Option<Login>, BadSettings> {
             .ok()
             .filter(|text| !text.contains('\0'))
             .ok_or(BadSettings::Url(
-                "must hold user and password as percent-encoded UTF-8 without NUL",
+                "must contain user and password as percent-encoded UTF-8 without NUL",
             ))
     };
     match (url.username(), url.password()) {
         ("", None) => Ok(None),
         ("", Some(_)) | (_, None) => Err(BadSettings::Url(
-            "must hold both a user and a password, or neither",
+            "must contain both a user and a password, or neither",
         )),
         (user, Some(password)) => Ok(Some(Login {
             user: decoded(user)?,
@@ -213,7 +214,7 @@ fn login(url: &Url) -> Result<Option<Login>, BadSettings> {
     }
 }
 
-/// Reads the sender. Its domain becomes ASCII, which every server can take.
+/// Parses the sender. Its domain becomes ASCII, which every server accepts.
 ///
 /// # Errors
 /// [`BadSettings::From`].

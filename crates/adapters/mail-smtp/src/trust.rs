@@ -1,4 +1,4 @@
-//! Whose certificates are believed.
+//! Trusted certificates.
 
 use std::fs;
 use std::path::Path;
@@ -10,15 +10,15 @@ use rustls::pki_types::pem::PemObject;
 
 use crate::settings::BadSettings;
 
-/// TLS for a host: at least 1.2, the certificate must name the host, and its authority must be one of this machine,
-/// of Mozilla's list (for machines that have none of their own, such as bare containers) or of the file.
+/// Returns the TLS parameters for a host. They require at least TLS 1.2 and a certificate that names the host. Its authority must be
+/// trusted by this machine, be on Mozilla's list (for machines without authorities, such as bare containers), or be in the file.
 ///
 /// # Errors
-/// The file cannot be read or holds no certificates, or the host is no name for TLS.
+/// The file cannot be read or contains no certificates, or the host is not valid for TLS.
 pub(crate) fn tls(host: &str, ca_file: Option<&Path>) -> Result<TlsParameters, BadSettings> {
     let mut parameters =
         TlsParameters::builder(host.to_owned()).certificate_store(CertificateStore::WebpkiRoots);
-    // One that cannot be read is left out, as everywhere on this machine; a server that needs it is then refused.
+    // Unreadable ones are skipped, as elsewhere on this machine; a server that needs one is then refused.
     for authority in rustls_native_certs::load_native_certs().certs {
         if is_usable(&authority) {
             parameters = parameters.add_root_certificate(certificate(authority)?);
@@ -37,7 +37,7 @@ fn from_file(file: &Path) -> Result<Vec<CertificateDer<'static>>, BadSettings> {
     let authorities: Vec<_> = CertificateDer::pem_slice_iter(&pem)
         .filter_map(Result::ok)
         .collect();
-    // A broken entry counts as much as none: whoever wrote the file meant it to be trusted.
+    // A broken entry is an error too: every certificate in the file was meant to be trusted.
     let whole = CertificateDer::pem_slice_iter(&pem).all(|entry| entry.is_ok());
     if authorities.is_empty() || !whole || !authorities.iter().all(is_usable) {
         return Err(BadSettings::CaFileContent);
@@ -45,7 +45,7 @@ fn from_file(file: &Path) -> Result<Vec<CertificateDer<'static>>, BadSettings> {
     Ok(authorities)
 }
 
-/// Whether the certificate can be an authority for rustls; systems ship a few that cannot.
+/// Whether rustls accepts the certificate as an authority; systems ship a few that it does not.
 fn is_usable(authority: &CertificateDer<'static>) -> bool {
     RootCertStore::empty().add(authority.clone()).is_ok()
 }

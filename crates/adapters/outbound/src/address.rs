@@ -1,4 +1,4 @@
-//! Which addresses are public: those that everybody on the internet can reach, and that are nobody's machine room.
+//! Which addresses are public: reachable from everywhere on the internet, and part of no internal network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,12 +14,12 @@ const fn is_public_v4(address: Ipv4Addr) -> bool {
     match address.octets() {
         // This network, private networks, loopback.
         [0 | 10 | 127, ..]
-        // Shared with the provider (RFC 6598), where some clouds keep their metadata.
+        // Carrier-grade NAT (RFC 6598), where some clouds have their metadata service.
         | [100, 64..=127, ..]
-        // Link-local, where most clouds keep their metadata.
+        // Link-local, where most clouds have their metadata service.
         | [169, 254, ..]
         | [172, 16..=31, ..]
-        // Protocol assignments, documentation, the dead 6to4 relays, private networks.
+        // Protocol assignments, documentation, the deprecated 6to4 relays, private networks.
         | [192, 0, 0 | 2, _]
         | [192, 88, 99, _]
         | [192, 168, ..]
@@ -39,15 +39,15 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match address.segments() {
-        // IPv4 in other clothes: mapped (RFC 4291), translated (RFC 6052: what a machine without IPv4 gets from its
-        // resolver for every IPv4 host), 6to4 (RFC 3056).
+        // Embedded IPv4 addresses: mapped (RFC 4291), translated (RFC 6052: what the resolver gives a machine without IPv4 for every IPv4
+        // host), 6to4 (RFC 3056).
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             embedded(high, low)
         }
         [0x2002, high, low, ..] => embedded(high, low),
-        // Protocol assignments, Teredo among them, and documentation.
+        // Protocol assignments, including Teredo, and documentation.
         [0x2001, 0..=0x01ff, ..] | [0x2001, 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] => false,
-        // Only this eighth of the space is handed out; loopback, local and multicast addresses are outside of it.
+        // Only this eighth of the space is allocated; loopback, local and multicast addresses are outside of it.
         [0x2000..=0x3fff, ..] => true,
         _ => false,
     }

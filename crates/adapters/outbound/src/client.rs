@@ -1,4 +1,4 @@
-//! One call and its answer.
+//! Calls and their responses.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -15,18 +15,18 @@ use crate::reach::Reach;
 use crate::resolver::Guarded;
 use crate::trust;
 
-/// How long an idle connection is kept; others close theirs after a minute.
+/// How long an idle connection is kept; servers usually close theirs after a minute.
 const IDLE: Duration = Duration::from_secs(30);
 const USER_AGENT: &str = concat!("vestry/", env!("CARGO_PKG_VERSION"));
 
-/// How long and how large.
+/// Time and size limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For the connection, TLS included.
+    /// Time limit of the connection, including TLS.
     pub connect: Duration,
-    /// For the whole call, up to the last byte of the answer.
+    /// Time limit of the whole call, up to the last byte of the response.
     pub whole: Duration,
-    /// Largest body of an answer, in bytes.
+    /// Maximum size of a response body, in bytes.
     pub body: usize,
 }
 
@@ -37,7 +37,7 @@ pub struct Outbound {
     body: usize,
 }
 
-/// A call to be made.
+/// A call to make.
 pub struct Call<'a> {
     method: Method,
     url: Url,
@@ -46,7 +46,7 @@ pub struct Call<'a> {
     body: Option<Vec<u8>>,
 }
 
-/// What goes into `Authorization`.
+/// The content of `Authorization`.
 enum Credentials<'a> {
     /// User and password (RFC 7617).
     Login(&'a str, &'a Secret<String>),
@@ -55,20 +55,20 @@ enum Credentials<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// A GET.
+    /// Creates a GET.
     pub fn get(url: Url) -> Self {
         Self::new(Method::GET, url, HeaderMap::new(), None)
     }
 
-    /// A POST of these bytes with these headers, as a library of a protocol made them.
+    /// Creates a POST of these bytes with these headers, as prepared by a protocol library.
     pub fn post(url: Url, headers: HeaderMap, body: Vec<u8>) -> Self {
         Self::new(Method::POST, url, headers, Some(body))
     }
 
-    /// A POST of these bytes with these headers, by name and value.
+    /// Creates a POST of these bytes with these headers, by name and value.
     ///
     /// # Errors
-    /// [`BadHeader`] when one of them cannot be sent.
+    /// [`BadHeader`] if one of them cannot be sent.
     pub fn post_with<'h>(
         url: Url,
         headers: impl IntoIterator<Item = (&'h str, &'h str)>,
@@ -83,7 +83,7 @@ impl<'a> Call<'a> {
         Ok(Self::post(url, map, body))
     }
 
-    /// A POST of a form.
+    /// Creates a POST of a form.
     pub fn post_form(url: Url, fields: &[(&str, &str)]) -> Self {
         let form = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(fields)
@@ -103,21 +103,21 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// With user and password (RFC 7617).
+    /// Adds user and password (RFC 7617).
     #[must_use]
     pub const fn with_login(mut self, user: &'a str, password: &'a Secret<String>) -> Self {
         self.credentials = Some(Credentials::Login(user, password));
         self
     }
 
-    /// With a bearer token (RFC 6750).
+    /// Adds a bearer token (RFC 6750).
     #[must_use]
     pub const fn with_bearer(mut self, token: &'a Secret<String>) -> Self {
         self.credentials = Some(Credentials::Bearer(token));
         self
     }
 
-    /// Says that nothing but JSON is understood.
+    /// Accepts only JSON in the response.
     #[must_use]
     pub fn wanting_json(mut self) -> Self {
         let json = HeaderValue::from_static("application/json");
@@ -126,20 +126,20 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What came back, whatever its status.
+/// The response, whatever its status.
 pub struct Answer {
     /// The status, 100 to 999.
     pub status: u16,
-    /// `Retry-After`, when it is a number of seconds; a date in its place is passed over.
+    /// `Retry-After`, if it is a number of seconds; a date is ignored.
     pub retry_after: Option<Seconds>,
-    /// Whether it came from outside: from a public address that is in no network of the operator's own. `false` as well when
-    /// nobody knows where it came from.
+    /// Whether it came from outside: from a public address that is in none of the operator's networks. Also `false` if the address is
+    /// unknown.
     pub from_outside: bool,
-    /// The body; of [`Outbound::call_and_cut`] its beginning.
+    /// The body, or its beginning if read by [`Outbound::call_and_cut`].
     pub body: Vec<u8>,
 }
 
-/// Only the status; a body may hold anything.
+/// Prints only the status; a body can contain anything.
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Answer({})", self.status)
@@ -147,7 +147,7 @@ impl fmt::Debug for Answer {
 }
 
 impl Outbound {
-    /// A client. Nothing is connected yet.
+    /// Creates a client. Nothing is connected yet.
     ///
     /// # Errors
     /// See [`NotSetUp`].
@@ -172,7 +172,7 @@ impl Outbound {
         })
     }
 
-    /// Makes the call. Every answer is one, a redirect and a 500 too.
+    /// Makes the call. Every response is returned, even a redirect or a 500.
     ///
     /// # Errors
     /// See [`OutboundError`].
@@ -183,8 +183,8 @@ impl Outbound {
         Ok(answer)
     }
 
-    /// The same, for a caller whom the status tells enough: of a body that is larger than it may be, the beginning is read, and
-    /// the connection is given up with the rest.
+    /// The same, for a caller that mainly needs the status. Only the beginning of a larger body is read, and the connection is dropped with
+    /// the rest.
     ///
     /// # Errors
     /// See [`OutboundError`]; never [`OutboundError::TooLarge`].
@@ -212,7 +212,7 @@ impl Outbound {
         Ok(request.send().await?)
     }
 
-    /// The answer, as yet without its body.
+    /// Returns the response, without its body for now.
     fn head_of(&self, response: &Response) -> Answer {
         let peer = response.remote_addr().as_ref().map(SocketAddr::ip);
         Answer {
@@ -246,7 +246,7 @@ impl Outbound {
     }
 }
 
-/// Only the kind of thing it is.
+/// Prints only the type name.
 impl fmt::Debug for Outbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Outbound")

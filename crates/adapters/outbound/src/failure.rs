@@ -1,8 +1,8 @@
-//! Why a call came to nothing.
+//! Why a call failed.
 
 use std::error::Error;
 
-/// The client cannot be made.
+/// Why the client cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSetUp {
     /// TLS cannot be set up.
@@ -13,46 +13,45 @@ pub enum NotSetUp {
     Client(#[source] reqwest::Error),
 }
 
-/// A name or a value that cannot stand in a header. Does not repeat it.
+/// A name or a value that is not allowed in a header. Does not repeat it.
 #[derive(Debug, thiserror::Error)]
-#[error("a header has a name or a value that cannot be sent")]
+#[error("a header has an invalid name or value")]
 pub struct BadHeader;
 
-/// Why a call came to nothing. No URL, no header, no body in any of it.
+/// Why a call failed. Contains no URL, no header and no body.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboundError {
-    /// The host is, or leads to, an address that may not be connected to.
+    /// The host is, or resolves to, a forbidden address.
     #[error("the host leads to an address that may not be connected to")]
     NotPublic,
     /// `http` to another machine.
-    #[error("plain HTTP is spoken within this machine only")]
+    #[error("plain HTTP is allowed only within this machine")]
     InClear,
     /// Neither `http` nor `https`, or without a host.
-    #[error("the URL is not one of HTTP")]
+    #[error("the URL is not an HTTP URL")]
     NotHttp,
-    /// The whole call took too long.
+    /// The call timed out.
     #[error("no answer in time")]
     Late,
     /// No connection: the name, the address, or TLS.
     #[error("no connection")]
     Unreachable(#[source] reqwest::Error),
-    /// The connection broke, or what came back is not HTTP.
-    #[error("the call broke off")]
+    /// The connection was lost, or the response is not HTTP.
+    #[error("the connection was lost during the call")]
     Broken(#[source] reqwest::Error),
-    /// The body of the answer is larger than it may be.
-    #[error("the answer is too large")]
+    /// The response body exceeds the limit.
+    #[error("the response is too large")]
     TooLarge,
 }
 
-/// A name leads only where nothing may be connected to. The resolver says it through the library, which hands it back inside an
-/// error of its own.
+/// All addresses of a name are forbidden. The resolver reports it through the library, which returns it inside an error of its own.
 #[derive(Debug, thiserror::Error)]
-#[error("the name leads to addresses that may not be connected to")]
+#[error("the name resolves only to forbidden addresses")]
 pub(crate) struct LeadsInwards;
 
 impl From<reqwest::Error> for OutboundError {
     fn from(error: reqwest::Error) -> Self {
-        // The URL can hold an account or a token.
+        // The URL can contain an account or a token.
         let error = error.without_url();
         if leads_inwards(&error) {
             Self::NotPublic

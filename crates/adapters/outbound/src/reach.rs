@@ -1,4 +1,4 @@
-//! Where calls may go.
+//! Allowed destinations of calls.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use url::{Host, Url};
 use crate::address::is_public;
 use crate::failure::OutboundError;
 
-/// Where calls may go: to public addresses, and to the networks that were added; or to the latter alone.
+/// The allowed destinations: public addresses and the listed networks, or the latter alone.
 #[derive(Debug, Clone, Default)]
 pub struct Reach {
     allowed: Arc<[IpNet]>,
-    /// Nowhere but to the allowed networks.
+    /// Whether only the listed networks are allowed.
     only_allowed: bool,
 }
 
 impl Reach {
-    /// To public addresses and these networks. Nobody but the operator may choose them.
+    /// Allows public addresses and these networks. Only the operator may choose them.
     pub fn public_and(allowed: impl IntoIterator<Item = IpNet>) -> Self {
         Self {
             allowed: allowed.into_iter().collect(),
@@ -26,8 +26,8 @@ impl Reach {
         }
     }
 
-    /// To these networks and nowhere else, a public address included; there `http` may be spoken as well as `https`. Nobody but
-    /// the operator may choose them.
+    /// Allows only these networks, which can include public addresses; both `http` and `https` are allowed there. Only the operator may
+    /// choose them.
     pub fn only(allowed: impl IntoIterator<Item = IpNet>) -> Self {
         Self {
             allowed: allowed.into_iter().collect(),
@@ -35,8 +35,8 @@ impl Reach {
         }
     }
 
-    /// The same, and to the very address that stands in a URL of the operator's own: who writes down `127.0.0.1` or `localhost`
-    /// means it. A name is not enough, for somebody else says what it means.
+    /// Also allows the very address in a URL of the operator's: `127.0.0.1` or `localhost` is then intended. A name is not enough, because
+    /// a third party decides what it resolves to.
     #[must_use]
     pub fn and_named_by(&self, url: &Url) -> Self {
         let named = match url.host() {
@@ -59,18 +59,18 @@ impl Reach {
         self.allows(address) || (!self.only_allowed && is_public(address))
     }
 
-    /// Whether this address is public and in no network of the operator's own.
+    /// Whether this address is public and in none of the operator's networks.
     pub(crate) fn is_outside(&self, address: IpAddr) -> bool {
         is_public(address) && !self.allows(address)
     }
 
     fn allows(&self, address: IpAddr) -> bool {
-        // An allowed IPv4 network is meant in every way to write its addresses.
+        // An allowed IPv4 network applies to all notations of its addresses.
         let plain = address.to_canonical();
         self.allowed.iter().any(|network| network.contains(&plain))
     }
 
-    /// Checks what can be said before a name is resolved: the scheme, and an address in the place of a name.
+    /// Checks everything that can be checked before a name is resolved: the scheme, and an address instead of a name.
     pub(crate) fn check(&self, url: &Url) -> Result<(), OutboundError> {
         let literal = match url.host() {
             Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
@@ -80,7 +80,7 @@ impl Reach {
         };
         match url.scheme() {
             "https" => {}
-            // Of such a reach a name leads into an allowed network, or nowhere.
+            // With such a reach, a name resolves to an allowed network, or the call fails.
             "http" if self.only_allowed || is_this_machine(url) => {}
             "http" => return Err(OutboundError::InClear),
             _ => return Err(OutboundError::NotHttp),
@@ -92,7 +92,7 @@ impl Reach {
     }
 }
 
-/// Whether the URL can lead to this machine only.
+/// Whether the URL can only lead to this machine.
 fn is_this_machine(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),

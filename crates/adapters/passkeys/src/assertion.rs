@@ -7,7 +7,7 @@ use crate::authenticator_data::AuthenticatorData;
 use crate::client_data::ClientData;
 use crate::cose::PublicKey;
 
-/// Steps 10 to 21: who the credential belongs to, and whether its count may follow, is the caller's to know.
+/// Steps 10 to 21. The caller checks whom the credential belongs to, and whether the signature counter is valid.
 pub(crate) fn check(
     presented: &PresentedAssertion,
     expected: &Expected<'_>,

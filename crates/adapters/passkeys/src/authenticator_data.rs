@@ -1,4 +1,4 @@
-//! Authenticator data (section 6.1): what the authenticator says and signs.
+//! Authenticator data (section 6.1), which the authenticator signs.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use subtle::ConstantTimeEq;
@@ -13,19 +13,19 @@ const BACKED_UP: u8 = 1 << 4;
 const HAS_CREDENTIAL: u8 = 1 << 6;
 const HAS_EXTENSIONS: u8 = 1 << 7;
 
-/// Authenticator data, read to its last byte.
+/// Authenticator data, parsed to the last byte.
 pub(crate) struct AuthenticatorData<'a> {
     rp_id_hash: &'a [u8; 32],
     flags: u8,
     pub(crate) sign_count: u32,
-    /// What a registration adds.
+    /// Only present in a registration.
     pub(crate) credential: Option<AttestedCredential<'a>>,
 }
 
 /// Attested credential data (section 6.5.1).
 pub(crate) struct AttestedCredential<'a> {
     pub(crate) credential_id: &'a [u8],
-    /// The `COSE_Key`, as it was written.
+    /// The `COSE_Key`, as sent.
     pub(crate) public_key: &'a [u8],
 }
 
@@ -42,7 +42,7 @@ impl<'a> AuthenticatorData<'a> {
         }
         if flags & HAS_EXTENSIONS != 0 {
             let (extensions, after) = cbor::first(rest)?;
-            // Nothing was asked for; what comes anyway is passed over (step 21 of section 7.1).
+            // No extensions were requested; unsolicited ones are ignored (step 21 of section 7.1).
             extensions.map()?;
             rest = after;
         }
@@ -63,12 +63,12 @@ impl<'a> AuthenticatorData<'a> {
         self.says(BACKUP_ELIGIBLE)
     }
 
-    /// Whether it has.
+    /// Whether the key is backed up.
     pub(crate) const fn is_backed_up(&self) -> bool {
         self.says(BACKED_UP)
     }
 
-    /// Steps 14 to 17 of section 7.1, which are 15 to 18 of section 7.2.
+    /// Steps 14 to 17 of section 7.1, which are steps 15 to 18 of section 7.2.
     pub(crate) fn check(&self, expected: &Expected<'_>) -> Result<(), Refused> {
         let rp_id = digest(&SHA256, expected.origins.domain.as_str().as_bytes());
         if !bool::from(rp_id.as_ref().ct_eq(self.rp_id_hash)) {
@@ -89,7 +89,7 @@ impl<'a> AuthenticatorData<'a> {
 
 impl<'a> AttestedCredential<'a> {
     fn parse(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        // The model of the authenticator; nobody vouches for it without trusted attestation, so nothing is made of it.
+        // The model of the authenticator. Without trusted attestation it is unverified, so it is not used.
         let (_aaguid, rest) = bytes.split_first_chunk::<16>()?;
         let (length, rest) = rest.split_first_chunk::<2>()?;
         let length = usize::from(u16::from_be_bytes(*length));

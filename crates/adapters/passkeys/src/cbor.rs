@@ -1,30 +1,30 @@
-//! CBOR (RFC 8949), as far as authenticators write it: definite lengths, shortest numbers, no tags, no floats and no key
-//! twice in a map. Whatever else there is, is not from an authenticator.
+//! The subset of CBOR (RFC 8949) that authenticators use: definite lengths, shortest numbers, no tags, no floats and no duplicate keys in a
+//! map. Anything else does not come from an authenticator.
 
-/// How deep arrays and maps may stand in each other; CTAP2 allows 4.
+/// Maximum nesting of arrays and maps; CTAP2 allows 4.
 const DEPTH_MAX: u8 = 8;
 
-/// One item, borrowed from what was sent.
+/// One item, borrowed from the input.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Item<'a> {
-    /// An integer, positive or not, within 64 bits with sign.
+    /// A signed 64-bit integer.
     Number(i64),
     Bytes(&'a [u8]),
     Text(&'a str),
     Array(Vec<Item<'a>>),
-    /// In the order in which it was written.
+    /// In the order of the input.
     Map(Vec<(Item<'a>, Item<'a>)>),
     Bool(bool),
     Null,
 }
 
-/// Reads one item that is all there is.
+/// Parses exactly one item, without trailing data.
 pub(crate) fn whole(bytes: &[u8]) -> Option<Item<'_>> {
     let (item, rest) = first(bytes)?;
     rest.is_empty().then_some(item)
 }
 
-/// Reads the item at the beginning, and says what comes after it.
+/// Parses the first item, and returns the rest of the input.
 pub(crate) fn first(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
     let mut reader = Reader(bytes);
     let item = reader.item(DEPTH_MAX)?;
@@ -32,7 +32,7 @@ pub(crate) fn first(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
 }
 
 impl<'a> Item<'a> {
-    /// The members of a map.
+    /// Returns the members of a map.
     pub(crate) fn map(&self) -> Option<&[(Item<'a>, Item<'a>)]> {
         match self {
             Self::Map(members) => Some(members),
@@ -62,7 +62,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The member of a map under a text.
+/// Returns the member of a map with a text key.
 pub(crate) fn named<'m, 'a>(
     members: &'m [(Item<'a>, Item<'a>)],
     name: &str,
@@ -73,7 +73,7 @@ pub(crate) fn named<'m, 'a>(
         .map(|(_, value)| value)
 }
 
-/// The member of a map under a number.
+/// Returns the member of a map with a numeric key.
 pub(crate) fn numbered<'m, 'a>(
     members: &'m [(Item<'a>, Item<'a>)],
     label: i64,
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
                 std::str::from_utf8(bytes).ok().map(Item::Text)
             }
             4 => {
-                // Nothing is made room for that is not there: a length costs nothing to claim.
+                // Nothing is allocated from a claimed length: a large one costs an attacker nothing.
                 let mut items = Vec::new();
                 for _ in 0..argument {
                     items.push(self.item(deeper)?);
@@ -136,11 +136,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The major type and the argument of a head in its shortest form (RFC 8949, sections 3 and 4.2.1).
+    /// Reads the major type and the argument of a head in its shortest form (RFC 8949, sections 3 and 4.2.1).
     fn head(&mut self) -> Option<(u8, u64)> {
         let [initial] = *self.take(1)?.first_chunk::<1>()?;
         let (major, low) = (initial >> 5, initial & 0x1f);
-        // Floats and longer simple values are not for authenticators.
+        // Authenticators use no floats and no longer simple values.
         if major == 7 && low > 23 {
             return None;
         }

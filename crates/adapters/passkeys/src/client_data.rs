@@ -1,9 +1,9 @@
-//! `clientDataJSON` (section 5.8.1): what the browser adds to a ceremony, and signs over.
+//! `clientDataJSON` (section 5.8.1): the browser's data about a ceremony, covered by the signature.
 
 use serde::Deserialize;
 use vestry_ports::passkeys::{Expected, Refused};
 
-/// The members that are looked at; others may come with the future and are passed over.
+/// The members in use; others may be added in future and are ignored.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ClientData {
@@ -22,7 +22,7 @@ impl ClientData {
         serde_json::from_slice(json).ok()
     }
 
-    /// Steps 7 to 11 of section 7.1, which are 10 to 14 of section 7.2.
+    /// Steps 7 to 11 of section 7.1, which are steps 10 to 14 of section 7.2.
     pub(crate) fn check(json: &[u8], kind: &str, expected: &Expected<'_>) -> Result<(), Refused> {
         let data = Self::parse(json).ok_or(Refused("clientDataJSON cannot be read"))?;
         if data.kind != kind {

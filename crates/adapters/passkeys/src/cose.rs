@@ -13,29 +13,29 @@ const ES384: i64 = -35;
 const ES512: i64 = -36;
 const RS256: i64 = -257;
 
-/// What is offered and taken: first what nearly every authenticator has.
+/// The offered and accepted algorithms; the most widely supported one is first.
 pub(crate) const ALGORITHMS: [i64; 5] = [ES256, EDDSA, ES384, ES512, RS256];
 
-// Labels of COSE_Key and its kinds.
+// Labels of COSE_Key and of its key types.
 const KTY: i64 = 1;
 const ALG: i64 = 3;
 const CRV_OR_N: i64 = -1;
 const X_OR_E: i64 = -2;
 const Y: i64 = -3;
 
-/// A public key, which knows its algorithm.
+/// A public key with its algorithm.
 pub(crate) struct PublicKey<'a> {
     material: Material<'a>,
 }
 
 enum Material<'a> {
-    /// A curve's own form of a point: SEC 1 uncompressed, or the 32 bytes of Ed25519.
+    /// A point in the curve's own encoding: SEC 1 uncompressed, or the 32 bytes of Ed25519.
     Point(&'static dyn VerificationAlgorithm, Vec<u8>),
     Rsa(RsaPublicKeyComponents<&'a [u8]>),
 }
 
 impl<'a> PublicKey<'a> {
-    /// None when it is not of an algorithm that was offered, has a member too many or too few, or is no key at all.
+    /// Parses a key; `None` if its algorithm was not offered, if it has missing or extra members, or if it is malformed.
     pub(crate) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let key = cbor::whole(bytes)?;
         let members = key.map()?;
@@ -68,7 +68,7 @@ impl<'a> PublicKey<'a> {
         Some(Material::Point(algorithm, [&[4], x, y].concat()))
     }
 
-    /// Whether the point is on its curve. An RSA key is a pair of numbers, whose sizes are judged at each use.
+    /// Whether the point is on its curve. An RSA key is a pair of numbers, whose sizes are checked at each use.
     fn can_be_used(&self) -> bool {
         match &self.material {
             Material::Point(algorithm, point) => {
@@ -78,7 +78,7 @@ impl<'a> PublicKey<'a> {
         }
     }
 
-    /// Whether the signature is one of the message under this key. ECDSA signatures are ASN.1 (section 6.5.5).
+    /// Whether the signature of the message is valid under this key. ECDSA signatures are ASN.1 (section 6.5.5).
     pub(crate) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         match &self.material {
             Material::Point(algorithm, point) => UnparsedPublicKey::new(*algorithm, point)
@@ -96,7 +96,7 @@ fn sized<'a>(members: &[(Item<'a>, Item<'a>)], label: i64, size: usize) -> Optio
     (bytes.len() == size).then_some(bytes)
 }
 
-/// A number without leading zeros (RFC 8230, section 4).
+/// Returns a number without leading zeros (RFC 8230, section 4).
 fn positive<'a>(members: &[(Item<'a>, Item<'a>)], label: i64) -> Option<&'a [u8]> {
     let bytes = cbor::numbered(members, label)?.bytes()?;
     bytes
@@ -105,7 +105,7 @@ fn positive<'a>(members: &[(Item<'a>, Item<'a>)], label: i64) -> Option<&'a [u8]
         .then_some(bytes)
 }
 
-/// How many bits a number without leading zeros has.
+/// Returns the bit length of a number without leading zeros.
 fn bits(number: &[u8]) -> usize {
     let zeros = number.first().map_or(0, |first| first.leading_zeros());
     (number.len() * 8).saturating_sub(usize::try_from(zeros).unwrap_or(8))

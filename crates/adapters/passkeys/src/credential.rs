@@ -1,4 +1,4 @@
-//! `PublicKeyCredential.toJSON()` (section 5.1.8), as an object or as its text, taken apart.
+//! Parsing of `PublicKeyCredential.toJSON()` (section 5.1.8), given as an object or as its text.
 
 use base64::Engine;
 use base64::alphabet::URL_SAFE;
@@ -12,12 +12,12 @@ use vestry_ports::passkeys::{PresentedAssertion, PresentedRegistration};
 use crate::client_data::ClientData;
 
 const PARAM: &str = "public_key_credential";
-/// Longest part, in bytes; a real one has some hundred, one with RSA and certificates some thousand.
+/// Maximum length of a part in bytes; a real one has some hundred, one with RSA and certificates some thousand.
 const PART_MAX: usize = 32 * 1024;
-/// Most transports that are kept, and the longest name of one.
+/// Maximum number of transports that are stored, and maximum length of a transport's name.
 const TRANSPORTS_MAX: (usize, usize) = (8, 32);
 
-/// Browsers leave the padding away, older libraries write it; stray bits are refused.
+/// Browsers omit the padding, older libraries include it; stray bits are refused.
 const BASE64URL: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new()
@@ -74,7 +74,7 @@ pub(crate) fn read_assertion(sent: &Value) -> Result<PresentedAssertion, Invalid
     let sent: Sent<Assertion> = read(sent)?;
     let (response, credential_id) = (&sent.response, credential_id(&sent)?);
     let client_data_json = part("response.clientDataJSON", &response.client_data_json)?;
-    // Some libraries write "" for a user that was not named.
+    // Some libraries send "" if no user handle was returned.
     let named = response
         .user_handle
         .as_ref()
@@ -99,7 +99,7 @@ fn read<R: for<'de> Deserialize<'de>>(sent: &Value) -> Result<Sent<R>, Invalid> 
     sent.ok_or_else(|| {
         Invalid::value(
             PARAM,
-            "public_key_credential must be what PublicKeyCredential.toJSON() gives in the browser",
+            "public_key_credential must be the result of PublicKeyCredential.toJSON() in the browser",
         )
     })
 }
@@ -113,12 +113,12 @@ fn credential_id<R>(sent: &Sent<R>) -> Result<Vec<u8>, Invalid> {
     }
     Err(Invalid::value(
         format!("{PARAM}.id"),
-        format!("id must have 1 to {CREDENTIAL_ID_MAX} bytes and be the same as rawId"),
+        format!("id must have 1 to {CREDENTIAL_ID_MAX} bytes and be equal to rawId"),
     ))
 }
 
 fn part(name: &'static str, text: &str) -> Result<Vec<u8>, Invalid> {
-    // Four characters for three bytes.
+    // Four characters encode three bytes.
     let decoded = (text.len() <= PART_MAX / 3 * 4).then(|| BASE64URL.decode(text));
     let decoded = decoded.and_then(Result::ok);
     decoded.ok_or_else(|| {
@@ -139,7 +139,7 @@ fn challenge(client_data_json: &[u8]) -> Result<String, Invalid> {
     Ok(data.challenge)
 }
 
-/// Hints for browsers; what has not the form of one is left out.
+/// Returns the transport hints for browsers; malformed ones are dropped.
 fn transports(sent: Vec<String>) -> Vec<String> {
     let (most, longest) = TRANSPORTS_MAX;
     let is_name = |name: &String| {

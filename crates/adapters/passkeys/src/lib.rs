@@ -1,12 +1,10 @@
 //! The PasskeyCeremonies port: the checks of a WebAuthn relying party (Level 3, sections 7.1 and 7.2).
 //!
-//! Written out here because the libraries that do it either need OpenSSL or keep a state of their own; what is stored is
-//! a challenge, a `COSE_Key` and a count. Everything an authenticator says is CBOR of a strict kind (module `cbor`) and is read
-//! to its last byte; a public key has exactly the members of its kind. Cryptography is aws-lc's.
+//! Implemented here because the existing libraries either need OpenSSL or keep their own state. The stored state is a challenge, a
+//! `COSE_Key` and a counter. Authenticator output must be a strict subset of CBOR (module `cbor`) and is parsed to the last byte; a public
+//! key has exactly the members of its type. Cryptography is from aws-lc.
 //!
-//! Attestation is not trusted: options ask for `none`, and no roots of makers are kept. Statements of the formats `none`
-//! and `packed` by the credential's own key are verified; another format is refused, since browsers do not pass it on when
-//! `none` was asked for.
+//! Attestation is not trusted: options ask for `none`, and no vendor roots are stored. Unsolicited attestation statements are ignored.
 
 mod assertion;
 mod authenticator_data;
@@ -23,7 +21,7 @@ use vestry_ports::passkeys::{
     PresentedRegistration, Refused,
 };
 
-/// The checks; they keep nothing.
+/// The stateless checks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Webauthn;
 

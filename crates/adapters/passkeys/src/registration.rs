@@ -8,7 +8,7 @@ use crate::cbor;
 use crate::client_data::ClientData;
 use crate::cose::PublicKey;
 
-/// What is used of an attestation object (section 6.5.4).
+/// The members in use of an attestation object (section 6.5.4).
 struct AttestationObject<'a> {
     authenticator_data: &'a [u8],
 }
@@ -25,8 +25,8 @@ impl<'a> AttestationObject<'a> {
 
 /// The steps of section 7.1 that need neither the options nor the other credentials.
 ///
-/// The options ask for no attestation (`none`). Some authenticators and browsers send a statement all the same. It is ignored
-/// whatever its format: no maker is trusted, so that it would prove nothing (steps 21 to 24).
+/// The options ask for no attestation (`none`). Some authenticators and browsers send a statement all the same. It is ignored in any
+/// format: no vendor is trusted, so it would prove nothing (steps 21 to 24).
 pub(crate) fn check(
     presented: &PresentedRegistration,
     expected: &Expected<'_>,

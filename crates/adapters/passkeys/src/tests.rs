@@ -89,10 +89,10 @@ impl Assertion {
     }
 }
 
-/// Every other value of every byte would be 255 times the work for the same finding: each bit once, and all of them.
+/// Trying all values of every byte would be 255 times the work for the same result: each bit once, and all of them.
 const MASKS: [u8; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 255];
 
-/// All single-byte mutations of a text: place and text.
+/// Yields all single-byte mutations of a text, with the position.
 fn mutations(original: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> + '_ {
     (0..original.len()).flat_map(move |place| {
         MASKS.into_iter().map(move |mask| {
@@ -105,7 +105,7 @@ fn mutations(original: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> + '_ {
 
 /// W-4: sections 16.2 (no attestation) and 16.3 (self attestation).
 #[test]
-fn w_4_registrations_of_section_16_hold() {
+fn w_4_registrations_of_section_16_verify() {
     for vector in [&SECTION_16_2, &SECTION_16_3] {
         let new = vector.check(&vector.presented()).unwrap();
         let assertion = ASSERTIONS
@@ -118,7 +118,7 @@ fn w_4_registrations_of_section_16_hold() {
     }
 }
 
-/// The options ask for no attestation. What comes all the same is ignored, whatever its format and whatever it says.
+/// The options ask for no attestation. A statement sent all the same is ignored, whatever its format and content.
 #[test]
 fn w_5_attestation_that_was_not_asked_for_is_ignored() {
     let attested = &SECTION_16_7;
@@ -166,7 +166,7 @@ fn w_5_attestation_that_was_not_asked_for_is_ignored() {
 
 /// W-4: sections 16.2, 16.3, 16.4 (in a frame), 16.7, 16.8 (ES384), 16.9 (ES512), 16.10 (RS256) and 16.11 (Ed25519).
 #[test]
-fn w_4_assertions_of_section_16_hold() {
+fn w_4_assertions_of_section_16_verify() {
     for vector in &ASSERTIONS {
         let asserted = vector.check(&vector.presented());
         let flags = bytes(vector.authenticator_data)[32];
@@ -178,7 +178,7 @@ fn w_4_assertions_of_section_16_hold() {
     }
 }
 
-/// W-4: every single-byte mutation of everything that is presented in a sign-in fails.
+/// W-4: every single-byte mutation of any part of a sign-in fails.
 #[test]
 fn w_4_every_mutated_assertion_fails() {
     for vector in &ASSERTIONS {
@@ -229,11 +229,10 @@ fn w_4_every_mutated_assertion_fails() {
     }
 }
 
-/// W-4: nobody signs a registration without attestation (16.2). Each mutation fails, or is in what nobody vouches for: the
-/// text of a member that is passed over, the attestation, the authenticator's model, the count it starts with, the bits about
-/// verification and backup.
+/// W-4: a registration without attestation (16.2) is unsigned. Each mutation fails, or changes only unverified data. These are the text of
+/// an ignored member, the attestation, the authenticator's model, the initial counter, the bits about user verification and backup.
 #[test]
-fn w_4_mutations_of_an_unsigned_registration_fail_or_change_nothing_that_is_vouched_for() {
+fn w_4_mutations_of_an_unsigned_registration_fail_or_change_only_unverified_data() {
     let original = SECTION_16_2.presented();
     let text = SECTION_16_2.client_data_json;
     let passed_over = text.find(",\"extraData\"").unwrap();
@@ -246,7 +245,7 @@ fn w_4_mutations_of_an_unsigned_registration_fail_or_change_nothing_that_is_vouc
         assert!(
             SECTION_16_2.check(&presented).is_err()
                 || place > passed_over
-                // A misspelt `crossOrigin` is one more member that is passed over.
+                // A misspelt `crossOrigin` is just another ignored member.
                 || (outside..passed_over).contains(&place),
             "clientDataJSON {place}"
         );
@@ -279,9 +278,9 @@ fn w_4_mutations_of_an_unsigned_registration_fail_or_change_nothing_that_is_vouc
     }
 }
 
-/// W-2: each check by itself, with everything else right.
+/// W-2: each check on its own, with everything else right.
 #[test]
-fn w_2_each_check_refuses_by_itself() {
+fn w_2_each_check_refuses_on_its_own() {
     let vector = &ASSERTIONS[0];
     let (presented, key) = (vector.presented(), bytes(vector.public_key));
     let check =
@@ -321,7 +320,7 @@ fn w_2_each_check_refuses_by_itself() {
         check("example.org", &[], false, false, &challenge),
         Err(Refused("backup eligibility"))
     );
-    // In a frame where no frame is allowed (16.4).
+    // In a frame although frames are not allowed (16.4).
     let framed = &ASSERTIONS[2];
     let expected = Expected {
         challenge: &base64url(framed.challenge),
@@ -334,7 +333,7 @@ fn w_2_each_check_refuses_by_itself() {
     };
     let refused = Webauthn.check_assertion(&framed.presented(), &expected, known);
     assert_eq!(refused, Err(Refused("crossOrigin")));
-    // A registration is no sign-in, nor the other way round.
+    // A registration is not accepted as a sign-in, nor vice versa.
     let crossed = PresentedAssertion {
         client_data_json: SECTION_16_2.client_data_json.into(),
         ..presented.clone()
@@ -342,9 +341,9 @@ fn w_2_each_check_refuses_by_itself() {
     assert_eq!(vector.check(&crossed), Err(Refused("type")));
 }
 
-/// What browsers send, as an object and as its text, with padding and without.
+/// Browser output, as an object and as text, with padding and without.
 #[test]
-fn a_credential_is_taken_apart() {
+fn a_credential_is_parsed() {
     let vector = &ASSERTIONS[0];
     let id = base64url(vector.credential_id);
     let mut sent = json!({
@@ -387,7 +386,7 @@ fn a_credential_is_taken_apart() {
 }
 
 proptest! {
-    /// Attack 26: whatever an authenticator may say, the answer is yes or no.
+    /// Attack 26: any input from an authenticator is accepted or refused, without panics.
     #[test]
     fn attack_26_any_attestation_is_judged(bytes in any::<Vec<u8>>()) {
         let presented = PresentedRegistration {

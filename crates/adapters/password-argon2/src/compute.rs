@@ -1,4 +1,4 @@
-//! The primitives, over the memory of one thread.
+//! The hash functions, using the memory of one thread.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,22 +12,22 @@ use zeroize::Zeroizing;
 
 use crate::scheme::{Argon2Kind, Digest, Scheme};
 
-/// bcrypt sees so many bytes and no more.
+/// bcrypt ignores everything after this number of bytes.
 const BCRYPT_SEES: usize = 72;
 
-/// Of hashes that need more memory than a thread has, one is computed at a time in the whole process.
+/// Hashes that need more memory than a thread has are computed one at a time in the whole process.
 static LARGE: Mutex<()> = Mutex::new(());
 
-/// What a thread hashes with.
+/// The memory that a thread hashes with.
 pub(crate) struct Memory {
-    /// How many blocks of 1 KiB there may be.
+    /// Maximum number of 1 KiB blocks.
     blocks: usize,
-    /// Those blocks, or none while they are not needed.
+    /// Those blocks; empty while they are not needed.
     held: Vec<Block>,
 }
 
 impl Memory {
-    /// Memory for hashes of so many KiB; nothing is taken before the first one.
+    /// Returns memory for hashes of this many KiB; nothing is allocated before the first one.
     pub(crate) const fn of(kib: usize) -> Self {
         Self {
             blocks: kib,
@@ -35,12 +35,12 @@ impl Memory {
         }
     }
 
-    /// Gives it back until the next hash.
+    /// Frees the blocks until the next hash.
     pub(crate) fn release(&mut self) {
         self.held = Vec::new();
     }
 
-    /// Whether the password gives this hash, in constant time.
+    /// Whether the password produces this hash, compared in constant time.
     pub(crate) fn matches(
         &mut self,
         scheme: &Scheme,
@@ -48,13 +48,13 @@ impl Memory {
     ) -> Result<bool, HasherError> {
         let computed = self.compute(scheme, password)?;
         let same = bool::from(computed.as_slice().ct_eq(scheme.output()));
-        // What bcrypt does not see would not count, and such a password is not the one that was set there (attack 21): it is
-        // computed like any other, and never right.
+        // bcrypt would ignore the rest, so the password cannot be the one that was set (attack 21). It is hashed like any other and never
+        // matches.
         let is_cut = matches!(scheme, Scheme::Bcrypt { .. }) && password.len() > BCRYPT_SEES;
         Ok(same && !is_cut)
     }
 
-    /// The hash proper of a password, as long as the one of the scheme.
+    /// Computes the raw hash of a password, with the output length of the scheme.
     pub(crate) fn compute(
         &mut self,
         scheme: &Scheme,
@@ -139,7 +139,7 @@ impl Memory {
         Ok(output)
     }
 
-    /// So many of the thread's blocks, which are taken now if they were given back.
+    /// Returns this many blocks of the thread, allocated again if they were freed.
     fn blocks(&mut self, count: usize) -> &mut [Block] {
         if self.held.len() < count {
             self.held = vec![Block::default(); self.blocks.max(count)];
@@ -148,7 +148,7 @@ impl Memory {
     }
 }
 
-/// The password as bcrypt takes it: with a NUL at its end, and no more than it sees.
+/// Returns bcrypt's input: the password with a NUL at its end, truncated to the length that bcrypt uses.
 fn ended_by_nul(password: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(password.len() + 1));
     bytes.extend_from_slice(password);

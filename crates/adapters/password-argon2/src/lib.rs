@@ -1,17 +1,16 @@
-//! The PasswordHasher port: Argon2id, and the hashes that other services made.
+//! The PasswordHasher port: Argon2id, and the hash formats of other services.
 //!
-//! | module | what is there |
+//! | module | contents |
 //! |---|---|
 //! | `settings` | parameters, and how many hashes may run and wait |
-//! | `threads` | the threads that hash, each with memory of its own, and the line in front of them (P-7) |
-//! | `scheme` | schemes, parameters, salt and hash out of their text, and ceilings (P-6) |
-//! | `text` | the parts of such a text |
-//! | `compute` | the primitives |
+//! | `threads` | the hashing threads, each with its own memory, and the queue in front of them (P-7) |
+//! | `scheme` | schemes; parsing of parameters, salt and hash; cost limits (P-6) |
+//! | `text` | the parts of a hash's text |
+//! | `compute` | the hash functions |
 //!
-//! Memory is bounded: each thread hashes with one buffer of `memory_kib`, which it keeps while there is work and gives back
-//! when there is none. An imported hash takes the place of that buffer; of those that need more than it, one runs at a time.
-//! So all of it together is at most `threads × memory_kib`, plus [`LARGEST_MIB`] MiB (and 64 KiB of scrypt) while such a hash
-//! is verified.
+//! Memory is bounded. Each thread hashes with one buffer of `memory_kib`, which it keeps while there is work and frees when there is none.
+//! An imported hash replaces that buffer; of those that need more, one runs at a time. The total is therefore at most `threads ×
+//! memory_kib`, plus [`LARGEST_MIB`] MiB (and 64 KiB of scrypt) while such a hash is verified.
 
 mod compute;
 mod scheme;
@@ -34,11 +33,11 @@ use compute::Memory;
 use scheme::{Argon2Kind, Scheme};
 use threads::Threads;
 
-/// Bytes of a fresh salt (P-4).
+/// Length of a new salt in bytes (P-4).
 const SALT: usize = 16;
-/// Bytes of a fresh hash.
+/// Length of a new hash in bytes.
 const OUTPUT: usize = 32;
-/// Which form of the text is hashed from now on.
+/// The text normalization of new hashes.
 const FORM: Normalization = Normalization::Nfc;
 
 /// Hashes passwords with Argon2id.
@@ -46,7 +45,7 @@ pub struct Argon2Hasher {
     settings: Settings,
     threads: Threads,
     entropy: Arc<dyn Entropy>,
-    /// What [`PasswordHasher::pretend`] is computed with; nobody's.
+    /// The scheme that [`PasswordHasher::pretend`] computes; it belongs to no user.
     decoy: Scheme,
 }
 
@@ -54,7 +53,7 @@ impl Argon2Hasher {
     /// Starts the threads.
     ///
     /// # Errors
-    /// The parameters are outside of what Argon2 allows, or the system gives no thread.
+    /// Argon2 does not allow the parameters, or the system cannot start a thread.
     pub fn new(settings: Settings, entropy: Arc<dyn Entropy>) -> Result<Self, SettingsError> {
         settings.check()?;
         let mut salt = vec![0; SALT];
@@ -68,7 +67,7 @@ impl Argon2Hasher {
         })
     }
 
-    /// A hash of the current parameters.
+    /// Returns a scheme with the current parameters.
     const fn scheme(settings: Settings, salt: Vec<u8>, output: Vec<u8>) -> Scheme {
         Scheme::Argon2 {
             kind: Argon2Kind::Id,
@@ -133,7 +132,7 @@ impl PasswordHasher for Argon2Hasher {
 
     fn is_outdated(&self, hash: &PasswordHash) -> bool {
         let good = Scheme::read(hash.text.expose()).is_ok_and(|scheme| {
-            // One of another form of the text is made anew unless that would weaken it.
+            // A hash of another normalization is replaced, unless that would weaken it.
             let may_stay = hash.normalization == FORM || !scheme.has_parameters_of(&self.decoy);
             scheme.is_as_strong_as(&self.decoy) && may_stay
         });

@@ -1,4 +1,4 @@
-//! Schemes: which there are, how their hashes are written, and how much one may cost.
+//! Hash schemes: their formats and their cost limits.
 
 use argon2::Version;
 use base64::Engine as _;
@@ -8,26 +8,26 @@ use vestry_ports::passwords::ForeignHashError;
 
 use crate::text::{base64, bytes, number, parameters, plain};
 
-/// Most memory that verifying an imported hash may take, in MiB; the lanes of scrypt take some more.
+/// Maximum memory for verifying an imported hash, in MiB; the lanes of scrypt need some more.
 pub const LARGEST_MIB: u64 = 128;
-/// Most bytes that scrypt makes out of the password at first and mixes then, 128·r·p. Ordinary parameters come to some KiB.
-/// They are memory beside the large one, and a PBKDF2 of their own, which a tiny N would leave uncounted.
+/// Maximum size in bytes of the lanes that scrypt derives from the password first and then mixes, 128·r·p. Ordinary parameters give some
+/// KiB. The lanes need memory in addition to the table, and a PBKDF2 of their own whose cost a tiny N would hide.
 const MOST_SCRYPT_LANES: u64 = 64 << 10;
 
-/// Most memory times passes of an imported Argon2 hash, in KiB: about half a second.
+/// Maximum memory times passes of an imported Argon2 hash, in KiB: about half a second.
 const MOST_ARGON2_WORK: u64 = 512 * 1024;
-/// Most passes of an imported Argon2 hash.
+/// Maximum number of passes of an imported Argon2 hash.
 const MOST_ARGON2_PASSES: u32 = 32;
-/// Highest cost of an imported bcrypt hash: about a second.
+/// Maximum cost of an imported bcrypt hash: about a second.
 const MOST_BCRYPT_COST: u32 = 14;
-/// Most work of an imported scrypt hash, 128·N·r·p in bytes.
+/// Maximum work of an imported scrypt hash, 128·N·r·p in bytes.
 const MOST_SCRYPT_WORK: u64 = 512 << 20;
-/// Most rounds of an imported PBKDF2 hash, over all blocks of its output: about a second.
+/// Maximum number of rounds of an imported PBKDF2 hash, over all blocks of its output: about a second.
 const MOST_PBKDF2_ROUNDS: u32 = 2_000_000;
-/// Shortest and longest hash, in bytes. A shorter one could be met by chance.
+/// Minimum and maximum length of a hash, in bytes. A shorter one could match by chance.
 const OUTPUT: std::ops::RangeInclusive<usize> = 16..=128;
 
-/// bcrypt's own alphabet, whose last letter of 22 or 31 may have bits that count for nothing.
+/// bcrypt's own alphabet. The last of 22 or 31 characters can have unused bits.
 const BCRYPT_BASE64: GeneralPurpose = GeneralPurpose::new(
     &BCRYPT,
     GeneralPurposeConfig::new()
@@ -36,7 +36,7 @@ const BCRYPT_BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Variants of Argon2. Argon2d is missing: it is not made for passwords.
+/// Variants of Argon2. Argon2d is missing: it is not meant for passwords.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Argon2Kind {
     I,
@@ -52,7 +52,7 @@ pub(crate) enum Digest {
 }
 
 impl Digest {
-    /// Bytes of one block of output.
+    /// Returns the length of one output block in bytes.
     const fn length(self) -> usize {
         match self {
             Self::Sha1 => 20,
@@ -62,7 +62,7 @@ impl Digest {
     }
 }
 
-/// A hash with everything that is needed to compute it again.
+/// A hash with all data needed to compute it again.
 #[derive(Clone)]
 pub(crate) enum Scheme {
     Argon2 {
@@ -77,7 +77,7 @@ pub(crate) enum Scheme {
     Bcrypt {
         cost: u32,
         salt: [u8; 16],
-        /// 23 bytes: the last one of 24 was never written down.
+        /// 23 bytes: bcrypt omits the last of 24.
         output: Vec<u8>,
     },
     Scrypt {
@@ -93,7 +93,7 @@ pub(crate) enum Scheme {
         salt: Vec<u8>,
         output: Vec<u8>,
     },
-    /// scrypt of the password makes the key under which the project's signer key is encrypted.
+    /// The scrypt output is the key that encrypts the project's signer key.
     FirebaseScrypt {
         log_n: u8,
         r: u32,
@@ -123,10 +123,10 @@ impl Drop for Scheme {
 }
 
 impl Scheme {
-    /// Reads a hash in any of the known forms.
+    /// Parses a hash in any supported format.
     ///
     /// # Errors
-    /// [`ForeignHashError::UnknownScheme`] or [`ForeignHashError::Malformed`]. Cost is not looked at.
+    /// [`ForeignHashError::UnknownScheme`] or [`ForeignHashError::Malformed`]. The cost is not checked.
     pub(crate) fn read(text: &str) -> Result<Self, ForeignHashError> {
         let scheme = match text.split('$').collect::<Vec<_>>().as_slice() {
             ["", kind @ ("argon2i" | "argon2id"), rest @ ..] => Self::read_argon2(kind, rest),
@@ -150,7 +150,7 @@ impl Scheme {
         }
     }
 
-    /// `$argon2id$v=19$m=19456,t=2,p=1$salt$hash`, as PHC has it; without `v` it is version 1.0.
+    /// Parses `$argon2id$v=19$m=19456,t=2,p=1$salt$hash`, the PHC format; without `v` it is version 1.0.
     fn read_argon2(kind: &str, rest: &[&str]) -> Result<Self, ForeignHashError> {
         let (version, parts, salt, output) = match rest {
             ["v=19", parts, salt, output] => (Version::V0x13, parts, salt, output),
@@ -175,7 +175,7 @@ impl Scheme {
         })
     }
 
-    /// `$2b$12$` and 53 letters. `$2x$` and `$2$` are those of implementations that hashed wrongly, and are not known.
+    /// Parses `$2b$12$` and 53 characters. `$2x$` and `$2$` come from faulty implementations and are not supported.
     fn read_bcrypt(cost: &str, rest: &str) -> Result<Self, ForeignHashError> {
         if rest.len() != 53 || cost.len() != 2 {
             return Err(ForeignHashError::Malformed);
@@ -195,7 +195,7 @@ impl Scheme {
         })
     }
 
-    /// `$scrypt$ln=15,r=8,p=1$salt$hash`.
+    /// Parses `$scrypt$ln=15,r=8,p=1$salt$hash`.
     fn read_scrypt(parts: &str, salt: &str, output: &str) -> Result<Self, ForeignHashError> {
         let [ln, r, p] = parameters(parts, ["ln", "r", "p"])?;
         Ok(Self::Scrypt {
@@ -207,7 +207,7 @@ impl Scheme {
         })
     }
 
-    /// `$pbkdf2-sha256$i=600000,l=32$salt$hash` (PHC; `l` may be missing), or `$pbkdf2-sha256$29000$salt$hash` (passlib).
+    /// Parses `$pbkdf2-sha256$i=600000,l=32$salt$hash` (PHC; `l` is optional), or `$pbkdf2-sha256$29000$salt$hash` (passlib).
     fn read_pbkdf2(
         name: &str,
         rounds: &str,
@@ -238,7 +238,7 @@ impl Scheme {
         })
     }
 
-    /// `pbkdf2_sha256$600000$salt$hash`: Django's, whose salt is text.
+    /// Parses `pbkdf2_sha256$600000$salt$hash`: Django's format, whose salt is text.
     fn read_django(
         name: &str,
         rounds: &str,
@@ -259,8 +259,8 @@ impl Scheme {
         })
     }
 
-    /// `$firebase-scrypt$ln=14,r=8,sep=…,key=…$salt$hash`: `mem_cost`, `rounds`, `base64_salt_separator` and
-    /// `base64_signer_key` of the project, salt and hash of the user.
+    /// Parses `$firebase-scrypt$ln=14,r=8,sep=…,key=…$salt$hash`: `mem_cost`, `rounds`, `base64_salt_separator` and `base64_signer_key` of
+    /// the project, salt and hash of the user.
     fn read_firebase(parts: &str, salt: &str, output: &str) -> Result<Self, ForeignHashError> {
         let [ln, r, sep, key] = parameters(parts, ["ln", "r", "sep", "key"])?;
         Ok(Self::FirebaseScrypt {
@@ -273,7 +273,7 @@ impl Scheme {
         })
     }
 
-    /// The text that is kept.
+    /// Returns the text to store.
     pub(crate) fn to_text(&self) -> String {
         match self {
             Self::Argon2 {
@@ -339,7 +339,7 @@ impl Scheme {
         }
     }
 
-    /// Refuses what would cost too much to verify, or cannot be computed at all (P-6).
+    /// Refuses hashes that are too expensive to verify, or cannot be computed at all (P-6).
     pub(crate) fn check_cost(&self) -> Result<(), ForeignHashError> {
         if self.table() > LARGEST_MIB << 20 || self.lanes() > MOST_SCRYPT_LANES {
             return Err(ForeignHashError::TooExpensive);
@@ -380,7 +380,7 @@ impl Scheme {
                 if *rounds == 0 {
                     return Err(ForeignHashError::Malformed);
                 }
-                // Every block of the output takes all the rounds.
+                // Every output block takes all the rounds.
                 let blocks = output.len().div_ceil(digest.length());
                 u64::try_from(blocks)
                     .unwrap_or(u64::MAX)
@@ -408,12 +408,12 @@ impl Scheme {
         }
     }
 
-    /// Memory that computing it takes, in bytes; 0 where it is next to nothing.
+    /// Returns the memory needed to compute it, in bytes; 0 if negligible.
     pub(crate) fn memory(&self) -> u64 {
         self.table().saturating_add(self.lanes())
     }
 
-    /// What scrypt keeps beside its table, in bytes.
+    /// Returns the size of scrypt's lanes, which it keeps in addition to its table, in bytes.
     fn lanes(&self) -> u64 {
         let (r, p) = match self {
             Self::Scrypt { r, p, .. } => (*r, *p),
@@ -423,7 +423,7 @@ impl Scheme {
         u64::from(r).saturating_mul(128).saturating_mul(p.into())
     }
 
-    /// What is filled and read in an order that depends on the password, in bytes.
+    /// Returns the size, in bytes, of the table whose access order depends on the password.
     fn table(&self) -> u64 {
         match self {
             Self::Argon2 { memory_kib, .. } => u64::from(*memory_kib) << 10,
@@ -435,7 +435,7 @@ impl Scheme {
         }
     }
 
-    /// The hash proper.
+    /// Returns the raw hash.
     pub(crate) fn output(&self) -> &[u8] {
         match self {
             Self::Argon2 { output, .. }
@@ -446,7 +446,7 @@ impl Scheme {
         }
     }
 
-    /// The same with another hash proper.
+    /// Replaces the raw hash.
     pub(crate) fn with_output(mut self, new: Vec<u8>) -> Self {
         match &mut self {
             Self::Argon2 { output, .. }
@@ -488,8 +488,8 @@ impl Scheme {
         }
     }
 
-    /// Whether both are Argon2 of one kind and version, and this one is nowhere weaker: neither in memory nor in passes, salt
-    /// or output. Lanes share the memory; how many there are makes a guess no cheaper.
+    /// Whether both are Argon2 of the same kind and version, and this one is at least as strong in memory, passes, salt and output. Lanes
+    /// share the memory, so their number does not make a guess cheaper.
     pub(crate) fn is_as_strong_as(&self, other: &Self) -> bool {
         match (self, other) {
             (

@@ -1,38 +1,39 @@
-//! Parameters of new hashes, and how many may run and wait.
+//! Parameters of new hashes, and limits on running and waiting ones.
 
 use std::num::NonZeroUsize;
 
 use argon2::Params;
 
-/// What an operator decides.
+/// The operator's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Memory of one hash in KiB (`m`).
     pub memory_kib: u32,
     /// Passes over it (`t`).
     pub iterations: u32,
-    /// Lanes (`p`); they are computed one after the other.
+    /// Lanes (`p`); they are computed sequentially.
     pub parallelism: u32,
-    /// Hashes that run at the same time, each on a thread of its own.
+    /// Number of hashes that run at the same time, each on its own thread.
     pub threads: NonZeroUsize,
-    /// Hashes that wait for a thread at most; one more is refused.
+    /// Maximum number of hashes that wait for a thread; further ones are refused.
     pub waiting: usize,
 }
 
-/// Why a hasher cannot be made.
+/// Why a hasher cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// Argon2 does not take the parameters.
-    #[error("Argon2 does not take these parameters: {0}")]
+    /// Argon2 does not allow the parameters.
+    #[error("invalid Argon2 parameters: {0}")]
     Parameters(argon2::Error),
     /// No thread could be started.
-    #[error("no thread for hashing could be started")]
+    #[error("the hashing threads could not be started")]
     Threads(#[from] std::io::Error),
 }
 
-/// 19 MiB, two passes, one lane (P-4: OWASP's and RFC 9106's low-memory choice), one thread per core but one.
+/// 19 MiB, two passes, one lane (P-4: the low-memory choice of OWASP and RFC 9106), and one thread fewer than there are cores.
 ///
-/// One core stays free of hashes because a lower priority alone does not keep them out of everybody's way: a thread that wakes
+/// One core is kept free of hashing, because a lower priority alone does not keep hashes out of the way. A thread that wakes up still waits
+/// for the end of a hash's time slice, and a request wakes several (attack 22; docs/measurements.md).
 /// up still waits for the end of a hash's time slice, and a request wakes several (attack 22; docs/measurements.md).
 impl Default for Settings {
     fn default() -> Self {
@@ -52,7 +53,7 @@ fn cores_but_one() -> NonZeroUsize {
 }
 
 impl Settings {
-    /// As weak as Argon2 can be, for tests that are not about strength. No setting of the service reaches it.
+    /// Returns the weakest parameters that Argon2 supports, for tests that do not depend on strength. No setting of the service reaches it.
     pub fn weakest() -> Self {
         Self {
             memory_kib: Params::MIN_M_COST,
@@ -62,8 +63,8 @@ impl Settings {
         }
     }
 
-    /// Whether the parameters are at least as strong as the weakest of those that OWASP calls equal to each other and P-4
-    /// takes over: less memory costs more passes.
+    /// Whether the parameters are at least as strong as the weakest of those that OWASP considers equivalent and P-4 adopts: less memory
+    /// requires more passes.
     pub fn is_strong_enough(&self) -> bool {
         [
             (47_104, 1),

@@ -1,4 +1,4 @@
-//! Known hashes of other programs, refusals, and the line in front of the threads.
+//! Known hashes of other programs, refusals, and the queue in front of the threads.
 
 mod known;
 mod line;
@@ -30,7 +30,7 @@ fn raw(text: &str) -> PasswordHash {
     }
 }
 
-/// P-4: Argon2id, its default parameters, a salt of 16 bytes that is another one each time.
+/// P-4: Argon2id, its default parameters, and a new random salt of 16 bytes each time.
 #[tokio::test]
 async fn p_4_a_hash_is_an_argon2id_phc_string_with_a_fresh_salt() {
     let hasher = hasher(Settings::default());
@@ -57,9 +57,9 @@ async fn p_4_a_hash_is_an_argon2id_phc_string_with_a_fresh_salt() {
     assert!(!hasher.verify(&password(""), &one).await.unwrap());
 }
 
-/// P-4: what is weaker than the current parameters is found out, so that it is hashed anew.
+/// P-4: hashes weaker than the current parameters are detected, so that they are replaced.
 #[tokio::test]
-async fn p_4_hashes_are_outdated_when_the_policy_rose() {
+async fn p_4_hashes_are_outdated_after_the_policy_is_raised() {
     let now = Settings::weakest();
     let hash = hasher(now).hash(&password("x")).await.unwrap();
     assert!(!hasher(now).is_outdated(&hash));
@@ -80,7 +80,7 @@ async fn p_4_hashes_are_outdated_when_the_policy_rose() {
     ] {
         let hasher = hasher(changed);
         assert!(hasher.is_outdated(&hash));
-        // It still opens.
+        // It still verifies.
         assert!(hasher.verify(&password("x"), &hash).await.unwrap());
     }
     let of_raw_text = PasswordHash {
@@ -90,8 +90,8 @@ async fn p_4_hashes_are_outdated_when_the_policy_rose() {
     assert!(hasher(now).is_outdated(&of_raw_text));
 }
 
-/// P-4: what is stronger than the current parameters stays: hashing it anew would weaken it. What is weaker in one of them, or
-/// of another kind, does not.
+/// P-4: a hash stronger than the current parameters is kept, since replacing it would weaken it. One that is weaker in any respect, or of
+/// another kind, is replaced.
 #[tokio::test]
 async fn p_4_a_stronger_hash_is_not_weakened() {
     let of = |memory_kib, iterations, parallelism| Settings {
@@ -122,9 +122,9 @@ async fn p_4_a_stronger_hash_is_not_weakened() {
     assert!(now.is_outdated(&raw(weaker_kind)));
 }
 
-/// P-3: both spellings of a letter are one password for our hashes; imported ones are of the bytes that were sent.
+/// P-3: both spellings of a letter are one password in our hashes; imported hashes cover the bytes that were sent.
 #[tokio::test]
-async fn p_3_the_form_of_the_text_goes_with_the_hash() {
+async fn p_3_the_text_normalization_depends_on_the_hash() {
     let hasher = weak();
     let hash = hasher
         .hash(&password("e\u{301}te\u{301} 1999"))
@@ -145,7 +145,7 @@ async fn p_3_the_form_of_the_text_goes_with_the_hash() {
     );
 }
 
-/// attack-21: every byte counts, up to the last of 1,024.
+/// attack-21: every byte counts, up to byte 1,024.
 #[tokio::test]
 async fn attack_21_passwords_that_differ_after_byte_72_differ() {
     let hasher = weak();
@@ -161,15 +161,15 @@ async fn attack_21_passwords_that_differ_after_byte_72_differ() {
     }
 }
 
-/// P-10: pretending costs one hash of the current parameters: the same memory is filled.
+/// P-10: pretending costs one hash of the current parameters: it fills the same memory.
 #[tokio::test]
-async fn p_10_pretending_answers_nothing() {
+async fn p_10_pretending_fills_the_same_memory() {
     weak().pretend(&password("anything")).await.unwrap();
     weak().pretend(&password("")).await.unwrap();
 }
 
 #[test]
-fn settings_that_argon2_cannot_take_are_refused() {
+fn parameters_that_argon2_does_not_allow_are_refused() {
     let settings = Settings {
         memory_kib: 7,
         ..Settings::weakest()
@@ -178,7 +178,7 @@ fn settings_that_argon2_cannot_take_are_refused() {
 }
 
 #[test]
-fn p_4_what_is_weaker_than_the_bar_is_told_apart() {
+fn p_4_parameters_below_the_minimum_strength_are_detected() {
     let of = |memory_kib, iterations| Settings {
         memory_kib,
         iterations,

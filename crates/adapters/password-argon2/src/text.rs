@@ -4,11 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use vestry_ports::passwords::ForeignHashError;
 
-/// Most bytes of one decoded part; none that a service makes is longer.
+/// Maximum length in bytes of a decoded part; no service produces longer ones.
 const LONGEST: usize = 256;
 
-/// Base64 as the services write it: with or without padding, with `.` in the place of `+` (passlib), or with the URL-safe
-/// letters.
+/// Decodes the base64 variants of the services: with or without padding, with `.` instead of `+` (passlib), or URL-safe.
 pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, ForeignHashError> {
     let plain: String = text
         .trim_end_matches('=')
@@ -27,7 +26,7 @@ pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, ForeignHashError> {
     Ok(bytes)
 }
 
-/// A part that is no more than text. As long as what [`bytes`] reads, or the form that is kept could not be read again.
+/// Reads a part that is plain text. Its length limit is that of [`bytes`]; otherwise the stored form could not be parsed again.
 pub(crate) fn plain(text: &str) -> Result<Vec<u8>, ForeignHashError> {
     if text.len() > LONGEST {
         return Err(ForeignHashError::Malformed);
@@ -35,19 +34,19 @@ pub(crate) fn plain(text: &str) -> Result<Vec<u8>, ForeignHashError> {
     Ok(text.as_bytes().to_vec())
 }
 
-/// Base64 as PHC strings have it.
+/// Encodes base64 as in PHC strings.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     STANDARD_NO_PAD.encode(bytes)
 }
 
-/// A number without sign or leading zeros that change nothing but its look.
+/// Parses a number without a sign or leading zeros, so that it has only one spelling.
 pub(crate) fn number(text: &str) -> Result<u32, ForeignHashError> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|_| is_plain);
     number.ok_or(ForeignHashError::Malformed)
 }
 
-/// `a=1,b=2`: the values of the named parameters, all of which must be there and no other.
+/// Parses `a=1,b=2`: exactly the named parameters must be present.
 pub(crate) fn parameters<'a, const N: usize>(
     text: &'a str,
     names: [&str; N],

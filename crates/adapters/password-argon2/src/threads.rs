@@ -1,8 +1,8 @@
-//! The threads that hash, and the line in front of them.
+//! The hashing threads, and the queue in front of them.
 //!
-//! They are threads of their own, and not those on which the database works, for three reasons: there are never more of them
-//! than hashes may run; each keeps the memory it hashes with; and on Linux they run at a lower priority, so that a flood of
-//! sign-ins does not slow down the rest of the service (P-7, attack 22).
+//! They are separate from the threads that the database uses, for three reasons. Their number limits the hashes that run. Each keeps the
+//! memory it hashes with. On Linux they run at a lower priority, so that a flood of sign-ins does not slow down the rest of the service
+//! (P-7, attack 22).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,11 +14,11 @@ use vestry_ports::passwords::HasherError;
 use crate::compute::Memory;
 use crate::settings::{Settings, SettingsError};
 
-/// How long a caller waits at most, in line and while its hash is computed.
+/// Maximum time that a caller waits, both in the queue and for its hash.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// A thread without work gives its memory back after so long.
+/// An idle thread frees its memory after this time.
 const KEEPS_MEMORY: Duration = Duration::from_secs(5);
-/// How much the threads stand back (`nice`).
+/// The priority of the threads (`nice`).
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 5;
 
@@ -28,19 +28,19 @@ type Job = Box<dyn FnOnce(&mut Memory) + Send>;
 struct Line {
     jobs: VecDeque<Job>,
     is_closed: bool,
-    /// How many were turned away since the line was last empty.
+    /// How many were rejected since the queue was last empty.
     turned_away: u64,
 }
 
 impl Line {
-    /// Whether nobody more may wait. Whoever hears so goes away: it is counted, and told once until the line is empty
-    /// again, because a caller can bring it about as often as it likes.
+    /// Whether the queue is full. If so, the caller must leave. It is counted, and logged once until the queue is empty again, because a
+    /// caller can trigger this as often as it likes.
     fn turns_away(&mut self, most_waiting: usize) -> bool {
         if self.jobs.len() < most_waiting {
             return false;
         }
         if self.turned_away == 0 {
-            tracing::warn!("as many passwords wait to be hashed as may; others are turned away");
+            tracing::warn!("password hashing queue is full; rejecting requests");
         }
         self.turned_away = self.turned_away.saturating_add(1);
         true
@@ -50,7 +50,7 @@ impl Line {
         let job = self.jobs.pop_front()?;
         if self.jobs.is_empty() && self.turned_away > 0 {
             let turned_away = std::mem::take(&mut self.turned_away);
-            tracing::warn!(turned_away, "the passwords that waited are hashed");
+            tracing::warn!(turned_away, "password hashing queue is empty again");
         }
         Some(job)
     }
@@ -62,7 +62,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Also after a panic: a line is whole between any two statements.
+    /// Locks the queue, even after a panic: it is consistent between any two statements.
     fn line(&self) -> MutexGuard<'_, Line> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,11 +93,11 @@ impl Threads {
         Ok(threads)
     }
 
-    /// Runs a job on one of the threads. When the caller stops waiting, a job that has begun still runs to its end on its
-    /// thread, and one that has not begun is passed over.
+    /// Runs a job on one of the threads. If the caller stops waiting, a job that has started still runs to its end, and one that has not is
+    /// skipped.
     ///
     /// # Errors
-    /// [`HasherError::Busy`]: the line is full, or did not move for [`LONGEST_WAIT`].
+    /// [`HasherError::Busy`]: the queue is full, or did not move for [`LONGEST_WAIT`].
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Memory) -> T + Send + 'static,
@@ -105,7 +105,7 @@ impl Threads {
         let (answer, answered) = oneshot::channel();
         let job = move |memory: &mut Memory| {
             if !answer.is_closed() {
-                // Nobody may be there any more; that is their business.
+                // The caller may be gone.
                 let _ = answer.send(job(memory));
             }
         };
@@ -117,7 +117,7 @@ impl Threads {
         }
     }
 
-    /// Whether a job would find a place in line now.
+    /// Whether the queue has room for a job now.
     pub(crate) fn have_room(&self) -> bool {
         !self.shared.line().turns_away(self.most_waiting)
     }
@@ -147,16 +147,16 @@ impl Drop for Threads {
 fn work(shared: &Shared, mut memory: Memory) {
     stand_back();
     while let Some(job) = next(shared, &mut memory) {
-        // A job that panics takes its answer with it; the thread goes on.
+        // A job that panics sends no result; the thread carries on.
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(&mut memory)));
         if outcome.is_err() {
-            tracing::error!("hashing a password panicked");
+            tracing::error!("password hashing panicked");
             memory.release();
         }
     }
 }
 
-/// The next job; `None` when the threads shall end.
+/// Returns the next job; `None` if the threads should end.
 fn next(shared: &Shared, memory: &mut Memory) -> Option<Job> {
     let mut line = shared.line();
     loop {
@@ -177,9 +177,9 @@ fn next(shared: &Shared, memory: &mut Memory) -> Option<Job> {
 
 #[cfg(target_os = "linux")]
 fn stand_back() {
-    // Without a process id it is the calling thread. Where it is not allowed, all are equal.
+    // Without a process id it applies to the calling thread. Where that is not permitted, all threads have the same priority.
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-        tracing::debug!(%error, "hashing threads run at the priority of the others");
+        tracing::debug!(%error, "priority of hashing threads could not be lowered");
     }
 }
 

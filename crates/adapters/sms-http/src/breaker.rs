@@ -1,32 +1,32 @@
-//! Leaves a provider alone that has failed too often.
+//! A circuit breaker for a failing provider.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Failures in a row that open the breaker (F4: at most ten).
+/// Consecutive failures that open the breaker (F4: at most ten).
 pub(crate) const FAILURES: u32 = 10;
 /// The first pause.
 const SHORTEST: Duration = Duration::from_secs(2);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(30);
-/// A trial whose end nobody reported is over after so long; a call takes less.
+/// A trial without a reported outcome expires after this time; a call is shorter.
 const TRIAL: Duration = Duration::from_secs(60);
 
 /// The state of the breaker.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    /// Failures in a row.
+    /// Consecutive failures.
     failures: u32,
-    /// Nothing is asked before this moment.
+    /// No calls are made before this moment.
     opens_again: Option<Instant>,
     pause: Duration,
-    /// Since when one message is being tried.
+    /// When the current trial of one message began.
     trial: Option<Instant>,
 }
 
 impl Breaker {
-    /// Whether a message may be tried now; if not, how long to wait.
+    /// Whether a message may be sent now; if not, how long to wait.
     pub(crate) fn admit(&mut self, now: Instant) -> Result<(), Duration> {
         let Some(moment) = self.opens_again else {
             return Ok(());
@@ -43,12 +43,12 @@ impl Breaker {
         }
     }
 
-    /// The provider answered: it is well.
+    /// Records a response, which means that the provider works.
     pub(crate) fn succeeded(&mut self) {
         *self = Self::default();
     }
 
-    /// The provider did not answer, or not sensibly.
+    /// Records that the provider did not respond, or not sensibly.
     pub(crate) fn failed(&mut self, now: Instant) {
         self.failures = self.failures.saturating_add(1);
         let was_trial = self.trial.take().is_some();
@@ -57,7 +57,7 @@ impl Breaker {
         } else if self.failures == FAILURES {
             self.pause = SHORTEST;
         } else {
-            // Fewer than it takes, or answers to what was under way when it opened.
+            // Too few failures, or late failures of calls that were running when it opened.
             return;
         }
         self.opens_again = Some(now + self.pause);

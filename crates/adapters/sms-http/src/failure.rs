@@ -1,4 +1,4 @@
-//! Why a message was not taken, without a word of what was said.
+//! Why a message was not accepted, without any text of the response.
 
 use std::time::Duration;
 
@@ -6,29 +6,29 @@ use vestry_domain::timestamp::Seconds;
 use vestry_outbound::{Answer, OutboundError};
 use vestry_ports::sms::SmsError;
 
-/// Longest wait that a provider may ask for; a code is dead long before.
+/// Longest `Retry-After` that is respected; a code expires long before.
 const LONGEST_WAIT: Seconds = Seconds(3_600);
 
-/// Why a message was not taken.
+/// Why a message was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// A status that is not a success.
-    #[error("the SMS provider answered {status}{}", error_code(*.code))]
+    #[error("the SMS provider returned status {status}{}", error_code(*.code))]
     Status {
         status: u16,
-        /// The provider's own number for what is wrong.
+        /// The provider's own error number.
         code: Option<i64>,
         retry_after: Option<Seconds>,
     },
-    /// A success whose body says the contrary.
-    #[error("the SMS provider answered {status} and error {code} in the body")]
+    /// A success status whose body reports an error.
+    #[error("the SMS provider returned status {status} with error {code} in the body")]
     Contradiction { status: u16, code: i64 },
-    /// No answer.
-    #[error("the SMS provider gave no answer")]
+    /// No response.
+    #[error("the SMS provider did not respond")]
     NoAnswer(#[source] OutboundError),
-    /// It was not asked: it failed too often lately.
+    /// Not called: it has failed too often recently.
     #[error(
-        "the SMS provider is left alone because it failed {} times in a row",
+        "the SMS provider is paused after {} consecutive failures",
         crate::breaker::FAILURES
     )]
     LeftAlone { wait: Duration },
@@ -39,7 +39,7 @@ fn error_code(code: Option<i64>) -> String {
 }
 
 impl Failure {
-    /// What of an answer is a failure; `None` when the message was taken.
+    /// Returns the failure in a response; `None` if the message was accepted.
     pub(crate) fn of(answer: &Answer) -> Option<Self> {
         let status = answer.status;
         let code = code_in(&answer.body);
@@ -53,7 +53,7 @@ impl Failure {
         code.map(|code| Self::Contradiction { status, code })
     }
 
-    /// Whether it says that the provider is unwell, rather than something about one message.
+    /// Whether it means that the provider is down, not that a single message was refused.
     pub(crate) const fn is_outage(&self) -> bool {
         match self {
             Self::Status { status, .. } => !matches!(*status, 400..500),
@@ -99,7 +99,7 @@ impl From<Failure> for SmsError {
     }
 }
 
-/// The number of an error in a body: `code` of an error, `error_code` of a message that failed at once.
+/// Returns the error number in a body: `code` of an error, `error_code` of a message that failed at once.
 fn code_in(body: &[u8]) -> Option<i64> {
     #[derive(serde::Deserialize)]
     struct Body {

@@ -16,7 +16,7 @@ use crate::breaker::Breaker;
 use crate::failure::Failure;
 use crate::settings::{self, BadSettings, Settings};
 
-/// Sends texts through an HTTP API in the shape of Twilio's.
+/// Sends texts through an HTTP API like Twilio's.
 pub struct HttpSms {
     outbound: Outbound,
     messages: Url,
@@ -28,7 +28,7 @@ pub struct HttpSms {
 }
 
 impl HttpSms {
-    /// A sender for these settings. Nothing is connected yet; ask [`SmsSender::probe`].
+    /// Creates a sender with these settings. Nothing is connected yet; see [`SmsSender::probe`].
     ///
     /// # Errors
     /// See [`BadSettings`].
@@ -78,14 +78,14 @@ impl HttpSms {
             .await;
         match &outcome {
             Err(failure) if failure.is_outage() => self.breaker().failed(Instant::now()),
-            // An answer that is about the message is one from a provider that is well.
+            // A response about the message means that the provider works.
             Ok(()) | Err(_) => self.breaker().succeeded(),
         }
         outcome
     }
 }
 
-/// The base and these segments, whatever stands in them.
+/// Appends these segments to the base, escaped as needed.
 fn below(base: &Url, segments: &[&str]) -> Url {
     let mut url = base.clone();
     if let Ok(mut path) = url.path_segments_mut() {
@@ -94,7 +94,7 @@ fn below(base: &Url, segments: &[&str]) -> Url {
     url
 }
 
-/// Only the kind of thing it is.
+/// Prints only the type name.
 impl fmt::Debug for HttpSms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HttpSms")
@@ -103,12 +103,12 @@ impl fmt::Debug for HttpSms {
 
 #[port]
 impl SmsSender for HttpSms {
-    /// The API takes no id to recognize a message by, so the job's is not sent.
+    /// The API supports no idempotency key, so the job's id is not sent.
     async fn send(&self, _id: JobId, message: &Message) -> Result<(), SmsError> {
         Ok(self.text(message).await?)
     }
 
-    /// Reads the account, past the breaker.
+    /// Reads the account, bypassing the breaker.
     async fn probe(&self) -> Result<(), SmsError> {
         Ok(self.call(Call::get(self.account.clone())).await?)
     }

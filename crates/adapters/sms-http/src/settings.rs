@@ -1,4 +1,4 @@
-//! What the configuration says about the provider, and what of it can be used.
+//! The configuration of the provider, and which parts of it are usable.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use vestry_outbound::{Limits, NotSetUp};
 /// `sms.http` of the configuration.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The start of every URL, such as `https://api.twilio.com`; plain `http` for this machine only.
+    /// The beginning of every URL, such as `https://api.twilio.com`; plain `http` for this machine only.
     pub base_url: String,
     /// The account.
     pub account_sid: String,
     /// Its token.
     pub auth_token: Secret<String>,
-    /// Whom texts come from: a number, a short code, or a name that the provider knows.
+    /// The sender of texts: a number, a short code, or a name registered with the provider.
     pub from: String,
-    /// Networks within which the provider may be, beside public addresses and an address that stands in `base_url`.
+    /// Networks that the provider may be in, in addition to public addresses and an address in `base_url`.
     pub allowed_networks: Vec<IpNet>,
-    /// How long to wait.
+    /// The time limits.
     pub limits: Limits,
 }
 
 impl Settings {
-    /// Settings with the usual limits: five seconds to connect, 25 in all. A worker holds a message for a minute, so that there
-    /// is room for a second worker to notice that the first one died.
+    /// Creates settings with the default limits: five seconds to connect, 25 in total. A worker leases a message for a minute, which leaves
+    /// time for a second worker to notice that the first one died.
     pub fn new(
         base_url: impl Into<String>,
         account_sid: impl Into<String>,
@@ -48,27 +48,27 @@ impl Settings {
     }
 }
 
-/// The settings cannot be used. Names the key and never repeats a value.
+/// Why the settings cannot be used. Names the key and never repeats a value.
 #[derive(Debug, thiserror::Error)]
 pub enum BadSettings {
-    /// The URL cannot be used, or would send codes in clear.
+    /// The URL cannot be used, or would send codes unencrypted.
     #[error("sms.http.base_url {0}")]
     Url(&'static str),
-    /// There is no account.
+    /// The account is empty.
     #[error("sms.http.account_sid must not be empty")]
     Account,
-    /// There is no token.
+    /// The token is empty.
     #[error("sms.http.auth_token must not be empty")]
     Token,
-    /// The sender cannot be one.
+    /// The sender is malformed.
     #[error("sms.http.from must be a number, a short code or a name of at most 34 characters")]
     From,
-    /// The HTTP client cannot be made.
-    #[error("the SMS provider cannot be called")]
+    /// The HTTP client cannot be created.
+    #[error("the HTTP client for the SMS provider cannot be created")]
     Client(#[from] NotSetUp),
 }
 
-/// The base of every URL.
+/// Parses the base of every URL.
 pub(crate) fn base_url(text: &str) -> Result<Url, BadSettings> {
     let wanted = "must be a URL such as https://api.twilio.com, without login, query and fragment";
     let url = Url::parse(text).map_err(|_unparsable| BadSettings::Url(wanted))?;
@@ -87,13 +87,13 @@ pub(crate) fn base_url(text: &str) -> Result<Url, BadSettings> {
     };
     if url.scheme() == "http" && !is_this_machine {
         return Err(BadSettings::Url(
-            "must begin with https: codes would travel in clear",
+            "must begin with https, because codes must be encrypted",
         ));
     }
     Ok(url)
 }
 
-/// The sender as it can be sent.
+/// Normalises the sender for requests.
 pub(crate) fn sender(text: &str) -> Result<String, BadSettings> {
     let printable = text
         .bytes()

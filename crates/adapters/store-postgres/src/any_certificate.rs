@@ -1,4 +1,4 @@
-//! What `sslmode=require` asks of a certificate: nothing.
+//! Certificate checks under `sslmode=require`: none.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// Takes every certificate, of whomever and however old. Whoever shows it must still have its key.
+/// Accepts every certificate, whatever its name and age. The server must still hold its key.
 #[derive(Debug)]
 pub(crate) struct AnyCertificate(pub(crate) Arc<CryptoProvider>);
 

@@ -1,7 +1,7 @@
-//! What [`super::lists`] reads, where Apps lie on several servers.
+//! The queries of [`super::lists`] for a cluster, where Apps are stored on several servers.
 //!
-//! A statement that names one App and environment and one table, and nothing else, Citus sends on as it is to the server that has the
-//! App. Others it plans first, each time, which takes longer than to carry them out.
+//! Citus forwards a statement unchanged if it names one App and environment and a single table. All others it plans first, every time,
+//! which takes longer than executing them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,7 +26,7 @@ use vestry_store_rows::schema::{
     wallet_keys, wallets,
 };
 
-/// What is wanted of each world.
+/// Groups the wanted keys by world.
 fn by_world<K, C>(wanted: Vec<(World, K)>, column: impl Fn(K) -> C) -> BTreeMap<World, Vec<C>> {
     let mut worlds = BTreeMap::<_, Vec<_>>::new();
     for (world, key) in wanted {
@@ -35,7 +35,7 @@ fn by_world<K, C>(wanted: Vec<(World, K)>, column: impl Fn(K) -> C) -> BTreeMap<
     worlds
 }
 
-/// Rows of a table in a world whose column is one of these.
+/// Rows of a table in a world whose column has one of these values.
 macro_rules! rows_of {
     ($table:ident, $world:expr, $column:ident, $keys:expr) => {
         $table::table
@@ -54,8 +54,8 @@ pub(super) async fn wallets_with_keys(
         let conn = conn.settled().await?;
         let wallets = rows_of!(wallets, world, id, &ids).select(WalletRow::as_select());
         let keys = rows_of!(wallet_keys, world, wallet_id, &ids).select(WalletKeyRow::as_select());
-        // Boxed, because the compiler cannot see that they are `Send`.
-        // The keys first: of a wallet that is deleted in between there is a key and no wallet, and not a wallet that lost its key.
+        // Boxed, because the compiler cannot see that they are `Send`. The keys are read first: if a wallet is deleted in between, the
+        // result has a key without a wallet, never a wallet without its key.
         let (keys, wallets) = try_join!(
             async move { keys.load::<WalletKeyRow>(&mut &*conn).await }.boxed(),
             async move { wallets.load::<WalletRow>(&mut &*conn).await }.boxed(),

@@ -1,4 +1,4 @@
-//! The end of a transaction.
+//! Committing transactions.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use vestry_store_rows::schema::events_inbox;
 use super::connection::Conn;
 use super::primary;
 
-/// How long a commit may take. One that waits for a standby which is the primary by now never ends, and must not keep its connection.
-/// The server is not asked to cancel it: it would answer that it has committed.
+/// How long a commit may take. A commit that waits for a standby which has become the primary never ends, and must not block its
+/// connection. The server is not asked to cancel it, because it would then report success.
 const COMMIT_WITHIN: Duration = Duration::from_secs(5);
 
-/// How much longer it may take where statements are sent with it, which may wait for a lock: one that was not to be had in time is
-/// answered after five seconds, and that is told apart from no answer. Where two of them wait for long, one after the other, it is not.
+/// Extra time for a commit that is sent together with statements, which can wait for a lock. The server reports a lock timeout after five
+/// seconds, so the two cases can be told apart. If two of the statements wait long, one after the other, they cannot.
 const LOCKED_WITHIN: Duration = Duration::from_secs(1);
 
-/// The answer to what commits, unless it takes too long: then it is open whether it happened, and the connection is to be closed.
+/// Returns the outcome of a commit, or `None` if it took too long. Its outcome is then unknown, and the connection must be closed.
 pub(crate) async fn commit_in_time<T>(commit: impl Future<Output = T>) -> Option<T> {
     commit_within(COMMIT_WITHIN, commit).await
 }
@@ -33,7 +33,7 @@ async fn commit_within<T>(limit: Duration, commit: impl Future<Output = T>) -> O
     answer
 }
 
-/// Leaves events in the inbox and commits, unless that takes too long: see [`commit_in_time`].
+/// Writes events to the inbox and commits, with the time limit of [`commit_in_time`].
 pub(crate) async fn tell_and_commit(
     conn: &mut Conn,
     told: Vec<InboxRow>,

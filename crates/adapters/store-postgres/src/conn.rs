@@ -1,7 +1,8 @@
-//! A connection, and what is sent over it together.
+//! A connection that pipelines statements.
 //!
-//! A round trip costs the two sides more than most statements do: both are woken for it. So a statement whose answer nobody waits for is
-//! kept until the next one and sent together with that: what opens a transaction, inserts, and the events before a commit.
+//! A round trip costs both sides more than most statements do, because it wakes both. A statement whose result nothing waits for is
+//! therefore deferred and sent together with the next one. That applies to opening transactions, to inserts, and to the events before a
+//! commit.
 
 use std::any::TypeId;
 use std::collections::HashSet;
@@ -16,24 +17,24 @@ use futures_util::{FutureExt, poll};
 use tokio::task::unconstrained;
 use vestry_store_rows::rank::Rank;
 
-/// A statement that waits for the next one.
+/// A statement deferred to the next one.
 type Kept = Box<dyn for<'a> FnOnce(&'a AsyncPgConnection) -> BoxFuture<'a, QueryResult<()>> + Send>;
 
-/// A statement that waits for the commit.
+/// A statement deferred to the commit.
 type Last = Box<dyn for<'a> FnOnce(&'a mut Conn) -> BoxFuture<'a, QueryResult<()>> + Send>;
 
 /// A connection of this store.
 pub struct Conn {
     inner: AsyncPgConnection,
-    /// What is sent with the next statement, in this order.
+    /// Statements to send with the next one, in this order.
     kept: Vec<Kept>,
-    /// What is carried out just before the commit, each with its rank.
+    /// Statements to run just before the commit, each with its rank.
     last: Vec<(Rank, Last)>,
-    /// Whether a transaction was opened since it was lent: outside of one there may be no next statement.
+    /// Whether a transaction was opened since the connection was taken from the pool: outside of one there may be no next statement.
     in_transaction: bool,
-    /// Whether the server keeps statements that were prepared.
+    /// Whether the server keeps prepared statements.
     keeps_prepared: bool,
-    /// The statements that were prepared, of those that may be kept: their types, and what else their text depends on.
+    /// The cacheable statements that have been prepared: their types, and the variants that their text depends on.
     prepared: HashSet<(TypeId, usize)>,
 }
 
@@ -49,24 +50,24 @@ impl Conn {
         }
     }
 
-    /// As diesel knows it.
+    /// Returns the underlying diesel connection.
     pub(crate) fn into_inner(self) -> AsyncPgConnection {
         self.inner
     }
 
-    /// Whether nothing more can be said over it.
+    /// Whether the connection is unusable.
     pub(crate) fn is_broken(&mut self) -> bool {
         self.inner.is_broken()
     }
 
-    /// Forgets the transaction of whoever had it before.
+    /// Forgets the transaction of the previous user.
     pub(crate) fn start_over(&mut self) {
         self.kept.clear();
         self.last.clear();
         self.in_transaction = false;
     }
 
-    /// Whether something waits for the next statement.
+    /// Whether a statement is deferred.
     pub(crate) const fn is_keeping(&self) -> bool {
         !self.kept.is_empty()
     }
@@ -79,13 +80,13 @@ impl Conn {
         }));
     }
 
-    /// Carries out a statement of a transaction with the next one, which fails where this one did. `variant` is what its text depends on
-    /// besides its type.
+    /// Defers a statement of a transaction to the next one, which fails if this one does. `variant` is what its text depends on besides its
+    /// type.
     ///
-    /// Where it was not prepared yet it is carried out at once: else the next one would be there before it.
+    /// A statement that is not prepared yet runs at once, because preparing it would let the next one overtake it.
     ///
     /// # Errors
-    /// It was carried out, and failed.
+    /// The statement ran at once and failed.
     pub(crate) async fn later<T>(&mut self, statement: T, variant: usize) -> QueryResult<()>
     where
         T: QueryFragment<Pg> + QueryId + Send + 'static,
@@ -98,7 +99,7 @@ impl Conn {
             }));
             return Ok(());
         }
-        // Diesel has others prepared each time.
+        // Diesel prepares the others every time.
         let stays_prepared = self.keeps_prepared && statement.is_safe_to_cache_prepared(&Pg)?;
         self.execute_returning_count(statement).await?;
         if stays_prepared {
@@ -107,11 +108,11 @@ impl Conn {
         Ok(())
     }
 
-    /// Carries out a statement of a transaction just before it commits: one that changes a row which many transactions change, and which
-    /// is then locked for the commit alone and not for all that comes before it. They are carried out in the order of their ranks.
+    /// Defers a statement to just before the commit. It is meant for rows that many transactions change: they are then locked only during
+    /// the commit, not for the rest of the transaction. These statements run in the order of their ranks.
     ///
     /// # Errors
-    /// There is no transaction, so it was carried out, and failed.
+    /// There is no transaction, so the statement ran at once and failed.
     pub(crate) async fn last<T>(&mut self, rank: Rank, statement: T) -> QueryResult<()>
     where
         T: QueryFragment<Pg> + QueryId + Send + 'static,
@@ -124,10 +125,10 @@ impl Conn {
         Ok(())
     }
 
-    /// Carries out what was left for the end. The commit comes next.
+    /// Runs the statements deferred to the commit. The commit must follow.
     ///
     /// # Errors
-    /// One of them was carried out, and failed.
+    /// One of them ran and failed.
     pub(crate) async fn finish(&mut self) -> QueryResult<()> {
         let mut last = std::mem::take(&mut self.last);
         last.sort_by_key(|(rank, _)| *rank);
@@ -137,10 +138,11 @@ impl Conn {
         Ok(())
     }
 
-    /// For statements that are sent together: they are polled together with `&mut &*connection`.
+    /// Flushes deferred statements, and returns the connection for statements that are sent together: poll them together with `&mut
+    /// &*connection`.
     ///
     /// # Errors
-    /// Something that was kept failed.
+    /// A deferred statement failed.
     pub(crate) async fn settled(&mut self) -> QueryResult<&AsyncPgConnection> {
         if self.is_keeping() {
             let kept = std::mem::take(&mut self.kept);
@@ -150,10 +152,10 @@ impl Conn {
     }
 }
 
-/// Sends what was kept, then a statement, and waits for the answers.
+/// Sends the deferred statements, then another one, and waits for all results.
 ///
-/// Each is sent when it is polled first. The runtime must not make one of them wait for its turn: a later one would be sent before it.
-/// The answers are taken together, since an answer that nobody takes holds up those behind it.
+/// Each is sent when it is first polled. The runtime must not delay one of them, since a later one would then be sent first. The results
+/// are read together, because an unread result holds up those after it.
 async fn together<T>(
     conn: &AsyncPgConnection,
     kept: Vec<Kept>,
@@ -166,7 +168,7 @@ async fn together<T>(
         sent.push(kept);
     }
     let (_all_done, done) = join(join_all(&mut sent), statement).await;
-    // After one that failed the server refuses all others, so the first one says what was wrong.
+    // After a failure the server refuses all later statements, so the first error is the cause.
     for kept in &mut sent {
         kept.as_mut().take_output().transpose()?;
     }

@@ -1,4 +1,4 @@
-//! A connection, what its errors mean, and how it ends.
+//! Error classification, and closing connections.
 
 use diesel::result::{DatabaseErrorKind, Error};
 use vestry_ports::store::StoreError;
@@ -7,20 +7,20 @@ use super::primary;
 
 pub use super::conn::Conn;
 
-/// The port's name for an error of the database.
+/// Maps a database error to the port's error.
 ///
-/// diesel keeps the SQLSTATE of only a few errors. The others are known by their message, which is untranslated unless
-/// somebody set `lc_messages`; what is missed then is still an error, only a less exact one.
+/// diesel keeps the SQLSTATE of only a few errors. The others are recognised by their message, which is untranslated unless `lc_messages`
+/// is set. An unrecognised message still is an error, only a less exact one.
 pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
     let Error::DatabaseError(kind, information) = &error else {
         return StoreError::Other(Box::new(error));
     };
     match kind {
-        // 40001, and 23503: what a row belongs to went away between looking and writing.
+        // 40001, and 23503: the parent row was deleted between the read and the write.
         DatabaseErrorKind::SerializationFailure | DatabaseErrorKind::ForeignKeyViolation => {
             StoreError::Retry
         }
-        // 25006 is what an old primary says after a failover.
+        // An old primary reports 25006 after a failover.
         DatabaseErrorKind::ReadOnlyTransaction => {
             primary::did_not_write();
             StoreError::Unavailable(Box::new(error))
@@ -49,15 +49,15 @@ pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
     }
 }
 
-/// What Citus says of a deadlock over several servers.
+/// The message of Citus for a deadlock over several servers.
 const DISTRIBUTED_DEADLOCK: &str =
     "canceling the transaction since it was involved in a distributed deadlock";
 
-/// How messages begin when the server of an App cannot be reached through the coordinator of a Citus cluster.
+/// How messages begin if the coordinator of a Citus cluster cannot reach the server of an App.
 ///
-/// Citus reports a connection that breaks during a statement with the text of libpq and the SQLSTATE of an internal error.
+/// For a connection that breaks during a statement, Citus reports the text of libpq and the SQLSTATE of an internal error.
 const WORKER_IS_AWAY: [&str; 19] = [
-    // Citus: no connection, or none that works.
+    // Citus: no connection, or no working one.
     "connection to the remote node",
     "connection establishment for node",
     "could not establish any connections to the node",
@@ -81,19 +81,19 @@ const WORKER_IS_AWAY: [&str; 19] = [
     "SSL ",
 ];
 
-/// Troubles that diesel does not tell apart.
+/// Errors that diesel does not distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     /// 40P01.
     Deadlock,
-    /// 55P03: a lock was not to be had in time.
+    /// 55P03: lock timeout.
     Waited,
-    /// 57014: a statement took longer than it may.
+    /// 57014: statement timeout.
     Late,
-    /// 57P01, 57P02, 57P03, 53100, 53200: the server goes down, comes up, or has no room; or one of a cluster does, which has the App.
-    /// 57014 without a time limit: an operator cancelled the statement (`pg_cancel_backend`).
+    /// 57P01, 57P02, 57P03, 53100, 53200: the server is shutting down, starting, or out of space; or the server of a cluster that has the
+    /// App is. 57014 without a time limit: an operator cancelled the statement (`pg_cancel_backend`).
     Gone,
-    /// 0A000: a standby is told that a transaction writes.
+    /// 0A000: a transaction tried to write on a standby.
     Standby,
 }
 
@@ -113,7 +113,7 @@ impl Trouble {
             || is("canceling statement due to user request")
             || is("out of memory")
             || is("out of shared memory")
-            // libpq may have nothing to say of a connection that broke.
+            // libpq may have no message for a broken connection.
             || message.is_empty()
             || WORKER_IS_AWAY.into_iter().any(is)
             || message.contains("No space left on device")
@@ -125,7 +125,7 @@ impl Trouble {
     }
 }
 
-/// Closes a connection. The server undoes what it had open.
+/// Closes a connection. The server rolls back its open transaction.
 pub(crate) fn close(connection: Conn) {
     drop(connection);
 }

@@ -1,4 +1,4 @@
-//! Opening connections, with TLS as the URL asks.
+//! Opens connections, with TLS as the URL requires.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use vestry_store_rows::settings::{PostgresUrl, Settings, Tls};
 
 use super::any_certificate::AnyCertificate;
 
-/// How long data may stay unacknowledged before the connection counts as dead, unless the URL says otherwise.
+/// How long data can stay unacknowledged before the connection counts as dead, unless the URL sets a value.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
-/// Silence after which the other end is asked whether it is still there. The library's default is two hours.
+/// Idle time before a TCP keepalive probe. The library's default is two hours.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// A connection that somebody has to drive.
+/// The driver of a connection, which must be polled.
 pub(crate) type Driven = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
 /// Opens connections to one database.
@@ -35,7 +35,7 @@ impl Connector {
     /// Prepares what every connection needs.
     ///
     /// # Errors
-    /// [`StoreError::Other`] when the root certificates cannot be read.
+    /// [`StoreError::Other`] if the root certificates cannot be read.
     pub fn new(url: &PostgresUrl, settings: &Settings) -> StoreResult<Self> {
         let mut config = url.config.clone();
         if config.get_application_name().is_none() {
@@ -54,7 +54,7 @@ impl Connector {
         })
     }
 
-    /// The same, with settings that each session is to begin with, as `options` of libpq names them.
+    /// Returns a connector whose sessions start with these settings, in the format of libpq's `options`.
     pub(crate) fn telling(&self, options: &str) -> Self {
         let mut connector = self.clone();
         let all = match self.config.get_options() {
@@ -65,7 +65,7 @@ impl Connector {
         connector
     }
 
-    /// Opens one connection. A server that has no TLS where the URL asks for it is told nothing, no name and no password.
+    /// Opens one connection. If the URL requires TLS and the server has none, neither user name nor password is sent.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -75,7 +75,7 @@ impl Connector {
     }
 }
 
-/// TLS on aws-lc, whatever the process has chosen for itself.
+/// Builds a TLS configuration on aws-lc, whatever the process default is.
 fn client_config(tls: &Tls) -> StoreResult<ClientConfig> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -92,7 +92,7 @@ fn client_config(tls: &Tls) -> StoreResult<ClientConfig> {
     Ok(config.with_no_client_auth())
 }
 
-/// The authorities to trust: those of the file, else those of the machine and of Mozilla.
+/// Returns the trusted authorities: those of the file, otherwise those of the machine and of Mozilla.
 fn roots(file: Option<&Path>) -> StoreResult<RootCertStore> {
     let mut roots = RootCertStore::empty();
     let Some(file) = file else {

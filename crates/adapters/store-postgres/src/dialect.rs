@@ -1,4 +1,4 @@
-//! What only Postgres does.
+//! Postgres-specific SQL and behaviour.
 
 use std::future::{Ready, ready};
 use std::time::{Duration, Instant};
@@ -15,35 +15,35 @@ pub(crate) use super::lists::{
 };
 pub(crate) use super::manager::Manager;
 
-/// Opens a writing transaction, with its first statement.
+/// Opens a writing transaction, together with its first statement.
 pub(crate) fn begin(conn: &mut Conn, begin: &'static str) -> Ready<QueryResult<()>> {
     conn.begin(begin);
     ready(Ok(()))
 }
 
-/// Opens a transaction for reads of which each sees what is committed when it begins, as without a transaction.
+/// Opens a read transaction in which each statement sees everything committed before it begins, as it would without a transaction.
 pub(crate) const BEGIN_READS: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
 
-/// Makes the server end a statement of this transaction that takes longer. 0 would be no limit.
+/// Sets the statement timeout of this transaction. 0 would disable it.
 pub(crate) fn limit(left: Duration) -> String {
     let milliseconds = left.as_millis().clamp(1, 3_600_000);
     format!("SET LOCAL statement_timeout = {milliseconds}")
 }
 
-/// The server keeps the time.
+/// The server enforces the deadline.
 pub(crate) const fn until(_end: Instant) -> Until {
     Until::UNSAID
 }
 
-/// How long undoing may take before the connection is given up, which undoes as well.
+/// How long a rollback may take before the connection is closed, which rolls back as well.
 pub(crate) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// 1 when diesel's book of migrations exists, else 0.
+/// 1 if diesel's migrations table exists, else 0.
 pub(crate) const COUNT_BOOKS_OF_MIGRATIONS: &str = "SELECT count(*) FROM information_schema.tables \
      WHERE table_schema = current_schema() AND table_name = '__diesel_schema_migrations'";
 
-/// Leases jobs that are due; those that another worker is leasing at this moment are passed over. The parameters are the
-/// owner, the end of the lease, the time and the most jobs.
+/// Leases due jobs, and skips those that another worker is leasing at the moment. The parameters are the owner, the end of the lease, the
+/// time and the maximum number of jobs.
 pub(crate) const CLAIM: &str = "\
     WITH due AS ( \
         SELECT app_id, environment, id FROM outbox \
@@ -54,9 +54,9 @@ pub(crate) const CLAIM: &str = "\
     RETURNING outbox.app_id, outbox.environment, outbox.id, outbox.channel, outbox.payload_key_version, \
         outbox.payload, outbox.not_before, outbox.deliver_before, outbox.attempts, outbox.due_at, outbox.created_at";
 
-/// Loads three queries in the time of one round trip.
+/// Runs three queries in the time of one round trip.
 ///
-/// A macro, because the compiler cannot see that a future is `Send` which holds a generic query and `&Conn`.
+/// A macro, because the compiler cannot see that a future holding a generic query and `&Conn` is `Send`.
 macro_rules! load_three {
     ($conn:expr, $first:expr, $second:expr, $third:expr) => {{
         use futures_util::FutureExt;
@@ -72,7 +72,7 @@ macro_rules! load_three {
 }
 pub(crate) use load_three;
 
-/// Carries out a statement whose answer nobody waits for with the next one, which fails where this one did.
+/// Defers a statement to the next one, which fails if this one does.
 macro_rules! later {
     ($conn:expr, $statement:expr) => {
         $conn.later($statement, 0)
@@ -80,7 +80,7 @@ macro_rules! later {
 }
 pub(crate) use later;
 
-/// Carries out a statement whose answer nobody waits for just before the commit. It changes a row that many transactions change.
+/// Defers a statement to just before the commit. For rows that many transactions change.
 macro_rules! last {
     ($conn:expr, $rank:expr, $statement:expr) => {
         $conn.last($rank, $statement)
@@ -88,7 +88,7 @@ macro_rules! last {
 }
 pub(crate) use last;
 
-/// Inserts rows in one statement, whose text depends on how many there are: it is for lists that are of one length, or short.
+/// Inserts rows in one statement. Its text depends on their number, so it is for lists that are short or of constant length.
 macro_rules! insert_all {
     ($conn:expr, $table:expr, $rows:expr) => {{
         let insert = diesel::insert_into($table).values($rows);
@@ -97,7 +97,7 @@ macro_rules! insert_all {
 }
 pub(crate) use insert_all;
 
-/// Rows that nobody else removes before the transaction ends.
+/// Locks rows so that no other transaction can delete them before this one ends.
 macro_rules! held {
     ($query:expr) => {
         $query.for_key_share()
@@ -105,7 +105,7 @@ macro_rules! held {
 }
 pub(crate) use held;
 
-/// Rows that nobody else changes before the transaction ends.
+/// Locks rows so that no other transaction can change them before this one ends.
 macro_rules! kept {
     ($query:expr) => {
         $query.for_share()
@@ -113,7 +113,7 @@ macro_rules! kept {
 }
 pub(crate) use kept;
 
-/// Rows that nobody else so much as holds before the transaction ends.
+/// Locks rows exclusively until the transaction ends.
 macro_rules! locked {
     ($query:expr) => {
         $query.for_update()
@@ -121,7 +121,7 @@ macro_rules! locked {
 }
 pub(crate) use locked;
 
-/// Rows that nobody else so much as holds, without waiting for those that somebody does, and locked until the transaction ends.
+/// Locks rows exclusively until the transaction ends, skipping those that are already locked.
 macro_rules! free {
     ($query:expr) => {
         $query.for_update().skip_locked()

@@ -1,4 +1,4 @@
-//! Whether the server keeps what it acknowledges (K8).
+//! Checks whether the server keeps what it acknowledges (K8).
 
 use diesel::QueryableByName;
 use diesel::sql_types::{Nullable, Text};
@@ -7,7 +7,7 @@ use vestry_ports::store::StoreResult;
 
 use super::connection::{Conn, classify};
 
-/// Settings that an engine does not know are not there.
+/// Settings that an engine does not have are `None`.
 #[derive(QueryableByName)]
 struct Durability {
     #[diesel(sql_type = Nullable<Text>)]
@@ -18,7 +18,7 @@ struct Durability {
     synchronous_commit: Option<String>,
 }
 
-/// A sentence for each setting that could lose an acknowledged change.
+/// Returns a sentence for each setting that could lose an acknowledged change.
 pub(super) async fn findings(conn: &mut Conn) -> StoreResult<Vec<String>> {
     let query = diesel::sql_query(
         "SELECT current_setting('fsync', true) AS fsync, \

@@ -1,4 +1,4 @@
-//! From the inbox into the log.
+//! Moves events from the inbox to the log.
 
 use diesel::QueryResult;
 use diesel::sql_types::{BigInt, Text};
@@ -8,9 +8,9 @@ use vestry_domain::World;
 use super::connection::Conn;
 use vestry_store_rows::prepared::Prepared;
 
-/// Moves rows, numbered from behind a place. The parameters are the App, the environment, the place, the log, and the moment up to
-/// which rows are taken. A transaction has locked the head of the world before: this statement then sees what the one who had it before
-/// took, and takes nothing twice.
+/// Moves rows to the log and numbers them from a position. The parameters are the App, the environment, the position, the log, and the time
+/// up to which rows are taken. The transaction must have locked the head of the world before. This statement then sees what the previous
+/// lock holder has moved, and moves nothing twice.
 const PLACE: &str = "\
     WITH taken AS ( \
         DELETE FROM events_inbox WHERE app_id = $1 AND environment = $2 AND appended <= $5 \
@@ -33,7 +33,7 @@ struct Placed {
     kind: String,
 }
 
-/// Gives the rows of an inbox that were appended up to a moment the places behind `position`; which event of which type got which.
+/// Assigns the positions after `position` to the inbox rows appended up to a given time. Returns position, id and type of each event.
 pub(crate) async fn place(
     conn: &mut Conn,
     world: &World,

@@ -1,6 +1,6 @@
-//! Connections that may lead to an old primary end while nobody uses them.
+//! Closes idle connections that may lead to an old primary.
 //!
-//! Those in use are not given out again ([`Manager`]).
+//! Connections in use are not handed out again ([`Manager`]).
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use tokio::time::timeout;
 use super::manager::Manager;
 use super::primary::{SETTLED_AFTER, may_have_moved, not_done};
 
-/// How long after a write that was not done the pools are gone over again: when the address leads elsewhere, and when what was in use
-/// came back.
+/// How long after a failed write the pools are checked again: once the address leads to the new primary, and once connections in use have
+/// been returned.
 const AGAIN_AFTER: [Duration; 2] = [SETTLED_AFTER, Duration::from_secs(30)];
 
-/// The task that ends them; it ends with this value.
+/// The task that closes them; it is aborted when this value is dropped.
 pub(super) struct Leaving(AbortHandle);
 
 impl Leaving {

@@ -1,6 +1,6 @@
-//! The store in Postgres, and in engines that speak its protocol.
+//! The store for Postgres, and for engines that speak its protocol.
 //!
-//! `repositories` are the queries of `vestry-store-rows`, compiled for this database; `dialect` is what it has of its own.
+//! `repositories` are the queries of `vestry-store-rows`, compiled for this database; `dialect` is the part specific to Postgres.
 
 mod any_certificate;
 mod apart;
@@ -52,10 +52,10 @@ pub use self::spread::Spread;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations/postgres");
 
-/// The versions of this build's migrations, in order.
+/// Returns the versions of this build's migrations, in order.
 ///
 /// # Errors
-/// None that could be put right: the migrations are part of the build.
+/// None that can be handled: the migrations are part of the build.
 pub fn versions() -> StoreResult<Vec<String>> {
     vestry_store_rows::migrations::versions::<Pg>(&MIGRATIONS)
 }
@@ -63,13 +63,13 @@ pub fn versions() -> StoreResult<Vec<String>> {
 /// How long `ready` waits for a connection.
 const READY_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long looking at the state of a connection may take before it goes back to work. It takes no round trip.
+/// How long checking a pooled connection may take before it is reused. The check needs no round trip.
 const RECYCLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Connections of the rate limiter: its statements are short.
+/// Number of connections for the rate limiter; its statements are short.
 const LIMITER_CONNECTIONS: usize = 4;
 
-/// The connections to one database.
+/// Connection pools for one database.
 pub struct PostgresStore {
     pool: Pool<Manager>,
     limiter: LimiterPool,
@@ -82,7 +82,7 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects once, to see that it works and how durable the database is.
+    /// Connects once, to verify the connection and to read the durability settings.
     pub async fn open(url: &PostgresUrl, settings: &Settings) -> StoreResult<Self> {
         let connector = Connector::new(url, settings)?;
         let pool = |size: usize| {
@@ -92,7 +92,7 @@ impl PostgresStore {
                 .wait_timeout(Some(settings.acquire_timeout))
                 .create_timeout(Some(settings.connect_timeout))
                 .recycle_timeout(Some(RECYCLE_TIMEOUT))
-                // The connection used last has its statements in the processor's cache, here and on the server.
+                // The most recently used connection has its statements in the processor's cache, here and on the server.
                 .queue_mode(QueueMode::Lifo)
                 .runtime(Runtime::Tokio1)
                 .build()
@@ -132,7 +132,7 @@ impl PostgresStore {
 
     /// See [`vestry_ports::store::Store::when_told`].
     pub fn when_told(&self, bell: Bell) {
-        // The first one stays.
+        // The first bell is kept.
         let _is_second = self.bell.set(bell);
     }
 
@@ -141,7 +141,7 @@ impl PostgresStore {
         self.is_spread
     }
 
-    /// The pooler that stands before the server, if there is one that refuses or drops what a session is told at its start.
+    /// Returns the kind of pooler in front of the server, if there is one that rejects or drops session start-up options.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -155,7 +155,7 @@ impl PostgresStore {
         pooler::find(&mut one, &mut other).await.map(Some)
     }
 
-    /// How the tables are spread, where they are.
+    /// Returns how the tables are distributed, if they are.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -187,7 +187,7 @@ impl PostgresStore {
         Ok(Unit::view(self.get().await?, self.site()))
     }
 
-    /// Appends entries in a transaction of its own; see [`vestry_ports::store::Store::append_to_audit_log`].
+    /// Appends entries in their own transaction; see [`vestry_ports::store::Store::append_to_audit_log`].
     ///
     /// # Errors
     /// [`StoreError`].
@@ -207,7 +207,7 @@ impl PostgresStore {
         appended.unwrap_or_else(|| Err(failure::unanswered()))
     }
 
-    /// The versions of this build that were not applied, found out within half a second.
+    /// Returns this build's migrations that have not been applied. Takes half a second at most.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -219,23 +219,23 @@ impl PostgresStore {
         Ok(missing(versions()?, &applied))
     }
 
-    /// Every reason why a change that was acknowledged could be lost with the power, as a sentence each (K8).
+    /// Returns one sentence for each reason why a power loss could lose an acknowledged change (K8).
     pub fn durability_findings(&self) -> &[String] {
         &self.findings
     }
 
-    /// The connections of a rate limiter over the same database.
+    /// Returns the connections for a rate limiter on the same database.
     pub fn limiter(&self) -> LimiterPool {
         self.limiter.clone()
     }
 }
 
-/// The limiter's connections.
+/// The rate limiter's connections.
 #[derive(Clone)]
 pub struct LimiterPool(Pool<Manager>);
 
 impl LimiterPool {
-    /// Counts one use of a limit; see [`vestry_ports::limiter::RateLimiter`].
+    /// Counts one use against a limit; see [`vestry_ports::limiter::RateLimiter`].
     ///
     /// # Errors
     /// [`StoreError`].

@@ -1,8 +1,8 @@
-//! Statements over lists: their text does not depend on how many there are, so that each is parsed and planned once for a
-//! connection. diesel's own lists make another text for every length.
+//! Statements over lists whose text does not depend on the list length, so that each is parsed and planned once per connection. diesel's
+//! own lists have a different text for every length.
 //!
-//! The lists stand in selects of their own, where the planner does not see how long they are: for what it sees to be short it
-//! makes a new plan each time.
+//! The lists are wrapped in subselects, which hide their length from the planner. It would replan the statement each time for a list that
+//! it can see is short.
 
 use diesel::QueryResult;
 use diesel::dsl::{AsSelect, SqlTypeOf};
@@ -34,7 +34,7 @@ use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
 use vestry_store_rows::rows::whole_users::{ExternalKeyRow, WholeUserRows};
 use vestry_store_rows::schema::{audit_chains, audit_entries};
 
-/// Those of the wallets that are there, with their keys.
+/// Returns the existing wallets among these, with their keys.
 pub(crate) async fn wallets_with_keys(
     conn: &mut Conn,
     wanted: Vec<(World, WalletId)>,
@@ -46,7 +46,7 @@ pub(crate) async fn wallets_with_keys(
     WalletsWithKeys::at(Places::of(wanted)).load(conn).await
 }
 
-/// Those of the sessions that are there, with the hashes of their tokens.
+/// Returns the existing sessions among these, with their token hashes.
 pub(crate) async fn sessions_by_tokens(
     conn: &mut Conn,
     wanted: Vec<(World, TokenHash)>,
@@ -60,7 +60,7 @@ pub(crate) async fn sessions_by_tokens(
     SessionsByTokens { places, session }.load(conn).await
 }
 
-/// Those of the users that are there, with the rows of everything that is attached to them, in the time of one round trip.
+/// Returns the existing users among these, with all their rows, in the time of one round trip.
 pub(crate) async fn whole_user_rows(
     conn: &mut Conn,
     wanted: Vec<(World, UserId)>,
@@ -100,8 +100,8 @@ pub(crate) async fn whole_user_rows(
     })
 }
 
-/// Adds entries of the audit log, and moves the heads of their chains where they are where a step says: all of a chain or nothing of
-/// it, since it is one statement. How many entries there are of it.
+/// Appends entries to the audit log, and moves the heads of their chains if they are where a step expects them. A chain is written
+/// completely or not at all, since this is a single statement. Returns how many entries were written.
 pub(crate) async fn append_to_audit_log(
     conn: &mut Conn,
     entries: Vec<AuditEntryRow>,
@@ -114,10 +114,10 @@ pub(crate) async fn append_to_audit_log(
     query.execute(conn).await
 }
 
-/// The same outside of a transaction, where a statement commits by itself.
+/// The same outside of a transaction, as a self-committing statement.
 pub(crate) use append_to_audit_log as commit_to_audit_log;
 
-/// The same in several statements, each of which names its App: Citus sends it to the one server that has that App. It takes a
+/// The same in several statements, each of which names its App, so that Citus forwards it to the server of that App. Requires a
 /// transaction.
 pub(crate) async fn append_step_by_step(
     conn: &mut Conn,
@@ -161,16 +161,16 @@ async fn move_head(conn: &mut Conn, step: &AuditStepRow) -> QueryResult<usize> {
     Prepared(update).execute(conn).await
 }
 
-/// Where rows are, by column: their worlds, and what names them there.
+/// Positions of rows, by column: their worlds, and their keys there.
 struct Places<K> {
     app_ids: Vec<String>,
     environments: Vec<&'static str>,
     keys: Vec<K>,
 }
 
-/// What names a row within its world.
+/// A key within a world.
 trait Key {
-    /// As the database knows it.
+    /// Its database type.
     type Column;
 
     fn column(self) -> Self::Column;
@@ -217,7 +217,7 @@ impl<K> Places<K> {
 }
 
 impl<K> Places<K> {
-    /// The three lists, as arguments of `unnest`; `KeyType` is the type of the column of keys.
+    /// Writes the three lists as arguments of `unnest`; `KeyType` is the type of the key column.
     fn push<'b, KeyType: 'static>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()>
     where
         Vec<K>: ToSql<Array<KeyType>, Pg>,
@@ -270,8 +270,7 @@ impl QueryFragment<Pg> for WalletsWithKeys {
         self.key.walk_ast(out.reborrow())?;
         out.push_sql(" FROM unnest(");
         self.places.push::<Text>(&mut out)?;
-        // `LIMIT` keeps the planner from any plan but one look-up for every wallet: without statistics it would rather read all wallets
-        // of a world.
+        // `LIMIT` forces the planner to look up each wallet separately: without statistics it would read all wallets of a world.
         out.push_sql(
             ") AS wanted (app_id, environment, id) \
              LEFT JOIN LATERAL (SELECT * FROM wallets WHERE app_id = wanted.app_id AND environment = wanted.environment \
@@ -304,7 +303,7 @@ impl QueryFragment<Pg> for SessionsByTokens {
         self.session.walk_ast(out.reborrow())?;
         out.push_sql(", sessions.token_hash FROM unnest(");
         self.places.push::<Binary>(&mut out)?;
-        // `LIMIT` for the same reason as with wallets.
+        // `LIMIT` for the same reason as for wallets.
         out.push_sql(
             ") AS wanted (app_id, environment, token_hash) \
              CROSS JOIN LATERAL (SELECT * FROM sessions WHERE app_id = wanted.app_id AND environment = wanted.environment \
@@ -314,10 +313,10 @@ impl QueryFragment<Pg> for SessionsByTokens {
     }
 }
 
-/// Rows of one table that belong to users.
+/// A table whose rows belong to users.
 trait OfUsers: Selectable<Pg> + 'static {
-    /// Which of them belong to each user `wanted`. `OFFSET 0` keeps the planner from any plan but one look-up for every user: without
-    /// statistics it would rather read everything of a world.
+    /// Selects the rows of each `wanted` user. `OFFSET 0` forces the planner to look up each user separately: without statistics it would
+    /// read all rows of a world.
     const OWNED: &'static str;
 }
 
@@ -440,7 +439,7 @@ impl QueryFragment<Pg> for AppendToAuditLog {
     }
 }
 
-/// Between the columns of steps and those of entries.
+/// Separates the columns of steps from those of entries.
 const STEPPED: &str = "))), wanted (app_id, environment, chain, sequence, mac_key_version, after, hash, mac, after_hash) AS ( \
          SELECT * FROM steps), \
      moved AS (UPDATE audit_chains SET sequence = wanted.sequence, mac_key_version = wanted.mac_key_version, \
@@ -457,16 +456,16 @@ const STEPPED: &str = "))), wanted (app_id, environment, chain, sequence, mac_ke
      entries (app_id, environment, chain, id, wallet_id, action, detail, api_key_id, sequence, happened_at, \
          mac_key_version, format, previous, hash, mac, result, payload, request_id) AS (SELECT unnest((SELECT ";
 
-/// Behind them.
+/// Follows the columns of entries.
 const APPENDED: &str = "))) INSERT INTO audit_entries (app_id, environment, chain, id, wallet_id, action, detail, api_key_id, \
          sequence, happened_at, mac_key_version, format, previous, hash, mac, result, payload, request_id) \
      SELECT * FROM entries WHERE (app_id, environment, chain) NOT IN (SELECT app_id, environment, chain FROM lost)";
 
-/// What stands between two lists. One call of `unnest` for each is cheaper than one for all: their rows are put together as they
-/// come, and not list by list.
+/// Separates two lists. One `unnest` call per list is cheaper than one for all: rows are then assembled
+/// one by one, not list by list.
 const BETWEEN: &str = ")), unnest((SELECT ";
 
-/// Lists of three types.
+/// Writes lists of three types.
 fn push_columns<'b>(
     texts: &'b [Vec<String>],
     numbers: &'b [Vec<i64>],

@@ -1,4 +1,4 @@
-//! What the pools hold.
+//! The pools' connection manager.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,40 +14,39 @@ use super::connection::{Conn, classify};
 use super::connector::Connector;
 use super::primary;
 
-/// Oldest connection that is given out: after a failover or a change of addresses the pool moves with it.
+/// Maximum age of a connection that is handed out: after a failover or an address change, the pool follows.
 const OLDEST: Duration = Duration::from_secs(30 * 60);
 
-/// What every session is told at its start. A pooler between transactions knows no start: it refuses these or drops them, and there
-/// each transaction says itself that it writes, and the two limits ([`BEGIN_BARE`]). Nothing here is ever `SET` for a session, since behind a
-/// pooler that would be somebody else's next.
+/// Options that every session starts with. A transaction pooler has no session start: it rejects or drops them. In that case each
+/// transaction sets its write mode and the two limits ([`BEGIN_BARE`]). None of them is ever `SET` for a session, because behind a pooler
+/// the next client would inherit it.
 ///
-/// The limits end sooner what somebody would have to wait for. The isolation is for statements without a transaction; where an
-/// operator's default is another one and there is a pooler, they are run again when they lose.
+/// The limits bound how long others have to wait. The isolation level is for statements without a transaction. If there is a pooler and the
+/// operator's default differs, such statements are retried after a serialization failure.
 const OPTIONS: &str = "-c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
      -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s";
 
-/// Whether the session was told.
+/// Whether the session has the options.
 const IS_TOLD: &str = "current_setting('lock_timeout') = '5s'";
 
-/// Everything here is correct under READ COMMITTED; another default of the database is not inherited by accident.
+/// Every statement here is correct under READ COMMITTED; the database's default is not inherited by accident.
 ///
-/// What is sent together with this must not be carried out without it, so it may not fail where the next statement would not: a standby
-/// refuses to begin with READ WRITE, and may have been promoted a moment later.
+/// Statements that are sent together with this one must not run without it. It must therefore not fail where the next statement would
+/// succeed. A standby refuses to begin with READ WRITE, and may be promoted a moment later.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
-/// The same where a session does not keep what it was told at its start ([`OPTIONS`]). After a SET that is refused, the transaction
-/// is there and refuses all.
+/// The same for sessions that did not keep [`OPTIONS`]. If a SET is refused, the transaction is open and refuses every statement.
 const BEGIN_BARE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET TRANSACTION READ WRITE; \
      SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '30s'";
 
-/// Opens connections, and throws dead ones away (K4).
+/// Opens connections, and discards dead ones (K4).
 pub(crate) struct Manager {
-    /// As the URL says.
+    /// Connects as the URL says.
     plain: Connector,
-    /// With [`OPTIONS`].
+    /// Connects with [`OPTIONS`].
     telling: Connector,
     keep_statements: bool,
-    /// Whether sessions were found that were not told.
+    /// Whether sessions without the options were found.
     is_bare: AtomicBool,
 }
 
@@ -61,7 +60,7 @@ impl Manager {
         }
     }
 
-    /// What opens a writing transaction.
+    /// Returns the statement that opens a writing transaction.
     pub(super) fn begin(&self) -> &'static str {
         match self.is_bare() {
             true => BEGIN_BARE,
@@ -69,13 +68,13 @@ impl Manager {
         }
     }
 
-    /// Whether sessions were found that were not told: a pooler stands before the server.
+    /// Whether sessions without the options were found, which means that there is a pooler in front of the server.
     pub(super) fn is_bare(&self) -> bool {
-        // Named in full: every value has a method `load` where diesel's are in scope.
+        // Fully qualified: diesel's traits give every value a `load` method.
         AtomicBool::load(&self.is_bare, Ordering::Relaxed)
     }
 
-    /// A session that was told, or one of a pooler.
+    /// Opens a session with the options, or one behind a pooler without them.
     async fn open(&self) -> StoreResult<Conn> {
         if self.is_bare() {
             return connect(&self.plain, self.keep_statements).await;
@@ -92,7 +91,7 @@ impl Manager {
     }
 }
 
-/// A connection that was told something at its start, or one of a pooler that refuses to be told.
+/// Opens a connection with start-up options, or without them if a pooler rejects those.
 pub(super) async fn connect_telling(
     telling: &Connector,
     plain: &Connector,
@@ -104,7 +103,7 @@ pub(super) async fn connect_telling(
     }
 }
 
-/// What PgBouncer says to a start that tells more than it keeps.
+/// PgBouncer's error for start-up options that it does not support.
 fn is_of_options(refusal: &StoreError) -> bool {
     let StoreError::Unavailable(cause) = refusal else {
         return false;
@@ -120,7 +119,7 @@ impl deadpool::managed::Manager for Manager {
     type Error = StoreError;
 
     async fn create(&self) -> StoreResult<Conn> {
-        // Boxed: the handshake is large and rare, and its future lies inside that of every call.
+        // Boxed: the handshake is large and rare, and its future would be part of every call's future.
         Box::pin(self.open()).await
     }
 
@@ -139,7 +138,7 @@ impl deadpool::managed::Manager for Manager {
     }
 }
 
-/// A connection as the server gives it.
+/// Opens a connection.
 pub(super) async fn connect(connector: &Connector, keeps_statements: bool) -> StoreResult<Conn> {
     let (client, connection) = connector.open().await?;
     let opened = AsyncPgConnection::try_from_client_and_connection(client, connection).await;

@@ -1,5 +1,5 @@
-//! Migrations of a Postgres database, under a lock that is a row: it works behind every pooler and on every engine, and
-//! it expires when its holder is gone.
+//! Migrations of a Postgres database. They run under a lock that is a table row: it works behind every pooler and on every engine, and
+//! expires if its holder dies.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -22,18 +22,19 @@ use super::spread;
 use vestry_store_rows::migrations::missing;
 use vestry_store_rows::settings::{PostgresUrl, Settings};
 
-/// How long the lock outlives a holder that no longer renews it.
+/// How long the lock outlives a holder that has stopped renewing it.
 const LEASE_SECONDS: i64 = 15;
 const RENEW_EVERY: Duration = Duration::from_secs(4);
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// How long others wait in all. A migration that takes longer than this should not run at the start of a process.
+/// How long other processes wait in total. A migration that takes longer should not run at process start.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What a session is told at its start: a migration may take as long as it takes. Behind a pooler it is not told ([`WITHOUT_LIMITS`]).
+/// Options that a migration session starts with: a migration has no time limit. Behind a pooler they are not available
+/// ([`WITHOUT_LIMITS`]).
 const OPTIONS: &str = "-c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
      -c lock_timeout=0 -c statement_timeout=0 -c idle_in_transaction_session_timeout=0";
 
-/// The same for one transaction, whosever session it is: what is set for a session of a pooler is set for whoever has it next.
+/// The same for one transaction. A setting for a pooled session would be inherited by its next client.
 const WITHOUT_LIMITS: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; \
      SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
 
@@ -41,7 +42,7 @@ const CREATE_LOCK: &str = "CREATE TABLE IF NOT EXISTS migration_lock (\
     name TEXT COLLATE \"C\" NOT NULL, holder TEXT NOT NULL, expires_at INT8 NOT NULL, \
     CONSTRAINT migration_lock_name_key PRIMARY KEY (name))";
 
-/// Takes the lock when nobody has it, or whoever has it let it expire. The time is the database's.
+/// Takes the lock if it is free or expired. The time is the database's.
 const TAKE_LOCK: &str = "INSERT INTO migration_lock (name, holder, expires_at) \
     VALUES ('migrations', $1, EXTRACT(EPOCH FROM clock_timestamp())::INT8 + $2) \
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at \
@@ -50,11 +51,11 @@ const TAKE_LOCK: &str = "INSERT INTO migration_lock (name, holder, expires_at) \
 
 const RELEASE_LOCK: &str = "DELETE FROM migration_lock WHERE name = 'migrations' AND holder = $1";
 
-/// Puts off the moment at which others may take the lock.
+/// Extends the lease of the lock.
 const RENEW_LOCK: &str = "UPDATE migration_lock \
     SET expires_at = EXTRACT(EPOCH FROM clock_timestamp())::INT8 + $2 WHERE name = 'migrations' AND holder = $1";
 
-/// Applies what is missing; see `vestry_store_sql::migrate`.
+/// Applies missing migrations; see `vestry_store_sql::migrate`.
 pub async fn migrate(url: &PostgresUrl, settings: &Settings) -> StoreResult<Vec<String>> {
     let connector = connector(url, settings)?;
     let mut conn = open(&connector).await?;
@@ -66,7 +67,7 @@ pub async fn migrate(url: &PostgresUrl, settings: &Settings) -> StoreResult<Vec<
     };
     let work = async {
         let applied = apply(conn).await?;
-        // What it added is spread as the rest is.
+        // New tables are distributed like the rest.
         let mut conn = open(&connector).await?;
         if spread::is_spread(&mut conn).await? {
             spread::spread(&mut conn, &|_table, _left| {}).await?;
@@ -81,7 +82,7 @@ pub async fn migrate(url: &PostgresUrl, settings: &Settings) -> StoreResult<Vec<
     applied
 }
 
-/// Spreads the tables over the servers of a Citus cluster; see `vestry_store_sql::distribute`.
+/// Distributes the tables over the servers of a Citus cluster; see `vestry_store_sql::distribute`.
 pub async fn distribute(
     url: &PostgresUrl,
     settings: &Settings,
@@ -105,14 +106,14 @@ pub async fn distribute(
     spread
 }
 
-/// Under a name of their own: whoever distributes asks whether the service is at work.
+/// Uses its own application name, because distribution checks for other sessions of the service.
 fn connector(url: &PostgresUrl, settings: &Settings) -> StoreResult<Connector> {
     let mut url = url.clone();
     url.config.application_name("vestry migrate");
     Connector::new(&url, settings)
 }
 
-/// A connection of its own: migrations may take longer than anything else is allowed to.
+/// Opens a separate connection: migrations can exceed all other time limits.
 async fn open(connector: &Connector) -> StoreResult<Conn> {
     connect_telling(&connector.telling(OPTIONS), connector, true).await
 }
@@ -123,7 +124,7 @@ async fn missing_in(conn: &mut Conn) -> StoreResult<Vec<String>> {
     Ok(missing(crate::versions()?, &applied))
 }
 
-/// Makes the table of the lock. Postgres lets two that do this at the same time run into each other, `IF NOT EXISTS` or not.
+/// Creates the lock table. Two concurrent creations can conflict on Postgres, even with `IF NOT EXISTS`.
 async fn create_lock(conn: &mut Conn) -> StoreResult<()> {
     let mut tries = 0;
     loop {
@@ -138,14 +139,14 @@ async fn create_lock(conn: &mut Conn) -> StoreResult<()> {
     }
 }
 
-/// A name that no other holder has.
+/// Returns a name that no other holder has.
 async fn unique_name(conn: &mut Conn) -> StoreResult<String> {
     let query = sql::<Text>("SELECT gen_random_uuid()::TEXT");
     let name = query.get_result(conn).await;
     name.map_err(|error| classify(error, Some(conn)))
 }
 
-/// Runs the migrations; the library knows only blocking connections.
+/// Runs the migrations; the library supports only blocking connections.
 async fn apply(conn: Conn) -> StoreResult<Vec<String>> {
     let applying = tokio::task::spawn_blocking(move || {
         let mut conn = AsyncConnectionWrapper::<AsyncPgConnection>::from(conn.into_inner());
@@ -168,14 +169,14 @@ async fn apply(conn: Conn) -> StoreResult<Vec<String>> {
     }
 }
 
-/// The row that one process holds while it migrates.
+/// The lock row, held by one process while it migrates.
 struct Lock {
     conn: Conn,
     holder: String,
 }
 
 impl Lock {
-    /// The lock, once it is to be had; `None` when whoever had it left nothing `to_apply`.
+    /// Waits for the lock; returns `None` if the previous holder left nothing `to_apply`.
     async fn wait(connector: &Connector, to_apply: bool) -> StoreResult<Option<Self>> {
         let mut conn = open(connector).await?;
         create_lock(&mut conn).await?;
@@ -196,31 +197,31 @@ impl Lock {
         Ok(Some(lock))
     }
 
-    /// Whether the lock is this process's now.
+    /// Tries to take the lock; returns whether this process holds it.
     async fn take(&mut self) -> StoreResult<bool> {
         let taken = self.execute(TAKE_LOCK).await?;
         Ok(taken == 1)
     }
 
-    /// Keeps the lock for as long as it is polled.
+    /// Renews the lock for as long as it is polled.
     async fn renew(&mut self) -> Infallible {
         loop {
             tokio::time::sleep(RENEW_EVERY).await;
             match self.execute(RENEW_LOCK).await {
                 Ok(1) => {}
-                Ok(_) => tracing::warn!("the migration lock expired while migrations ran"),
+                Ok(_) => tracing::warn!("migration lock expired while migrations were running"),
                 Err(error) => {
-                    tracing::warn!(error = %error, "the migration lock could not be renewed");
+                    tracing::warn!(error = %error, "migration lock renewal failed");
                 }
             }
         }
     }
 
-    /// Gives the lock back. If that fails, it expires.
+    /// Releases the lock. If that fails, it expires.
     async fn release(&mut self) {
         let release = diesel::sql_query(RELEASE_LOCK).bind::<Text, _>(self.holder.as_str());
         if let Err(error) = release.execute(&mut self.conn).await {
-            tracing::warn!(error = %error, "the migration lock could not be released; it expires by itself");
+            tracing::warn!(error = %error, "migration lock release failed; it will expire");
         }
     }
 

@@ -1,4 +1,5 @@
-//! Whether statements survive a pooler that stands before the server (PR-51). One that is told of a session's settings and passes them on is
+//! Detects whether prepared statements survive a pooler in front of the server (PR-51). A pooler that accepts session options and passes
+//! them on is not detected.
 //! not seen.
 
 use diesel::QueryResult;
@@ -10,33 +11,34 @@ use vestry_ports::store::StoreResult;
 
 use super::connection::{Conn, classify};
 
-/// What a pooler does with prepared statements.
+/// How a pooler handles prepared statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooler {
-    /// It gives a session a server of its own, which has the session's statements.
+    /// Session pooling: each session has its own server connection, with the session's statements.
     OfSessions,
-    /// It gives a transaction a server, and statements are found again on whichever comes next.
+    /// Transaction pooling, with prepared statements tracked across server connections.
     KeepsStatements,
-    /// The same, and they are not: PgBouncer before 1.21, or without `max_prepared_statements`. Calls fail, now and then.
+    /// Transaction pooling that loses prepared statements: PgBouncer before 1.21, or without `max_prepared_statements`. Calls fail
+    /// occasionally.
     LosesStatements,
 }
 
-/// PgBouncer gives the statements that it keeps names of its own. A statement that looks for them is prepared itself, so there is
-/// one in any case, and its name on the server is ours where nobody keeps it.
+/// PgBouncer renames the statements that it tracks. This query is itself prepared, so there is always one, and its name on the server is
+/// ours if no pooler tracks it.
 const RENAMED: &str =
     "(SELECT count(*)::INT4 FROM pg_prepared_statements WHERE name LIKE 'PGBOUNCER%')";
 
-/// Which process of the server a session has.
+/// The server process of a session.
 const SERVER: &str = "pg_backend_pid()";
 
-/// How often two sessions are asked which server they have. A pooler of transactions gives the server that it was given back last, or, where
-/// others ask as well, any.
+/// How often two sessions are asked for their server process. A transaction pooler assigns the server connection that was returned last or,
+/// under load, any.
 const LOOKS: u32 = 20;
 
-/// What a server says of a statement that another session left behind under the same name, or that is on another server.
+/// Part of the server's error if another session left a statement with the same name, or if the statement is on another server connection.
 const OF_STATEMENTS: &str = "prepared statement";
 
-/// What the pooler does between these two sessions and the server.
+/// Detects how the pooler between these two sessions and the server behaves.
 pub(super) async fn find(one: &mut Conn, other: &mut Conn) -> StoreResult<Pooler> {
     match seen(one, other).await {
         Err(Error::DatabaseError(_, refusal)) if refusal.message().contains(OF_STATEMENTS) => {
@@ -52,7 +54,7 @@ async fn seen(one: &mut Conn, other: &mut Conn) -> QueryResult<Pooler> {
     }
     let first = asked(one, SERVER).await?;
     for _ in 0..LOOKS {
-        // A session that has a server of its own never sees another one, and nobody else sees that one.
+        // A session with its own server connection never sees another one, and no other session sees it.
         if asked(other, SERVER).await? == first || asked(one, SERVER).await? != first {
             return Ok(Pooler::LosesStatements);
         }
@@ -60,7 +62,7 @@ async fn seen(one: &mut Conn, other: &mut Conn) -> QueryResult<Pooler> {
     Ok(Pooler::OfSessions)
 }
 
-/// A number, asked for in a transaction, so that the statement is carried out on the server on which it was prepared.
+/// Queries a number in a transaction, so that the statement runs on the server connection on which it was prepared.
 async fn asked(conn: &mut Conn, number: &'static str) -> QueryResult<i32> {
     conn.batch_execute("BEGIN").await?;
     let answer = diesel::select(sql::<Integer>(number))

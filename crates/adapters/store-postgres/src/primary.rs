@@ -1,38 +1,38 @@
-//! Whether a connection still leads to the primary.
+//! Detection of connections that no longer lead to the primary.
 //!
-//! After a failover our connections may lead to a server that lives on and is not the primary any more: a standby, which refuses writes
-//! (25006), or one that waits in vain for a standby to have what it commits, and keeps the locks of what waits. Reads find there what was
-//! before. So such a write ends every connection that is older than it, and a while later, when the name of the primary leads elsewhere,
-//! those that were opened in between.
+//! After a failover, our connections may lead to a server that is still running but no longer the primary. A standby refuses writes
+//! (25006). An isolated old primary waits in vain for a standby to confirm its commits, and holds the locks of waiting transactions. Reads
+//! there return stale data. A failed write of this kind therefore closes every older connection. A while later, once the primary's name
+//! resolves to the new server, those opened in between are closed as well.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-/// Connections are ended at most so often: a database that is read-only for long must not have all of them opened anew for each write
-/// that it refuses.
+/// Minimum time between two rounds of closing connections. Otherwise a database that stays read-only would force all connections to be
+/// reopened for every refused write.
 const AT_MOST_EACH: Duration = Duration::from_millis(500);
 
-/// The same after a lock that was waited for in vain, which does not always mean a failover: while somebody holds a lock for long, as a
-/// migration does, connections and what they have prepared are worth keeping.
+/// The same after a lock timeout, which does not always mean a failover. While a migration, for instance, holds a lock for long,
+/// connections and their prepared statements are worth keeping.
 const AT_MOST_EACH_FOR_LOCKS: Duration = Duration::from_secs(10);
 
-/// So long after the last such write a new connection is taken to lead to the new primary: a process that is asked for anything, or that
-/// delivers messages, tries to write more often than that.
+/// How long after the last failed write a new connection is assumed to lead to the new primary. A process that serves requests or delivers
+/// messages attempts writes more often than that.
 pub(crate) const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
-/// When writes were not done.
+/// Times of failed writes.
 #[derive(Clone, Copy)]
 pub(crate) struct NotDone {
-    /// The one that ended connections last.
+    /// The failed write that last caused connections to be closed.
     counted: Instant,
-    /// The last one.
+    /// The latest failed write.
     last: Instant,
 }
 
 impl NotDone {
-    /// Which connections are ended at this moment: those that were opened before.
+    /// Returns the time before which connections must have been opened to be closed at `now`.
     fn opened_before(&self, now: Instant) -> Instant {
         if now.duration_since(self.last) >= SETTLED_AFTER {
             self.last + SETTLED_AFTER
@@ -44,10 +44,10 @@ impl NotDone {
     }
 }
 
-/// One for the process: at worst a pool of another database opens its connections anew.
+/// One for the process: at worst, the pool of another database reopens its connections.
 static NOT_DONE: LazyLock<watch::Sender<Option<NotDone>>> = LazyLock::new(watch::Sender::default);
 
-/// A write was refused because the server is read-only, or its commit was not answered.
+/// Records that a write was refused because the server is read-only, or that its commit got no response.
 pub(crate) fn did_not_write() {
     let now = Instant::now();
     NOT_DONE.send_modify(|not_done| {
@@ -59,8 +59,7 @@ pub(crate) fn did_not_write() {
     });
 }
 
-/// A lock was not to be had in time. Whoever holds it may be waiting for a standby, and on the server goes on to when nobody asks any
-/// more.
+/// Records a lock timeout. The lock holder may be waiting for a standby, and the server keeps waiting even after its client has gone.
 pub(crate) fn waited_in_vain() {
     let is_known = NOT_DONE
         .borrow()
@@ -70,13 +69,13 @@ pub(crate) fn waited_in_vain() {
     }
 }
 
-/// Whether a connection that was opened then may lead to an old primary.
+/// Whether a connection opened at that time may lead to an old primary.
 pub(crate) fn may_have_moved(opened: Instant) -> bool {
     let not_done = *NOT_DONE.borrow();
     not_done.is_some_and(|not_done| opened < not_done.opened_before(Instant::now()))
 }
 
-/// Tells of each write that was not done, from now on.
+/// Returns a receiver that is notified of failed writes.
 pub(crate) fn not_done() -> watch::Receiver<Option<NotDone>> {
     NOT_DONE.subscribe()
 }
@@ -85,9 +84,9 @@ pub(crate) fn not_done() -> watch::Receiver<Option<NotDone>> {
 mod tests {
     use super::*;
 
-    /// Which connections are ended at what moment; the first write that was not done is at 0 s, the last at 0.3 s.
+    /// Which connections are closed when; the first failed write is at 0 s, the last at 0.3 s.
     #[test]
-    fn k5_connections_end_that_may_lead_to_an_old_primary() {
+    fn k5_connections_that_may_lead_to_an_old_primary_are_closed() {
         let start = Instant::now();
         let at = |milliseconds| start + Duration::from_millis(milliseconds);
         let not_done = NotDone {
@@ -97,10 +96,10 @@ mod tests {
         for (asked, ended_before) in [
             (300, 0),
             (499, 0),
-            // The last one counts as soon as the first has counted long enough.
+            // The last write counts once the first has counted long enough.
             (500, 300),
             (3_299, 300),
-            // All was done for a while: whatever was opened before that is opened once more.
+            // Writes have succeeded for a while: connections opened before that are reopened once more.
             (3_300, 3_300),
             (60_000, 3_300),
         ] {

@@ -1,8 +1,8 @@
-//! Apps on several servers of a Citus cluster (PR-57): how the tables are spread.
+//! Distribution of the tables over the servers of a Citus cluster (PR-57).
 //!
-//! Every table that names an App is distributed by it, all in the same way, so that whatever belongs to one App lies on one server and
-//! a statement that names the App goes there alone. A few tables are small, and are asked about without the App: each server has a
-//! whole copy of them. What belongs to no App stays on the coordinator.
+//! Every table that names an App is distributed by it, all in the same way. All data of an App is therefore on one server, and a statement
+//! that names the App is sent only there. A few small tables are queried without the App: each server has a complete copy of them. Data
+//! that belongs to no App stays on the coordinator.
 
 use diesel::dsl::sql;
 use diesel::sql_types::{BigInt, Bool, Text};
@@ -11,18 +11,18 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::connection::{Conn, classify};
 
-/// Copied to every server, in this order: others refer to the first.
+/// Reference tables, copied to every server in this order: others refer to the first.
 const COPIED: [&str; 3] = ["apps", "api_keys", "provider_connections"];
 
-/// Distributed before all others, which refer to them. The first is what the others lie beside.
+/// Distributed before all others, which refer to them. The others are co-located with the first.
 const FIRST: [&str; 3] = ["users", "totps", "wallets"];
 
-/// Whether the extension is there.
+/// Whether the extension is installed.
 const HAS_CITUS: &str = "to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL";
 
 const IS_SPREAD: &str = "EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('users') AND partmethod = 'h')";
 
-/// Tables that have to be spread and are not.
+/// Tables that must be distributed and are not.
 const UNSPREAD: &str = "\
     SELECT relname::text AS name FROM pg_class \
     WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' \
@@ -31,7 +31,7 @@ const UNSPREAD: &str = "\
             WHERE logicalrelid = pg_class.oid AND (partmethod = 'h' OR repmodel = 't')) \
     ORDER BY relname";
 
-/// Tables whose rows lie on the servers.
+/// Tables whose rows are on the servers.
 const MOVED: &str =
     "SELECT logicalrelid::text AS name FROM pg_dist_partition WHERE partmethod = 'h' ORDER BY name";
 
@@ -39,33 +39,33 @@ const MOVED: &str =
 const OTHERS: &str = "(SELECT count(*) FROM pg_stat_activity \
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'vestry')";
 
-/// How many servers have shards, and in how many shards a table is.
+/// The number of servers with shards, and of shards per table.
 const WIDTH: &str = "\
     SELECT count(DISTINCT (nodename, nodeport)) AS servers, count(DISTINCT shardid) AS shards \
     FROM citus_shards WHERE table_name = 'users'::regclass";
 
-/// Tables that do not lie beside the users.
+/// Tables that are not co-located with the users.
 const ELSEWHERE: &str = "\
     SELECT logicalrelid::text AS name FROM pg_dist_partition \
     WHERE partmethod = 'h' AND colocationid <> (SELECT colocationid FROM pg_dist_partition WHERE logicalrelid = 'users'::regclass) \
     ORDER BY name";
 
-/// The App with the most users, and how many there are of all.
+/// The App with the most users, and the number of users overall.
 const LARGEST: &str = "\
     SELECT app_id AS app, users::BIGINT, (SUM(users) OVER ())::BIGINT AS whole \
     FROM (SELECT app_id, SUM(users) AS users FROM user_counts GROUP BY app_id) AS of_apps \
     ORDER BY users DESC, app LIMIT 1";
 
-/// How the tables are spread over the servers of a cluster.
+/// How the tables are distributed over the servers of a cluster.
 #[derive(Debug)]
 pub struct Spread {
-    /// Servers that have Apps.
+    /// The number of servers with Apps.
     pub servers: i64,
-    /// In how many parts each table lies, of which a server has some.
+    /// The number of shards of each table.
     pub shards: i64,
-    /// Tables that are cut otherwise than the users, so that a statement about one App would have to go to several servers.
+    /// Tables that are sharded differently from the users, so that a statement about one App would have to visit several servers.
     pub elsewhere: Vec<String>,
-    /// The App with the most users, how many those are, and how many there are of all Apps.
+    /// The App with the most users, its number of users, and the number of users of all Apps.
     pub largest: Option<(String, i64, i64)>,
 }
 
@@ -93,7 +93,7 @@ struct Name {
     name: String,
 }
 
-/// Why a database cannot be distributed, or be worked with.
+/// Why a database cannot be distributed or used.
 #[derive(Debug, thiserror::Error)]
 enum Unspreadable {
     #[error(
@@ -102,12 +102,12 @@ enum Unspreadable {
     )]
     NoCitus,
     #[error(
-        "{0} sessions of the service are open on this database: stop every `vestry serve` and `vestry worker` before its tables are \
-         distributed, and start them afterwards"
+        "{0} sessions of the service are open on this database: stop every `vestry serve` and `vestry worker` before you \
+         distribute its tables, and start them again afterwards"
     )]
     InUse(i64),
     #[error(
-        "some tables are distributed and some are not yet ({0}): run `vestry migrate --distribute`, which goes on where it stopped"
+        "some tables are not distributed yet ({0}): run `vestry migrate --distribute` again, which resumes where it stopped"
     )]
     Unfinished(String),
 }
@@ -125,15 +125,15 @@ async fn is(conn: &mut Conn, condition: &str) -> StoreResult<bool> {
     found.map_err(|error| classify(error, Some(conn)))
 }
 
-/// Whether Apps lie on several servers, or may come to.
+/// Whether Apps are distributed over several servers, or distribution has begun.
 pub(super) async fn is_spread(conn: &mut Conn) -> StoreResult<bool> {
     Ok(is(conn, HAS_CITUS).await? && is(conn, IS_SPREAD).await?)
 }
 
-/// The same, for whoever is to work there.
+/// The same, with a check that distribution is complete.
 ///
 /// # Errors
-/// [`StoreError::Other`] where a distribution was begun and is not finished.
+/// [`StoreError::Other`] if distribution was begun and is not complete.
 pub(super) async fn is_wholly_spread(conn: &mut Conn) -> StoreResult<bool> {
     if !is_spread(conn).await? {
         return Ok(false);
@@ -145,7 +145,7 @@ pub(super) async fn is_wholly_spread(conn: &mut Conn) -> StoreResult<bool> {
     }
 }
 
-/// How they are spread.
+/// Reports how the tables are distributed.
 pub(super) async fn report(conn: &mut Conn) -> StoreResult<Spread> {
     let width = diesel::sql_query(WIDTH).get_result::<Width>(conn).await;
     let Width { servers, shards } = width.map_err(|error| classify(error, Some(conn)))?;
@@ -170,12 +170,12 @@ async fn unspread(conn: &mut Conn) -> StoreResult<Vec<String>> {
     Ok(found.into_iter().map(|table| table.name).collect())
 }
 
-/// Spreads every table that is not spread yet, each in a transaction of its own, so that it goes on where it was stopped. Answers which
-/// those were. `told` hears of each before it begins, and how many are left with it. What was moved stays on the coordinator as well
-/// until [`clear`].
+/// Distributes every table that is not distributed yet, and returns their names. Each table has its own transaction, so that an interrupted
+/// run can be resumed. `told` is called before each table, with the number of tables left including it. Moved rows also stay on the
+/// coordinator until [`clear`].
 ///
 /// # Errors
-/// [`StoreError::Other`] without Citus, and where processes of the service are at work on tables that would be moved.
+/// [`StoreError::Other`] without Citus, or if processes of the service are connected while existing data would be moved.
 pub(super) async fn spread(
     conn: &mut Conn,
     told: &(dyn Fn(&str, usize) + Sync),
@@ -184,7 +184,7 @@ pub(super) async fn spread(
         return Err(Unspreadable::NoCitus.into());
     }
     let tables = in_order(unspread(conn).await?);
-    // What a migration added to a database that is spread is empty, and nobody knows it yet.
+    // Tables that a migration adds to a distributed database are empty and not used yet.
     if tables.iter().any(|table| table == FIRST[0]) {
         let others = diesel::select(sql::<BigInt>(OTHERS)).get_result(conn).await;
         let others: i64 = others.map_err(|error| classify(error, Some(conn)))?;
@@ -199,7 +199,7 @@ pub(super) async fn spread(
     Ok(tables)
 }
 
-/// Deletes what the coordinator still has of what was moved, where nobody reads it.
+/// Deletes the coordinator's copies of moved rows, which are no longer read.
 pub(super) async fn clear(conn: &mut Conn) -> StoreResult<()> {
     let moved = diesel::sql_query(MOVED).load::<Name>(conn).await;
     for Name { name } in moved.map_err(|error| classify(error, Some(conn)))? {
@@ -210,7 +210,7 @@ pub(super) async fn clear(conn: &mut Conn) -> StoreResult<()> {
     Ok(())
 }
 
-/// What others refer to comes before them.
+/// Sorts tables so that referenced ones come first.
 fn in_order(tables: Vec<String>) -> Vec<String> {
     let rank = |table: &String| {
         let early = COPIED.iter().chain(&FIRST);
@@ -224,15 +224,15 @@ fn in_order(tables: Vec<String>) -> Vec<String> {
     tables
 }
 
-/// Spreads one table.
+/// Distributes one table.
 async fn place(conn: &mut Conn, table: &String) -> StoreResult<()> {
     if let Err(error) = say(conn, &placement(table)).await {
-        // Whoever was at it before may have been killed, and the server have gone on to the end.
+        // A previous run may have been killed while the server carried on to the end.
         if unspread(conn).await?.contains(table) {
             return Err(error);
         }
     }
-    // Rows that refer to it are looked up in it one by one when they are spread; without statistics each would walk its whole App.
+    // When referring rows are distributed, each is looked up in this table. Without statistics each look-up would scan its whole App.
     say(conn, &format!("ANALYZE \"{table}\"")).await
 }
 
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_refer_to_is_spread_first() {
+    fn referenced_tables_are_distributed_first() {
         let tables = [
             "api_keys",
             "apps",

@@ -1,9 +1,8 @@
-//! What Postgres knows of tables that grow quickly.
+//! Planner statistics of tables that grow quickly.
 //!
-//! Every key begins with the App and the environment. As long as Postgres has not read a table, it takes each of the two for
-//! something that few rows have, all indexes look equally good to it, and it may walk the whole of an App for every row that is
-//! asked for. Autovacuum reads tables too, once a minute: within the first minute of a busy service, or of an import, that is too
-//! late.
+//! Every key begins with the App and the environment. Until Postgres has analysed a table, it assumes that few rows share each of the two.
+//! All indexes then look equally good to it, and it may scan a whole App for every requested row. Autovacuum analyses tables too, once a
+//! minute. For the first minute of a busy service, or of an import, that is too late.
 
 use std::time::Duration;
 
@@ -20,14 +19,14 @@ use super::connection::{Conn, classify};
 use super::manager::Manager;
 use vestry_store_rows::failure;
 
-/// How often the tables are looked at.
+/// Interval between checks.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Our tables that have grown by half, and by fifty rows, since they were read. Not the audit log, which grows the quickest and has
-/// the widest rows: reading it takes a core a sixth of a second, and requests find its entries by the same indexes without.
+/// Our tables that have grown by half, and by fifty rows, since they were analysed. The audit log is excluded: it grows fastest and has the
+/// widest rows. Analysing it takes a sixth of a second of one core, and its queries use the same indexes without statistics.
 ///
-/// And those of more than half a MiB that were never read, of which nothing may say that they have grown: neither a crash nor
-/// `pg_upgrade` leaves what was counted, and the latter not what was known either.
+/// Tables of more than half a MiB that were never analysed are included. Their growth counters may be missing: a crash loses them, and
+/// `pg_upgrade` loses them together with the statistics.
 const GROWN: &str = "\
     SELECT c.relname::text AS name FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid \
     WHERE s.schemaname = current_schema() AND pg_get_userbyid(c.relowner) = current_user \
@@ -40,7 +39,7 @@ struct Grown {
     name: String,
 }
 
-/// The task that has such tables read; it ends with this value.
+/// The task that analyses such tables; it is aborted when this value is dropped.
 pub(super) struct Statistics(AbortHandle);
 
 impl Statistics {
@@ -52,8 +51,8 @@ impl Statistics {
             loop {
                 ticks.tick().await;
                 if let Err(error) = refresh(&pool).await {
-                    // Nothing is wrong but slow, and an engine that only speaks the protocol may not know these tables.
-                    tracing::debug!(%error, "the statistics of grown tables were not refreshed");
+                    // This only costs performance, and an engine that merely speaks the protocol may not have these tables.
+                    tracing::debug!(%error, "planner statistics were not refreshed");
                 }
             }
         };
@@ -74,7 +73,7 @@ async fn refresh(pool: &Pool<Manager>) -> StoreResult<()> {
     let grown = grown.map_err(|error| classify(error, None))?;
     for Grown { name } in grown {
         let quoted = name.replace('"', "\"\"");
-        // Another process may be reading it at this moment; then there is nothing to do.
+        // Another process may be analysing it right now; then there is nothing to do.
         let analyze = format!("ANALYZE (SKIP_LOCKED) \"{quoted}\"");
         let read = diesel::sql_query(analyze).execute(conn).await;
         read.map_err(|error: diesel::result::Error| -> StoreError { classify(error, None) })?;

@@ -1,4 +1,4 @@
-//! App keys, wrapped under the root key.
+//! App keys, wrapped by the root key.
 
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
@@ -59,7 +59,7 @@ impl AppKeys for Unit {
                 standing.extend(self.standing_of_passing(world, version).await?);
                 Ok(standing)
             }
-            // Nothing but what needs no more than these is under them.
+            // These keys protect nothing that the check of this purpose would have to wait for.
             KeyPurpose::PastAudit | KeyPurpose::Decoys | KeyPurpose::Audit => Ok(Vec::new()),
         }
     }
@@ -94,7 +94,7 @@ impl AppKeys for Unit {
     async fn hold_root(&mut self, purpose: KeyPurpose, root_version: u32) -> StoreResult<bool> {
         let of_purpose = || app_keys::table.filter(app_keys::purpose.eq(purpose.as_str()));
         let root_version = i64::from(root_version);
-        // First found and then held, by its key: where Apps lie on several servers no statement can lock rows of all of them.
+        // Find a row first, then lock it by its key: on a cluster no statement can lock rows of several Apps.
         loop {
             let under_it = of_purpose()
                 .filter(app_keys::root_version.eq(root_version))
@@ -116,7 +116,7 @@ impl AppKeys for Unit {
             if !self.done(held)?.is_empty() {
                 return Ok(true);
             }
-            // It was brought under another one in between.
+            // The key was rewrapped in between.
         }
         let any = of_purpose().select(app_keys::version).limit(1);
         let any = any.load::<i64>(self.writing()?).await;

@@ -22,7 +22,7 @@ use vestry_store_rows::schema::{
     events,
 };
 
-/// The first App and environment after a world in each of these tables, one statement for each.
+/// The first App and environment after a world in each of these tables, with one statement per table.
 macro_rules! first_worlds {
     ($unit:ident, $after:ident, $($table:ident),*) => {{
         let mut found: Vec<(String, String)> = Vec::new();
@@ -55,7 +55,7 @@ fn rows(entries: &[AuditEntry], steps: &[AuditStep]) -> (Vec<AuditEntryRow>, Vec
 }
 
 impl Unit {
-    /// [`vestry_ports::store::Store::append_to_audit_log`], on a connection without a transaction; not for a database that is spread.
+    /// [`vestry_ports::store::Store::append_to_audit_log`], on a connection without a transaction; not for a distributed database.
     pub(crate) async fn append_to_audit_log(
         mut self,
         entries: &[AuditEntry],
@@ -67,7 +67,7 @@ impl Unit {
         self.left_behind(entries, steps, written).await
     }
 
-    /// The chains of which nothing was written, where not everything was.
+    /// Returns the chains to which nothing was written, if any.
     async fn left_behind(
         &mut self,
         entries: &[AuditEntry],
@@ -79,7 +79,7 @@ impl Unit {
         }
         let mut left = Vec::new();
         for AuditStep { head, .. } in steps {
-            // Nobody else writes into this chain.
+            // No other process writes to this chain.
             let now = self.audit_log().head(&head.world, head.chain).await?;
             if now.as_ref() != Some(head) {
                 left.push(head.chain);

@@ -1,4 +1,4 @@
-//! Counters of sends.
+//! Counters of sent messages.
 
 use diesel::IntoSql;
 use diesel::dsl::case_when;
@@ -18,7 +18,7 @@ use vestry_store_rows::rank::Rank;
 use vestry_store_rows::schema::budgets;
 use vestry_store_rows::{subject, window};
 
-/// Counts a use in the window that is open, or opens one.
+/// Counts a use in the open window, or opens one.
 macro_rules! use_once {
     ($world:expr, $name:expr, $subject:expr, $limit:expr, $now:expr) => {{
         let (world, limit, now): (&World, Limit, Timestamp) = ($world, $limit, $now);
@@ -125,7 +125,7 @@ impl Budgets for Unit {
         name: &'static str,
         now: Timestamp,
     ) -> StoreResult<u64> {
-        // Added up here: the sum of `BigInt` is of another type in each database.
+        // Summed here, because the sum of a `BigInt` has a different type in each database.
         let query = in_world!(budgets, world)
             .filter(budgets::name.eq(name))
             .filter(budgets::opened_at.le(now.unix()))

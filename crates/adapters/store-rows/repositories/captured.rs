@@ -1,4 +1,4 @@
-//! Captured messages of test worlds.
+//! Captured messages of test environments.
 
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
@@ -18,7 +18,7 @@ use vestry_store_rows::schema::captured_messages;
 #[port]
 impl Captured for Unit {
     async fn insert(&mut self, message: &CapturedMessage) -> StoreResult<()> {
-        // Two that arrive at the same instant may get one position; then the id decides.
+        // Two messages that arrive at the same instant can get the same position; then the id decides.
         let query = in_world!(captured_messages, message.world)
             .filter(captured_messages::created_at.eq(message.created_at.unix()))
             .order(captured_messages::position.desc())
@@ -63,7 +63,7 @@ impl Captured for Unit {
                         ),
                     ),
                 ),
-                // It was cleared; its id still tells its time.
+                // The message was deleted, but its id still contains its time.
                 None => query.filter(captured_messages::created_at.gt(after.timestamp().unix())),
             };
         }
@@ -87,7 +87,7 @@ impl Captured for Unit {
 }
 
 impl Unit {
-    /// Where a message stands in the order of arrival.
+    /// Returns the position of a message in arrival order.
     async fn place(&mut self, world: &World, id: MessageId) -> StoreResult<Option<(i64, i64)>> {
         let query = in_world!(captured_messages, world)
             .filter(captured_messages::id.eq(id.to_string()))

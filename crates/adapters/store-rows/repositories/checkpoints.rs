@@ -1,4 +1,4 @@
-//! Checkpoints of the audit log, and how far the sinks are.
+//! Checkpoints of the audit log, and the progress of the sinks.
 
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 use diesel::upsert::excluded;

@@ -40,7 +40,7 @@ impl Codes for Unit {
         most_tries: i64,
         now: Timestamp,
     ) -> StoreResult<Option<Attempt>> {
-        // Postgres checks the condition again on the newest version of the row after it waited for its lock.
+        // Postgres re-evaluates the condition on the newest version of the row after waiting for its lock.
         let alive = in_world!(codes, world)
             .filter(codes::method_id.eq(method.to_string()))
             .filter(codes::purpose.eq(purpose.as_str()))

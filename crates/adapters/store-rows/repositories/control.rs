@@ -22,7 +22,7 @@ use vestry_store_rows::rows::control::{ControlEntryRow, ControlHeadRow};
 use vestry_store_rows::schema::{control_chains, control_entries};
 
 impl Unit {
-    /// Moves a head that nobody has moved since.
+    /// Moves a head that has not been moved since it was read.
     async fn move_control_head(
         &mut self,
         after: &ControlHead,
@@ -33,7 +33,7 @@ impl Unit {
             .filter(control_chains::chain.eq(head.chain.to_string()))
             .filter(control_chains::sequence.eq(after.sequence))
             .filter(control_chains::hash.eq(after.hash.as_slice()));
-        // The key is left alone: on a cluster it says where the row lies, and may not even be set to what it is.
+        // The key is left out: on a cluster it determines where the row is stored, and cannot be set even to its present value.
         let update = diesel::update(unmoved).set((
             control_chains::sequence.eq(head.sequence),
             control_chains::hash.eq(head.hash.as_slice()),
@@ -44,7 +44,7 @@ impl Unit {
         Ok(self.done(updated)? == 1)
     }
 
-    /// The head of another chain, unless somebody has begun one of this number.
+    /// Inserts the head of another chain, unless a chain with this number exists.
     async fn begin_control_chain(&mut self, head: &ControlHead) -> StoreResult<bool> {
         let insert = diesel::insert_into(control_chains::table)
             .values(ControlHeadRow::from(head))
@@ -57,7 +57,7 @@ impl Unit {
 #[port]
 impl ControlLog for Unit {
     async fn lock_head(&mut self, world: &World) -> StoreResult<Option<ControlHead>> {
-        // The same row for all, also while somebody begins another chain: it stands for the world.
+        // All callers lock the same row, even while another chain is begun: it represents the world.
         let lowest = in_world!(control_chains, world)
             .order(control_chains::number)
             .limit(1)
@@ -69,7 +69,7 @@ impl ControlLog for Unit {
         if self.done(lowest)?.is_none() {
             return Ok(None);
         }
-        // A statement of its own, which sees what the one committed who had the lock before.
+        // A separate statement, so that it sees what the previous lock holder committed.
         let highest = in_world!(control_chains, world)
             .order(control_chains::number.desc())
             .limit(1)

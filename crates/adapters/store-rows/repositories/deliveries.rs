@@ -1,4 +1,4 @@
-//! Events on their way to endpoints.
+//! Deliveries of events to webhook endpoints.
 
 use std::ops::RangeInclusive;
 
@@ -25,7 +25,7 @@ use vestry_store_rows::schema::{webhook_attempts, webhook_deliveries};
 /// The columns of a queue, and when its first delivery is due.
 type QueueRow = (String, String, String, i64, i64);
 
-/// What was taken, as long as nobody else has taken or ended it: every attempt counts.
+/// A claimed delivery that has not been claimed again or ended since. Every claim increments `attempts`.
 macro_rules! taken {
     ($taken:expr) => {
         in_world!(webhook_deliveries, $taken.world)
@@ -35,7 +35,7 @@ macro_rules! taken {
     };
 }
 
-/// What waits for an endpoint.
+/// The pending deliveries of an endpoint.
 macro_rules! waiting {
     ($world:expr, $endpoint:expr) => {
         in_world!(webhook_deliveries, $world)
@@ -46,7 +46,7 @@ macro_rules! waiting {
 
 diesel::alias!(webhook_deliveries as newer_deliveries: NewerDeliveries);
 
-/// Whether a column of the newer delivery is as that of the other one.
+/// Whether a column has the same value in the newer delivery as in the other one.
 macro_rules! alike {
     ($column:ident) => {
         newer_deliveries
@@ -55,8 +55,8 @@ macro_rules! alike {
     };
 }
 
-/// What nobody tries any more, and nothing newer of the same event was left for the endpoint since. The condition of the index
-/// stands there as a text: neither database sees that a parameter is that word.
+/// Exhausted deliveries without a newer delivery of the same event to the endpoint. The index condition is written as literal text: neither
+/// database recognises it when the word is a parameter.
 macro_rules! exhausted {
     ($world:expr, $endpoint:expr, $ended:expr) => {{
         let newer = newer_deliveries
@@ -115,7 +115,7 @@ impl Deliveries for Unit {
             query = query.filter(webhook_deliveries::app_id.eq(app.to_string()));
         }
         if let Some(after) = after {
-            // Both databases begin to read there; they do not where the same is said with `OR`.
+            // Both databases start the index scan there; with the equivalent `OR` they do not.
             let behind = sql::<Bool>("(app_id, environment, endpoint_id, rank) > (")
                 .bind::<Text, _>(after.world.app_id.to_string())
                 .sql(", ")
@@ -170,7 +170,7 @@ impl Deliveries for Unit {
             .returning(DeliveryRow::as_returning());
         let claimed = claim.load::<DeliveryRow>(self.writing()?).await;
         let mut claimed: Vec<Delivery> = read_all(self.done(claimed)?)?;
-        // RETURNING keeps no order.
+        // RETURNING does not preserve order.
         claimed.sort_by_key(|delivery| (delivery.position, delivery.id));
         Ok(claimed)
     }
@@ -228,7 +228,7 @@ impl Deliveries for Unit {
         endpoint: WebhookEndpointId,
         id: WebhookDeliveryId,
     ) -> StoreResult<Option<Delivery>> {
-        // By its key alone: where an endpoint is named as well, Postgres may take the way of those who want all that it was sent.
+        // Looked up by its key alone: if an endpoint is named as well, Postgres may choose the index on all deliveries of the endpoint.
         let query = in_world!(webhook_deliveries, world)
             .filter(webhook_deliveries::id.eq(id.to_string()))
             .select(DeliveryRow::as_select());

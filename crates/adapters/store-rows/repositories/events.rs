@@ -1,4 +1,4 @@
-//! Events, from the inbox to the log.
+//! Events, and their way from the inbox to the log.
 
 use diesel::dsl::{count_star, sql};
 use diesel::prelude::{
@@ -18,7 +18,7 @@ use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::events::{EventHeadRow, EventRow};
 use vestry_store_rows::schema::{event_heads, events, events_inbox};
 
-/// Rows of a table behind those of a world. Both databases begin to read there; they do not where the same is said with `OR`.
+/// Rows of a table after those of a world. Both databases start the index scan there; with the equivalent `OR` they do not.
 macro_rules! behind {
     ($world:expr) => {
         sql::<Bool>("(app_id, environment) > (")
@@ -29,7 +29,7 @@ macro_rules! behind {
     };
 }
 
-/// Rows of position, id and type.
+/// Converts rows of position, id and type.
 fn placed(rows: Vec<(i64, String, String)>) -> StoreResult<Vec<Placed>> {
     let table = Table("events");
     let placed = rows.into_iter().map(|(position, id, kind)| {
@@ -57,7 +57,7 @@ impl Unit {
     }
 }
 
-/// The events of a stretch that are wanted.
+/// The events of a range that match the filter.
 macro_rules! fitting {
     ($world:expr, $stretch:expr, $filter:expr) => {{
         let mut query = in_world!(events, $world)
@@ -105,7 +105,7 @@ impl Events for Unit {
         if let Some(head) = self.selected_head(world).await? {
             return Ok(Some(head));
         }
-        // Somebody has it, or there is none yet.
+        // Another transaction has locked it, or it does not exist yet.
         let first = EventHeadRow::new(world, &EventHead::EMPTY);
         let insert = diesel::insert_into(event_heads::table)
             .values(first)

@@ -1,4 +1,4 @@
-//! Failures in a row of an identifier.
+//! Consecutive failures per identifier.
 
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 use diesel_async::RunQueryDsl;
@@ -69,7 +69,7 @@ impl Guards for Unit {
 
     async fn sweep(&mut self, worlds: &SweptWorlds, idle_since: Timestamp) -> StoreResult<u64> {
         let since = idle_since.unix();
-        // Unknown is not true: what never failed and what never waited need their own halves.
+        // NULL compares as unknown: guards that have never failed and those that were never blocked need conditions of their own.
         let idle = in_worlds!(guards, worlds)
             .filter(guards::failed_at.lt(since).or(guards::failed_at.is_null()))
             .filter(

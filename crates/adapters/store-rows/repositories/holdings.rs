@@ -1,4 +1,4 @@
-//! What a user has, in one look.
+//! A summary of what a user has, from a single query.
 
 use diesel::dsl::{exists, select};
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
@@ -21,7 +21,7 @@ macro_rules! has {
 }
 
 impl Unit {
-    /// Every table stands here that a first proof clears, under the conditions by which it does.
+    /// Reads every table that the first verification clears, under the same conditions.
     pub(super) async fn holdings_of(&mut self, world: &World, id: UserId) -> StoreResult<Holdings> {
         let user = id.to_string();
         let emails = in_world!(user_emails, world)

@@ -18,7 +18,7 @@ use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::idempotency::{ClaimRow, KnownRow};
 use vestry_store_rows::schema::idempotency_keys as keys;
 
-/// The row of a run that has no answer yet.
+/// The row of a run that has no response yet.
 macro_rules! running {
     ($world:expr, $key:expr, $holder:expr) => {
         in_world!(keys, $world)
@@ -56,7 +56,7 @@ impl Idempotency for Unit {
             .filter(keys::digest.eq(claim.key.0.to_vec()))
             .select(KnownRow::as_select());
         let found = query.first(self.reading()?).await.optional();
-        // Both databases keep the row that was in the way locked, so it is there; were it not, the next run would take the key.
+        // Both databases keep the conflicting row locked, so it exists; if it did not, the next run would claim the key.
         let known = self.done(found)?.ok_or(StoreError::Retry)?;
         KnownKey::try_from(known).map(Some)
     }

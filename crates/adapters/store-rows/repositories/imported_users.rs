@@ -1,4 +1,4 @@
-//! Whom the users of another service became.
+//! Mapping from keys of other services to imported users.
 
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 use diesel_async::RunQueryDsl;

@@ -14,7 +14,7 @@ use vestry_store_rows::schema::{
     passwords, provider_connections, signing_keys, totp_recovery_codes, totps, webhook_secrets,
 };
 
-/// A page of the secrets of a table that has one in each row.
+/// A page of the secrets of a table that has one per row.
 macro_rules! page {
     ($unit:expr, $wanted:expr, $table:ident, $owner:ident, $version:ident, $sealed:ident) => {{
         let Wanted {
@@ -35,7 +35,7 @@ macro_rules! page {
     }};
 }
 
-/// Another seal in place of the one that was seen.
+/// Replaces a sealed secret, unless it changed since it was read.
 macro_rules! put {
     ($unit:expr, $fresh:expr, $seen:expr, $table:ident, $owner:ident, $version:ident, $sealed:ident) => {{
         let row = in_world!($table, $fresh.world)
@@ -51,12 +51,12 @@ macro_rules! put {
     }};
 }
 
-/// Owner, version, and what is sealed.
+/// Owner, key version, and sealed bytes.
 type Row = (String, i64, Vec<u8>);
-/// The same of a recovery code, by authenticator app and number, with its keyed hash and user.
+/// The same for a recovery code, by authenticator app and number, with its keyed hash and user.
 type CodeRow = (String, i64, i64, Vec<u8>, i64, Vec<u8>, String);
 
-/// Which page is asked for.
+/// The requested page.
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     world: &'a World,
@@ -113,7 +113,7 @@ impl Wanted<'_> {
         })
     }
 
-    /// Authenticator app and number of the recovery code after which the page begins.
+    /// Returns the authenticator app and number of the recovery code after which the page begins.
     fn after_code(&self) -> (&str, i64) {
         let (totp_id, number) = self
             .after

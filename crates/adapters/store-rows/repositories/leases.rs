@@ -1,4 +1,4 @@
-//! Work that one process of all does at a time.
+//! Leases for work that only one process does at a time.
 
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods};
 use diesel::query_dsl::methods::FilterDsl;

@@ -87,7 +87,7 @@ impl Links for Unit {
         now: Timestamp,
     ) -> StoreResult<Option<Link>> {
         let purposes = purposes.iter().map(|purpose| purpose.as_str());
-        // Postgres checks the condition again on the newest version of the row after it waited for its lock.
+        // Postgres re-evaluates the condition on the newest version of the row after waiting for its lock.
         let alive = in_world!(magic_links, world)
             .filter(magic_links::token_hash.eq(token.0.to_vec()))
             .filter(magic_links::purpose.eq_any(purposes))

@@ -1,4 +1,4 @@
-//! Which migrations the database has.
+//! The record of applied migrations.
 
 use diesel::QueryResult;
 use diesel::dsl::sql;
@@ -11,7 +11,7 @@ use super::Unit;
 use super::dialect::{self, Conn};
 use vestry_store_rows::schema::__diesel_schema_migrations as book;
 
-/// The versions that were applied; none when nothing was ever migrated.
+/// Returns the applied versions; none for an empty database.
 pub(crate) async fn applied_migrations(conn: &mut Conn) -> QueryResult<Vec<String>> {
     let books = sql::<BigInt>(dialect::COUNT_BOOKS_OF_MIGRATIONS);
     if books.get_result::<i64>(conn).await? == 0 {
@@ -21,7 +21,7 @@ pub(crate) async fn applied_migrations(conn: &mut Conn) -> QueryResult<Vec<Strin
 }
 
 impl Unit {
-    /// The versions that were applied.
+    /// Returns the applied versions.
     pub(crate) async fn applied_migrations(&mut self) -> StoreResult<Vec<String>> {
         let applied = applied_migrations(self.reading()?).await;
         self.done(applied)

@@ -1,4 +1,4 @@
-//! The repositories, compiled once for each backend: the parent module says what `Conn` and `dialect` are.
+//! The repositories, compiled once for each backend. The parent module defines `Conn` and `dialect`.
 
 mod api_keys;
 mod app_keys;
@@ -48,7 +48,7 @@ use super::dialect;
 pub(crate) use rate_windows::hit;
 pub(crate) use unit::{Pooled, Site, Unit};
 
-/// All rows as what the domain calls them.
+/// Converts all rows to domain types.
 fn read_all<R, D>(rows: Vec<R>) -> vestry_ports::store::StoreResult<Vec<D>>
 where
     D: TryFrom<R, Error = vestry_ports::store::StoreError>,
@@ -56,7 +56,7 @@ where
     rows.into_iter().map(D::try_from).collect()
 }
 
-/// How many rows a statement changed, as the ports count.
+/// Converts the row count of a statement to the type that the ports use.
 fn count(rows: usize) -> u64 {
     u64::try_from(rows).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Messages that wait for delivery.
+//! Messages waiting for delivery.
 
 use diesel::dsl::min;
 use diesel::prelude::{
@@ -19,10 +19,10 @@ use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::messages::OutboxRow;
 use vestry_store_rows::schema::outbox;
 
-/// A job that is due: its key, and since when.
+/// The key of a due job, and since when it is due.
 type Due = (String, String, String, i64);
 
-/// The jobs that are due, oldest first, as they are found without a lock.
+/// Selects the due jobs without locking them, oldest first.
 #[diesel::dsl::auto_type(no_type_alias)]
 fn due(now: Timestamp, limit: i64) -> _ {
     let moment: i64 = now.unix();
@@ -40,8 +40,8 @@ fn due(now: Timestamp, limit: i64) -> _ {
 }
 
 impl Unit {
-    /// Leases jobs one after the other, without those that another worker leased since they were found: every lease changes the moment
-    /// at which a job is due.
+    /// Leases jobs one at a time. Jobs that another worker has leased since they were found are skipped, because every lease changes the
+    /// time at which a job is due.
     async fn lease_each(
         &mut self,
         owner: &str,
@@ -90,7 +90,7 @@ impl Outbox for Unit {
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>> {
         if self.is_spread() {
-            // No statement can lock rows of several Apps there.
+            // On a cluster no statement can lock rows of several Apps.
             let due = due(now, limit).load(self.writing()?).await;
             let due = self.done(due)?;
             return self.lease_each(owner, lease_until, due).await;
@@ -102,7 +102,7 @@ impl Outbox for Unit {
             .bind::<BigInt, _>(limit);
         let claimed = Prepared(claim).load::<OutboxRow>(self.writing()?).await;
         let mut jobs: Vec<OutboxJob> = read_all(self.done(claimed)?)?;
-        // RETURNING keeps no order.
+        // RETURNING does not preserve order.
         jobs.sort_by_key(|job| (job.not_before, job.id));
         Ok(jobs)
     }

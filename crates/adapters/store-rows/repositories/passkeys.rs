@@ -1,4 +1,4 @@
-//! Passkeys, user handles, and the challenges of ceremonies.
+//! Passkeys, user handles, and ceremony challenges.
 
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
@@ -104,7 +104,7 @@ impl Passkeys for Unit {
         usage: PasskeyUse,
     ) -> StoreResult<bool> {
         let sign_count = i64::from(usage.sign_count);
-        // Postgres checks the condition again on the newest version of the row after it waited for its lock.
+        // Postgres re-evaluates the condition on the newest version of the row after waiting for its lock.
         let may_count = passkeys::sign_count.lt(sign_count).or(passkeys::sign_count
             .eq(0)
             .and(passkeys::sign_count.eq(sign_count)));

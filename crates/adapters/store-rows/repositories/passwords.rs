@@ -71,7 +71,7 @@ impl Passwords for Unit {
                     .await
             }
             Some(seen) => {
-                // Every sealing has a nonce of its own, so equal bytes are the very row that was read.
+                // Every encryption uses a fresh nonce, so equal bytes mean the same row that was read.
                 let same = in_world!(passwords, password.world)
                     .filter(passwords::user_id.eq(password.user_id.to_string()))
                     .filter(passwords::key_version.eq(i64::from(seen.key_version)))

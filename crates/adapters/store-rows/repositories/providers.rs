@@ -1,4 +1,4 @@
-//! Identity providers: what Apps have set, sign-ins on their way, and who is linked.
+//! Identity providers: connections of Apps, pending sign-ins, and linked users.
 
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
@@ -173,7 +173,7 @@ impl OauthFlows for Unit {
         token: &TokenHash,
         now: Timestamp,
     ) -> StoreResult<Option<i64>> {
-        // Postgres checks the condition again on the newest version of the row after it waited for its lock.
+        // Postgres re-evaluates the condition on the newest version of the row after waiting for its lock.
         let living = in_world!(oauth_tokens, world)
             .filter(oauth_tokens::token_hash.eq(token.0.to_vec()))
             .filter(oauth_tokens::expires_at.gt(now.unix()));

@@ -14,7 +14,7 @@ use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::rate_windows;
 use vestry_store_rows::window;
 
-/// Counts one use of a world's limit: one statement, which commits by itself.
+/// Counts one use against a world's limit, in a single self-committing statement.
 pub(crate) async fn hit(
     conn: &mut Conn,
     world: &World,

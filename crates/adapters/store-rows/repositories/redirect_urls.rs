@@ -47,7 +47,7 @@ impl RedirectUrls for Unit {
 }
 
 impl Unit {
-    /// Makes a stored URL the default in the place of the earlier one.
+    /// Makes a stored URL the default, replacing the previous one.
     async fn make_default(&mut self, url: &RedirectUrl) -> StoreResult<()> {
         let of_kind =
             in_world!(redirect_urls, url.world).filter(redirect_urls::kind.eq(url.kind.as_str()));
@@ -59,7 +59,7 @@ impl Unit {
         let this = of_kind.filter(redirect_urls::id.eq(url.id.to_string()));
         let update = diesel::update(this).set(redirect_urls::is_default.eq(true));
         let updated = Prepared(update).execute(self.writing()?).await;
-        // Another transaction made its own URL the first default of the kind at the same time.
+        // A concurrent transaction has made another URL the first default of this kind.
         let lost = matches!(
             updated,
             Err(Error::DatabaseError(DatabaseErrorKind::UniqueViolation, _))

@@ -108,7 +108,7 @@ impl Sessions for Unit {
         user: UserId,
         page: SessionPage,
     ) -> StoreResult<Vec<Session>> {
-        // An id begins with the time of its creation, so this is the order of the index.
+        // An id begins with its creation time, so this is the order of the index.
         let mut query = in_world!(sessions, world)
             .filter(sessions::user_id.eq(user.to_string()))
             .order(sessions::id.desc())
@@ -151,7 +151,7 @@ impl Sessions for Unit {
     }
 
     async fn lock(&mut self, world: &World, id: SessionId) -> StoreResult<bool> {
-        // A write is what locks a row on every engine.
+        // Only a write locks a row on every engine.
         let alive = in_world!(sessions, world)
             .filter(sessions::id.eq(id.to_string()))
             .filter(sessions::deleted_at.is_null());
@@ -162,7 +162,7 @@ impl Sessions for Unit {
     }
 
     async fn touch(&mut self, seen: &[SeenSession]) -> StoreResult<()> {
-        // In order: whoever touches several at the same time locks them in the same, and the latest moment is written last.
+        // Sorted, so that concurrent updates lock rows in the same order and the latest time is written last.
         let mut moments = BTreeMap::<_, BTreeSet<_>>::new();
         for SeenSession { world, at, id } in seen {
             moments.entry((*world, *at)).or_default().insert(*id);
@@ -267,7 +267,7 @@ impl Sessions for Unit {
 
     async fn sweep(&mut self, worlds: &SweptWorlds, over_before: Timestamp) -> StoreResult<u64> {
         let moment = over_before.unix();
-        // Two statements, each in the order of its index: one that asks for either reads all that are over to find the first few.
+        // Two statements, each in index order: a single one with `OR` would read all ended sessions to find the first few.
         let expired = in_worlds!(sessions, worlds).filter(sessions::expires_at.lt(moment));
         let expired = oldest_first!(expired, worlds, sessions::expires_at);
         let expired = delete_few!(self, sessions, expired)?;

@@ -1,4 +1,4 @@
-//! What stands under which version of an App key.
+//! Counts of the rows that use each version of an App key.
 
 use diesel::dsl::count_star;
 use diesel::prelude::{
@@ -15,8 +15,7 @@ use vestry_store_rows::schema::{
     webhook_secrets,
 };
 
-/// The rows of a world under each version below the given one, by the column that says the version and, where there is one more
-/// condition, that.
+/// The rows of a world under each version below the given one, grouped by the column with the version. An extra condition is optional.
 macro_rules! by_version {
     ($unit:expr, $world:expr, $version:expr, $table:ident::$column:ident $(, $condition:expr)?) => {{
         let query = in_world!($table, $world)
@@ -46,7 +45,7 @@ fn standing(table: &'static str, counted: Vec<(i64, i64)>) -> StoreResult<Vec<St
 }
 
 impl Unit {
-    /// Wallets, their keys, and key pairs of imports.
+    /// Counts wallets, their keys, and import key pairs.
     pub(super) async fn standing_of_wallets(
         &mut self,
         world: &World,
@@ -58,7 +57,7 @@ impl Unit {
         Ok([rows, keys, imports].concat())
     }
 
-    /// What [`vestry_ports::store::LastingSecrets`] finds.
+    /// Counts what [`vestry_ports::store::LastingSecrets`] finds.
     pub(super) async fn standing_of_lasting(
         &mut self,
         world: &World,
@@ -96,13 +95,13 @@ impl Unit {
         .concat())
     }
 
-    /// What ends by itself: swept a day after its time at the latest.
+    /// Counts rows that expire. They are deleted no later than a day after they expire.
     pub(super) async fn standing_of_passing(
         &mut self,
         world: &World,
         version: u32,
     ) -> StoreResult<Vec<Standing>> {
-        // What was delivered, or given up, has lost its payload.
+        // Delivered and abandoned messages have no payload any longer.
         let waiting = outbox::payload.ne(Vec::<u8>::new());
         let answers = in_world!(idempotency_keys, world)
             .filter(idempotency_keys::answer_key_version.lt(i64::from(version)))

@@ -25,7 +25,7 @@ impl Totps for Unit {
         totp: &Totp,
         recovery_codes: &[StoredRecoveryCode],
     ) -> StoreResult<()> {
-        // Its recovery codes go with it. One that is verified at this moment stays, by the condition.
+        // Its recovery codes are deleted with it. The condition keeps one that is being verified at this moment.
         let waiting = in_world!(totps, &totp.world)
             .filter(totps::user_id.eq(totp.user_id.to_string()))
             .filter(not(totps::verified));
@@ -36,7 +36,7 @@ impl Totps for Unit {
             .on_conflict_do_nothing();
         let inserted = insert.execute(self.writing()?).await;
         if self.done(inserted)? == 0 {
-            // Another transaction has added one since ours was deleted; the next try replaces that.
+            // Another transaction has added one since ours was deleted; the next attempt replaces it.
             return Err(StoreError::Retry);
         }
         let rows: Vec<_> = recovery_codes
@@ -95,7 +95,7 @@ impl Totps for Unit {
     }
 
     async fn accept(&mut self, world: &World, id: TotpId, step: i64) -> StoreResult<bool> {
-        // Postgres checks the condition again on the newest version of the row after it waited for its lock.
+        // Postgres re-evaluates the condition on the newest version of the row after waiting for its lock.
         let unused = in_world!(totps, world)
             .filter(totps::id.eq(id.to_string()))
             .filter(totps::verified)

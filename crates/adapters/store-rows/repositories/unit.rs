@@ -1,4 +1,4 @@
-//! A unit of work: one pooled connection, what may be done on it, and how far it is.
+//! The unit of work: one pooled connection, its permitted use, and its progress.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -22,59 +22,59 @@ use super::dialect::{self, Conn, Manager};
 use vestry_store_rows::failure::{Misuse, unanswered};
 use vestry_store_rows::rows::events::InboxRow;
 
-/// A connection on loan.
+/// A pooled connection.
 pub(crate) type Pooled = Object<Manager>;
 
-/// What may be done on the connection.
+/// The permitted use of the connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// Only looking. Statements commit by themselves.
+    /// Reading only. Statements commit individually.
     View,
-    /// One call that writes and commits by itself.
+    /// One call that writes and commits on its own.
     SelfCommitting,
-    /// A transaction is open.
+    /// Inside an open transaction.
     Transaction,
 }
 
-/// How far the work is.
+/// The progress of the work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     /// Between two statements.
     Ready,
-    /// A statement was begun and its end was not seen. When the future of a call is dropped, it stays like this.
+    /// A statement has started and its end was not observed. A dropped future leaves the unit in this state.
     Running,
-    /// A statement failed; nothing more may be done.
+    /// A statement failed; no more statements are allowed.
     Failed,
     /// Committed.
     Finished,
 }
 
-/// What is to be known of the database.
+/// Properties of the database.
 #[derive(Clone)]
 pub(crate) struct Site {
-    /// Where what is left of a connection is cleaned up.
+    /// The runtime on which abandoned connections are cleaned up.
     pub(crate) runtime: Handle,
-    /// Opens a writing transaction.
+    /// The statement that opens a writing transaction.
     pub(crate) begin: &'static str,
     /// See [`vestry_ports::store::Store::is_spread`].
     pub(crate) is_spread: bool,
-    /// Rings after commits of events; see [`vestry_ports::store::Store::when_told`].
+    /// Notified after commits of events; see [`vestry_ports::store::Store::when_told`].
     pub(crate) bell: Arc<OnceLock<Bell>>,
 }
 
-/// One connection as a set of repositories.
+/// A connection that implements the repositories.
 pub(crate) struct Unit {
-    /// Empty only while it is being dropped.
+    /// Empty only while the unit is being dropped.
     connection: Option<Pooled>,
     access: Access,
     progress: Progress,
     site: Site,
-    /// Events that are written at the commit.
+    /// Events to write at the commit.
     told: Vec<NewEvent>,
 }
 
 impl Unit {
-    /// For reading, statement by statement.
+    /// Creates a unit for reading, without a transaction.
     pub(crate) const fn view(connection: Pooled, site: Site) -> Self {
         Self {
             connection: Some(connection),
@@ -85,7 +85,7 @@ impl Unit {
         }
     }
 
-    /// For one call that is a transaction of its own.
+    /// Creates a unit for one call that is its own transaction.
     pub(crate) const fn self_committing(connection: Pooled, site: Site) -> Self {
         Self {
             connection: Some(connection),
@@ -99,7 +99,7 @@ impl Unit {
     /// Opens a writing transaction.
     ///
     /// # Errors
-    /// The database refused; the connection is closed.
+    /// If the database refuses; the connection is then closed.
     pub(crate) async fn begin(connection: Pooled, site: Site) -> StoreResult<Self> {
         let begin = site.begin;
         let mut unit = Self {
@@ -114,7 +114,7 @@ impl Unit {
         Ok(unit)
     }
 
-    /// The connection, for a statement that only reads. What comes of it must go through [`Unit::done`].
+    /// Returns the connection for a read-only statement. The outcome must be passed to [`Unit::done`].
     pub(super) fn reading(&mut self) -> StoreResult<&mut Conn> {
         if self.progress != Progress::Ready {
             return Err(Misuse::Dead.into());
@@ -125,7 +125,7 @@ impl Unit {
         Ok(connection)
     }
 
-    /// The connection, for a statement that writes. What comes of it must go through [`Unit::done`].
+    /// Returns the connection for a writing statement. The outcome must be passed to [`Unit::done`].
     pub(super) fn writing(&mut self) -> StoreResult<&mut Conn> {
         if self.access == Access::View {
             self.progress = Progress::Failed;
@@ -134,7 +134,7 @@ impl Unit {
         self.reading()
     }
 
-    /// Leaves events for the commit.
+    /// Queues events for the commit.
     pub(super) fn tell(&mut self, events: &[NewEvent]) -> StoreResult<()> {
         self.writing()?;
         self.progress = Progress::Ready;
@@ -142,7 +142,7 @@ impl Unit {
         Ok(())
     }
 
-    /// Rings for the events that were committed.
+    /// Signals that events were committed.
     fn ring(&self) {
         let Some(bell) = self.site.bell.get() else {
             return;
@@ -151,12 +151,12 @@ impl Unit {
         worlds.into_iter().for_each(bell);
     }
 
-    /// Whether nothing of what is read here is part of a transaction of somebody's.
+    /// Whether reads here are never part of a writing transaction.
     pub(super) const fn is_view(&self) -> bool {
         matches!(self.access, Access::View)
     }
 
-    /// Whether Apps lie on several servers.
+    /// Whether the Apps are distributed over several servers.
     pub(super) const fn is_spread(&self) -> bool {
         self.site.is_spread
     }
@@ -166,13 +166,13 @@ impl Unit {
         matches!(self.progress, Progress::Ready)
     }
 
-    /// A statement that answers nothing.
+    /// Runs a statement that returns nothing.
     pub(super) async fn say(&mut self, statement: &str) -> StoreResult<()> {
         let said = self.reading()?.batch_execute(statement).await;
         self.done(said)
     }
 
-    /// The outcome of the statement that was begun.
+    /// Records the outcome of the statement that was started.
     pub(super) fn done<T>(&mut self, outcome: QueryResult<T>) -> StoreResult<T> {
         match outcome {
             Ok(value) => {
@@ -194,9 +194,9 @@ impl Tx for Unit {
         let rows = rows
             .map(|(ordinal, event)| InboxRow::new(event, ordinal))
             .collect();
-        // Postgres answers COMMIT of a failed transaction with a silent ROLLBACK; `writing` does not let it come to that.
+        // Postgres answers the COMMIT of a failed transaction with a silent ROLLBACK; `writing` prevents that case.
         let committed = dialect::tell_and_commit(self.writing()?, rows).await;
-        // Nobody knows whether it happened, and the connection goes with this unit.
+        // The outcome is unknown, and the connection is discarded with this unit.
         let committed = committed.ok_or_else(unanswered)?;
         self.done(committed)?;
         self.progress = Progress::Finished;
@@ -211,7 +211,7 @@ impl Drop for Unit {
             return;
         };
         match (self.access, self.progress) {
-            // Back into the pool.
+            // Return it to the pool.
             (Access::View | Access::SelfCommitting, Progress::Ready) | (_, Progress::Finished) => {
                 drop(connection)
             }
@@ -219,17 +219,17 @@ impl Drop for Unit {
                 let doomed = Doomed(Some(connection));
                 self.site.runtime.spawn(doomed.roll_back());
             }
-            // Nobody knows what the connection is doing.
+            // The state of the connection is unknown.
             (_, Progress::Running | Progress::Failed) => drop(Doomed(Some(connection))),
         }
     }
 }
 
-/// A connection that is closed, outside the pool, unless it was shown to be clean.
+/// A connection outside the pool that is closed unless its rollback succeeds.
 struct Doomed(Option<Pooled>);
 
 impl Doomed {
-    /// Undoes what was not committed. A new connection would cost the server more than this one statement.
+    /// Rolls back uncommitted work. That is cheaper for the server than a new connection.
     async fn roll_back(mut self) {
         let Some(connection) = self.0.as_deref_mut() else {
             return;

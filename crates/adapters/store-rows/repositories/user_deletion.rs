@@ -1,4 +1,4 @@
-//! Deleting a user with everything that belongs to it.
+//! Deletion of a user with everything that belongs to them.
 
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 use diesel_async::RunQueryDsl;
@@ -13,7 +13,7 @@ use vestry_store_rows::schema::{
     wallet_challenges, wallet_imports, wallet_keys, wallets,
 };
 
-/// Deletes the rows of each table that name the user, in this order: what refers to another row goes before it.
+/// Deletes the rows of each table that refer to the user, in this order: a referring row is deleted before the row it refers to.
 macro_rules! delete_rows_of {
     ($unit:ident, $world:ident, $id:ident: $($table:ident)*) => {
         $(
@@ -31,8 +31,7 @@ impl Unit {
         user: UserId,
     ) -> StoreResult<Option<Vec<WalletId>>> {
         let id = user.to_string();
-        // Codes first: a verify call locks its code before anything else, and whoever locks in its order never waits for it in
-        // a circle.
+        // Codes first: a verify call locks its code before anything else, and the same lock order avoids deadlocks.
         self.delete_proofs(world, &id).await?;
         let keys = in_world!(wallets, world)
             .filter(wallets::user_id.eq(&id))
@@ -70,7 +69,7 @@ impl Unit {
         let open = in_world!(wallet_imports, world).filter(wallet_imports::user_id.eq(&id));
         let deleted = diesel::delete(open).execute(self.writing()?).await;
         self.done(deleted)?;
-        // A row that somebody attached meanwhile makes this fail, and the transaction is run again.
+        // A row attached concurrently makes this fail, and the transaction is retried.
         let row = in_world!(users, world).filter(users::id.eq(&id));
         let delete = diesel::delete(row).returning(users::status);
         let deleted = delete.get_result(self.writing()?).await.optional();
@@ -86,7 +85,7 @@ impl Unit {
         Ok(Some(keys))
     }
 
-    /// Deletes the codes of the user's addresses and numbers, and the failures that were counted for them.
+    /// Deletes the codes of the user's addresses and numbers, and their failure counts.
     async fn delete_proofs(&mut self, world: &World, id: &str) -> StoreResult<()> {
         let emails = in_world!(user_emails, world)
             .filter(user_emails::user_id.eq(id))

@@ -1,4 +1,4 @@
-//! What is kept beside users so that they can be searched and counted.
+//! Derived data that makes users searchable and countable.
 
 use std::collections::HashSet;
 
@@ -16,17 +16,17 @@ use vestry_store_rows::rank::Rank;
 use vestry_store_rows::recount::Recount;
 use vestry_store_rows::schema::{user_counts, user_metadata};
 
-/// Over how many rows a world's users of one status are counted: so many sign-ups can commit at once.
+/// Number of rows that count the users of a world with the same status: as many sign-ups can commit concurrently.
 const SHARDS: u8 = 16;
 
-/// The row that counts this user; always the same one. Ids end in random characters.
+/// Returns the row that counts this user; always the same one. Ids end in random characters.
 fn shard(id: UserId) -> i64 {
     let last = id.to_string().bytes().last().unwrap_or_default();
     (last % SHARDS).into()
 }
 
 impl Unit {
-    /// Counts a user in or out, in the transaction that makes it so.
+    /// Counts a user in or out, in the transaction that creates or deletes the user.
     pub(super) async fn count_user(
         &mut self,
         world: &World,
@@ -58,7 +58,7 @@ impl Unit {
         self.done(counted)
     }
 
-    /// Counts a user out of one status and into another, in the transaction that makes it so.
+    /// Moves a user from one status count to another, in the transaction that changes the status.
     pub(super) async fn recount_user(
         &mut self,
         world: &World,
@@ -81,7 +81,7 @@ impl Unit {
         self.done(counted)
     }
 
-    /// Makes the user's metadata searchable as it is now.
+    /// Updates the search index of the user's metadata.
     pub(super) async fn index_metadata(&mut self, user: &User) -> StoreResult<()> {
         let id = user.id.to_string();
         let query = in_world!(user_metadata, user.world)
@@ -107,7 +107,7 @@ impl Unit {
         self.add_digests(user, new).await
     }
 
-    /// Makes the metadata of a user searchable that is new.
+    /// Adds a new user's metadata to the search index.
     pub(super) async fn index_new_metadata(&mut self, user: &User) -> StoreResult<()> {
         self.add_digests(user, digests(user).into_iter()).await
     }

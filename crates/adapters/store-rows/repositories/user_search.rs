@@ -1,4 +1,4 @@
-//! Pages of users, and how many there are.
+//! User search: pages of users, and user counts.
 
 use std::time::{Duration, Instant};
 
@@ -15,10 +15,10 @@ use vestry_store_rows::rows::Table;
 use vestry_store_rows::schema::{user_counts, users};
 use vestry_store_rows::wanted::{self, Until, Wanted};
 
-/// What it is kept of how many users have it.
+/// The statuses with a maintained user count.
 const KEPT: [UserStatus; 2] = [UserStatus::Pending, UserStatus::Active];
 
-/// What page of users is wanted.
+/// The requested page.
 #[derive(Clone, Copy)]
 pub(super) struct PageOf<'a> {
     pub(super) filter: Option<&'a UserFilter>,
@@ -27,24 +27,24 @@ pub(super) struct PageOf<'a> {
     pub(super) now: Timestamp,
 }
 
-/// When a search is given up, and what the server was told of it last.
+/// When a search times out, and the limit that the server was last given.
 #[derive(Clone, Copy)]
 struct Deadline {
     end: Instant,
     told: Duration,
 }
 
-/// The server is told anew only when it counts for something: a round trip costs as much as a statement that finds its rows.
+/// The server's limit is updated only for differences above this. A round trip costs as much as a statement that finds its rows.
 const SLACK: Duration = Duration::from_millis(50);
 
-/// For the condition of a statement; of a search without a deadline the condition says nothing.
+/// Returns the deadline for a statement's condition; without one, the condition is empty.
 fn until(deadline: Option<Deadline>) -> Until {
     deadline.map_or(Until::UNSAID, |deadline| dialect::until(deadline.end))
 }
 
 impl Unit {
-    /// A filter may look at every user there is, so it has a time; pages of all users are read along an index, and their number is
-    /// kept ready.
+    /// Finds users. A filter can require a scan of every user, so it has a time limit. Pages of all users are read along an index, and
+    /// their count is maintained.
     pub(super) async fn search_users(
         &mut self,
         world: &World,
@@ -57,8 +57,8 @@ impl Unit {
         if within.is_zero() {
             return Err(StoreError::TooLong);
         }
-        // What limits a statement of Postgres is set for one transaction, and ends with it: a pooler may give the connection to
-        // anybody afterwards.
+        // The statement timeout of Postgres is set for one transaction and ends with it, because a pooler can give the connection to
+        // another client afterwards.
         let begin = format!("{}; {}", dialect::BEGIN_READS, dialect::limit(within));
         self.say(&begin).await?;
         let mut deadline = Some(Deadline {
@@ -72,7 +72,7 @@ impl Unit {
         found
     }
 
-    /// Gives the next statement what is left of the time.
+    /// Limits the next statement to the remaining time.
     async fn limit(&mut self, deadline: &mut Option<Deadline>) -> StoreResult<()> {
         let Some(deadline) = deadline else {
             return Ok(());
@@ -122,7 +122,7 @@ impl Unit {
         let users: Vec<UserId> = users.collect::<StoreResult<_>>()?;
         let shown = i64::try_from(users.len()).unwrap_or(i64::MAX);
         let total = if after.is_none() && shown < limit {
-            // The page is all there is.
+            // The page contains all matches.
             shown
         } else {
             self.limit(deadline).await?;
@@ -158,8 +158,8 @@ impl Unit {
         Ok(Wanted::new(world, filter, now, &found, until))
     }
 
-    /// How many users are shown with one of these statuses: those that have it by what is kept of it, without those who are disabled,
-    /// which have to be counted.
+    /// Returns how many users are shown with one of these statuses. It takes the maintained count and subtracts disabled users, which have
+    /// to be counted.
     async fn count_shown(
         &mut self,
         world: &World,
@@ -180,7 +180,7 @@ impl Unit {
         Ok(count)
     }
 
-    /// How many users that are disabled had one of these statuses before.
+    /// Counts the disabled users who had one of these statuses before.
     async fn count_disabled(
         &mut self,
         world: &World,
@@ -196,7 +196,7 @@ impl Unit {
         self.done(counted)
     }
 
-    /// How many users have one of these statuses, from what is kept of it.
+    /// Returns the maintained count of users with one of these statuses.
     async fn counted(&mut self, world: &World, names: &[&str]) -> StoreResult<i64> {
         let query = in_world!(user_counts, world)
             .filter(user_counts::status.eq_any(names))

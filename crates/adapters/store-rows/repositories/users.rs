@@ -31,13 +31,13 @@ use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use vestry_store_rows::rows::{Table, to_json};
 use vestry_store_rows::schema::{user_emails, user_phones, users};
 
-// The addresses and numbers of the user to whom one is moved.
+// The addresses and numbers of the user that receives one.
 diesel::alias! {
     const OWN_EMAILS: Alias<OwnEmails> = user_emails as own_emails;
     const OWN_PHONES: Alias<OwnPhones> = user_phones as own_phones;
 }
 
-/// How many rows of a table a user has, for a condition.
+/// A condition on the number of rows that a user has in a table.
 macro_rules! count_of {
     ($table:ident, $world:expr, $user:expr) => {
         in_world!($table, $world)
@@ -110,7 +110,7 @@ impl Users for Unit {
     }
 
     async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
-        // A write is what locks a row on every engine.
+        // Only a write locks a row on every engine.
         let row = in_world!(users, world).filter(users::id.eq(id.to_string()));
         let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
         let locked = Prepared(update).execute(self.writing()?).await;
@@ -559,7 +559,7 @@ impl Users for Unit {
 }
 
 impl Unit {
-    /// Locks a user before it is counted what the user has, and so that the next statement sees everything that is committed.
+    /// Locks a user before their rows are counted, so that the next statement sees everything that is committed.
     async fn hold_user(&mut self, world: &World, id: UserId) -> StoreResult<()> {
         let row = in_world!(users, world).filter(users::id.eq(id.to_string()));
         let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
@@ -581,7 +581,7 @@ impl Unit {
         self.done(counted)
     }
 
-    /// Why nothing was attached to a user who has this many of the kind.
+    /// Returns why nothing was attached to a user who has this many of the kind.
     async fn refused(
         &mut self,
         world: &World,
@@ -595,19 +595,19 @@ impl Unit {
         let user = in_world!(users, world).filter(users::id.eq(user.to_string()));
         let found = user.count().get_result::<i64>(self.reading()?).await;
         match self.done(found)? {
-            // Deleted since it was read: the next run sees that.
+            // Deleted since it was read; the next attempt finds that out.
             0 => Err(StoreError::Retry),
             _ => Ok(Attached::Taken),
         }
     }
 }
 
-/// A limit as the databases count.
+/// Converts a limit to the databases' number type.
 fn most(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// Why nothing was moved to a user who has this many of the kind.
+/// Returns why nothing was moved to a user who has this many of the kind.
 fn not_moved(own: i64, limit: usize) -> Moved {
     if own >= most(limit) {
         Moved::Full

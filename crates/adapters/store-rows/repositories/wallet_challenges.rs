@@ -1,4 +1,4 @@
-//! Challenges that the holders of wallets sign.
+//! Challenges that wallet holders sign.
 
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 use diesel_async::RunQueryDsl;

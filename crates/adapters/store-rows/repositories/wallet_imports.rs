@@ -1,4 +1,4 @@
-//! Key pairs to which private keys can be sealed for import.
+//! Key pairs that encrypt private keys for import.
 
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 use diesel_async::RunQueryDsl;

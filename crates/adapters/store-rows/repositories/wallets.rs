@@ -20,7 +20,7 @@ use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
 use vestry_store_rows::schema::{wallet_keys, wallets};
 
-/// The condition of a wallet, joined with its key, that a rotation of App keys has not come to yet.
+/// The condition for a wallet, joined with its key, that a rotation of App keys has not reached yet.
 macro_rules! under_older {
     ($version:expr) => {
         wallets::mac_key_version
@@ -290,9 +290,9 @@ impl Wallets for Unit {
         after: Option<WalletId>,
         limit: i64,
     ) -> StoreResult<Vec<(StoredWallet, WalletKey)>> {
-        // Every id is greater than the empty text.
+        // Every id is greater than the empty string.
         let after = after.map(|id| id.to_string()).unwrap_or_default();
-        // Driven by the keys, which have an index for it.
+        // Starts from the keys, which have an index for it.
         let query = wallet_keys::table
             .inner_join(wallets::table.on(its_key!()))
             .filter(wallet_keys::wallet_id.gt(after))

@@ -1,4 +1,4 @@
-//! Receivers of events.
+//! Webhook endpoints.
 
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
@@ -17,10 +17,10 @@ use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::webhooks::{EndpointChange, EndpointRow, FailuresRow, SecretRow};
 use vestry_store_rows::schema::{webhook_endpoints, webhook_replays, webhook_secrets};
 
-/// How exactly it is kept when an endpoint last took something, in seconds.
+/// Precision, in seconds, of the recorded time of an endpoint's last successful delivery.
 const SUCCESS_EVERY: i64 = 60;
 
-/// An endpoint that has never failed.
+/// An endpoint without failures.
 macro_rules! sound {
     () => {
         (
@@ -33,7 +33,7 @@ macro_rules! sound {
     };
 }
 
-/// One row.
+/// The row of an endpoint.
 macro_rules! one {
     ($world:expr, $id:expr) => {
         in_world!(webhook_endpoints, $world).filter(webhook_endpoints::id.eq($id.to_string()))
@@ -41,7 +41,7 @@ macro_rules! one {
 }
 
 impl Unit {
-    /// Another one may have the same URL and types; nothing else can be in the way.
+    /// Whether no other endpoint has the same URL and types; nothing else can conflict.
     async fn is_free(&mut self, endpoint: &Endpoint, fingerprint: &str) -> StoreResult<bool> {
         let other = in_world!(webhook_endpoints, endpoint.world)
             .filter(webhook_endpoints::fingerprint.eq(fingerprint))
@@ -110,7 +110,7 @@ impl WebhookEndpoints for Unit {
             one!(endpoint.world, endpoint.id).filter(webhook_endpoints::updated_at.eq(seen.unix()));
         let update = diesel::update(known).set(EndpointChange::from(row));
         let updated = Prepared(update).execute(self.writing()?).await;
-        // Another one got this URL and these types at the same time: whoever tries again finds it.
+        // A concurrent call has created an endpoint with this URL and these types; a retry finds it.
         let lost = matches!(
             updated,
             Err(Error::DatabaseError(DatabaseErrorKind::UniqueViolation, _))
@@ -253,7 +253,7 @@ impl WebhookEndpoints for Unit {
         let query = in_world!(webhook_secrets, world)
             .filter(webhook_secrets::endpoint_id.eq(id.to_string()))
             .filter(living)
-            // Clocks of machines differ, and seconds are long: which is the newest, its missing end says.
+            // Clocks differ between machines, and a second is long: the missing expiry identifies the newest secret.
             .order((
                 webhook_secrets::expires_at.is_null().desc(),
                 webhook_secrets::created_at.desc(),

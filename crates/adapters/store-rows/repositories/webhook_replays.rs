@@ -16,7 +16,7 @@ use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::webhooks::{ReplayProgress, ReplayRow};
 use vestry_store_rows::schema::webhook_replays;
 
-/// Replays on a list at most.
+/// Maximum number of replays in a list.
 const LISTED: i64 = 100;
 
 #[port]

@@ -1,4 +1,4 @@
-//! Users with everything that is attached to them.
+//! Users with everything that belongs to them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::whole_users::{OfUser, WholeUserRows};
 
 impl Unit {
-    /// For each user in the order asked, in one round trip.
+    /// Returns the users in the requested order, in one round trip.
     pub(super) async fn whole_users(
         &mut self,
         wanted: &[(World, UserId)],
@@ -64,7 +64,7 @@ fn joined(rows: WholeUserRows) -> StoreResult<HashMap<Of, WholeUser>> {
     Ok(whole.collect())
 }
 
-/// What each user has, in the order of the rows.
+/// Groups rows by user, keeping their order.
 fn by_user<R, D>(rows: Vec<R>, user: impl Fn(&D) -> UserId) -> StoreResult<HashMap<Of, Vec<D>>>
 where
     R: OfUser,

@@ -1,16 +1,16 @@
-//! Failures that are not the database's, and those of the pools.
+//! Errors of the store's own code and of its connection pools, as opposed to database errors.
 
 use deadpool::managed::{PoolError, TimeoutType};
 use vestry_ports::store::StoreError;
 
-/// Something was asked of a unit of work that it does not do. A bug in the caller.
+/// A call that the unit of work does not support. A bug in the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum Misuse {
-    /// A write through a view.
-    #[error("a view for reading cannot write")]
+    /// A write through a read-only view.
+    #[error("cannot write through a read-only view")]
     ReadOnly,
     /// A statement after a failed or abandoned one.
-    #[error("this unit of work failed before and must be dropped")]
+    #[error("this unit of work has already failed and must be dropped")]
     Dead,
 }
 
@@ -20,18 +20,18 @@ impl From<Misuse> for StoreError {
     }
 }
 
-/// A cause that is only text.
+/// An error cause that consists of text only.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Cause(pub String);
 
-/// A commit took too long: nobody knows whether it happened.
+/// Returns the error of a commit that timed out: its outcome is unknown.
 pub fn unanswered() -> StoreError {
-    let cause = "the database did not say in time whether it has committed";
+    let cause = "timed out waiting for the commit; its outcome is unknown";
     StoreError::Unavailable(Box::new(Cause(cause.to_owned())))
 }
 
-/// Why a pool gave no connection.
+/// Returns the reason why a pool provided no connection.
 pub fn of_pool(error: PoolError<StoreError>) -> StoreError {
     match error {
         PoolError::Timeout(TimeoutType::Wait) => StoreError::Busy,

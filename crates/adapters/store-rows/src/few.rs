@@ -1,14 +1,15 @@
-//! Deleting a few of many rows, which diesel cannot write.
+//! A DELETE limited to a number of rows, which diesel cannot express.
 
 use diesel::QueryResult;
 use diesel::backend::Backend;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::query_source::{QuerySource, Table};
 
-/// `DELETE FROM table WHERE (key) IN (those)`, where `those` selects keys of the same table, and no more than a limit. Neither
-/// Postgres nor standard SQL knows a `LIMIT` of a DELETE, and a row has no other name than its key on every engine.
+/// `DELETE FROM table WHERE (key) IN (those)`, where `those` is a limited query that selects keys of the same table.
 ///
-/// Prepared once, by its text.
+/// Neither Postgres nor standard SQL has `DELETE … LIMIT`, and the key is the only row identifier that works on every engine.
+///
+/// The statement is cached by its text.
 pub struct DeleteFew<F, K, Q> {
     table: F,
     key: K,
@@ -16,7 +17,7 @@ pub struct DeleteFew<F, K, Q> {
 }
 
 impl<F, K, Q> DeleteFew<F, K, Q> {
-    /// Of this table, those whose keys the query finds.
+    /// Deletes the rows of this table whose keys the query selects.
     pub fn of<T>(table: T, those: Q) -> Self
     where
         T: Table<PrimaryKey = K> + QuerySource<FromClause = F>,
@@ -32,7 +33,7 @@ impl<F, K, Q> DeleteFew<F, K, Q> {
 impl<F, K, Q> QueryId for DeleteFew<F, K, Q> {
     type QueryId = ();
 
-    /// Known by its text.
+    /// Cached by its text.
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
@@ -55,7 +56,7 @@ where
     }
 }
 
-/// Deletes at most `SWEEP_STEP` of the rows of a table that a query finds; how many they were.
+/// Deletes at most `SWEEP_STEP` of the rows that a query selects, and returns how many were deleted.
 #[macro_export]
 macro_rules! delete_few {
     ($unit:ident, $table:ident, $old:expr) => {{

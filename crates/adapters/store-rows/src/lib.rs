@@ -1,37 +1,37 @@
-//! What both stores are made of.
+//! The code that both stores share.
 //!
-//! | module | what is there |
+//! | module | contents |
 //! |---|---|
-//! | `schema` | the tables, once for both backends |
-//! | `rows` | structs of their rows, and what the domain makes of them |
-//! | `prepared`, `portions` | statements that are prepared once, and how many rows they have |
-//! | `few`, `recount` | statements that diesel cannot write, or not for both |
-//! | `rank` | which rows that many change are locked first |
-//! | `world`, `wanted`, `window`, `subject` | pieces of statements that are alike on both |
-//! | `settings`, `migrations`, `failure` | how the database is reached, what it lacks, and what is not its fault |
+//! | `schema` | the tables, declared once for both backends |
+//! | `rows` | row structs and their conversions to domain types |
+//! | `prepared`, `portions` | statements that are prepared once, and their batch sizes |
+//! | `few`, `recount` | statements that diesel cannot express, or not for both backends |
+//! | `rank` | the lock order of rows that many transactions change |
+//! | `world`, `wanted`, `window`, `subject` | fragments of statements that both backends share |
+//! | `settings`, `migrations`, `failure` | how to reach the database, which migrations it lacks, and errors that are not its own |
 //!
-//! Beside `src` lies `repositories`: the queries. They are **no module of this crate**: `store-sqlite` and
-//! `store-postgres` each compile them, through `#[path]`, against a `dialect` of their own. So the two are checked at
-//! the same time, and this crate once.
+//! Next to `src` is `repositories`: the queries. They are **not a module of this crate**: `store-sqlite` and `store-postgres` each compile
+//! them through `#[path]`, against a `dialect` of their own. The two stores can therefore compile in parallel, and this crate compiles only
+//! once.
 //!
-//! A repository is an `impl` of its port for `Unit`, which is one pooled connection. A statement is three lines: the
-//! query, its run on `self.reading()?` or `self.writing()?` (a view refuses the second), and `self.done(…)`, which
-//! turns the database's error into the port's. Until `done` is called the unit counts as busy, so that a call whose
-//! future is dropped half way takes its connection out of the pool with it.
+//! A repository is an `impl` of its port for `Unit`, which is one pooled connection. A statement takes three lines: the query, its
+//! execution on `self.reading()?` or `self.writing()?` (a view refuses the second), and `self.done(…)`, which converts the database's error
+//! into the port's. Until `done` is called the unit counts as busy. If the future of a call is dropped halfway, the connection is therefore
+//! discarded rather than returned to the pool.
 //!
 //! How to add a repository:
-//! 1. the port, its suite and its fake, as `vestry-ports` says;
-//! 2. a pair of migrations with one version, in `migrations/sqlite` and `migrations/postgres`: portable types, the World
-//!    (`app_id`, `environment`) first in every key, constraints named `<table>_<columns>_key`, `COLLATE "C"` on the
-//!    keyed text of Postgres;
+//! 1. the port, its contract suite and its fake, as `vestry-ports` describes;
+//! 2. a pair of migrations with the same version, in `migrations/sqlite` and `migrations/postgres`. They use portable types, the World
+//!    (`app_id`, `environment`) first in every key, constraints named `<table>_<columns>_key`, and `COLLATE "C"` on key text columns of
+//!    Postgres;
 //! 3. the table in `schema`, the row and its checks in `rows`;
-//! 4. the queries in `repositories`, beginning with `in_world!`, each UPDATE and upsert in `Prepared`. What must be decided once is one guarded statement;
-//!    what is unique is decided by `ON CONFLICT DO NOTHING` and the count of rows. What does not work on both
-//!    backends goes behind a name in both `dialect` modules.
+//! 4. the queries in `repositories`: each begins with `in_world!`, and each UPDATE and upsert is wrapped in `Prepared`. Anything that must
+//!    be decided once is one guarded statement. Uniqueness is decided by `ON CONFLICT DO NOTHING` and the row count. Anything that differs
+//!    between the backends gets a name in both `dialect` modules.
 
 #![expect(
     missing_docs,
-    reason = "rows repeat the columns of their tables, and nobody but the two stores reads them"
+    reason = "rows repeat the columns of their tables, and only the two stores use them"
 )]
 
 pub mod failure;

@@ -1,18 +1,18 @@
-//! Which migrations a database lacks.
+//! Detection of missing migrations.
 
 use diesel::backend::Backend;
 use diesel::migration::MigrationSource;
 use vestry_ports::store::{StoreError, StoreResult};
 
-/// Migrations that were not applied.
+/// Migrations that have not been applied.
 #[derive(Debug, thiserror::Error)]
 #[error("migrations are missing: {}; run `vestry migrate`", .0.join(", "))]
 pub struct MissingMigrations(pub Vec<String>);
 
-/// The versions of embedded migrations, in order.
+/// Returns the versions of the embedded migrations, in order.
 ///
 /// # Errors
-/// [`StoreError::Other`] when one of them has no version.
+/// [`StoreError::Other`] if one of them has no version.
 pub fn versions<DB: Backend>(embedded: &impl MigrationSource<DB>) -> StoreResult<Vec<String>> {
     let migrations = embedded.migrations().map_err(StoreError::Other)?;
     let mut versions: Vec<String> = migrations
@@ -23,7 +23,7 @@ pub fn versions<DB: Backend>(embedded: &impl MigrationSource<DB>) -> StoreResult
     Ok(versions)
 }
 
-/// What of `known` is not among `applied`. Migrations that only a newer build knows do not matter (K10).
+/// Returns the versions in `known` that are not in `applied`. Migrations that only a newer build knows are ignored (K10).
 pub fn missing(known: Vec<String>, applied: &[String]) -> Vec<String> {
     known
         .into_iter()

@@ -1,9 +1,9 @@
-//! Rows of one statement: its text depends on how many they are, and each text is prepared by itself.
+//! Batch sizes of multi-row statements. The text of such a statement depends on its row count, and each text is prepared separately.
 
-/// How many rows statements of many have. What is left over goes into one more.
+/// Row counts of multi-row statements. The remainder goes into one last statement.
 const SIZES: [usize; 4] = [64, 32, 16, 8];
 
-/// Splits rows into portions of few sizes, so that few texts are prepared and few statements are run.
+/// Splits rows into batches of only a few sizes, so that few texts are prepared and few statements are executed.
 pub fn portions<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let fitting = SIZES.into_iter().find(|size| *size <= rows.len());
@@ -18,7 +18,7 @@ mod tests {
     use super::portions;
 
     #[test]
-    fn everything_is_in_one_portion() {
+    fn portions_cover_each_row_exactly_once() {
         for (rows, expected) in [
             (0, vec![]),
             (1, vec![1]),

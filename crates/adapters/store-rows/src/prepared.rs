@@ -1,27 +1,28 @@
-//! Statements that a connection prepares once, though diesel would prepare them each time.
+//! Statements that are prepared once per connection, although diesel would prepare them on every call.
 
 use diesel::QueryResult;
 use diesel::backend::Backend;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 
-/// An UPDATE, or an INSERT that updates what it meets.
+/// An UPDATE or an upsert.
 ///
-/// Diesel takes it that the text of those may be another each time, as a changeset may leave columns out, and has the database parse
-/// and plan them for each call, which is a round trip of its own on Postgres. Ours have one text each, or one of a few. They are kept
-/// by their text, so that two texts are two statements. On SQLite without a future only what is loaded is kept, not what is executed.
+/// Diesel assumes that the text of these statements can change on every call, because a changeset can leave columns out. It therefore has
+/// the database parse and plan them each time, which costs an extra round trip on Postgres. Our statements have one text each, or one of a
+/// few. They are cached by text, so two texts are two statements. The synchronous SQLite connection caches only loaded statements, not
+/// executed ones.
 pub struct Prepared<Q>(pub Q);
 
 impl<Q: Query> Query for Prepared<Q> {
     type SqlType = Q::SqlType;
 }
 
-// Where SQLite is called without a future.
+// For synchronous use of SQLite.
 impl<Q, Conn> diesel::RunQueryDsl<Conn> for Prepared<Q> {}
 
 impl<Q> QueryId for Prepared<Q> {
     type QueryId = ();
 
-    /// Known by its text.
+    /// Cached by its text.
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
@@ -30,7 +31,7 @@ impl<DB: Backend, Q: QueryFragment<DB>> QueryFragment<DB> for Prepared<Q> {
         self.0.walk_ast(out)
     }
 
-    // Diesel shows this method to connections only; the feature by which it does is switched on by diesel-async.
+    // Only connections can see this method of diesel; diesel-async enables the feature that exposes it.
     fn is_safe_to_cache_prepared(&self, _backend: &DB) -> QueryResult<bool> {
         Ok(true)
     }

@@ -1,17 +1,16 @@
-//! In which order rows are locked that many transactions change.
+//! The lock order of rows that many transactions change.
 
-/// What is counted at the end of a transaction, and in which part of the counter. The smaller one is locked first, so that no two
-/// transactions wait for one another.
+/// A counter that is updated at the end of a transaction, with its shard. Smaller ranks are locked first, so that transactions cannot
+/// deadlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
-    /// How many users of a status a world has. One that counts a user out of one status and into another locks two rows of a part, the
-    /// one of those who are pending first.
+    /// The number of users per status in a world. A status change locks two rows of a shard, the row of pending users first.
     Users {
-        /// The part.
+        /// The shard.
         shard: i64,
-        /// Of the first row that is locked.
+        /// The status of the row that is locked first.
         is_active: bool,
     },
-    /// What is spent and never refused.
+    /// A counter that is incremented and never limits anything.
     Uses,
 }

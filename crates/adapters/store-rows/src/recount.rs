@@ -1,4 +1,4 @@
-//! One statement that counts a user out of one status and into another.
+//! A statement that moves a user from one status count to another.
 
 use diesel::QueryResult;
 use diesel::backend::Backend;
@@ -6,18 +6,18 @@ use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::serialize::ToSql;
 use diesel::sql_types::{BigInt, HasSqlType, Text};
 
-/// An upsert of two rows, which diesel writes for one of the two databases only. The rows are locked in this order, always.
+/// An upsert of two rows, which diesel supports for only one of the two databases. The rows are always locked in this order.
 #[derive(QueryId)]
 pub struct Recount {
     /// The App.
     pub app_id: String,
     /// The environment.
     pub environment: &'static str,
-    /// The part of the counter that counts the user.
+    /// The shard of the counter that counts the user.
     pub shard: i64,
-    /// The status that has one less.
+    /// The status whose count is decremented.
     pub from: &'static str,
-    /// The status that has one more.
+    /// The status whose count is incremented.
     pub to: &'static str,
 }
 

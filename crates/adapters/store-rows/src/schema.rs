@@ -1,4 +1,4 @@
-//! The tables, as both backends have them. Ids and enums are text, times are Unix seconds, JSON documents are text.
+//! The tables as both backends define them. Ids and enums are text, times are Unix seconds, JSON documents are text.
 
 diesel::table! {
     apps (id) {
@@ -631,7 +631,7 @@ diesel::table! {
 }
 
 diesel::table! {
-    /// The migrations that were applied; diesel's own book.
+    /// Diesel's record of the applied migrations.
     __diesel_schema_migrations (version) {
         version -> Text,
     }

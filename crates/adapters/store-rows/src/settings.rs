@@ -1,4 +1,4 @@
-//! What can be set about the database.
+//! Database settings.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,25 +11,25 @@ pub use self::postgres_url::{PostgresUrl, Tls};
 /// How to reach and use the database.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where it is.
+    /// The location of the database.
     pub database: Database,
-    /// Most connections to Postgres; about five for each core of the server are plenty.
+    /// Maximum number of connections to Postgres; about five per core of the server are plenty.
     pub connections: usize,
-    /// Most connections that read a SQLite file at the same time. There is always exactly one that writes.
+    /// Maximum number of connections that read a SQLite file. There is always exactly one that writes.
     pub readers: usize,
-    /// How long a caller waits for its turn before it is told that the database is busy.
+    /// How long a caller waits for a connection before it gets a "database busy" error.
     pub acquire_timeout: Duration,
-    /// How long opening a connection may take.
+    /// Timeout for opening a connection.
     pub connect_timeout: Duration,
     /// What SQLite waits for at a commit.
     pub synchronous: Synchronous,
-    /// Whether statements stay prepared on a Postgres connection. PgBouncer in transaction mode needs 1.21 or newer and
-    /// `max_prepared_statements` either way: without this setting statements are still prepared, but only for one use.
+    /// Whether Postgres connections keep prepared statements. PgBouncer in transaction mode needs version 1.21 or newer and
+    /// `max_prepared_statements` either way: without this setting statements are still prepared, but only for a single use.
     pub keep_statements: bool,
 }
 
 impl Settings {
-    /// Settings for a machine of a few cores.
+    /// Returns settings for a machine with a few cores.
     pub const fn new(database: Database) -> Self {
         Self {
             database,
@@ -46,15 +46,15 @@ impl Settings {
 /// What SQLite waits for at a commit (`PRAGMA synchronous`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Synchronous {
-    /// Until the change is on disk: what was acknowledged survives a loss of power.
+    /// Waits until the change is on disk: acknowledged changes survive a power loss.
     #[default]
     Full,
-    /// For nothing: the last changes may be lost with the power, not the file's integrity. Not for live use.
+    /// Does not wait. A power loss can lose the latest changes, but does not corrupt the file. Not for production.
     Normal,
 }
 
 impl Synchronous {
-    /// The number of the pragma.
+    /// Returns the numeric value of the pragma.
     pub const fn level(self) -> i32 {
         match self {
             Self::Full => 2,
@@ -63,7 +63,7 @@ impl Synchronous {
     }
 }
 
-/// Where the database is.
+/// The location of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Database {
     /// `sqlite:PATH`.
@@ -72,27 +72,27 @@ pub enum Database {
     Postgres(Box<PostgresUrl>),
 }
 
-/// A database URL that cannot be used. The URL itself is not repeated: it may hold a password.
+/// A database URL that cannot be used. Its text is never repeated, since it may contain a password.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseUrlError {
-    /// Neither of the two schemes.
-    #[error("the database URL begins with sqlite: or postgres://")]
+    /// Neither of the two supported schemes.
+    #[error("the database URL must begin with sqlite: or postgres://")]
     Scheme,
-    /// No path, or one that SQLite would not take for a file.
-    #[error("sqlite: is followed by the path of a file, without parameters")]
+    /// No path, or one that SQLite does not treat as a plain file.
+    #[error("sqlite: must be followed by a file path, without parameters")]
     SqlitePath,
     /// An unknown `sslmode`.
-    #[error("sslmode is verify-full, verify-ca, require or disable")]
+    #[error("sslmode must be verify-full, verify-ca, require or disable")]
     SslMode,
-    /// An `sslmode` that goes on in clear text where TLS is not to be had.
+    /// An `sslmode` that falls back to plain text if TLS is not available.
     #[error(
-        "sslmode=prefer and sslmode=allow go on in clear text when the server, or somebody on the way to it, says that it \
-         has no TLS; write sslmode=verify-full, with sslrootcert=FILE for an authority of your own, or sslmode=disable \
-         where clear text is meant"
+        "sslmode=prefer and sslmode=allow fall back to plain text if the server, or an attacker on the network path, says \
+         that TLS is not available; set sslmode=verify-full, with sslrootcert=FILE for a private authority, or \
+         sslmode=disable to choose plain text"
     )]
     MayFallBack,
-    /// Something else is wrong with a Postgres URL.
-    #[error("the Postgres URL cannot be read")]
+    /// Any other error in a Postgres URL.
+    #[error("the Postgres URL is invalid")]
     Postgres(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -110,7 +110,7 @@ impl FromStr for Database {
     }
 }
 
-/// A path that SQLite cannot take for one of its special names (`:memory:`, `file:…?…`).
+/// Returns the path, unless SQLite would interpret it as a special name (`:memory:`, `file:…?…`).
 fn sqlite_path(path: &str) -> Result<PathBuf, DatabaseUrlError> {
     let path = path.strip_prefix("//").unwrap_or(path);
     if path.is_empty() || path == ":memory:" || path.contains(['?', '\0']) {

@@ -1,13 +1,13 @@
-//! What a guard or a budget counts for.
+//! Database keys for the subjects of guards and budgets.
 
 use std::borrow::Cow;
 
 use vestry_domain::token::TokenHash;
 
-/// Longest subject that is kept as it is, in bytes. An index entry of Postgres holds about 2,700.
+/// Maximum length in bytes of a subject that is stored verbatim. An index entry of Postgres holds about 2,700.
 const LONGEST: usize = 256;
 
-/// The subject as it is stored: as it is, or its SHA-256 when somebody sent a very long one.
+/// Returns the subject as stored: verbatim, or its SHA-256 if it is too long.
 pub fn key(subject: &str) -> Cow<'_, str> {
     if subject.len() <= LONGEST {
         Cow::Borrowed(subject)

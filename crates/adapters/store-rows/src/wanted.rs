@@ -1,12 +1,11 @@
-//! A filter of users as the condition of a statement. One text for both databases.
+//! User filters as SQL conditions. Both databases use the same text.
 //!
-//! What is known of a user in other tables is asked as `id IN (SELECT user_id …)`, which both databases answer from the side
-//! of the other table when its index says that few rows fit. Under `OR` everything becomes one such list: a plain `OR` of
-//! lists would be answered by reading every user.
+//! Data in other tables is queried as `id IN (SELECT user_id …)`. Both databases evaluate that from the other table's side if its index
+//! says that few rows match. Under `OR`, all conditions become one such list, because a plain `OR` of lists would scan every user.
 //!
-//! Where an index names the rows that fit, they are asked for first ([`lookups`]), and a short answer takes the condition's
-//! place. The joined form needs the planner to know that few rows fit, and PostgreSQL knows nothing of a table until autovacuum
-//! has read it: in the first minute of a service, or after a large import, it walked all addresses for each user.
+//! Where an index identifies the matching rows, they are queried first ([`lookups`]), and a short result replaces the condition. The join
+//! form relies on the planner's knowing that few rows match. PostgreSQL has no statistics for a table until autovacuum has analysed it. In
+//! the first minute of a service, or after a large import, it therefore scanned all addresses for each user.
 
 use diesel::backend::Backend;
 use diesel::expression::{AppearsOnTable, Expression, ValidGrouping, is_aggregate};
@@ -33,26 +32,26 @@ enum Piece {
     Bytes(Vec<u8>),
 }
 
-/// Where the answer to a condition stands.
+/// Where the data of a condition is stored.
 enum Test {
-    /// In the row of the user itself.
+    /// In the user's own row.
     Own(Vec<Piece>),
-    /// In rows of this table that name the user, and an index begins with what is asked.
+    /// In rows of this table that refer to the user, with an index that begins with the filtered columns.
     Indexed(&'static str, Vec<Piece>),
-    /// In rows of this table that name the user.
+    /// In rows of this table that refer to the user.
     Others(&'static str, Vec<Piece>),
-    /// Nowhere: nobody fits.
+    /// Nowhere: no user matches.
     Nobody,
 }
 
-/// More users than this are not counted out: their condition stays as it is.
+/// Maximum number of users listed by id. A condition that matches more stays in its SQL form.
 const FEW: u16 = 1000;
 
-/// The first users that fit a condition, to the first after `FEW`.
+/// A query for the users that match a condition, limited to one more than `FEW`.
 #[derive(Clone)]
 pub struct Lookup(Vec<Piece>);
 
-/// What to ask before the statement itself, one for each condition; none where no index helps.
+/// Returns the queries to run before the statement itself, one per condition; `None` where no index helps.
 pub fn lookups(
     world: &World,
     filter: &UserFilter,
@@ -73,7 +72,7 @@ pub fn lookups(
 }
 
 impl Wanted {
-    /// `found` are the answers to the [`lookups`] of the same filter.
+    /// Builds the condition. `found` holds the results of the [`lookups`] of the same filter.
     pub fn new(
         world: &World,
         filter: &UserFilter,
@@ -108,7 +107,7 @@ impl Wanted {
         Self(pieces)
     }
 
-    /// Every user, as long as there is time.
+    /// Matches every user, until the deadline.
     pub fn anybody(until: Until) -> Self {
         let mut pieces = until.pieces();
         pieces.push(Piece::Sql("1 = 1"));
@@ -116,21 +115,21 @@ impl Wanted {
     }
 }
 
-/// How a statement ends when its time is over, where the database does not see to that: each row that it looks at is first
-/// shown to a function of ours, which fails then.
+/// The deadline of a statement, for a database that does not enforce one: each row is first passed to a function of ours, which fails after
+/// the deadline.
 #[derive(Clone, Copy)]
 pub struct Until(Option<(&'static str, i64)>);
 
 impl Until {
-    /// The database ends the statement by itself.
+    /// No deadline in the SQL: the database ends the statement.
     pub const UNSAID: Self = Self(None);
 
-    /// `opening` begins the call of the function, `moment` is its first argument.
+    /// Checks the deadline with a function. `opening` begins its call, `moment` is its first argument.
     pub const fn asking(opening: &'static str, moment: i64) -> Self {
         Self(Some((opening, moment)))
     }
 
-    /// Stands before everything else in a condition: SQLite looks at what is written first first.
+    /// Comes first in a condition, because SQLite evaluates conditions in the order in which they are written.
     fn pieces(self) -> Vec<Piece> {
         let Some((opening, moment)) = self.0 else {
             return Vec::new();
@@ -143,7 +142,7 @@ impl Until {
     }
 }
 
-/// The conditions, with the users that are known by now in the place of those that are answered.
+/// Returns the conditions, with known users replacing those that lookups have answered.
 fn tests(filter: &UserFilter, now: Timestamp, found: &[Option<Vec<String>>]) -> Vec<Test> {
     let mut open = Vec::new();
     let mut known: Vec<&[String]> = Vec::new();
@@ -155,14 +154,14 @@ fn tests(filter: &UserFilter, now: Timestamp, found: &[Option<Vec<String>>]) -> 
     }
     match filter.combined {
         Combined::All => open.extend(known.into_iter().map(these)),
-        // One list: several would be joined with the users again.
+        // One list: several lists would be joined with the users again.
         Combined::Any if !known.is_empty() => open.push(these(&known.concat())),
         Combined::Any => {}
     }
     open
 }
 
-/// These users and nobody else.
+/// Matches exactly these users.
 fn these(users: &[String]) -> Test {
     if users.is_empty() {
         return Test::Nobody;
@@ -180,7 +179,7 @@ fn joined(pieces: &mut Vec<Piece>, by: &'static str, parts: impl Iterator<Item =
 }
 
 impl Test {
-    /// As a condition on the user's row.
+    /// Renders the test as a condition on the user's row.
     fn alone(self, world: &World, until: Until) -> Vec<Piece> {
         match self {
             Self::Own(condition) => condition,
@@ -194,7 +193,7 @@ impl Test {
         }
     }
 
-    /// As a list of the users that fit.
+    /// Renders the test as a query for the matching users.
     fn listed(self, world: &World, until: Until) -> Vec<Piece> {
         let (from, condition) = match self {
             Self::Own(condition) => ("SELECT id FROM users WHERE app_id = ", condition),
@@ -236,8 +235,8 @@ fn test(condition: &Condition, now: Timestamp) -> Test {
         Condition::Status(statuses) => Test::Own(shown_as(statuses)),
         Condition::FullNameMatch(part) => Test::Own(like("folded_name LIKE ", part)),
         Condition::CreatedAt(period) => {
-            // The id carries the time, and pages are read along the ids; but no time before ids have one, which users of
-            // older services can have.
+            // The id contains the creation time, and pages are read in id order. The exception are times before the first possible id,
+            // which imported users can have.
             let (first, last) = period.ids::<vestry_domain::ids::UserId>();
             Test::Own(vec![
                 Piece::Sql("id >= "),
@@ -265,7 +264,7 @@ fn test(condition: &Condition, now: Timestamp) -> Test {
         Condition::EmailMatch(part) => Test::Others(EMAILS, like("folded LIKE ", part)),
         Condition::EmailVerified(verified) => Test::Others(EMAILS, is_verified(*verified)),
         Condition::WalletPublicAddress(addresses) => {
-            // The index on addresses begins with the type.
+            // The index on addresses begins with the wallet type.
             let types = WalletType::ALL.into_iter().map(WalletType::as_str);
             let mut condition = among("wallet_type IN (", types.map(text));
             condition.extend(among(
@@ -316,7 +315,7 @@ fn among(opening: &'static str, values: impl Iterator<Item = Piece>) -> Vec<Piec
     pieces
 }
 
-/// The row keeps the status of a user who is disabled for the day on which it counts again.
+/// The row of a disabled user keeps the earlier status, which applies again once the user is enabled.
 fn shown_as(statuses: &[ShownStatus]) -> Vec<Piece> {
     let kept = statuses
         .iter()
@@ -333,7 +332,7 @@ fn shown_as(statuses: &[ShownStatus]) -> Vec<Piece> {
     }
 }
 
-/// A part of a text. The characters that mean something to LIKE stand for themselves.
+/// Matches a part of a text. Special characters of LIKE are escaped.
 fn like(opening: &'static str, part: &str) -> Vec<Piece> {
     let mut pattern = String::from("%");
     for character in part.chars() {
@@ -415,7 +414,7 @@ where
     i64: ToSql<BigInt, DB>,
     Vec<u8>: ToSql<Binary, DB>,
 {
-    // On Postgres the right plan depends on the values: how many users have this one.
+    // On Postgres the right plan depends on the values, that is on how many users match.
     out.unsafe_to_cache_prepared();
     for piece in pieces {
         match piece {
@@ -437,9 +436,9 @@ mod tests {
 
     use super::*;
 
-    /// Without this PostgreSQL compares each user with each address as long as it has no statistics.
+    /// Without this, PostgreSQL compares each user with each address as long as it has no statistics.
     #[test]
-    fn what_an_index_answers_is_not_joined_with_the_users() {
+    fn conditions_answered_by_an_index_are_not_joined_with_users() {
         let world = World {
             app_id: AppId::new(Timestamp::from_unix(1_900_000_000), [1; 16]),
             environment: Environment::Test,
@@ -469,7 +468,7 @@ mod tests {
             let beside = text(&both, &found);
             assert!(!beside.contains("user_emails"), "{beside}");
             assert!(beside.contains("user_phones"), "{beside}");
-            // Too many to name them.
+            // Too many to list by id.
             let crowd = vec!["user_1".to_owned(); usize::from(FEW) + 1];
             let joined = text(&filter(vec![email.clone()]), &[Some(crowd)]);
             assert!(joined.contains("user_emails"), "{joined}");

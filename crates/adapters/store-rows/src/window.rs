@@ -1,10 +1,10 @@
-//! Windows that open with their first use, as [`Verdict`] describes them, in SQL.
+//! SQL for the rate-limit windows that [`Verdict`] describes, which open with their first use.
 
 use vestry_domain::Timestamp;
 use vestry_domain::limits::{Limit, Verdict};
 
-/// The condition under which a stored window is over at `now`: it has closed, or it opened so far in the future that
-/// the clock that opened it must have been wrong (F8).
+/// The condition under which a stored window is over at `now`. Either it has closed, or it opened so far in the future that the clock that
+/// set it must have been wrong (F8).
 #[macro_export]
 macro_rules! is_over {
     ($table:ident, $limit:expr, $now:expr) => {
@@ -14,7 +14,7 @@ macro_rules! is_over {
 }
 pub use is_over;
 
-/// The verdict on a use that the database counted.
+/// Returns the verdict on a use that the database has counted.
 pub fn verdict(limit: Limit, used: i64, opened_at: i64) -> Verdict {
     let used = u32::try_from(used).unwrap_or(u32::MAX);
     Verdict::on(limit, used, Timestamp::from_unix(opened_at))

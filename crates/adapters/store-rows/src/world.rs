@@ -1,6 +1,6 @@
-//! How every statement begins.
+//! Macros that restrict statements to a world.
 
-/// The rows of a table that belong to a world. Every query of a world begins here: it is the wall between them.
+/// The rows of a table that belong to a world. Every query of a world begins here; this is what isolates worlds from each other.
 #[macro_export]
 macro_rules! in_world {
     ($table:ident, $world:expr) => {
@@ -34,7 +34,7 @@ macro_rules! in_worlds {
     }};
 }
 
-/// The rows of a sweep in the order of the index by time, unless that index leads through the rows of other Apps.
+/// The rows of a sweep in the order of the time index, unless reading that index would cross the rows of other Apps.
 #[macro_export]
 macro_rules! oldest_first {
     ($rows:expr, $worlds:expr, $time:expr) => {{
@@ -47,7 +47,7 @@ macro_rules! oldest_first {
     }};
 }
 
-/// The condition of the join of a wallet with its key.
+/// The join condition of a wallet and its key.
 #[macro_export]
 macro_rules! its_key {
     () => {

@@ -1,6 +1,6 @@
-//! The store over whichever of the two databases the settings name.
+//! The store over SQLite or Postgres, whichever the settings name.
 //!
-//! Here is the choice, and the tests of both. The statements are in `store-rows`, what only one database does in
+//! This crate contains the choice between them, and the tests of both. The statements are in `store-rows`; database-specific code is in
 //! `store-sqlite` and `store-postgres`.
 
 mod limiter;

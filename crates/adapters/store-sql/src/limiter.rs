@@ -5,11 +5,10 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
 use vestry_ports::port;
 
-/// Counts in the database: one statement for each use, exact over any number of processes, as fast as one small
-/// commit. Its connections are its own, so that a full pool of the store does not stop it.
+/// Counts in the database: one statement for each use. It is exact over any number of processes, and as fast as one small commit. It has
+/// its own connections, so that an exhausted pool of the store does not stop it.
 ///
-/// When the database cannot be reached it says so and decides nothing: whether that means open or closed is the caller's
-/// to declare.
+/// If the database cannot be reached, it returns an error and decides nothing: whether to allow or deny is up to the caller.
 pub struct SqlRateLimiter(Engine);
 
 enum Engine {

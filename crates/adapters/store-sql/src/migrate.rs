@@ -1,15 +1,14 @@
-//! Migrating the database.
+//! Database migrations.
 
 use vestry_ports::store::{StoreError, StoreResult};
 use vestry_store_rows::settings::{Database, Settings};
 
-/// Applies the migrations of this build that the database does not have yet, and says which those were (by version,
-/// in order; none when there was nothing to do). Any number of processes may call it at the same time: one applies,
-/// the others wait.
+/// Applies this build's missing migrations and returns their versions in order, or an empty list. Any number of processes can call it
+/// concurrently: one applies, the others wait.
 ///
 /// # Errors
-/// [`StoreError`]: `Unavailable`, `Busy` when another process does not come to an end
-/// with its migrations, or `Other` when a statement of a migration was refused.
+/// [`StoreError`]: `Unavailable`, `Busy` if another process does not finish its migrations, or `Other` if a statement of a migration was
+/// refused.
 pub async fn migrate(settings: &Settings) -> StoreResult<Vec<String>> {
     match &settings.database {
         Database::Sqlite(path) => vestry_store_sqlite::migrate(path, settings).await,
@@ -17,20 +16,19 @@ pub async fn migrate(settings: &Settings) -> StoreResult<Vec<String>> {
     }
 }
 
-/// Spreads the tables over the servers of a Citus cluster, and says which those were that were not spread before (none when there was
-/// nothing to do). Each table goes in a transaction of its own: stopped at any moment, it goes on when it is called again. `told` hears
-/// of each table before it begins, and how many are left with it.
+/// Distributes the tables over the servers of a Citus cluster, and returns the names of those that were not distributed before. Each table
+/// has its own transaction, so an interrupted run is resumed by another call. `told` is called before each table, with the number of tables
+/// left including it.
 ///
 /// # Errors
-/// [`StoreError`]: `Other` on SQLite, without the extension, while processes of the service are
-/// connected, or when a statement was refused.
+/// [`StoreError`]: `Other` on SQLite, without the extension, while processes of the service are connected, or if a statement was refused.
 pub async fn distribute(
     settings: &Settings,
     told: &(dyn Fn(&str, usize) + Sync),
 ) -> StoreResult<Vec<String>> {
     match &settings.database {
         Database::Sqlite(_) => Err(StoreError::Other(
-            "a SQLite file lies on one machine: there are no servers to distribute it over".into(),
+            "a SQLite database cannot be distributed over several servers".into(),
         )),
         Database::Postgres(url) => vestry_store_postgres::distribute(url, settings, told).await,
     }

@@ -1,4 +1,4 @@
-//! The store, over whichever of the two databases the settings name.
+//! The store over SQLite or Postgres, whichever the settings name.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use vestry_store_sqlite::{BackupError, SqliteStore};
 
 use crate::limiter::SqlRateLimiter;
 
-/// The Store port over SQLite or Postgres.
+/// Implements the Store port over SQLite or Postgres.
 pub struct SqlStore(Engine);
 
 enum Engine {
@@ -23,12 +23,12 @@ enum Engine {
 }
 
 impl SqlStore {
-    /// Opens the database and looks at how durable it is. It need not be migrated yet: see [`migrate()`](crate::migrate()).
+    /// Opens the database and reads its durability settings. It need not be migrated yet: see [`migrate()`](crate::migrate()).
     ///
-    /// The connections live on the runtime that calls this; later calls must come from the same one.
+    /// The connections belong to the runtime that calls this; later calls must come from the same one.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] when it cannot be opened.
+    /// [`StoreError::Unavailable`] if it cannot be opened.
     pub async fn connect(settings: &Settings) -> StoreResult<Self> {
         let engine = match &settings.database {
             Database::Sqlite(path) => Engine::Sqlite(SqliteStore::open(path, settings).await?),
@@ -37,8 +37,8 @@ impl SqlStore {
         Ok(Self(engine))
     }
 
-    /// Every reason why a change that was acknowledged could be lost with the power, as a sentence each (K8).
-    /// Live use must be refused unless there is none.
+    /// Returns one sentence for each reason why a power loss could lose an acknowledged change (K8). Production use must be refused unless
+    /// there is none.
     pub fn durability_findings(&self) -> &[String] {
         match &self.0 {
             Engine::Sqlite(store) => store.durability_findings(),
@@ -46,10 +46,10 @@ impl SqlStore {
         }
     }
 
-    /// How the tables are spread over the servers of a cluster; `None` where they all lie on one.
+    /// Returns how the tables are distributed over the servers of a cluster; `None` if all are on one server.
     ///
     /// # Errors
-    /// [`StoreError`], also when one of the servers is away.
+    /// [`StoreError`], also if one of the servers is unreachable.
     pub async fn spread(&self) -> StoreResult<Option<Spread>> {
         match &self.0 {
             Engine::Sqlite(_) => Ok(None),
@@ -57,7 +57,7 @@ impl SqlStore {
         }
     }
 
-    /// The pooler that stands before Postgres, if there is one.
+    /// Returns the kind of pooler in front of Postgres, if there is one.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -68,7 +68,7 @@ impl SqlStore {
         }
     }
 
-    /// A rate limiter over the same database, with a connection pool of its own.
+    /// Returns a rate limiter on the same database, with its own connection pool.
     pub fn rate_limiter(&self) -> SqlRateLimiter {
         match &self.0 {
             Engine::Sqlite(store) => SqlRateLimiter::sqlite(store.limiter()),
@@ -76,10 +76,11 @@ impl SqlStore {
         }
     }
 
-    /// Writes a copy of a SQLite database, as it is at one moment, into a new file (`VACUUM INTO`). Writing goes on
-    /// meanwhile. Only the file's owner may read it.
+    /// Writes a consistent snapshot of a SQLite database to a new file (`VACUUM INTO`). Writers are not blocked. Only the file's owner can
+    /// read it.
     ///
     /// # Errors
+    /// [`BackupError`].
     /// [`BackupError`].
     pub async fn backup_into(&self, file: &Path) -> Result<(), BackupError> {
         match &self.0 {

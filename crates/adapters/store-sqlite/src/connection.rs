@@ -1,4 +1,4 @@
-//! A connection, what its errors mean, and how it ends.
+//! Error classification, and closing connections.
 
 use std::sync::mpsc::channel;
 
@@ -14,7 +14,7 @@ use super::thread::OwnThread;
 /// A connection of this store.
 pub type Conn = SyncConnectionWrapper<SqliteConnection, OwnThread>;
 
-/// The port's name for an error of the database. SQLite's messages are never translated and repeat no values.
+/// Maps a database error to the port's error. SQLite's messages are never translated and never contain values.
 pub fn classify(error: Error, _connection: Option<&mut Conn>) -> StoreError {
     let Error::DatabaseError(kind, information) = &error else {
         return StoreError::Other(Box::new(error));
@@ -23,7 +23,7 @@ pub fn classify(error: Error, _connection: Option<&mut Conn>) -> StoreError {
     match kind {
         DatabaseErrorKind::Unknown if message.contains("is locked") => StoreError::Busy,
         DatabaseErrorKind::Unknown if message.contains(TOO_LATE) => StoreError::TooLong,
-        // What a row belongs to went away between looking and writing.
+        // The parent row was deleted between the read and the write.
         DatabaseErrorKind::ForeignKeyViolation => StoreError::Retry,
         DatabaseErrorKind::UnableToSendCommand => StoreError::Unavailable(Box::new(error)),
         DatabaseErrorKind::Unknown if is_trouble_with_the_file(message) => {
@@ -33,8 +33,8 @@ pub fn classify(error: Error, _connection: Option<&mut Conn>) -> StoreError {
     }
 }
 
-/// SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM and SQLITE_PROTOCOL: they may pass, or an operator has to
-/// act, and no request is to blame.
+/// SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM and SQLITE_PROTOCOL: they may be transient or need an operator,
+/// and no request is to blame.
 fn is_trouble_with_the_file(message: &str) -> bool {
     [
         "database or disk is full",
@@ -48,14 +48,14 @@ fn is_trouble_with_the_file(message: &str) -> bool {
     .any(|trouble| message.starts_with(trouble))
 }
 
-/// Closes a connection, and does not wait for it.
+/// Closes a connection without waiting.
 pub(crate) fn close(connection: Conn) {
     drop(closed(connection));
 }
 
-/// Closes a connection on its own thread, and says when that is done: the last one to close a file writes its log back.
+/// Closes a connection on its own thread and waits for that: the last connection to close a file checkpoints its write-ahead log.
 pub(crate) fn closed(mut connection: Conn) -> BoxFuture<'static, QueryResult<()>> {
-    // Whoever holds the connection last closes it, so its thread waits until nobody else does.
+    // The last owner of the connection closes it, so its thread waits until it is the only one.
     let (let_go, is_alone) = channel::<()>();
     let closed = connection.spawn_blocking(move |_| {
         let _is_alone = is_alone.recv();

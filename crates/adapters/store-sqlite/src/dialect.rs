@@ -1,4 +1,4 @@
-//! What only SQLite does.
+//! SQLite-specific SQL and behaviour.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ pub(crate) use super::lists::{
 };
 pub(crate) use super::manager::Manager;
 
-/// Takes the write lock at once: a transaction that begins to write later could fail in the middle.
+/// Takes the write lock at once: a transaction that starts to write later could fail halfway.
 pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
 
 /// Opens a writing transaction.
@@ -24,28 +24,28 @@ pub(crate) async fn begin(conn: &mut Conn, begin: &'static str) -> QueryResult<(
     conn.batch_execute(begin).await
 }
 
-/// The same for reads, which take no lock that anybody would wait for.
+/// The same for reads, which take no lock that blocks others.
 pub(crate) const BEGIN_READS: &str = "BEGIN DEFERRED";
 
-/// SQLite itself knows no time, so there is nothing to tell it.
+/// SQLite has no statement timeout, so there is nothing to set.
 pub(crate) const fn limit(_left: Duration) -> &'static str {
     ""
 }
 
-/// Each row that is looked at is asked about first.
+/// Checks the deadline for each row first.
 pub(crate) fn until(end: Instant) -> Until {
     Until::asking(in_time::CALL, in_time::moment(end))
 }
 
-/// How long undoing may take.
+/// How long a rollback may take.
 pub(crate) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// 1 when diesel's book of migrations exists, else 0.
+/// 1 if diesel's migrations table exists, else 0.
 pub(crate) const COUNT_BOOKS_OF_MIGRATIONS: &str = "SELECT count(*) FROM sqlite_master \
      WHERE type = 'table' AND name = '__diesel_schema_migrations'";
 
-/// Leases jobs that are due. The write lock of the transaction keeps others out. The parameters are the owner, the end
-/// of the lease, the time and the most jobs.
+/// Leases due jobs. The transaction's write lock excludes other workers. The parameters are the owner, the end of the lease, the time and
+/// the maximum number of jobs.
 pub(crate) const CLAIM: &str = "\
     UPDATE outbox SET attempts = attempts + 1, lease_owner = ?1, due_at = ?2 \
     WHERE rowid IN ( \
@@ -54,7 +54,7 @@ pub(crate) const CLAIM: &str = "\
     RETURNING app_id, environment, id, channel, payload_key_version, payload, not_before, deliver_before, \
         attempts, due_at, created_at";
 
-/// Loads three queries, one after the other: there is no round trip to save.
+/// Runs three queries in sequence: there is no round trip to save.
 macro_rules! load_three {
     ($conn:expr, $first:expr, $second:expr, $third:expr) => {
         async move {
@@ -68,7 +68,7 @@ macro_rules! load_three {
 }
 pub(crate) use load_three;
 
-/// Carries out a statement whose answer nobody waits for. There is no round trip to save.
+/// Runs a statement whose result nothing waits for. There is no round trip to save.
 macro_rules! later {
     ($conn:expr, $statement:expr) => {{
         let (conn, statement) = ($conn, $statement);
@@ -77,7 +77,7 @@ macro_rules! later {
 }
 pub(crate) use later;
 
-/// Carries out a statement whose answer nobody waits for. Whoever writes is alone, and nobody waits for the row.
+/// Runs a statement at once. On Postgres it would be deferred to the commit; here there is only one writer, and nothing waits for the row.
 macro_rules! last {
     ($conn:expr, $rank:expr, $statement:expr) => {{
         let _rank: vestry_store_rows::rank::Rank = $rank;
@@ -86,7 +86,7 @@ macro_rules! last {
 }
 pub(crate) use last;
 
-/// Inserts rows, one after the other, without leaving the thread that may block.
+/// Inserts rows one at a time, without leaving the blocking thread.
 macro_rules! insert_all {
     ($conn:expr, $table:expr, $rows:expr) => {{
         let rows: Vec<_> = $rows;
@@ -102,7 +102,7 @@ macro_rules! insert_all {
 }
 pub(crate) use insert_all;
 
-/// Rows that nobody else removes before the transaction ends: whoever writes is alone.
+/// Rows that no other transaction deletes before this one ends: there is only one writer.
 macro_rules! held {
     ($query:expr) => {
         $query
@@ -110,7 +110,7 @@ macro_rules! held {
 }
 pub(crate) use held;
 
-/// Rows that nobody else changes before the transaction ends, for the same reason.
+/// Rows that no other transaction changes before this one ends, for the same reason.
 macro_rules! kept {
     ($query:expr) => {
         $query
@@ -118,7 +118,7 @@ macro_rules! kept {
 }
 pub(crate) use kept;
 
-/// Rows that nobody else so much as holds before the transaction ends.
+/// Rows locked exclusively until the transaction ends, for the same reason.
 macro_rules! locked {
     ($query:expr) => {
         $query
@@ -126,7 +126,7 @@ macro_rules! locked {
 }
 pub(crate) use locked;
 
-/// Rows that nobody else so much as holds.
+/// Rows that no other transaction has locked.
 macro_rules! free {
     ($query:expr) => {
         $query

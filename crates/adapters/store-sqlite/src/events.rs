@@ -1,4 +1,4 @@
-//! From the inbox into the log.
+//! Moves events from the inbox to the log.
 
 use diesel::connection::SimpleConnection;
 use diesel::sql_types::{BigInt, Text};
@@ -10,8 +10,8 @@ use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::events::InboxRow;
 use vestry_store_rows::schema::events_inbox;
 
-/// Copies rows, numbered from behind a place. The parameters are the App, the environment, the place, the log, and the last row that
-/// is taken.
+/// Copies rows to the log and numbers them from a position. The parameters are the App, the environment, the position, the log, and the
+/// last row to take.
 const PLACE: &str = "\
     INSERT INTO events (app_id, environment, position, id, log, kind, user_id, wallet_id, actor_kind, actor_id, request_id, \
         data, created_at) \
@@ -34,7 +34,7 @@ struct Placed {
     kind: String,
 }
 
-/// Leaves events in the inbox and commits, while the only connection that writes is still on its thread. The file answers, or fails.
+/// Writes events to the inbox and commits, all on the thread of the only writing connection. The file answers, or fails.
 pub(crate) async fn tell_and_commit(
     conn: &mut Conn,
     told: Vec<InboxRow>,
@@ -49,7 +49,7 @@ pub(crate) async fn tell_and_commit(
     Some(committed.await)
 }
 
-/// Gives the rows of an inbox up to one of them the places behind `position`; which event of which type got which.
+/// Assigns the positions after `position` to the inbox rows up to the given one. Returns position, id and type of each event.
 pub(crate) async fn place(
     conn: &mut Conn,
     world: &World,

@@ -1,7 +1,7 @@
-//! A function of SQL that ends a statement whose time is over.
+//! An SQL function that ends a statement after its deadline.
 //!
-//! SQLite can be interrupted, but only by a handle of the connection, which diesel does not give away. An error of a function
-//! ends a statement as well, and a statement that takes long looks at many rows.
+//! SQLite can be interrupted, but only through a handle of the connection, which diesel does not expose. An error in a function ends a
+//! statement as well, and a slow statement reads many rows.
 
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -12,33 +12,33 @@ use diesel::sqlite::Sqlite;
 use diesel::{QueryResult, SqliteConnection, define_sql_function};
 
 define_sql_function! {
-    /// True until a moment, and an error from then on. `row` changes with each row, so that SQLite asks for each.
+    /// True until a moment, and an error after it. `row` differs for each row, so that SQLite calls the function for each.
     fn vestry_in_time(moment: BigInt, row: BigInt) -> Bool;
 }
 
-/// How the function is called, up to its arguments.
+/// The call of the function, up to its arguments.
 pub(crate) const CALL: &str = "vestry_in_time(";
 
-/// What the error says.
+/// The text of the error.
 pub(crate) const TOO_LATE: &str = "the statement took longer than it may";
 
-/// What moments are counted from.
+/// The reference point of moments.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// A moment as the function takes it: microseconds of this process.
+/// Converts an instant to the function's argument, in microseconds since `START`.
 pub(crate) fn moment(at: Instant) -> i64 {
     let passed = at.saturating_duration_since(*START);
     i64::try_from(passed.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Makes the function known to a connection.
+/// Registers the function with a connection.
 pub(crate) fn register(conn: &mut SqliteConnection) -> QueryResult<()> {
     vestry_in_time_utils::register_nondeterministic_impl(conn, |end: i64, _row: i64| InTime {
         is_over: moment(Instant::now()) >= end,
     })
 }
 
-/// The answer for one row.
+/// The result for one row.
 #[derive(Debug)]
 struct InTime {
     is_over: bool,

@@ -1,6 +1,6 @@
-//! The store in a SQLite file: one connection that writes, some that read.
+//! The store in a SQLite file, with one writing connection and several reading ones.
 //!
-//! `repositories` are the queries of `vestry-store-rows`, compiled for this database; `dialect` is what it has of its own.
+//! `repositories` are the queries of `vestry-store-rows`, compiled for this database; `dialect` is the part specific to SQLite.
 
 mod connection;
 mod dialect;
@@ -45,10 +45,10 @@ pub use self::statistics::SHARED_BY_MANY;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations/sqlite");
 
-/// The versions of this build's migrations, in order.
+/// Returns the versions of this build's migrations, in order.
 ///
 /// # Errors
-/// None that could be put right: the migrations are part of the build.
+/// None that can be handled: the migrations are part of the build.
 pub fn versions() -> StoreResult<Vec<String>> {
     vestry_store_rows::migrations::versions::<Sqlite>(&MIGRATIONS)
 }
@@ -56,11 +56,11 @@ pub fn versions() -> StoreResult<Vec<String>> {
 /// How long `ready` waits for a connection.
 const READY_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The connections to one file.
+/// Connection pools for one file.
 pub struct SqliteStore {
     file: Arc<SameFile>,
     settings: Settings,
-    /// Writers queue here, first come, first served: SQLite itself would let them poll.
+    /// Writers queue here, first come, first served; SQLite itself would have them poll.
     writer: Pool<Manager>,
     readers: Pool<Manager>,
     limiter: LimiterPool,
@@ -70,7 +70,7 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, and makes it when it is not there.
+    /// Opens the file, and creates it if it does not exist.
     pub async fn open(path: &Path, settings: &Settings) -> StoreResult<Self> {
         let file = Arc::new(SameFile::at(path));
         let pool = |role, size| {
@@ -85,7 +85,7 @@ impl SqliteStore {
                 .map_err(|impossible| StoreError::Other(Box::new(impossible)))
         };
         let writer = pool(Role::Writer, 1)?;
-        // Makes the file, switches it to write-ahead logging and checks both pragmas.
+        // Creates the file, switches it to write-ahead logging and checks both pragmas.
         drop(writer.get().await.map_err(failure::of_pool)?);
         let watch = Watch::over(Arc::clone(&file));
         Ok(Self {
@@ -111,12 +111,12 @@ impl SqliteStore {
 
     /// See [`vestry_ports::store::Store::when_told`].
     pub fn when_told(&self, bell: Bell) {
-        // The first one stays.
+        // The first bell is kept.
         let _is_second = self.site.bell.set(bell);
     }
 
     async fn get(&self, pool: &Pool<Manager>) -> StoreResult<Pooled> {
-        // Before the queue, so that the answer is not held up, and after it.
+        // Checked before the queue, so that the error is immediate, and again after it.
         self.file.check()?;
         let connection = pool.get().await.map_err(failure::of_pool)?;
         self.file.check()?;
@@ -145,7 +145,7 @@ impl SqliteStore {
         Ok(Unit::view(connection, self.site.clone()))
     }
 
-    /// Appends entries in a transaction of its own; see [`vestry_ports::store::Store::append_to_audit_log`].
+    /// Appends entries in their own transaction; see [`vestry_ports::store::Store::append_to_audit_log`].
     ///
     /// # Errors
     /// [`StoreError`].
@@ -158,7 +158,7 @@ impl SqliteStore {
         unit.append_to_audit_log(entries, steps).await
     }
 
-    /// The versions of this build that were not applied, found out within half a second.
+    /// Returns this build's migrations that have not been applied. Takes half a second at most.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -170,17 +170,17 @@ impl SqliteStore {
         Ok(missing(versions()?, &applied))
     }
 
-    /// Every reason why a change that was acknowledged could be lost with the power, as a sentence each (K8).
+    /// Returns one sentence for each reason why a power loss could lose an acknowledged change (K8).
     pub fn durability_findings(&self) -> &[String] {
         &self.findings
     }
 
-    /// The connections of a rate limiter over the same database.
+    /// Returns the connections for a rate limiter on the same database.
     pub fn limiter(&self) -> LimiterPool {
         self.limiter.clone()
     }
 
-    /// Writes a copy of the database, as it is at one moment, into a new file (`VACUUM INTO`).
+    /// Writes a consistent snapshot of the database to a new file (`VACUUM INTO`).
     ///
     /// # Errors
     /// [`BackupError`].
@@ -188,7 +188,7 @@ impl SqliteStore {
         manager::create_private(file).map_err(BackupError::File)?;
         let copied = self.vacuum_into(file).await;
         if copied.is_err() {
-            // Half a backup must not be mistaken for one; that it cannot be removed changes nothing about the error.
+            // A partial backup must not be mistaken for a complete one. A failure to remove it does not change the error.
             let _removed = std::fs::remove_file(file);
         }
         copied.map_err(BackupError::Database)
@@ -205,23 +205,23 @@ impl SqliteStore {
         let outcome = copied
             .map_err(|error| connection::classify(error, None))
             .map(drop);
-        // Whether there is a copy is known by now.
+        // Whether the copy exists is known by now.
         let _closed = connection::closed(connection).await;
         outcome
     }
 }
 
-/// Why there is no backup.
+/// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The database is not a SQLite file.
-    #[error("this is done by the tools of Postgres, such as pg_dump")]
+    #[error("only SQLite databases are supported; use a Postgres tool such as pg_dump")]
     NotSqlite,
-    /// The file could not be made; it may be there already.
-    #[error("the file of the backup cannot be created")]
+    /// The file could not be created; it may already exist.
+    #[error("the backup file cannot be created")]
     File(#[source] std::io::Error),
-    /// The database did not write it.
-    #[error("the database did not write the backup")]
+    /// The database failed to write it.
+    #[error("the database failed to write the backup")]
     Database(#[source] StoreError),
 }
 
@@ -234,8 +234,8 @@ fn findings(settings: &Settings) -> Vec<String> {
     }
 }
 
-/// The limiter's way into the file. A count that is lost with the power does no harm, so it does not wait for the disk;
-/// but only one may write at a time, so it waits for its turn among the writers.
+/// The limiter's writing connection. Losing a count in a power loss does no harm, so it does not wait for the disk. Only one connection can
+/// write at a time, so it queues with the writers.
 #[derive(Clone)]
 pub struct LimiterPool {
     file: Arc<SameFile>,
@@ -244,7 +244,7 @@ pub struct LimiterPool {
 }
 
 impl LimiterPool {
-    /// Counts one use of a limit; see [`vestry_ports::limiter::RateLimiter`].
+    /// Counts one use against a limit; see [`vestry_ports::limiter::RateLimiter`].
     ///
     /// # Errors
     /// [`StoreError`].

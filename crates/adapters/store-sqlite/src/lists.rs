@@ -1,5 +1,6 @@
-//! Statements for lists of things, in one go on the connection's thread: one by one, since there is no round trip to save, and a statement
-//! whose length varies would be prepared anew each time; users, of whom pages have many, in portions of few sizes.
+//! Statements over lists, executed in one call on the connection's thread. Items are processed one at a time, since there is no round trip
+//! to save, and a statement of varying length would be prepared again each time. Users are the exception: pages have many of them, so they
+//! are read in batches of a few sizes.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -30,7 +31,7 @@ use vestry_store_rows::schema::{
 };
 use vestry_store_rows::{in_world, its_key};
 
-/// Those of the wallets that are there, with their keys.
+/// Returns the existing wallets among these, with their keys.
 pub(crate) async fn wallets_with_keys(
     conn: &mut Conn,
     wanted: Vec<(World, WalletId)>,
@@ -50,7 +51,7 @@ pub(crate) async fn wallets_with_keys(
     conn.spawn_blocking(all).await
 }
 
-/// Those of the sessions that are there, with the hashes of their tokens.
+/// Returns the existing sessions among these, with their token hashes.
 pub(crate) async fn sessions_by_tokens(
     conn: &mut Conn,
     wanted: Vec<(World, TokenHash)>,
@@ -69,7 +70,7 @@ pub(crate) async fn sessions_by_tokens(
     conn.spawn_blocking(all).await
 }
 
-/// Those of the users that are there, with the rows of everything that is attached to them.
+/// Returns the existing users among these, with all their rows.
 pub(crate) async fn whole_user_rows(
     conn: &mut Conn,
     wanted: Vec<(World, UserId)>,
@@ -83,7 +84,7 @@ pub(crate) async fn whole_user_rows(
         let mut rows = WholeUserRows::default();
         for (world, ids) in &worlds {
             for portion in portions(ids) {
-                // Of the last ones, one by one: there would be a text for each number of them.
+                // The remainder is read one by one: otherwise there would be a statement text for each possible number.
                 let few = if portion.len() < FEW {
                     1
                 } else {
@@ -146,8 +147,8 @@ fn add_whole_users(
     Ok(())
 }
 
-/// Adds entries of the audit log, and moves the heads of their chains where they are where a step says: all of a chain or nothing of
-/// it. How many entries there are of it.
+/// Appends entries to the audit log, and moves the heads of their chains if they are where a step expects them. A chain is written
+/// completely or not at all. Returns how many entries were written.
 pub(crate) async fn append_to_audit_log(
     conn: &mut Conn,
     entries: Vec<AuditEntryRow>,
@@ -157,7 +158,7 @@ pub(crate) async fn append_to_audit_log(
         .await
 }
 
-/// The same in a transaction of its own.
+/// The same in its own transaction.
 pub(crate) async fn commit_to_audit_log(
     conn: &mut Conn,
     entries: Vec<AuditEntryRow>,
@@ -170,7 +171,7 @@ pub(crate) async fn commit_to_audit_log(
             Ok(written)
         });
         if written.is_err() {
-            // A full disk has ended the transaction by itself, and what is said of that is not what went wrong.
+            // A full disk has already rolled the transaction back, and the error of this statement is not the cause.
             drop(conn.batch_execute("ROLLBACK"));
         }
         written
@@ -217,7 +218,7 @@ fn move_head(conn: &mut SqliteConnection, step: &AuditStepRow) -> QueryResult<us
         .filter(audit_chains::chain.eq(chain))
         .filter(audit_chains::sequence.eq(after))
         .filter(audit_chains::hash.eq(after_hash));
-    // diesel hands on what is executed by reference, which forgets that it is prepared; what is loaded it does not.
+    // diesel loses the prepared state of statements that it executes by reference, but not of those that it loads.
     let moved = diesel::update(head).set(step.change());
     let moved: Vec<i64> = Prepared(moved.returning(audit_chains::sequence)).load(conn)?;
     Ok(moved.len())

@@ -1,4 +1,4 @@
-//! Opening connections to the file.
+//! Opens connections to the file.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -20,19 +20,18 @@ use super::thread::OwnThread;
 use vestry_store_rows::failure::Cause;
 use vestry_store_rows::settings::{Settings, Synchronous};
 
-/// How often opening is tried again while another process switches the file to write-ahead logging: SQLite does not
-/// wait for that lock by itself.
+/// How often opening is retried while another process switches the file to write-ahead logging: SQLite does not wait for that lock.
 const TRIES: u32 = 100;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The one that writes.
+    /// The only one that writes.
     Writer,
-    /// Cannot write.
+    /// Read-only.
     Reader,
-    /// Writes what may be lost.
+    /// Writes data that can be lost.
     Limiter,
     /// Copies the file.
     Copier,
@@ -58,12 +57,12 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Opens connections to the file at `path`, each on a thread of its own.
+    /// Creates a manager whose connections open the file at `path`, each on its own thread.
     pub fn new(path: &Path, role: Role, settings: &Settings) -> Self {
         Self::to_the_same(&Arc::new(SameFile::at(path)), role, settings)
     }
 
-    /// The same with connections that lead to the file which others opened before.
+    /// Creates a manager whose connections must lead to the file that others have opened before.
     pub(crate) fn to_the_same(file: &Arc<SameFile>, role: Role, settings: &Settings) -> Self {
         Self {
             file: Arc::clone(file),
@@ -89,7 +88,7 @@ impl Manager {
         Ok(SyncConnectionWrapper::with_runtime(opened, thread))
     }
 
-    /// What every connection says first. The timeout comes before anything that may have to wait.
+    /// Returns the first statements on every connection. The timeout precedes anything that might wait.
     fn pragmas(&self) -> String {
         let timeout = self.busy_timeout.as_millis();
         let journal = match self.role {
@@ -131,7 +130,7 @@ impl deadpool::managed::Manager for Manager {
     }
 }
 
-/// Opens one connection, on a thread that may block.
+/// Opens a connection on a blocking thread.
 struct Opener {
     file: Arc<SameFile>,
     role: Role,
@@ -143,11 +142,13 @@ impl Opener {
     fn open(&self) -> StoreResult<SqliteConnection> {
         let unavailable = |cause: String| StoreError::Unavailable(Box::new(Cause(cause)));
         let path = self.file.path();
-        // Only the first connection makes a file: one that is gone must not be followed by an empty one.
+        // Only the first connection creates a file: a deleted file must not be replaced by an empty one.
         if self.role == Role::Writer && !self.file.was_opened() {
             match create_private(path) {
                 Err(refused) if refused.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(unavailable(format!("the database file: {refused}")));
+                    return Err(unavailable(format!(
+                        "cannot open the database file: {refused}"
+                    )));
                 }
                 _made_or_there => {}
             }
@@ -166,7 +167,7 @@ impl Opener {
         Ok(conn)
     }
 
-    /// Asserts what durability rests on (K8): a pragma that SQLite does not follow is not an error to SQLite.
+    /// Checks what durability depends on (K8): SQLite reports no error for a pragma that it ignores.
     fn check(&self, conn: &mut SqliteConnection) -> StoreResult<()> {
         let mode = diesel::dsl::sql::<Text>("PRAGMA journal_mode").get_result::<String>(conn);
         let mode = mode.map_err(|error| classify(error, None))?;
@@ -175,14 +176,14 @@ impl Opener {
         if mode == "wal" && level == self.synchronous.level() {
             return Ok(());
         }
-        let cause = format!("SQLite answers journal_mode={mode} and synchronous={level}");
+        let cause = format!("SQLite reports journal_mode={mode} and synchronous={level}");
         Err(StoreError::Unavailable(Box::new(Cause(cause))))
     }
 }
 
-/// A URI by which SQLite opens the file at a path, and makes none where there is none.
+/// Returns a URI with which SQLite opens the file at a path, without creating it.
 fn existing(path: &str) -> String {
-    // What follows two slashes is a host, which an absolute path leaves empty.
+    // Two slashes are followed by a host, which is empty for an absolute path.
     let scheme = if path.starts_with('/') {
         "file://"
     } else {
@@ -201,14 +202,14 @@ fn existing(path: &str) -> String {
     uri
 }
 
-/// Makes an empty file that only its owner may read; SQLite gives the same rights to the files beside it.
+/// Creates an empty file that only its owner can read. SQLite gives the same permissions to the files next to it.
 ///
-/// A file that is there is not touched, not even opened: to close any handle on it gives up every lock that this process has
-/// on it (POSIX), those of its open connections too. Another process would then think it the last to close the database, and
-/// remove the log that we go on writing: <https://www.sqlite.org/howtocorrupt.html>, section 2.2.
+/// An existing file is not even opened. Closing any handle of it would release all locks of this process on it (POSIX), including those of
+/// its open connections. Another process would then believe that it is the last to close the database, and delete the log that we continue
+/// to write: <https://www.sqlite.org/howtocorrupt.html>, section 2.2.
 ///
 /// # Errors
-/// What the file system says; [`io::ErrorKind::AlreadyExists`] among it.
+/// Errors of the file system, such as [`io::ErrorKind::AlreadyExists`].
 pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

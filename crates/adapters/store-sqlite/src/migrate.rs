@@ -12,8 +12,8 @@ use super::manager::{Manager, Role};
 use super::statistics;
 use vestry_store_rows::settings::Settings;
 
-/// Applies what is missing, all in one transaction that holds the write lock from its beginning: whoever comes second
-/// waits, and finds nothing to do. And tells SQLite what its tables look like, whether or not anything was missing.
+/// Applies missing migrations in one transaction, which holds the write lock from its start: a concurrent process waits and finds nothing
+/// to do. Also writes the planner statistics, whether or not anything was missing.
 pub async fn migrate(path: &Path, settings: &Settings) -> StoreResult<Vec<String>> {
     let manager = Manager::new(path, Role::Writer, settings);
     let mut connection = manager.create().await?;
@@ -30,7 +30,7 @@ pub async fn migrate(path: &Path, settings: &Settings) -> StoreResult<Vec<String
         })
         .await
         .map_err(|error| connection::classify(error, None))?;
-    // What was applied is committed, whatever becomes of the connection.
+    // Applied migrations are committed, whatever happens to the connection.
     let _closed = connection::closed(connection).await;
     applied.map_err(|refused| match refused {
         Refused::Database(error) => connection::classify(error, None),
@@ -38,11 +38,11 @@ pub async fn migrate(path: &Path, settings: &Settings) -> StoreResult<Vec<String
     })
 }
 
-/// Why the migrations were undone.
+/// Why the migrations were rolled back.
 enum Refused {
-    /// Before or after them.
+    /// An error before or after the migrations.
     Database(Error),
-    /// One of them.
+    /// An error in one of them.
     Harness(Box<dyn std::error::Error + Send + Sync>),
 }
 

@@ -1,6 +1,6 @@
-//! Whether the path of the database still leads to the file that was opened.
+//! Checks whether the path of the database still leads to the file that was opened.
 //!
-//! SQLite goes on with a file that was deleted or replaced: it acknowledges writes that no later process will find.
+//! SQLite keeps using a file that was deleted or replaced, and acknowledges writes that no later process will find.
 
 use std::fs::Metadata;
 use std::io;
@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 use vestry_ports::store::{StoreError, StoreResult};
 use vestry_store_rows::failure::Cause;
 
-/// How often the path is looked at.
+/// Interval between checks of the path.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How often the alarm is repeated while the file is away.
+/// Interval between alarms while the file is missing.
 const ALARM_EVERY: Duration = Duration::from_secs(60);
 
-/// A file as the file system identifies it. As long as a connection holds the file open, no other file can have the same identity.
+/// A file's identity in the file system. As long as a connection holds the file open, no other file can have the same identity.
 ///
-/// It is read from the path alone: opening and closing the file would give up every lock of this process on it; see
+/// It is read from the path alone: opening and closing the file would release all locks of this process on it; see
 /// [`create_private`](super::manager::create_private).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileId {
@@ -43,7 +43,7 @@ impl FileId {
         }
     }
 
-    /// Where files have no number, only a missing one is noticed.
+    /// On platforms without inode numbers, only a missing file is detected.
     #[cfg(not(unix))]
     fn of(_file: &Metadata) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl FileId {
     }
 }
 
-/// The file that all connections of a store have to lead to.
+/// The file that all connections of a store must lead to.
 pub(crate) struct SameFile {
     path: PathBuf,
     opened: OnceLock<FileId>,
@@ -61,7 +61,7 @@ pub(crate) struct SameFile {
 }
 
 impl SameFile {
-    /// The file at this path, which the first connection opens.
+    /// Returns the file at this path, to be opened by the first connection.
     pub(crate) fn at(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -74,18 +74,18 @@ impl SameFile {
         &self.path
     }
 
-    /// Whether a connection was opened before.
+    /// Whether a connection has been opened.
     pub(crate) fn was_opened(&self) -> bool {
         self.opened.get().is_some()
     }
 
-    /// The file that the path leads to now.
+    /// Returns the file that the path leads to now.
     ///
     /// # Errors
-    /// There is none, or it is not the one that was opened.
+    /// The file does not exist, or it is not the one that was opened.
     pub(crate) fn found(&self) -> StoreResult<FileId> {
         let found = FileId::at(&self.path).map_err(|refused| {
-            let cause = format!("the database file: {refused}");
+            let cause = format!("cannot access the database file: {refused}");
             StoreError::Unavailable(Box::new(Cause(cause)))
         })?;
         match self.opened.get() {
@@ -94,10 +94,10 @@ impl SameFile {
         }
     }
 
-    /// Remembers the file behind the first connection. `before` was found before it was opened.
+    /// Records the file of the first connection. `before` was read before the file was opened.
     ///
     /// # Errors
-    /// The path leads to another file by now, so that it is unknown which one the connection has.
+    /// The path now leads to another file, so it is unknown which one the connection has.
     pub(crate) fn was_opened_as(&self, before: FileId) -> StoreResult<()> {
         if self.found()? != before || *self.opened.get_or_init(|| before) != before {
             return Err(lost());
@@ -105,7 +105,7 @@ impl SameFile {
         Ok(())
     }
 
-    /// Refuses work while the file is away.
+    /// Refuses work while the file is missing.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -116,7 +116,7 @@ impl SameFile {
         }
     }
 
-    /// Looks at the path now; whether the file is away.
+    /// Checks the path now; returns whether the file is missing.
     fn look(&self) -> bool {
         let is_lost = self.found().is_err();
         self.is_lost.store(is_lost, Ordering::Relaxed);
@@ -129,13 +129,13 @@ fn lost() -> StoreError {
     StoreError::Unavailable(Box::new(Cause(cause.to_owned())))
 }
 
-/// Looks at the path until it is dropped.
+/// Checks the path until it is dropped.
 pub(crate) struct Watch {
     _end: Sender<()>,
 }
 
 impl Watch {
-    /// Watches the file on a thread of its own, since a disk that hangs must not hold up anything else.
+    /// Watches the file on its own thread, so that a hanging disk does not delay anything else.
     ///
     /// # Errors
     /// The thread could not be started.
@@ -152,12 +152,12 @@ impl Watch {
     }
 }
 
-/// Logs the loss of the file, and its return; `alarm` and the answer are when the loss was logged last.
+/// Logs the loss of the file, and its return. `alarm` and the result are the time of the last alarm.
 fn report(is_lost: bool, alarm: Option<Instant>) -> Option<Instant> {
     match alarm {
         None if !is_lost => None,
         Some(_) if !is_lost => {
-            tracing::info!("the database file is back");
+            tracing::info!("database file is back");
             None
         }
         Some(logged) if logged.elapsed() < ALARM_EVERY => Some(logged),

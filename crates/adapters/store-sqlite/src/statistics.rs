@@ -1,22 +1,22 @@
-//! What SQLite is told of its tables.
+//! Planner statistics of the tables.
 //!
-//! Nearly every index begins with the App and the environment. As long as SQLite knows nothing of a table, it takes each column of an
-//! index for something that few rows have, all indexes look equally good to it, and it walks through the whole of an App for one row
-//! of a user's. What the service's own tables look like is known beforehand, so it is written down, by the names of the columns, where
-//! `ANALYZE` would write what it had counted. So a plan depends on nothing but the statement and the indexes, on every machine, and
-//! the tests look at each (`store-sql/tests/it/plans.rs`). <https://www.sqlite.org/fileformat2.html#stat1tab>
+//! Nearly every index begins with the App and the environment. Without statistics SQLite assumes that few rows share each column of an
+//! index. All indexes then look equally good to it, and it scans a whole App to find one user's row. The shape of the service's own tables
+//! is known beforehand. It is therefore written by column name to the place where `ANALYZE` would write what it counts. A plan then depends
+//! only on the statement and the indexes, on every machine, and the tests check each plan (`store-sql/tests/it/plans.rs`).
+//! <https://www.sqlite.org/fileformat2.html#stat1tab>
 
 use diesel::connection::SimpleConnection;
 use diesel::sql_types::{Bool, Nullable, Text};
 use diesel::{QueryResult, QueryableByName, RunQueryDsl, SqliteConnection};
 
-/// Rows of a table; those of which only some are in an index are fewer.
+/// Assumed rows of a table; a partial index has fewer.
 const ROWS: u64 = 1_000_000;
 const SOME: u64 = 100_000;
-/// How many rows have one value of a column such as a user, an address or a time.
+/// Assumed number of rows with the same value of a column such as a user, an address or a time.
 const FEW: u64 = 10;
 
-/// Columns of which many rows have the same value: one of some Apps, of a few words, or of a few things of an App.
+/// Low-selectivity columns: their values are one of some Apps, of a few words, or of a few things of an App.
 pub const SHARED_BY_MANY: &[&str] = &[
     "app_id",
     "chain",
@@ -42,7 +42,7 @@ struct Column {
     is_unique: bool,
     #[diesel(sql_type = Bool)]
     is_partial: bool,
-    /// None where an operator's own index is of an expression.
+    /// `None` if an operator's own index is on an expression.
     #[diesel(sql_type = Nullable<Text>)]
     name: Option<String>,
 }
@@ -53,10 +53,10 @@ const COLUMNS: &str = "\
     FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c \
     WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name, i.name, c.seqno";
 
-/// Writes this for every index there is. Connections that are opened from then on know it.
+/// Writes the statistics of every index. Connections opened afterwards use them.
 pub(crate) fn tell(conn: &mut SqliteConnection) -> QueryResult<()> {
     let columns: Vec<Column> = diesel::sql_query(COLUMNS).load(conn)?;
-    // No other statement makes the two tables. What they say of single values goes too, where somebody has had them counted.
+    // No other statement creates the two tables. Histograms of single values are deleted too, in case someone has run `ANALYZE`.
     conn.batch_execute("ANALYZE apps; DELETE FROM sqlite_stat1; DELETE FROM sqlite_stat4")?;
     for index in columns.chunk_by(|one, next| one.of_index == next.of_index) {
         let Some(first) = index.first() else { continue };
@@ -69,7 +69,7 @@ pub(crate) fn tell(conn: &mut SqliteConnection) -> QueryResult<()> {
     Ok(())
 }
 
-/// How many rows are in the index, and how many have the same first column, the same first two, and so on.
+/// Returns the statistics of an index: its rows, and how many of them share the first column, the first two, and so on.
 fn said_of(first: &Column, columns: &[Column]) -> String {
     let mut rows = if first.is_partial { SOME } else { ROWS };
     let mut said = vec![rows];

@@ -1,4 +1,4 @@
-//! Where the blocking calls of SQLite run.
+//! The threads for SQLite's blocking calls.
 
 use std::any::Any;
 use std::error::Error;
@@ -13,8 +13,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
-/// So many at most, of all stores of this process. Where the disk hangs, each read that nobody waits for any more leaves its thread
-/// behind until the disk answers, and the next read has a new connection.
+/// Maximum number of threads, over all stores of this process. When the disk hangs, each abandoned read occupies its thread until the disk
+/// responds, and the next read gets a new connection.
 const MOST_RUNNING: usize = 512;
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
@@ -22,20 +22,19 @@ type Job = Box<dyn FnOnce() + Send>;
 type Outcome = Box<dyn Any + Send>;
 type Refused = Box<dyn Error + Send + Sync>;
 
-/// The thread of one connection. It begins with the first call, ends with the connection, and finishes what it has begun when
-/// nobody waits any more.
+/// The thread of one connection. It starts with the first call, ends with the connection, and finishes a call even if its caller is gone.
 ///
-/// diesel-async's own choice, the runtime's threads for blocking work, waits in `Drop` with `block_in_place`, which panics on
-/// the current-thread runtimes of actix workers when a client goes away in the middle of a query. And the runtime starts a thread
-/// whenever none is free at that moment, and wakes the one that has slept longest, so that none is ever idle for long enough to end:
-/// on a busy machine five connections came to have 72 threads in 80 minutes, each with memory of its own in the allocator's caches.
+/// diesel-async's default is the runtime's blocking pool, which has two drawbacks. It waits in `Drop` with `block_in_place`, which panics
+/// on the current-thread runtimes of actix workers when a client disconnects during a query. The runtime also starts a thread whenever none
+/// is free, and wakes the one that has slept longest, so that none is ever idle long enough to end. On a busy machine, five connections
+/// grew to 72 threads in 80 minutes, each with memory of its own in the allocator's caches.
 pub struct OwnThread {
     name: &'static str,
     jobs: Option<Sender<Job>>,
 }
 
 impl OwnThread {
-    /// A thread with this name, at most 15 bytes.
+    /// Creates a thread with this name, at most 15 bytes.
     pub(crate) const fn named(name: &'static str) -> Self {
         Self { name, jobs: None }
     }
@@ -48,7 +47,7 @@ impl OwnThread {
         Ok(self.jobs.insert(jobs))
     }
 
-    /// Whatever the task is, the thread sees one type: else all this is compiled again for each of some four hundred statements.
+    /// The thread sees one type for all tasks: otherwise all this would be compiled again for each of some four hundred statements.
     fn begin(
         &mut self,
         task: Box<dyn FnOnce() -> Outcome + Send>,
@@ -59,12 +58,12 @@ impl OwnThread {
             let _unheard = answer.send(task());
         });
         let sent = self.jobs()?.send(job);
-        sent.map_err(|_gone| io::Error::other("the thread of a connection has ended"))?;
+        sent.map_err(|_gone| io::Error::other("the connection's thread has ended"))?;
         Ok(answered)
     }
 }
 
-/// One of the threads that run.
+/// A running thread.
 struct Running;
 
 impl Running {
@@ -74,7 +73,7 @@ impl Running {
             return Ok(running);
         }
         Err(io::Error::other(
-            "too many threads wait for the database file",
+            "too many threads are waiting for the database file",
         ))
     }
 }
@@ -93,7 +92,7 @@ fn start(name: &str) -> io::Result<Sender<Job>> {
     Ok(jobs)
 }
 
-/// One after the other, until nobody is left who could ask. A job that panics takes its answer with it; the thread goes on.
+/// Runs jobs one at a time until all senders are gone. A job that panics sends no result; the thread carries on.
 fn work(to_do: Receiver<Job>, _running: Running) {
     for job in to_do {
         let _panicked = catch_unwind(AssertUnwindSafe(job));
@@ -111,7 +110,7 @@ impl SpawnBlocking for OwnThread {
         let begun = self.begin(Box::new(|| Box::new(task())));
         async move {
             let outcome = begun?.await?.downcast::<R>();
-            let outcome = outcome.map_err(|_other| "it is not what the task answered")?;
+            let outcome = outcome.map_err(|_other| "unexpected result type")?;
             Ok(*outcome)
         }
         .boxed()

@@ -1,4 +1,4 @@
-//! The one form of header that tokens of ours have.
+//! The fixed header format of our tokens.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ use vestry_domain::signing_key::SigningKey;
 /// `typ` of session JWTs (S-11).
 const TYP: &str = "JWT";
 
-/// Exactly these members: `jku`, `jwk`, `x5u`, `x5c`, `crit` and whatever else would let a token speak about its own
-/// verification (S-9, RFC 8725 section 3) is refused with every other unknown member, and a member that comes twice too.
+/// Exactly these members. All unknown members and duplicates are refused. That includes `jku`, `jwk`, `x5u`, `x5c`, `crit` and anything
+/// else that would let a token influence its own verification (S-9, RFC 8725 section 3).
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Header<'a> {
@@ -25,7 +25,7 @@ pub(crate) struct Header<'a> {
 }
 
 impl Header<'static> {
-    /// The header of tokens under this key.
+    /// Returns the header of tokens signed with this key.
     pub(crate) fn of(key: &SigningKey) -> Self {
         Self {
             alg: Cow::Borrowed(key.algorithm.as_str()),
@@ -34,24 +34,24 @@ impl Header<'static> {
         }
     }
 
-    /// As the first part of a token.
+    /// Encodes the header as the first part of a token.
     pub(crate) fn encoded(&self) -> String {
-        // Three strings are always JSON.
+        // Three strings always serialize.
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).unwrap_or_default())
     }
 }
 
-/// A header that has the right form, from a token that may be a forgery.
+/// A well-formed header, from a token that may be forged.
 pub(crate) struct Claimed {
     kid: SigningKeyId,
     alg: String,
 }
 
 impl Header<'_> {
-    /// Reads the first part of a token.
+    /// Parses the first part of a token.
     pub(crate) fn parse(encoded: &str) -> Option<Claimed> {
         let json = URL_SAFE_NO_PAD.decode(encoded).ok()?;
-        // The derived reader also takes an array of the members in their order.
+        // The derived deserializer also accepts an array of the members in order.
         if json.first() != Some(&b'{') {
             return None;
         }
@@ -59,7 +59,7 @@ impl Header<'_> {
         if header.typ != TYP {
             return None;
         }
-        // Ids have one spelling only, so equal ids are equal strings.
+        // Ids have only one spelling, so equal ids are equal strings.
         Some(Claimed {
             kid: header.kid.parse().ok()?,
             alg: header.alg.into_owned(),
@@ -68,7 +68,7 @@ impl Header<'_> {
 }
 
 impl Claimed {
-    /// The key of that `kid`, if it is of that `alg` as well: the token may repeat the algorithm, never choose it.
+    /// Returns the key with that `kid` if its `alg` matches as well: the token repeats the algorithm, but never chooses it.
     pub(crate) fn key_among<'k>(&self, keys: &'k [SigningKey]) -> Option<&'k SigningKey> {
         keys.iter()
             .find(|key| key.id == self.kid)

@@ -1,4 +1,4 @@
-//! Public halves as JWKs (RFC 7517), and verifying with them.
+//! Public keys as JWKs (RFC 7517), and signature verification with them.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,7 +6,7 @@ use jsonwebtoken::DecodingKey;
 use serde_json::{Value, json};
 use vestry_domain::signing_key::{Algorithm, SigningKey};
 
-/// A P-256 key (RFC 7518 section 6.2.1).
+/// Returns a P-256 key (RFC 7518 section 6.2.1).
 pub(crate) fn p256(kid: &str, x: &[u8], y: &[u8]) -> Value {
     json!({
         "kty": "EC", "crv": "P-256", "x": encode(x), "y": encode(y),
@@ -14,7 +14,7 @@ pub(crate) fn p256(kid: &str, x: &[u8], y: &[u8]) -> Value {
     })
 }
 
-/// An RSA key (RFC 7518 section 6.3.1); both numbers big-endian without leading zeros.
+/// Returns an RSA key (RFC 7518 section 6.3.1); both numbers are big-endian without leading zeros.
 pub(crate) fn rsa(kid: &str, modulus: &[u8], exponent: &[u8]) -> Value {
     json!({
         "kty": "RSA", "n": encode(modulus), "e": encode(exponent),
@@ -22,7 +22,7 @@ pub(crate) fn rsa(kid: &str, modulus: &[u8], exponent: &[u8]) -> Value {
     })
 }
 
-/// An Ed25519 key (RFC 8037 section 2).
+/// Returns an Ed25519 key (RFC 8037 section 2).
 pub(crate) fn ed25519(kid: &str, x: &[u8]) -> Value {
     json!({
         "kty": "OKP", "crv": "Ed25519", "x": encode(x),
@@ -34,8 +34,7 @@ fn encode(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Whether the signature is one of the message under the key, by the key's own algorithm. False also for a public half
-/// that cannot be read.
+/// Whether the signature of the message is valid under the key, by the key's own algorithm. False also if the public key cannot be parsed.
 pub(crate) fn verifies(key: &SigningKey, message: &[u8], signature: &[u8]) -> bool {
     let Some(public) = decoding_key(key.algorithm, &key.public_jwk) else {
         return false;
@@ -48,8 +47,7 @@ pub(crate) fn verifies(key: &SigningKey, message: &[u8], signature: &[u8]) -> bo
     jsonwebtoken::crypto::verify(&encode(signature), message, &public, algorithm).unwrap_or(false)
 }
 
-/// The members are read by what the algorithm needs, not by what the JWK says it is; a JWK of another kind lacks them
-/// or says so.
+/// Reads the members that the algorithm requires, whatever type the JWK claims; a JWK of another type lacks them or names its type.
 fn decoding_key(algorithm: Algorithm, jwk: &Value) -> Option<DecodingKey> {
     let member = |name: &str| jwk.get(name).and_then(Value::as_str);
     let is = |name: &str, expected: &str| member(name) == Some(expected);

@@ -1,11 +1,11 @@
 //! The TokenSigner port: session JWTs and their keys.
 //!
-//! Tokens are compact JWS (RFC 7515) with a header of exactly three members, `alg`, `kid` and `typ`. A token is checked
-//! in an order that lets it choose nothing: the header must be of that one form, its `kid` picks one of the keys that
-//! the caller named, and the key alone says which algorithm is used. HMAC and `none` do not occur in this crate.
+//! Tokens are compact JWS (RFC 7515) with a header of exactly three members, `alg`, `kid` and `typ`. The order of the checks leaves a token
+//! no choice. The header must have that format, its `kid` selects one of the keys that the caller provided, and the key alone determines
+//! the algorithm. This crate supports neither HMAC nor `none`.
 //!
-//! A token that was accepted has one spelling only: base64url is taken without padding and without stray bits, and of
-//! the two valid ECDSA signatures of a message only the one with the low `s` is made and taken.
+//! An accepted token has only one spelling. Base64url is accepted only without padding and without stray bits. Of the two valid ECDSA
+//! signatures of a message, only the one with the low `s` is created and accepted.
 
 mod header;
 mod jwk;
@@ -31,16 +31,16 @@ use opened::{OpenKey, OpenKeys};
 use private_half::PrivateHalf;
 use signatures::Signatures;
 
-/// Longest token, in bytes. A session stands in its token twice, with up to [`SESSION_BYTES`] each time, beside some
-/// hundred bytes of other claims; in base64 that is some 44 KiB. Longer ones are neither made nor looked at.
+/// Maximum length of a token in bytes. A token contains its session twice, with up to [`SESSION_BYTES`] each time, and some hundred bytes
+/// of other claims; in base64 that is some 44 KiB. Longer ones are neither created nor parsed.
 ///
 /// [`SESSION_BYTES`]: vestry_domain::session::SESSION_BYTES
 pub const TOKEN_MAX: usize = 48 * 1024;
 
-/// What most signatures take, in base64: all but those of RSA, 64 bytes.
+/// The base64 length of all signatures except those of RSA, which are 64 bytes.
 const SIGNATURE_ROOM: usize = 86;
 
-/// Makes and checks session JWTs.
+/// Creates and verifies session JWTs.
 pub struct JwtSigner {
     sealer: Arc<dyn Sealer>,
     opened: OpenKeys,
@@ -48,7 +48,7 @@ pub struct JwtSigner {
 }
 
 impl JwtSigner {
-    /// A signer whose private keys are sealed by the given sealer.
+    /// Creates a signer whose private keys are encrypted by the given sealer.
     pub fn new(sealer: Arc<dyn Sealer>) -> Self {
         Self {
             sealer,
@@ -57,7 +57,7 @@ impl JwtSigner {
         }
     }
 
-    /// The private half of a key, from memory or unsealed.
+    /// Returns the private half of a key, cached or decrypted.
     async fn open(&self, key: &SigningKey) -> Result<Arc<OpenKey>, CustodyError> {
         if let Some(opened) = self.opened.get(key) {
             return Ok(opened);
@@ -83,10 +83,10 @@ fn place(world: World, owner: &str) -> Place<'_> {
     }
 }
 
-/// The private half is no key of the row's algorithm, or not the one of the row's public half: what was published
-/// would not verify what is signed.
+/// Returns the error for a private half that is not a key of the row's algorithm, or does not match the row's public half. Its signatures
+/// would not verify with the published key.
 fn altered(key: &SigningKey) -> CustodyError {
-    tracing::error!(kid = %key.id, "a stored signing key does not fit its public half; it was altered");
+    tracing::error!(kid = %key.id, "stored signing key does not match its public half: altered in the database");
     CustodyError::Tampered {
         place: "signing key",
     }
@@ -103,7 +103,7 @@ impl TokenSigner for JwtSigner {
         active_from: Timestamp,
     ) -> Result<SigningKey, CustodyError> {
         const FAILED: CustodyError = CustodyError::Failed("making a signing key");
-        // Finding RSA primes takes a good part of a second.
+        // Generating RSA primes takes a good part of a second.
         let (half, pkcs8) = tokio::task::spawn_blocking(move || PrivateHalf::generate(algorithm))
             .await
             .map_err(|_lost| FAILED)?
@@ -132,7 +132,7 @@ impl TokenSigner for JwtSigner {
         token.push_str(opened.header());
         token.push('.');
         token.push_str(&URL_SAFE_NO_PAD.encode(claims));
-        // A session is verified more often than it changes, and what is asked to be signed again needs no second signature.
+        // A session is verified more often than it changes, and identical claims need no second signature.
         let half = opened.half();
         let sign = || half.sign(token.as_bytes());
         let signature = self.signatures.of(token.as_bytes(), sign);
@@ -150,7 +150,7 @@ impl TokenSigner for JwtSigner {
     }
 }
 
-/// None whatever is wrong: nobody outside learns how far a forgery came.
+/// Returns `None` whatever is wrong, so that an attacker does not learn how far a forgery got.
 fn authentic(token: &str, keys: &[SigningKey]) -> Option<AuthenticToken> {
     if token.len() > TOKEN_MAX {
         return None;
@@ -165,7 +165,7 @@ fn authentic(token: &str, keys: &[SigningKey]) -> Option<AuthenticToken> {
     if !jwk::verifies(key, message.as_bytes(), &signature) {
         return None;
     }
-    // A dot in the payload ends here: it is no base64.
+    // A further dot is rejected here: it is not valid base64.
     let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
     Some(AuthenticToken {
         key: key.id,

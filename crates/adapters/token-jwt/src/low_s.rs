@@ -1,7 +1,7 @@
-//! One signature for each message and nonce: the low `s` of ECDSA on P-256.
+//! Normalises ECDSA signatures on P-256 to the low `s`, so that each message and nonce has one signature.
 //!
-//! With `s` also n − s is valid. JWS allows both (RFC 7518 section 3.4), so anybody could turn a token into another
-//! valid one with the same claims; a token that is looked up or blocked by its text would get around that.
+//! If `s` is valid, so is n − s. JWS allows both (RFC 7518 section 3.4), so anyone could turn a token into another valid one with the same
+//! claims. That would evade a look-up or block by the token's text.
 
 /// n, the order of P-256 (SEC 2 section 2.4.2).
 const ORDER: [u8; 32] = [
@@ -17,11 +17,11 @@ const LENGTH: usize = 64;
 
 /// Whether `r‖s` has 64 bytes and a low `s`.
 pub(crate) fn is_low(signature: &[u8]) -> bool {
-    // Arrays of big-endian digits compare as the numbers do.
+    // Arrays of big-endian digits compare like numbers.
     s_of(signature).is_some_and(|s| *s <= HALF)
 }
 
-/// The signature with the low one of its two `s`; none when it is not 64 bytes long. Nothing in it is secret.
+/// Returns the signature with the low `s`; `None` if it is not 64 bytes long. Nothing in it is secret.
 pub(crate) fn lowered(signature: &[u8]) -> Option<[u8; LENGTH]> {
     let mut lowered: [u8; LENGTH] = signature.try_into().ok()?;
     if !is_low(&lowered) {
@@ -39,7 +39,7 @@ fn s_of(signature: &[u8]) -> Option<&[u8; 32]> {
     }
 }
 
-/// n − s in place, for s from 1 to n − 1.
+/// Replaces s with n − s, for s from 1 to n − 1.
 fn negate(s: &mut [u8]) {
     let mut borrow = false;
     for (digit, of_order) in s.iter_mut().zip(ORDER).rev() {

@@ -1,4 +1,4 @@
-//! Unsealed private halves, so that not every token asks the sealer and parses a key.
+//! A cache of decrypted private keys, so that not every token needs the sealer and a parsed key.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,10 +9,10 @@ use vestry_domain::signing_key::SigningKey;
 
 use crate::private_half::PrivateHalf;
 
-/// How many keys are kept: more worlds than one process serves at a time, at about 2 KiB each.
+/// Maximum number of cached keys: more worlds than one process serves at a time, at about 2 KiB each.
 const MOST: usize = 4096;
 
-/// A private half and the header of its tokens.
+/// A private key with the header of its tokens.
 pub(crate) struct OpenKey {
     header: String,
     half: PrivateHalf,
@@ -23,7 +23,7 @@ impl OpenKey {
         Self { header, half }
     }
 
-    /// The encoded first part of a token.
+    /// Returns the encoded first part of a token.
     pub(crate) fn header(&self) -> &str {
         &self.header
     }
@@ -38,7 +38,7 @@ impl OpenKey {
 pub(crate) struct OpenKeys(RwLock<HashMap<(World, SigningKeyId), Arc<OpenKey>>>);
 
 impl OpenKeys {
-    /// A kept key, if it is of the row's algorithm; otherwise the row is looked at from the beginning.
+    /// Returns a cached key if it has the row's algorithm; otherwise the row is read again.
     pub(crate) fn get(&self, key: &SigningKey) -> Option<Arc<OpenKey>> {
         self.0
             .read()
@@ -48,8 +48,7 @@ impl OpenKeys {
             .map(Arc::clone)
     }
 
-    /// Keeps a key. When there is no more room some other one goes: which one does not matter, it is opened again when
-    /// it is needed.
+    /// Caches a key. If the cache is full, an arbitrary entry is evicted, and decrypted again when it is needed.
     pub(crate) fn keep(&self, key: &SigningKey, opened: OpenKey) -> Arc<OpenKey> {
         let opened = Arc::new(opened);
         let mut keys = self.0.write().unwrap_or_else(PoisonError::into_inner);

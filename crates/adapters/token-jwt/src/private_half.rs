@@ -1,4 +1,4 @@
-//! Private halves of signing keys.
+//! The private halves of signing keys.
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::rsa::KeySize;
@@ -12,23 +12,22 @@ use vestry_domain::signing_key::Algorithm;
 
 use crate::{jwk, low_s};
 
-/// A private key ready for use. The crypto library wipes it when it is freed.
+/// A private key ready for use. The crypto library wipes it on drop.
 ///
-/// Signing does not go through the JWT library: that parses and checks the key anew for every token, which for RSA
-/// costs more than the signature.
+/// Signing bypasses the JWT library, which parses and checks the key for every token; for RSA that costs more than the signature.
 pub(crate) enum PrivateHalf {
     Es256(EcdsaKeyPair),
     Rs256(Box<RsaKeyPair>),
     EdDsa(Ed25519KeyPair),
 }
 
-/// Out of the library's own buffers, which wipe themselves too.
+/// Copies the key out of the library's buffers, which are wiped too.
 fn copy(pkcs8: &[u8]) -> Secret<Vec<u8>> {
     Secret::new(pkcs8.to_vec())
 }
 
 impl PrivateHalf {
-    /// A fresh key, and the same as PKCS#8.
+    /// Generates a key, and returns it with its PKCS#8 encoding.
     pub(crate) fn generate(algorithm: Algorithm) -> Option<(Self, Secret<Vec<u8>>)> {
         match algorithm {
             Algorithm::ES256 => {
@@ -49,7 +48,7 @@ impl PrivateHalf {
         }
     }
 
-    /// None when the bytes are no key of the algorithm.
+    /// Parses a key; `None` if the bytes are not a key of the algorithm.
     pub(crate) fn open(algorithm: Algorithm, pkcs8: &[u8]) -> Option<Self> {
         match algorithm {
             Algorithm::ES256 => EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8)
@@ -70,7 +69,7 @@ impl PrivateHalf {
         }
     }
 
-    /// The public half, complete.
+    /// Returns the complete public key.
     pub(crate) fn public_jwk(&self, kid: &str) -> Value {
         match self {
             Self::Es256(pair) => {
@@ -94,11 +93,11 @@ impl PrivateHalf {
         }
     }
 
-    /// The signature as it stands in a token (RFC 7518 section 3, RFC 8037 section 3.1).
+    /// Returns the signature in its token format (RFC 7518 section 3, RFC 8037 section 3.1).
     pub(crate) fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
         #[expect(
             clippy::disallowed_methods,
-            reason = "a parameter that the library ignores; it draws its nonces itself"
+            reason = "the library ignores this parameter and generates its own nonces"
         )]
         let random = aws_lc_rs::rand::SystemRandom::new();
         match self {

@@ -1,16 +1,16 @@
-//! Signatures that were made lately.
+//! A cache of recent signatures.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-/// Signatures of one generation. Two of them are remembered, some 150 bytes of each.
+/// Number of signatures per generation. Two generations are cached, at some 150 bytes per signature.
 const GENERATION: usize = 8192;
 
-/// Signatures by the hash of what they sign. The header is part of that, and names the key.
+/// Signatures by the hash of the signed message. It includes the header, which names the key.
 ///
-/// Without its message a signature opens nothing, so no token is left in memory.
+/// A signature is useless without its message, so no token stays in memory.
 #[derive(Default)]
 pub(crate) struct Signatures(Mutex<Generations>);
 
@@ -19,7 +19,7 @@ type Made = HashMap<[u8; 32], Box<[u8]>>;
 #[derive(Default)]
 struct Generations {
     young: Made,
-    /// Those before; dropped when the young ones take their place.
+    /// The previous generation, dropped when `young` takes its place.
     old: Made,
 }
 
@@ -28,7 +28,7 @@ impl Signatures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The signature of this message, from memory or made now; `None` when it cannot be made.
+    /// Returns the signature of this message, cached or new; `None` if it cannot be created.
     pub(crate) fn of(
         &self,
         message: &[u8],

@@ -1,4 +1,4 @@
-//! Tokens of ours, and every token that is not.
+//! Tests with our own tokens, and with all kinds of others.
 
 mod attacks;
 mod round_trips;
@@ -13,7 +13,7 @@ use sealer::TestSealer;
 
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::ES256, Algorithm::RS256, Algorithm::EdDSA];
 
-/// A signer with one key of each algorithm, all in one world.
+/// A signer with one key per algorithm, all in one world.
 struct Desk {
     signer: JwtSigner,
     sealer: Arc<TestSealer>,

@@ -11,8 +11,7 @@
 //! }
 //! ```
 //!
-//! `check` tells a damaged key from a good one before anything is encrypted under it: the first eight bytes of
-//! HMAC-SHA-256 over a fixed text.
+//! `check` detects a damaged key before anything is encrypted with it: it is the first eight bytes of HMAC-SHA-256 over a fixed text.
 
 use aws_lc_rs::{constant_time, hmac};
 use base64::Engine;
@@ -25,10 +24,10 @@ const FORMAT: u32 = 1;
 const CHECK_LENGTH: usize = 8;
 const CHECKED_TEXT: &[u8] = b"vestry root key check v1";
 
-/// What is wrong with root keys as text. Says where, never what the text is.
+/// An error in the text of root keys. It gives the position, never the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
-    /// Not the JSON document that it should be.
+    /// Not a valid JSON document of this format.
     #[error("not a root key document (line {line}, column {column})")]
     Syntax {
         /// Line, from 1.
@@ -37,23 +36,23 @@ pub enum DocumentError {
         column: usize,
     },
     /// Written by a newer release.
-    #[error("root key format {0} is not known to this release")]
+    #[error("root key format {0} is not supported by this release")]
     Format(u32),
     /// A key is not 32 bytes of standard base64.
     #[error("root key version {0} is not 32 bytes in base64")]
     Key(u32),
-    /// A key and its check value do not belong together.
-    #[error("root key version {0} is damaged: its check value differs")]
+    /// A key that does not match its check value.
+    #[error("root key version {0} is damaged: check value mismatch")]
     Damaged(u32),
     /// Versions must be 1 or more and strictly ascending, and one of them must be the primary one.
-    #[error("the versions of the root keys are not in order")]
+    #[error("root key versions must be ascending and include the primary one")]
     Versions,
-    /// There is no number for another version.
-    #[error("there is no further root key version")]
+    /// There is no further version number.
+    #[error("no further root key version is available")]
     Exhausted,
 }
 
-/// A root key with its number.
+/// A root key with its version.
 pub(crate) struct RootKey {
     pub(crate) version: u32,
     pub(crate) key: Secret<[u8; 32]>,
@@ -74,7 +73,7 @@ struct Text<'a> {
     roots: Vec<Entry<'a>>,
 }
 
-/// Borrows from the text, which is wiped; strings of its own would stay behind in memory.
+/// Borrows from the text, which is wiped; owned strings would stay in memory.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry<'a> {
@@ -85,7 +84,7 @@ struct Entry<'a> {
 
 impl Document {
     pub(crate) fn parse(text: &[u8]) -> Result<Self, DocumentError> {
-        // The library's message may quote the text, so only the place is taken over.
+        // The library's message may quote the text, so only the position is used.
         let text: Text<'_> =
             serde_json::from_slice(text).map_err(|error| DocumentError::Syntax {
                 line: error.line(),
@@ -107,7 +106,7 @@ impl Document {
         Ok(document)
     }
 
-    /// A document around one key in base64, as version 1.
+    /// Builds a document from a single key in base64, as version 1.
     pub(crate) fn single(key: &str) -> Result<Self, DocumentError> {
         let key = decode_key(key).ok_or(DocumentError::Key(1))?;
         Ok(Self {
@@ -116,7 +115,7 @@ impl Document {
         })
     }
 
-    /// Adds a key under the next number and makes it the primary one.
+    /// Adds a key with the next version and makes it the primary one.
     pub(crate) fn add(&mut self, key: Secret<[u8; 32]>) -> Result<(), DocumentError> {
         let last = self.roots.last().map_or(0, |root| root.version);
         let version = last.checked_add(1).ok_or(DocumentError::Exhausted)?;
@@ -125,10 +124,9 @@ impl Document {
         Ok(())
     }
 
-    /// The text, in a buffer that is wiped.
+    /// Returns the text, in a buffer that is wiped.
     pub(crate) fn text(&self) -> Result<Zeroizing<Vec<u8>>, DocumentError> {
-        // Bytes of one entry and of what stands around them, rounded up: a buffer that has to grow leaves its
-        // old contents in freed memory.
+        // Bytes per entry, including separators, rounded up: a buffer that grows leaves its old contents in freed memory.
         const ROOM: usize = 256;
         let encoded: Vec<(u32, Zeroizing<String>, String)> = self
             .roots
@@ -190,7 +188,7 @@ impl Entry<'_> {
 }
 
 fn decode_key(text: &str) -> Option<Secret<[u8; 32]>> {
-    // One byte of room more than a key needs shows what is too long. The decoder writes nothing beyond the buffer.
+    // One byte more than a key needs reveals keys that are too long. The decoder writes nothing beyond the buffer.
     let mut bytes = Zeroizing::new([0_u8; 33]);
     let length = STANDARD.decode_slice(text, bytes.as_mut_slice()).ok()?;
     let (key, _room) = bytes.split_first_chunk::<32>()?;

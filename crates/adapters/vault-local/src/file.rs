@@ -1,4 +1,4 @@
-//! The root key file: who may read it, how it is replaced, how writers take turns.
+//! The root key file: its permissions, its atomic replacement, and the lock between writers.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,50 +12,50 @@ use zeroize::Zeroizing;
 use crate::document::{Document, DocumentError};
 use crate::roots::Roots;
 
-/// Mode of the file: its owner reads and writes, nobody else does anything.
+/// Mode of the file: readable and writable only by its owner.
 const MODE: u32 = 0o600;
-/// The permission bits of group and others.
+/// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
-/// Far more than any number of rotations needs; whatever is bigger is not a root key file.
+/// Maximum size: far more than any number of rotations needs.
 const LONGEST: u64 = 1024 * 1024;
 
 /// Why a root key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RootFileError {
-    /// There is no such file.
-    #[error("there is no root key file {}", .0.display())]
+    /// The file does not exist.
+    #[error("root key file {} does not exist", .0.display())]
     Missing(PathBuf),
-    /// There is one already; a new one in its place would make everything under the old one unreadable.
-    #[error("the root key file {} exists already", .0.display())]
+    /// The file already exists; replacing it would make everything encrypted under it unreadable.
+    #[error("root key file {} already exists", .0.display())]
     Exists(PathBuf),
-    /// Others than its owner may use it.
-    #[error("the root key file {} is open to others (mode {mode:04o}); run: chmod 600 {}", .path.display(), .path.display())]
+    /// Users other than its owner can access it.
+    #[error("root key file {} is accessible to other users (mode {mode:04o}); run: chmod 600 {}", .path.display(), .path.display())]
     Permissions {
         /// The file.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
     },
-    /// Not a regular file, or too big to be a root key file.
+    /// Not a regular file, or too large to be a root key file.
     #[error("{} is not a root key file", .0.display())]
     NotAFile(PathBuf),
-    /// Its contents are not root keys.
-    #[error("the root key file {} cannot be used", .0.display())]
+    /// Its contents are not valid root keys.
+    #[error("root key file {} cannot be used", .0.display())]
     Contents(PathBuf, #[source] DocumentError),
-    /// The version asked for is not there, so that retiring would leave nothing behind.
+    /// The requested version does not exist, so retiring up to it would leave nothing.
     #[error("root key version {0} is above the primary version")]
     NoSuchVersion(u32),
-    /// The root keys came as a value and are changed where that value is kept.
-    #[error("root keys from the environment are changed where they are set, not here")]
+    /// The root keys were given as a value, which must be changed where it is stored.
+    #[error("root keys set in the environment must be changed there")]
     ReadOnly,
     /// The operating system refused.
-    #[error("the root key file {} cannot be {what}", .path.display())]
+    #[error("root key file {} cannot be {what}", .path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried, such as `read`.
+        /// The failed operation, such as `read`.
         what: &'static str,
-        /// The refusal.
+        /// The operating system's error.
         #[source]
         cause: io::Error,
     },
@@ -104,7 +104,7 @@ impl RootFile {
 
     pub(crate) fn retire_below(&self, version: u32) -> Result<Roots, RootFileError> {
         self.rewrite(|document| {
-            // The primary version stays whatever is asked for: without it nothing new can be wrapped.
+            // The primary version is never removed: without it nothing new can be wrapped.
             if version > document.primary {
                 return Err(RootFileError::NoSuchVersion(version));
             }
@@ -113,8 +113,8 @@ impl RootFile {
         })
     }
 
-    /// Reads, changes and replaces the file while no other process does the same, so that two rotations at once
-    /// make two versions and lose none.
+    /// Reads, changes and replaces the file under a lock between processes, so that two concurrent rotations create two versions and lose
+    /// none.
     fn rewrite(
         &self,
         change: impl FnOnce(&mut Document) -> Result<(), RootFileError>,
@@ -135,7 +135,7 @@ impl RootFile {
             io::ErrorKind::NotFound => RootFileError::Missing(self.path.clone()),
             _ => self.failed("read")(cause),
         })?;
-        // Asked of the open file and not of its path, which might be another file a moment later.
+        // Checked on the open file and not by its path, which might lead to another file a moment later.
         let facts = file.metadata().map_err(self.failed("read"))?;
         if !facts.is_file() || facts.len() > LONGEST {
             return Err(RootFileError::NotAFile(self.path.clone()));
@@ -154,13 +154,13 @@ impl RootFile {
         Ok(text)
     }
 
-    /// Puts the new text in place so that at every moment, and after a power cut, the path holds either the old or
-    /// the new file: write beside it, flush, rename, flush the directory.
+    /// Replaces the file atomically: at every moment, and after a power loss, the path leads to either the old or the new file. It writes a
+    /// temporary file, flushes it, renames it, and flushes the directory.
     fn write(&self, document: &Document) -> Result<(), RootFileError> {
         let text = document.text().map_err(|cause| self.contents(cause))?;
         let beside = self.beside(".new");
         let write = || {
-            // What a crash left here is of no use. Made anew, so that its mode is ours from the first byte on.
+            // A leftover of a crash is useless. A new file has the right mode from the first byte.
             match std::fs::remove_file(&beside) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -178,8 +178,8 @@ impl RootFile {
         write().map_err(self.failed("written"))
     }
 
-    /// Waits until no other process changes the file. The lock is on a file of its own, because the root key file is
-    /// replaced and a lock on it would stay with the old one; the kernel gives it back when the process ends.
+    /// Waits for the lock between processes that change the file. The lock is on a separate file, because the root key file is replaced and
+    /// a lock on it would stay with the old one. The kernel releases it when the process ends.
     fn take_turn(&self) -> Result<File, RootFileError> {
         let lock = || {
             let file = OpenOptions::new()

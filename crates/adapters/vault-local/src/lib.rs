@@ -1,13 +1,12 @@
 //! The `KeyVault` port under a local, versioned root key.
 //!
-//! The root keys lie in one small file that only its owner can read, or in an environment value. They wrap App keys
-//! with AES-256-GCM under a random 96-bit nonce. Key wrap by RFC 5649 (KWP) would do without a nonce, but it takes no
-//! associated data: a wrapped key could be moved to another App, and only a further layer of keys per place would
-//! notice. The number of wraps is small (four App keys for each App, again at each rotation), far below the 2^32
-//! uses after which random nonces get dangerous.
+//! The root keys are stored in a small file that only its owner can read, or in an environment variable. They wrap App keys with
+//! AES-256-GCM under a random 96-bit nonce. RFC 5649 key wrap (KWP) would need no nonce, but supports no associated data. A wrapped key
+//! could then be moved to another App, and only a further layer of keys per place would detect that. The number of wraps is small (four App
+//! keys for each App, again at each rotation), far below the 2^32 uses after which random nonces become dangerous.
 //!
-//! Several processes share the file. What one of them rotates the others notice: opening looks the file up again when
-//! it meets an unknown version, wrapping looks it up every time.
+//! Several processes share the file, and each notices the rotations of the others. Unwrapping rereads the file when it meets an unknown
+//! version; wrapping rereads it every time.
 
 mod document;
 mod file;
@@ -27,15 +26,15 @@ use file::RootFile;
 pub use file::RootFileError;
 use roots::Roots;
 
-/// Where the root keys come from.
+/// The source of the root keys.
 enum Source {
-    /// A file that this process may also write.
+    /// A file that this process can also write.
     File(RootFile),
-    /// A value handed over at start; whoever set it rotates it.
+    /// A value given at start, which the operator rotates.
     Environment,
 }
 
-/// A vault under root keys of this machine.
+/// A vault with local root keys.
 pub struct LocalVault {
     source: Source,
     /// The root keys, ready for use; replaced as a whole.
@@ -44,11 +43,10 @@ pub struct LocalVault {
 }
 
 impl LocalVault {
-    /// Makes a root key file (mode 0600) with one fresh root key, durable when this returns.
+    /// Creates a root key file (mode 0600) with one new root key. The file is durable when this returns.
     ///
     /// # Errors
-    /// [`RootFileError::Exists`] when there is a file already, which is left alone; otherwise why the file could not
-    /// be written.
+    /// [`RootFileError::Exists`] if the file already exists, which is left unchanged; otherwise why the file could not be written.
     pub fn create(path: &Path, entropy: &dyn Entropy) -> Result<(), RootFileError> {
         RootFile::new(path).create(entropy)
     }
@@ -56,7 +54,7 @@ impl LocalVault {
     /// Opens a root key file.
     ///
     /// # Errors
-    /// [`RootFileError`]: the file is not there, others may read it, or it is damaged.
+    /// [`RootFileError`]: the file does not exist, other users can read it, or it is damaged.
     pub fn open(path: &Path, entropy: Arc<dyn Entropy>) -> Result<Self, RootFileError> {
         let file = RootFile::new(path);
         let roots = file.read()?;
@@ -67,11 +65,11 @@ impl LocalVault {
         })
     }
 
-    /// Takes the root keys from a value: either one key as 32 bytes in base64 (then version 1), or the text of a root
-    /// key file with all its versions. It cannot be rotated from here.
+    /// Creates a vault from a value: either one key as 32 bytes in base64 (then version 1), or the text of a root key file with all its
+    /// versions. It cannot be rotated from here.
     ///
     /// # Errors
-    /// [`DocumentError`] when the value is neither.
+    /// [`DocumentError`] if the value is neither.
     pub fn from_value(
         value: &Secret<String>,
         entropy: Arc<dyn Entropy>,
@@ -98,7 +96,7 @@ impl LocalVault {
         roots
     }
 
-    /// The root keys as the source has them now.
+    /// Returns the root keys as the source has them now.
     async fn fresh(&self) -> Result<Arc<Roots>, VaultError> {
         match &self.source {
             Source::Environment => Ok(self.current()),
@@ -109,7 +107,7 @@ impl LocalVault {
         }
     }
 
-    /// Changes the file under its lock and takes over what it now says.
+    /// Changes the file under its lock and uses its new contents.
     async fn change<F>(&self, change: F) -> Result<Arc<Roots>, VaultError>
     where
         F: FnOnce(&RootFile) -> Result<Roots, RootFileError> + Send + 'static,
@@ -128,7 +126,7 @@ fn unavailable(cause: impl std::error::Error + Send + Sync + 'static) -> VaultEr
     VaultError::Unavailable(Box::new(cause))
 }
 
-/// File work waits for disks and for locks of other processes, so it must not hold up a worker.
+/// File operations wait for disks and for locks of other processes, so they must not block a worker.
 async fn off_the_runtime<F>(work: F) -> Result<Roots, VaultError>
 where
     F: FnOnce() -> Result<Roots, RootFileError> + Send + 'static,
@@ -141,8 +139,8 @@ where
 
 #[port]
 impl KeyVault for LocalVault {
-    /// Reads the file first: a process that still took a retired version for the primary one would make keys that
-    /// nobody can ever open.
+    /// Rereads the file first: a process that still considers a retired version the primary one would create keys that can never be
+    /// unwrapped.
     async fn wrap(&self, context: &[u8], key: &Secret<[u8; 32]>) -> Result<WrappedKey, VaultError> {
         let roots = self.fresh().await?;
         roots
@@ -178,13 +176,13 @@ impl KeyVault for LocalVault {
         let roots = self
             .change(move |file| file.add_version(entropy.as_ref()))
             .await?;
-        tracing::info!(version = roots.primary(), "a root key version was added");
+        tracing::info!(version = roots.primary(), "root key version added");
         Ok(roots.primary())
     }
 
     async fn retire_below(&self, version: u32) -> Result<(), VaultError> {
         let roots = self.change(move |file| file.retire_below(version)).await?;
-        tracing::info!(versions = ?roots.versions(), "older root key versions were destroyed");
+        tracing::info!(versions = ?roots.versions(), "older root key versions destroyed");
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Root keys ready for use.
+//! Expanded root keys.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,12 @@ use crate::document::{Document, DocumentError, RootKey};
 
 const LABEL: &[u8] = b"vestry-root-wrap-v1";
 
-/// A primitive failed without a reason, as they do.
+/// A cryptographic primitive failed, which never gives a reason.
 #[derive(Debug, thiserror::Error)]
 #[error("AES-256-GCM failed")]
 pub(crate) struct CipherFailed;
 
-/// The expanded root keys by version. The raw bytes are gone once this is made; the expanded ones are wiped by the
-/// crypto library when they are freed.
+/// The expanded root keys by version. The raw bytes are gone once this is built; the crypto library wipes the expanded ones on drop.
 pub(crate) struct Roots {
     primary: u32,
     keys: BTreeMap<u32, LessSafeKey>,
@@ -58,7 +57,7 @@ impl Roots {
         self.keys.keys().copied().collect()
     }
 
-    /// `nonce ‖ ciphertext ‖ tag`, 60 bytes.
+    /// Returns `nonce ‖ ciphertext ‖ tag`, 60 bytes.
     pub(crate) fn wrap(
         &self,
         context: &[u8],

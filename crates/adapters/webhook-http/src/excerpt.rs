@@ -1,15 +1,14 @@
-//! What of a body is kept, for people to read.
+//! The excerpt of a response body that is stored for people to read.
 
-/// Most bytes that are kept.
+/// Maximum number of bytes that are stored.
 const LONGEST: usize = 1024;
 
-/// The beginning of a body, cut between two characters; `None` where there is nothing, or something else than text. What comes
-/// after the beginning is not looked at.
+/// Returns the beginning of a body, cut between two characters; `None` if it is empty or not text. Anything after the beginning is ignored.
 pub(crate) fn excerpt(body: &[u8]) -> Option<String> {
     let beginning = body.get(..LONGEST).unwrap_or(body);
     let text = match std::str::from_utf8(beginning) {
         Ok(text) => text,
-        // Our own cut went through a character.
+        // The cut split a character.
         Err(error) if error.error_len().is_none() && beginning.len() < body.len() => {
             std::str::from_utf8(beginning.get(..error.valid_up_to())?).ok()?
         }

@@ -11,21 +11,21 @@ use crate::excerpt::excerpt;
 use crate::failure;
 use crate::settings::Settings;
 
-/// How long connecting may take, TLS included.
+/// Connect timeout, including TLS.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Most bytes of a body that are read.
+/// Maximum number of bytes read of a body.
 const BODY: usize = 64 * 1024;
 
 /// Sends events over HTTP.
 pub struct HttpWebhooks {
     /// For `https`.
     anywhere: Outbound,
-    /// For `http`: what goes in clear stays in networks of the operator's own.
+    /// For `http`: unencrypted traffic stays within the operator's networks.
     inside: Outbound,
 }
 
 impl HttpWebhooks {
-    /// A sender with these settings. Nothing is connected yet.
+    /// Creates a sender with these settings. Nothing is connected yet.
     ///
     /// # Errors
     /// See [`NotSetUp`].
@@ -43,7 +43,7 @@ impl HttpWebhooks {
     }
 }
 
-/// Only the kind of thing it is.
+/// Prints only the type name.
 impl fmt::Debug for HttpWebhooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HttpWebhooks")

@@ -1,15 +1,15 @@
-//! What the configuration says about calls to receivers.
+//! Settings for calls to receivers.
 
 use std::time::Duration;
 
 use ipnet::IpNet;
 
-/// Where receivers may be, and how long they have.
+/// Allowed destinations and time limit of receivers.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// `outbound.allowed_networks`: where receivers may be beside public addresses. What they answer from there is not kept.
+    /// `outbound.allowed_networks`: networks allowed for receivers in addition to public addresses. Responses from there are not stored.
     pub allowed_networks: Vec<IpNet>,
-    /// For the whole call, up to the last byte of the answer that is read.
+    /// Time limit of the whole call, up to the last byte read of the response.
     pub whole: Duration,
 }
 

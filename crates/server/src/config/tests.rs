@@ -206,13 +206,13 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
         ),
         (
             "database.url = \"mysql://x\"",
-            "database.url in vestry.toml: the database URL begins with sqlite: or postgres://",
+            "database.url in vestry.toml: the database URL must begin with sqlite: or postgres://",
         ),
         (
             "database.url = \"postgres://u:hunter2@h/d?sslmode=prefer\"",
-            "database.url in vestry.toml: sslmode=prefer and sslmode=allow go on in clear text when the server, or somebody \
-             on the way to it, says that it has no TLS; write sslmode=verify-full, with sslrootcert=FILE for an authority of \
-             your own, or sslmode=disable where clear text is meant",
+            "database.url in vestry.toml: sslmode=prefer and sslmode=allow fall back to plain text if the server, or an \
+             attacker on the network path, says that TLS is not available; set sslmode=verify-full, with sslrootcert=FILE for \
+             a private authority, or sslmode=disable to choose plain text",
         ),
         (
             "limits.store = \"memcached\"",

@@ -132,7 +132,7 @@ async fn logs_that_were_set_back_are_found(mut site: Site) {
     let mut server = site.serve().await;
     let alarm = "ALARM: database contradicts the checkpoint in an audit sink (possible rollback or tampering); run `vestry audit verify --against`";
     // It checks before it creates a checkpoint.
-    server.process.logged("a checkpoint of the audit log").await;
+    server.process.logged("audit log checkpoint").await;
     let said = server.process.output();
     let said = said.lines().find(|line| line.contains(alarm));
     assert!(

@@ -105,7 +105,7 @@ async fn k12_a_file_that_is_deleted_or_replaced_is_noticed() {
         assert_eq!(path.exists(), replacement.is_some(), "it was made again");
         // The file is restored, and the service recovers.
         std::fs::rename(&aside, path).unwrap();
-        server.process.logged("the database file is back").await;
+        server.process.logged("database file is back").await;
         api.until_ready().await;
         api.get(&format!("/v1/auth/users/{}", owner.user_id))
             .await

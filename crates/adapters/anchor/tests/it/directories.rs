@@ -1,4 +1,4 @@
-//! Directories of notes that are read.
+//! Reading directories of notes.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -10,7 +10,7 @@ use vestry_domain::audit::checkpoint::SignedNote;
 use vestry_ports::anchors::{CheckpointSink, SinkError};
 
 #[test]
-fn notes_come_in_the_order_of_their_numbers() {
+fn notes_are_sorted_by_number() {
     let directory = tempfile::tempdir().unwrap();
     let path = |number: u64| {
         let name = format!("checkpoint-{number:012}.txt");
@@ -27,7 +27,7 @@ fn notes_come_in_the_order_of_their_numbers() {
 }
 
 #[test]
-fn other_files_are_passed_over() {
+fn other_files_are_skipped() {
     let directory = tempfile::tempdir().unwrap();
     for name in [
         "README",
@@ -48,7 +48,7 @@ fn other_files_are_passed_over() {
     assert_eq!(notes_in(directory.path()).unwrap(), []);
 }
 
-/// Fails, and says which file it was.
+/// Asserts that reading fails, with an error that names the file.
 async fn is_unreadable(directory: &Path) {
     let error = notes_in(directory).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidData);
@@ -59,7 +59,7 @@ async fn is_unreadable(directory: &Path) {
 }
 
 #[tokio::test]
-async fn what_is_no_note_is_an_error() {
+async fn invalid_notes_are_errors() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("checkpoint-000000000001.txt"), "1").unwrap();
     let file = directory.path().join("checkpoint-000000000002.txt");
@@ -67,7 +67,7 @@ async fn what_is_no_note_is_an_error() {
     let larger = u64::try_from(SignedNote::LARGEST).unwrap() + 1;
     File::create(&file).unwrap().set_len(larger).unwrap();
     is_unreadable(directory.path()).await;
-    // Much larger ones are not read to their end.
+    // Files that are far too large are not read to their end.
     File::create(&file).unwrap().set_len(1 << 40).unwrap();
     is_unreadable(directory.path()).await;
     fs::write(&file, [b'x', 0xff]).unwrap();
@@ -76,7 +76,7 @@ async fn what_is_no_note_is_an_error() {
     fs::create_dir(&file).unwrap();
     is_unreadable(directory.path()).await;
     fs::remove_dir(&file).unwrap();
-    // Nobody ever writes into it.
+    // Nothing is ever written to it.
     assert!(
         Command::new("mkfifo")
             .arg(&file)
@@ -88,7 +88,7 @@ async fn what_is_no_note_is_an_error() {
 }
 
 #[test]
-fn a_directory_that_is_missing_is_an_error() {
+fn a_missing_directory_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let missing = notes_in(&directory.path().join("missing")).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound);

@@ -1,4 +1,4 @@
-//! Notes that a receiver gives back.
+//! Notes fetched from a receiver.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -36,7 +36,7 @@ async fn asked(
 const HERE: &[&str] = &["127.0.0.0/8"];
 
 #[tokio::test]
-async fn a_note_is_found_as_it_was_kept() {
+async fn a_note_is_found_unchanged() {
     let (place, found) = asked(HERE, "200 x", NOTE.as_bytes()).await;
     assert_eq!(found.unwrap(), [(place, NOTE.to_owned())]);
 }
@@ -51,7 +51,7 @@ async fn notes_of_a_log_are_found_with_their_lines() {
 }
 
 #[tokio::test]
-async fn what_has_no_note_is_an_error() {
+async fn a_response_without_notes_is_an_error() {
     for body in [&b""[..], b"<html>", b"{}", b"\xff"] {
         let (place, found) = asked(HERE, "200 x", body).await;
         let Err(NotFetched::NoNote(error)) = found else {
@@ -71,7 +71,7 @@ async fn what_has_no_note_is_an_error() {
     );
 }
 
-/// Nothing but 200 is an answer, and nobody is sent elsewhere.
+/// Only 200 counts, and redirects are not followed.
 #[tokio::test]
 async fn another_status_is_an_error() {
     for head in [
@@ -84,13 +84,13 @@ async fn another_status_is_an_error() {
         let (place, found) = asked(HERE, head, NOTE.as_bytes()).await;
         let status = head.split(' ').next().unwrap();
         let said = found.unwrap_err().to_string();
-        assert_eq!(said, format!("{place} answered with status {status}"));
+        assert_eq!(said, format!("{place} returned status {status}"));
     }
 }
 
-/// What the operator does not allow is not connected to, and the query is told to nobody.
+/// Networks that the operator does not allow are not connected to, and the query is never revealed.
 #[tokio::test]
-async fn wh_6_private_addresses_are_not_asked() {
+async fn wh_6_private_addresses_are_not_contacted() {
     let (place, found) = asked(&[], "200 x", NOTE.as_bytes()).await;
     let error = found.unwrap_err();
     assert_eq!(error.to_string(), format!("{place} cannot be read"));

@@ -1,4 +1,4 @@
-//! Notes that are written into a directory.
+//! Writing notes to a directory.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,7 +22,7 @@ fn sink() -> (TempDir, FileSink) {
     (directory, sink)
 }
 
-/// Everything in the directory, hidden files too.
+/// Returns all names in the directory, including hidden files.
 fn names(directory: &TempDir) -> Vec<String> {
     let entries = fs::read_dir(directory.path()).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -36,7 +36,7 @@ fn text(directory: &TempDir, name: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_note_is_a_file_of_its_own() {
+async fn each_note_has_its_own_file() {
     let (directory, sink) = sink();
     for (number, name) in [
         (1, FIRST),
@@ -53,7 +53,7 @@ async fn a_note_is_a_file_of_its_own() {
     assert_eq!(sink.name(), format!("file:{}", directory.path().display()));
 }
 
-/// Neither a note, nor part of one, nor something else in its place.
+/// Neither a complete note, nor a partial one, nor any other file of that name is overwritten.
 #[tokio::test]
 async fn aud_8_a_note_is_never_overwritten() {
     let (directory, sink) = sink();
@@ -79,7 +79,7 @@ async fn aud_8_a_note_is_never_overwritten() {
 }
 
 #[tokio::test]
-async fn whatever_is_in_the_place_of_a_note_stays() {
+async fn any_object_with_the_name_of_a_note_is_kept() {
     let (directory, sink) = sink();
     let file = directory.path().join(FIRST);
     fs::write(&file, [0xff, 0]).unwrap();
@@ -87,7 +87,7 @@ async fn whatever_is_in_the_place_of_a_note_stays() {
     assert!(matches!(outcome, Err(SinkError::Differs { number: 1 })));
     fs::remove_file(&file).unwrap();
 
-    // Where a link leads is not ours to know; it is in the place.
+    // A link counts as an existing object, wherever it leads.
     let elsewhere = directory.path().join("elsewhere");
     std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
     let outcome = sink.put(1, NOTE).await;
@@ -101,8 +101,8 @@ async fn whatever_is_in_the_place_of_a_note_stays() {
     assert_eq!(names(&directory), [FIRST]);
 }
 
-/// Whatever a crash left, at each step: half of the note beside its place, the whole note beside it, and the note in its place but
-/// beside it too.
+/// Leftovers of a crash at each step: half of the note in the temporary file; the complete note there; the note under its name, with the
+/// temporary file still present.
 #[tokio::test]
 async fn a_note_is_resumed_after_a_crash() {
     for (beside, in_place) in [
@@ -134,7 +134,7 @@ async fn a_note_is_resumed_after_a_crash() {
     }
 }
 
-/// What is beside the place of another number may be in use.
+/// Temporary files of other numbers may be in use.
 #[tokio::test]
 async fn leftovers_of_other_numbers_stay() {
     let (directory, sink) = sink();
@@ -144,9 +144,9 @@ async fn leftovers_of_other_numbers_stay() {
     assert_eq!(names(&directory), [other, FIRST]);
 }
 
-/// So many crashes in one place mean something else, and a directory that fills up helps nobody.
+/// That many crashes for one number point to another problem, and the directory must not fill up.
 #[tokio::test]
-async fn leftovers_without_end_are_an_error() {
+async fn too_many_leftovers_are_an_error() {
     let (directory, sink) = sink();
     for attempt in 0..1000 {
         let left = format!(".{FIRST}.{attempt}.new");
@@ -158,7 +158,7 @@ async fn leftovers_without_end_are_an_error() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn aud_8_of_notes_that_race_for_a_number_one_stays() {
+async fn aud_8_of_notes_that_race_for_a_number_one_is_stored() {
     for round in 1..=20 {
         let (directory, sink) = sink();
         // Each note twice.
@@ -181,9 +181,9 @@ async fn aud_8_of_notes_that_race_for_a_number_one_stays() {
     }
 }
 
-/// Somebody who reads all the while sees no note or all of it.
+/// A concurrent reader sees either no note or all of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn nobody_sees_half_a_note() {
+async fn readers_never_see_a_partial_note() {
     let (directory, sink) = sink();
     let note = "x".repeat(4 * 1024 * 1024);
     let ended = Arc::new(AtomicBool::new(false));
@@ -207,9 +207,9 @@ async fn nobody_sees_half_a_note() {
     assert!(reading.await.unwrap() > 0);
 }
 
-/// A disk that is not mounted is no anchor, and shall not look like one.
+/// A disk that is not mounted is no anchor, and must not look like one.
 #[tokio::test]
-async fn a_directory_that_is_missing_is_not_made() {
+async fn a_missing_directory_is_not_created() {
     let (directory, _) = sink();
     let missing = directory.path().join("not-mounted");
     let sink = FileSink::new(&missing);
@@ -229,7 +229,7 @@ async fn a_directory_that_is_missing_is_not_made() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_read_back_is_not_kept() {
+async fn notes_that_could_not_be_read_back_are_refused() {
     let (directory, sink) = sink();
     for number in [0, -1, i64::MIN] {
         let outcome = sink.put(number, NOTE).await;
@@ -243,7 +243,7 @@ async fn what_could_not_be_read_back_is_not_kept() {
     assert!(sink.newest().await.unwrap().unwrap() == largest);
 }
 
-/// The highest number is not the last in the order of names.
+/// The highest number is not the last name in alphabetical order.
 #[tokio::test]
 async fn the_newest_has_the_highest_number() {
     let (_directory, sink) = sink();
@@ -259,12 +259,12 @@ async fn the_newest_has_the_highest_number() {
     }
 }
 
-/// A note whose writer no longer waits is whole all the same.
+/// A note is complete even if its writer stops waiting.
 #[tokio::test]
-async fn a_note_is_written_to_its_end() {
+async fn an_abandoned_write_is_completed() {
     let (_directory, sink) = sink();
     let note = "x".repeat(4 * 1024 * 1024);
-    // Looked at once, and no more.
+    // Polled only once.
     let given_up = tokio::time::timeout(Duration::ZERO, sink.put(1, &note)).await;
     drop(given_up);
     let appears = async {

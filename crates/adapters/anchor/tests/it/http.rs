@@ -1,4 +1,4 @@
-//! Notes that are sent to a receiver.
+//! Sending notes to a receiver.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use vestry_ports::anchors::{CheckpointSink, SinkError};
 use crate::receiver::{Receiver, Reply, Untouched};
 use crate::{NOTE, said};
 
-/// What the operator allows to reach receivers on this machine.
+/// Networks that the operator allows, for receivers on this machine.
 const THIS_MACHINE: &[&str] = &["127.0.0.0/8", "::1/128"];
 const TOKEN: &str = "token-secret";
 
@@ -35,7 +35,7 @@ fn sink(url: &str, networks: &[&str]) -> HttpSink {
     hasty(url, networks, Settings::default().whole)
 }
 
-/// Puts note 7, and sees that an error says nothing of what was sent.
+/// Puts note 7, and asserts that an error reveals nothing of the request.
 async fn put(sink: &HttpSink) -> Result<(), SinkError> {
     let outcome = sink.put(7, NOTE).await;
     if let Err(error) = &outcome {
@@ -59,7 +59,7 @@ fn is_unavailable(outcome: &Result<(), SinkError>) -> bool {
 }
 
 #[tokio::test]
-async fn a_note_arrives_as_it_is() {
+async fn a_note_arrives_unchanged() {
     let receiver = Receiver::start(Reply::Says(b"HTTP/1.1 204 x\r\n\r\n".to_vec())).await;
     let sink = sink(&receiver.url(), THIS_MACHINE);
     put(&sink).await.unwrap();
@@ -90,7 +90,7 @@ async fn a_note_arrives_as_it_is() {
 }
 
 #[tokio::test]
-async fn the_status_says_whether_it_was_taken() {
+async fn the_status_says_whether_the_note_was_accepted() {
     for status in [200, 201, 202, 204, 299] {
         let text = format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n");
         let outcome = answered(&text).await;
@@ -107,9 +107,9 @@ async fn the_status_says_whether_it_was_taken() {
     }
 }
 
-/// The receiver keeps what it has; the same note again it answers like the first.
+/// The receiver keeps the first note; the same note again gets the same response.
 #[tokio::test]
-async fn aud_8_another_note_of_the_number_is_known_by_its_status() {
+async fn aud_8_status_409_reports_a_different_note_of_the_number() {
     let outcome = answered("HTTP/1.1 409 x\r\nContent-Length: 7\r\n\r\nanother").await;
     assert!(
         matches!(outcome, Err(SinkError::Differs { number: 7 })),
@@ -117,9 +117,9 @@ async fn aud_8_another_note_of_the_number_is_known_by_its_status() {
     );
 }
 
-/// After an answer that did not arrive, the same note goes out in the same way.
+/// After a lost response, the same note is sent in the same way.
 #[tokio::test]
-async fn a_note_is_sent_again_as_it_was() {
+async fn a_note_is_resent_unchanged() {
     let mut sent = Vec::new();
     let ends = [
         &b"HTTP/1.1 2"[..],
@@ -136,7 +136,7 @@ async fn a_note_is_sent_again_as_it_was() {
     assert_eq!(sent[0], sent[1]);
 }
 
-/// The token would go along.
+/// The token would be sent along.
 #[tokio::test]
 async fn redirects_are_not_followed() {
     for status in [301, 302, 303, 307, 308] {
@@ -151,9 +151,9 @@ async fn redirects_are_not_followed() {
     }
 }
 
-/// Bodies that are announced with 64 MiB, or have no end: the connection is given up, and the status counts.
+/// Bodies that announce 64 MiB, or are endless: the connection is dropped, and the status counts.
 #[tokio::test]
-async fn a_huge_answer_is_cut() {
+async fn a_huge_response_is_truncated() {
     for (status, taken) in [(200, true), (500, false)] {
         for (headers, times) in [("Content-Length: 67108864\r\n", 64), ("", usize::MAX)] {
             let head = format!("HTTP/1.1 {status} x\r\n{headers}\r\n").into_bytes();
@@ -168,7 +168,7 @@ async fn a_huge_answer_is_cut() {
 }
 
 #[tokio::test]
-async fn a_head_without_end_is_given_up() {
+async fn an_endless_head_is_abandoned() {
     let head = b"HTTP/1.1 200 OK\r\n".to_vec();
     let again = "x: y\r\n".repeat(1024).into_bytes();
     let receiver = Receiver::start(Reply::Repeats(head, again, usize::MAX)).await;
@@ -177,9 +177,9 @@ async fn a_head_without_end_is_given_up() {
     receiver.arrived().await;
 }
 
-/// Whether it does not read, does not answer, or stops in the middle.
+/// The receiver does not read, does not respond, or stops halfway.
 #[tokio::test]
-async fn whoever_is_slow_is_not_waited_for() {
+async fn slow_receivers_time_out() {
     let mut calls = JoinSet::new();
     let replies = [
         Reply::Ignores,
@@ -196,7 +196,7 @@ async fn whoever_is_slow_is_not_waited_for() {
             let receiver = Receiver::start(reply).await;
             let sink = hasty(&receiver.url(), THIS_MACHINE, Duration::from_secs(1));
             let outcome = if ignores {
-                // A small note would fit into what lies between.
+                // A small note would fit into the network buffers.
                 sink.put(7, &largest).await
             } else {
                 put(&sink).await
@@ -205,7 +205,7 @@ async fn whoever_is_slow_is_not_waited_for() {
             let error = said(&outcome.unwrap_err());
             assert!(error.contains("no answer in time"), "{error}");
             if !ignores {
-                // The connection is closed as well.
+                // The connection is closed, too.
                 receiver.arrived().await;
             }
         });
@@ -224,12 +224,12 @@ async fn the_largest_note_arrives() {
 }
 
 #[tokio::test]
-async fn who_is_not_there_is_unavailable() {
+async fn an_absent_receiver_is_unavailable() {
     let receiver = Receiver::start(Reply::HangsUp).await;
     let outcome = put(&sink(&receiver.url(), THIS_MACHINE)).await;
     assert!(is_unavailable(&outcome), "{outcome:?}");
     receiver.arrived().await;
-    // The port is taken, so that nobody else comes to listen there.
+    // The port is bound, so that no other process listens there.
     let silent = TcpSocket::new_v4().unwrap();
     silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let url = format!("http://{}/secret", silent.local_addr().unwrap());
@@ -237,7 +237,7 @@ async fn who_is_not_there_is_unavailable() {
     assert!(is_unavailable(&outcome), "{outcome:?}");
 }
 
-/// By address and by name, in both schemes, where no network or another one is allowed.
+/// By address and by name, with both schemes, if no network or another one is allowed.
 #[tokio::test]
 async fn private_addresses_are_refused_unless_they_are_allowed() {
     let untouched = Untouched::start();
@@ -265,9 +265,9 @@ async fn private_addresses_are_refused_unless_they_are_allowed() {
     untouched.was_not_touched();
 }
 
-/// Neither the note nor the token.
+/// Neither the note nor the token is sent.
 #[tokio::test]
-async fn nothing_goes_to_a_public_address_in_clear() {
+async fn nothing_goes_unencrypted_to_a_public_address() {
     for networks in [&[], THIS_MACHINE] {
         for host in ["8.8.8.8", "[2606:4700:4700::1111]"] {
             let outcome = put(&sink(&format!("http://{host}/secret"), networks)).await;
@@ -276,7 +276,7 @@ async fn nothing_goes_to_a_public_address_in_clear() {
     }
 }
 
-/// The connection is made, and fails at TLS only then.
+/// The connection is established, and fails only at TLS.
 #[tokio::test]
 async fn https_goes_into_allowed_networks() {
     let receiver = Receiver::start(Reply::HangsUp).await;
@@ -287,7 +287,7 @@ async fn https_goes_into_allowed_networks() {
 }
 
 #[tokio::test]
-async fn what_no_sink_takes_is_not_sent() {
+async fn invalid_notes_are_not_sent() {
     let untouched = Untouched::start();
     let url = format!("http://127.0.0.1:{}/", untouched.port());
     let sink = sink(&url, THIS_MACHINE);
@@ -301,7 +301,7 @@ async fn what_no_sink_takes_is_not_sent() {
 }
 
 #[test]
-fn a_sink_has_a_plain_url_and_a_token_that_can_be_sent() {
+fn a_sink_needs_a_plain_url_and_a_valid_token() {
     let settings = Settings::default();
     for url in [
         "ftp://anchor.example.com/",

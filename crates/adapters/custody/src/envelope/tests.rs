@@ -1,4 +1,4 @@
-//! The binding of both layers, field by field, below the check of the row.
+//! The binding of both layers, field by field, without the row check.
 
 use vestry_chains::{Chain, Chains};
 use vestry_contract::fakes::SeededEntropy;
@@ -54,7 +54,7 @@ fn binding(wallet: &Wallet) -> Binding<'_> {
 }
 
 #[test]
-fn what_was_sealed_opens() {
+fn sealed_keys_open_again() {
     let wallet = wallet();
     let layers = seal(
         &keys(),
@@ -73,8 +73,8 @@ fn what_was_sealed_opens() {
     assert_eq!(opened.as_slice(), [3; 32]);
 }
 
-/// T1, T3: under the very same App key, so that only the associated data can tell the difference. Each layer is
-/// asked on its own, since one that is bound would hide another that is not (KEY-2).
+/// T1, T3: under the same App key, so that only the associated data differ. Each layer is tested separately, since a bound layer would hide
+/// an unbound one (KEY-2).
 #[test]
 fn t1_t3_both_layers_are_bound_to_every_field() {
     let own = wallet();
@@ -125,8 +125,8 @@ fn t1_t3_both_layers_are_bound_to_every_field() {
     }
 }
 
-/// The outer layer names the version of the App key, the inner one does not: a rotation of App keys wraps the data
-/// key anew and leaves the private key encrypted as it is (KEY-1, KEY-4).
+/// The outer layer names the version of the App key, the inner one does not. A rotation of App keys therefore rewraps the data key and does
+/// not re-encrypt the private key (KEY-1, KEY-4).
 #[test]
 fn a_data_key_can_be_wrapped_under_another_version_without_touching_the_private_key() {
     let wallet = wallet();
@@ -158,7 +158,7 @@ fn a_data_key_can_be_wrapped_under_another_version_without_touching_the_private_
 }
 
 #[test]
-fn the_two_layers_cannot_change_places() {
+fn the_two_layers_cannot_be_swapped() {
     let wallet = wallet();
     let binding = binding(&wallet);
     assert_ne!(binding.data_key(), binding.private_key());
@@ -172,7 +172,7 @@ fn the_two_layers_cannot_change_places() {
     assert_eq!(opened.err(), Some(Refused));
 }
 
-/// A format of a later release must not be read as this one, even when it would open.
+/// A format of a later release must not be read as this one, even if it would decrypt.
 #[test]
 fn another_format_is_refused() {
     let wallet = wallet();

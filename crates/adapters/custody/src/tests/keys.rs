@@ -1,4 +1,4 @@
-//! App keys: minting, rotation of the root key, and a key provider that is away.
+//! App keys: creation, rotation of the root key, and an unavailable key provider.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,7 +45,7 @@ async fn a_new_app_gets_a_key_of_its_own_for_each_environment_and_purpose() {
     assert_eq!(opened.len(), 4);
 }
 
-/// T3 in the middle layer: App keys that changed places, by purpose, environment, App or version.
+/// T3 in the middle layer: App keys swapped by purpose, environment, App or version.
 #[tokio::test]
 async fn t3_a_wrapped_app_key_opens_in_no_other_row() {
     let mut house = House::new();
@@ -72,7 +72,7 @@ async fn t3_a_wrapped_app_key_opens_in_no_other_row() {
     }
 }
 
-/// An App key swapped in the database, as seen by whoever needs it.
+/// An App key swapped in the database, as seen by the code that uses it.
 #[tokio::test]
 async fn t3_swapped_app_keys_open_no_wallet() {
     let mut house = House::new();
@@ -119,7 +119,7 @@ async fn a_rewrapped_key_is_the_same_key_under_the_new_root_version() {
     }
 }
 
-/// Wraps all App keys anew, as `vestry vault rotate-root` does.
+/// Rewraps all App keys, as `vestry vault rotate-root` does.
 async fn rotate_root(house: &House) {
     let version = house.vault.add_root_version().await.unwrap();
     let all = {
@@ -160,8 +160,8 @@ async fn everything_opens_after_a_rotation_of_the_root_key_and_the_old_one_is_no
     }
 }
 
-/// The row of the App key was read, and before it is opened the root key is rotated and its old version destroyed: again
-/// and again.
+/// After the row of the App key is read, and before the key is decrypted, the root key is rotated and its old version destroyed,
+/// repeatedly.
 #[tokio::test]
 async fn r17_a_rotation_that_overtakes_the_opening_of_a_key_does_no_harm() {
     struct Overtaken {
@@ -226,7 +226,7 @@ async fn r17_a_rotation_that_overtakes_the_opening_of_a_key_does_no_harm() {
     }
 }
 
-/// R17 in small: processes with an empty memory sign while the root key is rotated and old versions are destroyed.
+/// R17 in small: processes with empty caches sign while the root key is rotated and old versions are destroyed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r17_no_signature_fails_while_root_keys_are_rotated() {
     let mut house = House::new();
@@ -258,7 +258,7 @@ async fn r17_no_signature_fails_while_root_keys_are_rotated() {
     assert_eq!(house.custody.alarms(), 0);
 }
 
-/// The key provider is asked once however many come at the same instant, and never again after that.
+/// The key provider is called once for any number of simultaneous requests, and not again after that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_key_provider_is_not_touched_once_per_signature() {
     let mut house = House::new();
@@ -274,7 +274,7 @@ async fn the_key_provider_is_not_touched_once_per_signature() {
     assert_eq!(house.vault.unwraps() - before, 1);
 }
 
-/// F5: opened keys go on working, everything else says `sealed`, and nothing is made under a new key in silence.
+/// F5: decrypted keys keep working, everything else returns `sealed`, and no new key is silently created.
 #[tokio::test]
 async fn f5_without_the_key_provider_opened_keys_work_and_others_are_sealed() {
     let mut house = House::new();
@@ -298,7 +298,7 @@ async fn f5_without_the_key_provider_opened_keys_work_and_others_are_sealed() {
         kind: SecretKind::Code,
         owner: "o",
     };
-    // The process that made the world has its key of secrets at hand.
+    // The process that created the world has its key of secrets in memory.
     assert!(is_sealed(&fresh.seal(place, b"s").await));
     house.custody.seal(place, b"s").await.unwrap();
 
@@ -308,9 +308,9 @@ async fn f5_without_the_key_provider_opened_keys_work_and_others_are_sealed() {
     assert_eq!(house.custody.alarms(), 0);
 }
 
-/// F5: the lease of an opened key ends (KEY-12).
+/// F5: the lease of a decrypted key ends (KEY-12).
 #[tokio::test]
-async fn f5_after_its_lease_a_key_is_opened_anew_or_not_used() {
+async fn f5_after_its_lease_a_key_is_reopened_or_not_used() {
     let mut house = House::with_times(Duration::ZERO, NEWEST_WITHIN);
     let world = house.world().await;
     let wallet = house.wallet(world).await;
@@ -324,13 +324,13 @@ async fn f5_after_its_lease_a_key_is_opened_anew_or_not_used() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_away_is_not_taken_for_tampering() {
+async fn an_unavailable_database_is_not_reported_as_tampering() {
     let mut house = House::new();
     let world = house.world().await;
     let wallet = house.wallet(world).await;
     let fresh = house.another_process();
     house.store.set_unavailable(true);
-    // What is in memory needs no database.
+    // Cached keys need no database.
     sign(&house.custody, &wallet).await.unwrap();
     let outcome = sign(&fresh, &wallet).await;
     assert!(matches!(outcome, Err(CustodyError::Store(_))));

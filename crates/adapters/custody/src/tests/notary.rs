@@ -1,11 +1,11 @@
-//! The key of checkpoints.
+//! The checkpoint signing key.
 
 use vestry_ports::custody::Notary;
 
 use super::*;
 
 impl House {
-    /// The deployment's own world, with its key.
+    /// Creates the deployment's own world, with its key.
     async fn deployment(&mut self) -> World {
         let (world, now) = (World::DEPLOYMENT, self.samples.tick());
         let key = self
@@ -18,9 +18,9 @@ impl House {
     }
 }
 
-/// AUD-8: what is signed is taken, and nothing else.
+/// AUD-8: exactly the signed text verifies.
 #[tokio::test]
-async fn aud_8_what_is_notarised_is_taken_and_nothing_else() {
+async fn aud_8_only_the_notarised_text_verifies() {
     let mut house = House::new();
     let world = house.deployment().await;
     let custody = &house.custody;
@@ -40,7 +40,7 @@ async fn aud_8_what_is_notarised_is_taken_and_nothing_else() {
     }
 }
 
-/// Every process has the same key, and goes on having it under another root key.
+/// Every process has the same key, and keeps it under another root key.
 #[tokio::test]
 async fn the_key_of_checkpoints_stays() {
     let mut house = House::new();
@@ -55,7 +55,7 @@ async fn the_key_of_checkpoints_stays() {
     );
 }
 
-/// No world but the deployment's has one, and none is made up.
+/// Only the deployment's world has such a key, and none is created for others.
 #[tokio::test]
 async fn a_world_without_the_key_signs_nothing() {
     let mut house = House::new();

@@ -19,7 +19,7 @@ fn place(world: World, kind: SecretKind, owner: &str) -> Place<'_> {
 }
 
 #[tokio::test]
-async fn what_is_sealed_opens_again_in_its_place_here_and_in_another_process() {
+async fn sealed_secrets_open_in_their_place_in_every_process() {
     let mut house = House::new();
     let world = house.world().await;
     let other = house.another_process();
@@ -104,7 +104,7 @@ async fn t2_an_altered_or_cut_secret_does_not_open() {
     }
 }
 
-/// T7: neither a nonce nor a salt comes twice, and so no pair of key and nonce.
+/// T7: no nonce and no salt repeats, and so no pair of key and nonce does.
 #[tokio::test]
 async fn t7_no_salt_and_no_nonce_is_used_twice() {
     let mut house = House::new();
@@ -158,12 +158,12 @@ async fn a_keyed_hash_fits_its_world_kind_and_parts_only() {
         };
         assert!(!matches(world, SecretKind::Code, &parts, &cut).await);
     }
-    // A wrong code is everyday life and no alarm.
+    // A wrong code is normal and raises no alarm.
     assert_eq!(house.custody.alarms(), 0);
 }
 
 #[tokio::test]
-async fn hashes_of_earlier_key_versions_still_match_and_those_of_none_are_tampering() {
+async fn hashes_of_earlier_key_versions_match_and_unknown_versions_are_tampering() {
     let mut house = House::with_times(LEASE, Duration::ZERO);
     let world = house.world().await;
     let parts: [&[u8]; 1] = [b"000000"];

@@ -1,4 +1,4 @@
-//! A key provider in memory that can fail, rotate and be counted.
+//! An in-memory key provider that can fail, be rotated, and count its calls.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -34,7 +34,7 @@ impl TestVault {
         self.is_down.store(is_down, Ordering::SeqCst);
     }
 
-    /// How many keys were opened so far.
+    /// Returns how many keys have been unwrapped.
     pub(super) fn unwraps(&self) -> usize {
         self.unwraps.load(Ordering::SeqCst)
     }
@@ -94,7 +94,7 @@ impl KeyVault for TestVault {
     ) -> Result<Secret<[u8; 32]>, VaultError> {
         self.reach()?;
         self.unwraps.fetch_add(1, Ordering::SeqCst);
-        // A real provider is a network away: others get their turn in between.
+        // A real provider is a network call away, during which other tasks run.
         tokio::task::yield_now().await;
         let opened = self
             .root(wrapped.root_version)?

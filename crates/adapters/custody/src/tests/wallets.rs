@@ -1,4 +1,4 @@
-//! Wallets: what signs, and everything that must not.
+//! Wallets: what signs, and what must not.
 
 use std::collections::HashSet;
 
@@ -11,18 +11,18 @@ use vestry_ports::custody::{Sealer, WalletChange};
 use super::*;
 use crate::envelope::{self, Binding};
 
-/// Each type so often.
+/// Yields each type this many times.
 fn types(times: usize) -> impl Iterator<Item = WalletType> {
     WalletType::ALL.into_iter().cycle().take(times * 5)
 }
 
-/// The types that a wallet is not of.
+/// Yields the types that the wallet does not have.
 fn other_types(wallet_type: WalletType) -> impl Iterator<Item = WalletType> {
     let all = WalletType::ALL.into_iter();
     all.filter(move |other| *other != wallet_type)
 }
 
-/// Signing with this row and key is refused as tampering, and the alarm rings once.
+/// Asserts that signing with this row and key is refused as tampering, with a single alarm.
 async fn refused(custody: &Custody, stored: &StoredWallet, key: &WalletKey) {
     let alarms = custody.alarms();
     let outcome = custody
@@ -112,7 +112,7 @@ async fn two_wallets_share_no_key_and_no_data_key() {
     }
 }
 
-/// Every way of putting one wallet's encrypted layers into another wallet's row.
+/// Returns every way of putting one wallet's encrypted layers into another wallet's row.
 fn swaps(own: &WalletKey, other: &WalletKey) -> Vec<WalletKey> {
     let layers = |public_key: &WalletKey, data_key: &WalletKey, body: &WalletKey| WalletKey {
         public_key: public_key.public_key.clone(),
@@ -125,7 +125,7 @@ fn swaps(own: &WalletKey, other: &WalletKey) -> Vec<WalletKey> {
         layers(own, other, other),
         layers(own, own, other),
         layers(own, other, own),
-        // The other row as it is, and with our ids written over its own.
+        // The other row unchanged, and with our ids in place of its own.
         other.clone(),
         WalletKey {
             wallet_id: own.wallet_id,
@@ -138,7 +138,7 @@ fn swaps(own: &WalletKey, other: &WalletKey) -> Vec<WalletKey> {
     ]
 }
 
-/// T1, T3: the five kinds, 200 of each, 40 for every type.
+/// T1, T3: the five kinds, 200 of each, 40 per type.
 #[tokio::test]
 async fn t1_t3_the_layers_of_one_wallet_do_not_open_in_the_row_of_another() {
     let mut house = House::new();
@@ -173,7 +173,7 @@ async fn t1_t3_the_layers_of_one_wallet_do_not_open_in_the_row_of_another() {
                 alarms += 1;
                 assert_eq!(house.custody.alarms(), alarms);
             }
-            // Neither of the two is hurt by what was tried.
+            // Neither wallet is affected by the attempts.
             if round < 5 {
                 signs(&house.custody, &own).await;
                 signs(&house.custody, other).await;
@@ -182,8 +182,8 @@ async fn t1_t3_the_layers_of_one_wallet_do_not_open_in_the_row_of_another() {
     }
 }
 
-/// The row names its key. Another key, made for this very wallet and good in itself, is not taken in its place, and
-/// neither is the right one when it says that it belongs to another wallet.
+/// The row names its key. Another valid key of this same wallet is not accepted instead, nor is the right one if it claims to belong to
+/// another wallet.
 #[tokio::test]
 async fn only_the_key_that_the_row_names_signs() {
     let mut house = House::new();
@@ -222,8 +222,8 @@ async fn only_the_key_that_the_row_names_signs() {
     signs(&house.custody, &(stored, key)).await;
 }
 
-/// What is opened is not the key of the stored public key: everything authenticates, since it was sealed like that, and
-/// still no signature leaves (CH-8).
+/// The decrypted key does not match the stored public key. Everything authenticates, since it was sealed like that, and still no signature
+/// is returned (CH-8).
 #[tokio::test]
 async fn a_signature_that_does_not_fit_the_stored_public_key_is_withheld() {
     let mut house = House::new();
@@ -247,7 +247,7 @@ async fn a_signature_that_does_not_fit_the_stored_public_key_is_withheld() {
     assert!(is_tampered(&house.custody.verify_wallet(stored, key).await));
 }
 
-/// T1: the whole record moved to another App or environment, row and key.
+/// T1: the whole record, row and key, moved to another App or environment.
 #[tokio::test]
 async fn t1_a_whole_record_does_not_move_to_another_world() {
     let mut house = House::new();
@@ -255,7 +255,7 @@ async fn t1_a_whole_record_does_not_move_to_another_world() {
     let elsewhere = house.world().await;
     for wallet_type in types(1) {
         for target in [elsewhere, other_environment(world)] {
-            // The target's App key is known and in memory.
+            // The target's App key is cached.
             house.wallet_of(target, wallet_type).await;
             let (mut stored, key) = house.wallet_of(world, wallet_type).await;
             stored.wallet.world = target;
@@ -264,8 +264,8 @@ async fn t1_a_whole_record_does_not_move_to_another_world() {
     }
 }
 
-/// T2: of each type each bit of one record, each length, something appended, and 10,000 random alterations in all. One
-/// error for all.
+/// T2: for each type, each bit of one record, each length, an appended byte, and 10,000 random alterations in total. All give the same
+/// error.
 #[tokio::test]
 async fn t2_no_altered_bit_and_no_other_length_opens() {
     let mut house = House::new();
@@ -347,7 +347,7 @@ fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
     bytes
 }
 
-/// T3: other format, other version of the App key, existing or not.
+/// T3: another format or App key version, existing or not.
 #[tokio::test]
 async fn t3_another_format_or_key_version_does_not_open() {
     for wallet_type in types(1) {
@@ -387,7 +387,7 @@ async fn other_versions_of(wallet_type: WalletType) {
     }
 }
 
-/// T3: what the sealer encrypted is no wallet key, and the reverse.
+/// T3: a sealed secret is not accepted as a wallet key, and vice versa.
 #[tokio::test]
 async fn t3_keys_of_one_purpose_open_nothing_of_the_other() {
     let mut house = House::new();
@@ -434,10 +434,10 @@ async fn t3_keys_of_one_purpose_open_nothing_of_the_other() {
 
 type Change = fn(&mut Wallet, &mut Samples);
 
-/// T4: what is set back as a whole to an older state of its own is not noticed, which docs/security.md says: it takes a counter
-/// outside of the database. A part of it is.
+/// T4: a record rolled back as a whole to its own older state is not detected, as docs/security.md says: that needs a counter outside of
+/// the database. A partial rollback is detected.
 #[tokio::test]
-async fn t4_a_record_set_back_as_a_whole_opens_and_a_part_of_it_does_not() {
+async fn t4_only_a_partial_rollback_of_a_record_is_detected() {
     let mut house = House::new();
     let world = house.world().await;
     let mut wallets = Vec::new();
@@ -468,7 +468,7 @@ async fn t4_a_record_set_back_as_a_whole_opens_and_a_part_of_it_does_not() {
     }
 }
 
-/// T5: every field that decides who may sign what with which key, each other type among them (T1, fifth kind).
+/// T5: every field that decides who can sign what with which key, including each other type (T1, fifth kind).
 #[tokio::test]
 async fn t5_a_changed_field_of_the_row_is_refused_on_read_and_on_signing() {
     let changes: [(&str, Change); 12] = [
@@ -518,7 +518,7 @@ async fn t5_a_changed_field_of_the_row_is_refused_on_read_and_on_signing() {
     }
 }
 
-/// T6: nothing but the address.
+/// T6: only the address is changed.
 #[tokio::test]
 async fn t6_a_changed_address_is_refused_on_read_on_signing_and_on_checking() {
     let mut house = House::new();
@@ -540,7 +540,7 @@ async fn t6_a_changed_address_is_refused_on_read_on_signing_and_on_checking() {
     }
 }
 
-/// Some addresses have capitals only, some have none.
+/// Some addresses consist of upper-case letters only, some have none.
 fn in_other_case(address: &str) -> String {
     let turned = |letter: char| match letter.is_ascii_uppercase() {
         true => letter.to_ascii_lowercase(),
@@ -568,7 +568,7 @@ async fn an_altered_keyed_hash_of_a_row_is_refused() {
     }
 }
 
-/// What decides nothing may change without a new hash.
+/// Fields that decide nothing can change without a new hash.
 #[tokio::test]
 async fn the_time_of_the_last_change_is_not_covered() {
     let mut house = House::new();

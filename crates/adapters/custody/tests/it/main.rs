@@ -1,8 +1,8 @@
-//! Custody in a process of its own.
+//! Custody in a separate process.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a panic in a helper of a test is the test's failure message"
+    reason = "a panic in a test helper is the test's failure message"
 )]
 
 mod memory;

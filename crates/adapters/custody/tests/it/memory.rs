@@ -1,7 +1,7 @@
-//! What is left in memory after wallet keys were made and used (S3 in small, KEY-5): the process reads itself.
+//! Checks what remains in memory after wallet keys were created and used (S3 in small, KEY-5): the process reads its own memory.
 //!
-//! Root key and App keys are not looked for: what is derived from them is kept on purpose, for as long as their lease
-//! lasts, and is as good as they are to whoever can read the memory.
+//! Root keys and App keys are not searched for. The keys derived from them are deliberately kept during their lease, and are just as useful
+//! to anyone who can read the memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -26,14 +26,14 @@ use zeroize::Zeroizing;
 const WALLETS: usize = 100;
 const SIGNATURES_EACH: usize = 5;
 
-/// What is looked for is kept masked, or the search would find its own list.
+/// Search patterns are stored masked; otherwise the search would find its own list.
 const MASK: u8 = 0x5a;
 type Masked = [u8; 32];
-/// Keys are looked for by halves: freed memory keeps a key but for its first bytes, where the allocator writes.
+/// The search is for half keys: freed memory keeps a key except for its first bytes, which the allocator overwrites.
 const HALF: usize = 16;
 type Half = [u8; HALF];
 
-/// Remembers, masked, every 32 bytes that were drawn: private keys and data keys are such draws.
+/// Records, masked, every draw of 32 bytes: private keys and data keys are such draws.
 struct Recording {
     source: SeededEntropy,
     drawn: Mutex<Vec<Masked>>,
@@ -58,8 +58,7 @@ impl Entropy for Recording {
     }
 }
 
-/// Halves of keys by their first two bytes, as they are and turned around: the curve library's numbers are
-/// little-endian.
+/// Half keys by their first two bytes, in both byte orders: the curve library's numbers are little-endian.
 struct Search(BTreeMap<[u8; 2], Vec<Half>>);
 
 impl Search {
@@ -96,13 +95,13 @@ impl Search {
         bytes.windows(HALF).map(count_at).sum()
     }
 
-    /// In how many places of this process's writable memory half a key lies.
+    /// Counts the places in this process's writable memory that contain a half key.
     fn count_in_this_process(&self) -> usize {
         memory::count("self", HALF, |piece| self.count_in(piece)).unwrap()
     }
 }
 
-/// Custody over an App with its keys.
+/// Returns custody over an App with its keys.
 async fn custody(entropy: &Arc<Recording>, samples: &mut Samples) -> (Arc<Custody>, World) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("root.key");
@@ -169,9 +168,9 @@ async fn s3_no_wallet_key_and_no_data_key_is_left_in_memory() {
 
     let search = Search::new(&drawn);
     let left = search.count_in_this_process();
-    assert_eq!(left, 0, "S3: halves of keys in memory");
+    assert_eq!(left, 0, "S3: half keys in memory");
 
-    // The search itself: a key that lies about is found, either way round.
+    // Checks the search itself: a key in memory is found in either byte order.
     let mut planted: Vec<u8> = drawn[0].iter().map(|masked| masked ^ MASK).collect();
     assert!(search.count_in_this_process() > 0);
     planted.reverse();
@@ -179,7 +178,7 @@ async fn s3_no_wallet_key_and_no_data_key_is_left_in_memory() {
     drop(planted);
 }
 
-/// Draws a private key of Ethereum, remembers it masked as it is and as text, imports one of the two, and exports it again.
+/// Draws an Ethereum private key, records it masked as bytes and as text, imports one of the two, and exports it again.
 async fn comes_and_goes(
     custody: Arc<Custody>,
     entropy: Arc<Recording>,
@@ -230,9 +229,9 @@ async fn comes_and_goes(
     vec![masked(key.as_slice()), masked(head), masked(tail)]
 }
 
-/// The same of keys that come and go: neither the key nor its text, nor what the key pairs and data keys were drawn from.
+/// The same for imported and exported keys: neither the key nor its text remains, nor the random bytes of key pairs and data keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s3_no_key_that_came_or_went_is_left_in_memory() {
+async fn s3_no_imported_or_exported_key_is_left_in_memory() {
     let mut samples = Samples::fresh();
     let entropy = Arc::new(Recording {
         source: SeededEntropy::fresh(),
@@ -272,5 +271,5 @@ async fn s3_no_key_that_came_or_went_is_left_in_memory() {
     );
     looked_for.extend(drawn);
     let left = Search::new(&looked_for).count_in_this_process();
-    assert_eq!(left, 0, "S3: halves of keys in memory");
+    assert_eq!(left, 0, "S3: half keys in memory");
 }

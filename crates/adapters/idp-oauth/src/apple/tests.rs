@@ -32,9 +32,9 @@ fn pem(pkcs8: &[u8]) -> Secret<String> {
     ))
 }
 
-/// The library that checks is not the one that signs.
+/// Checked with a different library than the one that signs.
 #[test]
-fn a_secret_is_what_apple_documents() {
+fn client_secrets_match_apples_documentation() {
     let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
     let pem = pem(pair.to_pkcs8v1().unwrap().as_ref());
     let secret = client_secret(
@@ -72,7 +72,7 @@ fn a_secret_is_what_apple_documents() {
 }
 
 #[test]
-fn what_is_no_key_is_named_without_being_repeated() {
+fn an_invalid_key_is_reported_without_being_repeated() {
     let rsa_or_rubbish = pem(&[0x30; 100]);
     for text in [
         "",

@@ -7,7 +7,7 @@ use super::*;
 const ADDRESS: &str = "https://id.example.com/keys";
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Counts how often it is asked, and answers with the count.
+/// Counts its calls, and returns the count.
 #[derive(Default)]
 struct Source {
     asked: AtomicUsize,
@@ -31,7 +31,7 @@ impl Source {
 }
 
 #[tokio::test]
-async fn f6_a_crowd_fetches_once() {
+async fn f6_concurrent_requests_fetch_once() {
     let (cache, source) = (Cache::new(MINUTE), Source::default());
     let crowd = (0..100).map(|_| cache.get(ADDRESS, source.answers()));
     for value in join_all(crowd).await {
@@ -41,7 +41,7 @@ async fn f6_a_crowd_fetches_once() {
 }
 
 #[tokio::test]
-async fn f6_a_flood_of_unknown_keys_fetches_once_more_and_then_no_more() {
+async fn f6_a_flood_of_unknown_keys_causes_a_single_refetch() {
     let (cache, source) = (Cache::new(MINUTE), Source::default());
     let first = cache.get(ADDRESS, source.answers()).await.unwrap();
     let flood = (0..100).map(|_| cache.other_than(&first, ADDRESS, source.answers()));
@@ -70,13 +70,13 @@ async fn f6_after_the_minute_it_is_fetched_again() {
 }
 
 #[tokio::test]
-async fn f6_who_fails_is_asked_twice_and_then_left_alone() {
+async fn f6_a_failing_provider_is_called_twice_and_then_not_for_a_minute() {
     let (cache, source) = (Cache::new(MINUTE), Source::default());
     for _ in 0..100 {
         cache.get(ADDRESS, source.fails()).await.unwrap_err();
     }
     assert_eq!(source.asked(), 2);
-    // Others are not held up by it.
+    // Other addresses are not affected.
     let other = cache
         .get("https://other.example.com", source.answers())
         .await;
@@ -84,7 +84,7 @@ async fn f6_who_fails_is_asked_twice_and_then_left_alone() {
 }
 
 #[tokio::test]
-async fn a_failure_leaves_what_was_there() {
+async fn a_failed_refetch_keeps_the_cached_value() {
     let (cache, source) = (Cache::new(Duration::ZERO), Source::default());
     let first = cache.get(ADDRESS, source.answers()).await.unwrap();
     let same = cache
@@ -96,7 +96,7 @@ async fn a_failure_leaves_what_was_there() {
 }
 
 #[test]
-fn what_is_kept_grows_old() {
+fn cached_values_become_stale() {
     let now = Instant::now();
     let held = Slot {
         value: Some((Arc::new(1), now)),
@@ -109,14 +109,14 @@ fn what_is_kept_grows_old() {
     assert!(held.fetches.allow_another(now + MINUTE, MINUTE));
 }
 
-/// The hourly fetch is no repetition: a key that is replaced within a minute of it is found.
+/// The hourly fetch does not count as a repetition: a key replaced within a minute of it is found.
 #[tokio::test]
 async fn f6_after_a_fetch_that_was_due_one_more_is_allowed() {
     let (cache, source) = (Cache::new(MINUTE), Source::default());
     let first = cache.get(ADDRESS, source.answers()).await.unwrap();
     let second = cache.other_than(&first, ADDRESS, source.answers()).await;
     assert_eq!(*second.unwrap(), 2);
-    // As after an hour.
+    // As if an hour had passed.
     let entry = cache.entry(ADDRESS);
     *entry.lock().await = Slot {
         value: None,
@@ -135,7 +135,7 @@ async fn memory_is_bounded() {
             .get(&number.to_string(), source.answers())
             .await
             .unwrap();
-        // In use all the time, and therefore not the one that goes.
+        // Constantly in use, and therefore not evicted.
         cache.get("busy", source.answers()).await.unwrap();
     }
     assert_eq!(cache.entries.lock().unwrap().len(), ENTRIES);

@@ -56,7 +56,7 @@ fn o_5_every_required_claim_is_required_and_typed() {
             assert_eq!(with(name, wrong.clone()), Err(name), "{name}: {wrong}");
         }
     }
-    // A text where a number is due is an error, not an absence (attack 12).
+    // A text instead of a number is an error, not an absent claim (attack 12).
     for (name, text) in [("exp", "9999999999"), ("iat", "1800000000"), ("nbf", "1")] {
         assert_eq!(with(name, json!(text)), Err(name));
     }
@@ -83,7 +83,7 @@ fn o_5_times_have_a_minute_of_tolerance() {
     }
 }
 
-/// RFC 7519, section 2: a NumericDate may have a fraction, and JSON has exponents.
+/// RFC 7519, section 2: a NumericDate can have a fraction, and JSON allows exponents.
 #[test]
 fn o_15_times_are_numbers_in_any_notation() {
     for (name, moment, holds) in [

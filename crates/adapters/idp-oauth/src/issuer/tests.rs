@@ -7,7 +7,7 @@ const TENANT_ID: &str = "9188040d-6c67-4c5b-b112-36a304b66dad";
 fn o_5_an_issuer_is_compared_letter_by_letter() {
     let issuer = Issuer("https://id.example.com");
     assert!(issuer.is("https://id.example.com", None));
-    // A tenant beside it changes nothing.
+    // A tenant id does not matter here.
     assert!(issuer.is("https://id.example.com", Some(TENANT_ID)));
     for other in [
         "https://id.example.com/",
@@ -31,7 +31,7 @@ fn o_5_the_tenant_of_the_token_stands_in_the_issuer() {
     let other = "11111111-2222-3333-4444-555555555555";
     assert!(!MICROSOFT.is(&iss, Some(other)));
     assert!(!MICROSOFT.is(&iss, None));
-    // The pattern itself is nobody's issuer, and neither is a tenant that is none.
+    // Neither the pattern itself nor an invalid tenant is accepted.
     for tenant in [
         "{tenantid}",
         "common",

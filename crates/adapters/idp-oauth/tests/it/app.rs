@@ -1,4 +1,4 @@
-//! An App with a connection, and what it goes through to sign somebody in.
+//! An App with a connection, and the steps of its sign-ins.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,7 +18,7 @@ use vestry_ports::identity_providers::{
 pub(crate) const REDIRECT_URI: &str =
     "https://vestry.example.com/v1/auth/oauth/callback/oauthcb_test";
 
-/// Settings for providers on this machine, which may be busy: who waits for an answer that comes, waits for it.
+/// Settings for providers on this machine, with patience for a busy one.
 pub(crate) fn settings() -> Settings {
     let mut settings = Settings {
         allowed_networks: vec!["127.0.0.0/8".parse().unwrap()],
@@ -28,15 +28,15 @@ pub(crate) fn settings() -> Settings {
     settings
 }
 
-/// Settings with which nobody waits long for a provider that does not answer.
+/// Settings with a short timeout for providers that do not respond.
 pub(crate) fn hasty() -> Settings {
     let mut hasty = settings();
     hasty.limits.whole = Duration::from_millis(500);
     hasty
 }
 
-/// An adapter with these settings. Making one reads the authorities of the machine: one is enough for a test, because what it
-/// keeps, it keeps by address, and every provider has its own.
+/// Returns an adapter with these settings. Creating one reads the machine's certificate authorities. One per test is enough, because its
+/// caches are keyed by address, and every provider has its own.
 pub(crate) fn adapter(settings: &Settings) -> Arc<OauthProviders> {
     Arc::new(OauthProviders::new(settings).unwrap())
 }
@@ -56,24 +56,21 @@ pub(crate) fn connection(name: &str, settings: ConnectionSettings) -> Connection
     connection
 }
 
-/// The time of the machine, in which providers live.
+/// The machine's time, which the providers use.
 pub(crate) fn now() -> Timestamp {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the provider of the test lives in it too"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the test's provider uses it too")]
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     Timestamp::from_unix(i64::try_from(now.as_secs()).unwrap())
 }
 
-/// An App that is connected to one provider.
+/// An App connected to one provider.
 pub(crate) struct App {
     pub(crate) providers: Arc<OauthProviders>,
     pub(crate) connection: Connection,
     pub(crate) secret: Secret<String>,
 }
 
-/// What is kept while a browser is away.
+/// The state kept while a browser is away.
 pub(crate) struct Flow {
     pub(crate) state: Secret<String>,
     pub(crate) nonce: Secret<String>,
@@ -94,7 +91,7 @@ impl Flow {
 }
 
 impl App {
-    /// One that has just begun.
+    /// Creates an App without a history.
     pub(crate) fn of(server: &ProviderServer, name: &str) -> Self {
         Self::with(&settings(), server, connection(name, server.settings()))
     }
@@ -108,7 +105,7 @@ impl App {
         Self::at(&adapter(settings), server, connection)
     }
 
-    /// One beside others.
+    /// Creates an App that shares an adapter.
     pub(crate) fn at(
         providers: &Arc<OauthProviders>,
         server: &ProviderServer,
@@ -121,7 +118,7 @@ impl App {
         }
     }
 
-    /// One beside others, with the usual connection.
+    /// Creates an App that shares an adapter, with the usual connection.
     pub(crate) fn beside(
         providers: &Arc<OauthProviders>,
         server: &ProviderServer,
@@ -137,7 +134,7 @@ impl App {
         }
     }
 
-    /// Where the browser is sent.
+    /// Returns the URL that the browser is sent to.
     pub(crate) async fn address(&self, flow: &Flow) -> Result<String, ProviderFault> {
         let challenge = code_challenge(&flow.verifier);
         let request = AuthorizationRequest {
@@ -151,7 +148,7 @@ impl App {
             .await
     }
 
-    /// What the browser brought back is worth this.
+    /// Exchanges the callback of the browser.
     pub(crate) async fn exchange(
         &self,
         flow: &Flow,
@@ -170,7 +167,7 @@ impl App {
         self.providers.exchange(self.access(), grant).await
     }
 
-    /// All of it.
+    /// Runs the whole sign-in.
     pub(crate) async fn sign_in(
         &self,
         server: &ProviderServer,

@@ -1,5 +1,5 @@
-//! F6 and attack 18: providers that answer badly, and two of which one is evil. Every case is refused, with the fault that it
-//! has, in twenty rounds; then the same App signs somebody in at the same provider, which behaves again.
+//! F6 and attack 18: providers with bad responses, and two providers of which one is evil. Every case is refused, with its own fault, in
+//! twenty rounds. Then the same App signs a user in at the same provider, which behaves again.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::app::{App, Flow, adapter, hasty, settings};
 
 const ROUNDS: u64 = 20;
 
-/// Nothing that was sent or received is in an error, and neither is an address.
+/// Asserts that an error contains nothing that was sent or received, and no address.
 fn is_silent(fault: &ProviderFault, case: &str) {
     let mut said = format!("{fault} {fault:?}");
     let mut cause = std::error::Error::source(fault);
@@ -35,7 +35,7 @@ fn is(outcome: Result<impl std::fmt::Debug, ProviderFault>, expected: Fault, cas
     is_silent(&fault, case);
 }
 
-/// A provider that signs by an algorithm of the round.
+/// Starts a provider that signs with the round's algorithm.
 async fn provider(rng: &mut Rng) -> ProviderServer {
     let server = ProviderServer::start(Shape::OpenId).await;
     let by = if rng.below(2) == 0 {
@@ -47,7 +47,7 @@ async fn provider(rng: &mut Rng) -> ProviderServer {
     server
 }
 
-/// Side by side: what a provider did in one round changes nothing in another.
+/// Runs the rounds concurrently: a provider in one round does not affect another.
 async fn rounds<F: Future<Output = ()>>(round: impl Fn(Rng) -> F) {
     let seed = rng::seed();
     let all = (0..ROUNDS).map(|number| round(Rng::from_seed(seed.wrapping_add(number))));
@@ -57,7 +57,7 @@ async fn rounds<F: Future<Output = ()>>(round: impl Fn(Rng) -> F) {
 #[tokio::test]
 async fn f6_tokens_that_must_not_be_accepted() {
     for (case, spoil) in SPOILED {
-        // Ports come back, and what is kept is kept by address.
+        // Ports are reused, and caches are keyed by address.
         let providers = adapter(&settings());
         rounds(async |mut rng| {
             let server = provider(&mut rng).await;
@@ -76,19 +76,19 @@ async fn f6_tokens_that_must_not_be_accepted() {
 }
 
 #[tokio::test]
-async fn f6_answers_that_are_none() {
+async fn f6_malformed_responses() {
     let answers = answers();
     for (case, at, reply, fault) in &answers {
         let settings = match reply {
             Reply::Stalls(_) => hasty(),
             _ => settings(),
         };
-        // The second one has not seen the first attempt, after which a provider may be left alone for a minute.
+        // The second adapter has not seen the first attempt, after which a provider may not be retried for a minute.
         let (providers, others) = (adapter(&settings), adapter(&self::settings()));
         let case = &format!("{at:?} {case}");
         rounds(async |mut rng| {
             let server = provider(&mut rng).await;
-            // Asked for the address only when it is not in the id token.
+            // Userinfo is requested only if the address is not in the id token.
             server.spoils(|draft| drop(draft.claims.remove("email")));
             let app = App::beside(&providers, &server, "example");
             server.replies(at.path(&server), Some(reply.clone()));
@@ -100,7 +100,7 @@ async fn f6_answers_that_are_none() {
         .await;
     }
     println!(
-        "F6: {} answers that are none x {ROUNDS} rounds refused",
+        "F6: {} malformed responses x {ROUNDS} rounds refused",
         answers.len()
     );
 }
@@ -123,7 +123,7 @@ async fn f6_a_document_of_another_issuer() {
 }
 
 #[tokio::test]
-async fn f6_members_without_their_names_are_no_document() {
+async fn f6_an_array_of_members_is_not_a_document() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let url = server.url();
     let at = |path: &str| format!("{url}{path}");
@@ -143,9 +143,9 @@ async fn f6_members_without_their_names_are_no_document() {
     is(app.sign_in(&server, 1).await, Fault::Invalid, case);
 }
 
-/// Else the token would be used, and the provider would not know it.
+/// Otherwise the token would be used, and the provider would not know it.
 #[tokio::test]
-async fn f6_a_token_answer_with_something_behind_it() {
+async fn f6_a_token_response_with_trailing_data() {
     let server = ProviderServer::start(Shape::GitHub).await;
     let app = App::of(&server, "github");
     let answer = json!({"access_token": "hunter2", "token_type": "bearer"});
@@ -159,7 +159,7 @@ async fn f6_a_token_answer_with_something_behind_it() {
 }
 
 #[tokio::test]
-async fn f6_a_clock_that_is_wrong() {
+async fn f6_a_wrong_clock() {
     let providers = adapter(&settings());
     rounds(async |mut rng| {
         let server = provider(&mut rng).await;
@@ -173,7 +173,7 @@ async fn f6_a_clock_that_is_wrong() {
     .await;
 }
 
-/// A flow that was begun, and what the browser brought back.
+/// Starts a flow, and returns it with the browser's callback.
 async fn arrived(app: &App, server: &ProviderServer, rng: &mut Rng) -> (Flow, Callback) {
     let flow = Flow::new(rng.next());
     let callback = server.answer(&app.address(&flow).await.unwrap());
@@ -181,29 +181,29 @@ async fn arrived(app: &App, server: &ProviderServer, rng: &mut Rng) -> (Flow, Ca
 }
 
 #[tokio::test]
-async fn attack_18_codes_are_worth_something_once_and_here() {
+async fn attack_18_codes_work_only_once_and_in_their_own_flow() {
     let providers = adapter(&settings());
     rounds(async |mut rng| {
         let server = provider(&mut rng).await;
         let app = App::beside(&providers, &server, "example");
         let rng = &mut rng;
-        // Twice.
+        // Used twice.
         let (flow, callback) = arrived(&app, &server, rng).await;
         app.exchange(&flow, &callback).await.unwrap();
         is(
             app.exchange(&flow, &callback).await,
             Fault::Refused,
-            "a code twice",
+            "a code used twice",
         );
-        // Made up.
+        // Invented.
         let mut made_up = callback.clone();
         made_up.code = Some("hunter2-made-up".to_owned());
         is(
             app.exchange(&flow, &made_up).await,
             Fault::Refused,
-            "a code that is none",
+            "an invented code",
         );
-        // Of another flow: its verifier is another one, and so is its nonce.
+        // From another flow, whose verifier and nonce differ.
         let (theirs, callback) = arrived(&app, &server, rng).await;
         let mine = Flow::new(rng.next());
         is(
@@ -222,7 +222,7 @@ async fn attack_18_codes_are_worth_something_once_and_here() {
             Fault::Invalid,
             "another flow's nonce",
         );
-        // By somebody who does not know the secret.
+        // By a client that does not know the secret.
         let (flow, callback) = arrived(&app, &server, rng).await;
         let mut other = App::beside(&providers, &server, "example");
         other.secret = Secret::new("hunter2-wrong".to_owned());
@@ -235,7 +235,7 @@ async fn attack_18_codes_are_worth_something_once_and_here() {
     .await;
 }
 
-/// O-6: the honest provider's code never reaches the evil one, and its tokens are not taken from the evil one's hands.
+/// O-6: the honest provider's code never reaches the evil one, and its tokens are not accepted from the evil one.
 #[tokio::test]
 async fn attack_18_two_providers_of_which_one_is_evil() {
     let providers = adapter(&settings());
@@ -246,7 +246,7 @@ async fn attack_18_two_providers_of_which_one_is_evil() {
             App::beside(&providers, &evil, "evil"),
         );
         let rng = &mut rng;
-        // The person began at the evil one, was sent on to the honest one, and came back to the evil one's callback.
+        // The user began at the evil provider, was redirected to the honest one, and returned to the evil one's callback.
         let (flow, callback) = arrived(&good, &honest, rng).await;
         is(
             bad.exchange(&flow, &callback).await,
@@ -258,7 +258,7 @@ async fn attack_18_two_providers_of_which_one_is_evil() {
             0,
             "the code went to the evil one"
         );
-        // The same with the name left out, which the evil one said it would always give.
+        // The same without the issuer, which the evil provider claimed always to send.
         let mut unnamed = callback.clone();
         unnamed.iss = None;
         is(
@@ -276,14 +276,14 @@ async fn attack_18_two_providers_of_which_one_is_evil() {
             0,
             "the code went to the evil one"
         );
-        // The evil one's code, with the evil one's name, at the honest one's callback.
+        // The evil provider's code and issuer at the honest one's callback.
         let (flow, callback) = arrived(&bad, &evil, rng).await;
         is(
             good.exchange(&flow, &callback).await,
             Fault::Invalid,
             "the other way round",
         );
-        // The honest one's name on the evil one's callback: a code that the honest one never gave out.
+        // The honest provider's issuer on the evil one's callback: the honest one never issued this code.
         let mut renamed = callback.clone();
         renamed.iss = Some(honest.url().to_owned());
         is(
@@ -291,7 +291,7 @@ async fn attack_18_two_providers_of_which_one_is_evil() {
             Fault::Refused,
             "a name that is not its own",
         );
-        // The evil one hands out an id token in the honest one's name: its own keys did not sign what the honest one's would.
+        // The evil provider issues an id token in the honest one's name, signed with keys that are not the honest one's.
         let name = honest.url().to_owned();
         evil.spoils(move |draft| claim(draft, "iss", json!(name)));
         is(
@@ -300,21 +300,21 @@ async fn attack_18_two_providers_of_which_one_is_evil() {
             "another one's name",
         );
         evil.spoils_nothing();
-        // Its document says that the honest one's keys are its own, and it passes on a token that the honest one issued.
+        // Its document claims the honest provider's keys as its own, and it passes on a token that the honest one issued.
         let keys = json!(format!("{}{}", honest.url(), honest.keys_path()));
         evil.says_in_its_document("jwks_uri", keys);
         let passed_on = issued_by(&good, &honest, rng).await;
         evil.spoils(move |draft| {
             draft.body.insert("id_token".to_owned(), json!(passed_on));
         });
-        // Somebody who has not seen the earlier document.
+        // An App that has not cached the earlier document.
         let fresh = App::of(&evil, "evil");
         is(
             fresh.sign_in(&evil, rng.next()).await,
             Fault::Invalid,
             "a token that was passed on",
         );
-        // Neither of them is the worse for it.
+        // Neither provider is affected.
         good.sign_in(&honest, rng.next()).await.unwrap();
         evil.spoils_nothing();
         bad.sign_in(&evil, rng.next()).await.unwrap();
@@ -322,7 +322,7 @@ async fn attack_18_two_providers_of_which_one_is_evil() {
     .await;
 }
 
-/// A token that the honest provider issued to the same client, as the evil one could have got hold of it.
+/// Returns a token that the honest provider issued to the same client, as the evil one could have obtained it.
 async fn issued_by(app: &App, honest: &ProviderServer, rng: &mut Rng) -> String {
     let (sender, receiver) = std::sync::mpsc::channel();
     honest.spoils(move |draft| {

@@ -1,5 +1,5 @@
-//! Attack 23, B12, O-7: whoever chooses an issuer, an endpoint or a document cannot make the service call its own machine room.
-//! How an address may be written, and rebinding, is shown where the client is (`outbound`); this is about every way to it.
+//! Attack 23, B12, O-7: the choice of an issuer, an endpoint or a document cannot make the service call its internal network. Address
+//! notations and rebinding are tested with the HTTP client (`outbound`); this covers every path to it.
 
 use serde_json::json;
 use vestry_contract::provider::{ProviderServer, Reply, Shape};
@@ -9,7 +9,7 @@ use vestry_ports::identity_providers::ProviderFault;
 
 use crate::app::{App, Flow, adapter, connection, settings};
 
-/// Hosts that no connection may lead to, in notations that a URL takes.
+/// Hosts that must not be connected to, in notations that a URL allows.
 const INNER: [&str; 20] = [
     "127.0.0.1",
     "127.1",
@@ -37,9 +37,9 @@ fn is_kept_out<T: std::fmt::Debug>(outcome: Result<T, ProviderFault>) -> bool {
     matches!(&outcome, Err(ProviderFault::Misconfigured(_)))
 }
 
-/// An issuer of the App's own inside: nothing is connected to, not even by its name.
+/// An internal issuer of an App: no connection is made, not even by its name.
 #[tokio::test]
-async fn attack_23_an_issuer_that_leads_inwards_is_not_asked() {
+async fn attack_23_an_internal_issuer_is_not_contacted() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let (_, port) = server.url().rsplit_once(':').unwrap();
     let providers = adapter(&Settings::default());
@@ -64,12 +64,12 @@ fn is_this_machine(host: &str) -> bool {
     }
 }
 
-/// A public issuer whose document names inner addresses: the document is the way in that nobody of ours typed.
+/// A public issuer whose document names internal addresses: neither the App nor the operator typed those.
 #[tokio::test]
-async fn attack_23_a_document_that_leads_inwards_is_not_followed() {
+async fn attack_23_internal_addresses_in_a_document_are_not_contacted() {
     let providers = adapter(&settings());
     for member in ["token_endpoint", "jwks_uri", "userinfo_endpoint"] {
-        // The evil one itself is on this machine, whose network is allowed here.
+        // The evil provider itself is on this machine, whose network is allowed here.
         for host in INNER.into_iter().filter(|host| !is_this_machine(host)) {
             let evil = ProviderServer::start(Shape::OpenId).await;
             let inner = json!(format!("https://{host}/latest/meta-data"));
@@ -86,7 +86,7 @@ async fn attack_23_a_document_that_leads_inwards_is_not_followed() {
     }
 }
 
-/// A browser is sent nowhere but to a page over HTTPS.
+/// A browser is sent only to HTTPS pages.
 #[tokio::test]
 async fn attack_17_a_document_cannot_send_a_browser_anywhere() {
     let providers = adapter(&settings());
@@ -111,7 +111,7 @@ async fn attack_17_a_document_cannot_send_a_browser_anywhere() {
     }
 }
 
-/// Nobody is sent on: codes, secrets and tokens go where they were meant to go.
+/// Redirects are not followed: codes, secrets and tokens go only to the intended endpoint.
 #[tokio::test]
 async fn attack_23_redirects_are_not_followed() {
     let elsewhere = ProviderServer::start(Shape::OpenId).await;

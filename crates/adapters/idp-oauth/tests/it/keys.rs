@@ -1,4 +1,4 @@
-//! Keys of issuers: when they change, and when somebody pretends that they did (F6).
+//! Issuer keys: when they change, and when tokens only pretend that they did (F6).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use vestry_ports::identity_providers::ProviderFault;
 
 use crate::app::{App, connection, settings};
 
-/// Tokens of a flood.
+/// Number of tokens in a flood.
 const FLOOD: u64 = 100;
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn f6_rotated_keys_are_fetched_when_a_token_names_one_of_them() {
 }
 
 #[tokio::test]
-async fn f6_unknown_key_ids_fetch_the_set_once_more_and_then_no_more() {
+async fn f6_unknown_key_ids_cause_a_single_refetch() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let app = App::of(&server, "example");
     app.sign_in(&server, 1).await.unwrap();
@@ -51,15 +51,15 @@ async fn f6_unknown_key_ids_fetch_the_set_once_more_and_then_no_more() {
             FLOOD * (round + 1)
         );
         assert_eq!(server.asked(server.keys_path()), 2);
-        // The right ones go through meanwhile.
+        // Valid tokens are accepted during the flood.
         server.spoils_nothing();
         app.sign_in(&server, 1).await.unwrap();
     }
 }
 
-/// Some providers replace a key and keep its `kid`. The cached key then fails, and the set is fetched once more.
+/// Some providers replace a key and keep its `kid`. The cached key then fails, and the set is refetched once.
 #[tokio::test]
-async fn f6_a_key_that_was_replaced_under_its_name_is_fetched_once_more() {
+async fn f6_a_key_replaced_under_the_same_kid_is_refetched() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let app = App::of(&server, "example");
     app.sign_in(&server, 1).await.unwrap();
@@ -68,7 +68,7 @@ async fn f6_a_key_that_was_replaced_under_its_name_is_fetched_once_more() {
         app.sign_in(&server, seed).await.unwrap();
     }
     assert_eq!(server.asked(server.keys_path()), 2);
-    // Once a minute, and not for each token.
+    // At most once a minute, not for each token.
     server.replaces_its_keys();
     for seed in 0..3 {
         let refused = app.sign_in(&server, seed).await;
@@ -80,7 +80,7 @@ async fn f6_a_key_that_was_replaced_under_its_name_is_fetched_once_more() {
     assert_eq!(server.asked(server.keys_path()), 2);
 }
 
-/// Who rotates during a flood waits at most a minute; here, as long as the setting says.
+/// A provider that rotates during a flood waits at most a minute; here, as long as the setting says.
 #[tokio::test]
 async fn f6_the_set_is_fetched_again_when_the_time_is_over() {
     let server = ProviderServer::start(Shape::OpenId).await;
@@ -94,7 +94,7 @@ async fn f6_the_set_is_fetched_again_when_the_time_is_over() {
     }
 }
 
-/// A token without `kid`: the keys of its kind are tried, and a set of others is fetched once.
+/// A token without `kid`: the keys of its type are tried, and the set is refetched once if none fits.
 #[tokio::test]
 async fn a_token_that_does_not_name_its_key() {
     let server = ProviderServer::start(Shape::OpenId).await;
@@ -108,9 +108,9 @@ async fn a_token_that_does_not_name_its_key() {
     assert_eq!(server.asked(server.keys_path()), 2);
 }
 
-/// Sets of keys that are of no use to us, or to nobody.
+/// Key sets that are of no use to us, or to anyone.
 #[tokio::test]
-async fn keys_are_used_for_what_they_are_for() {
+async fn keys_are_used_only_for_their_purpose() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let keys = async || {
         let document = published(&server).await;
@@ -155,7 +155,7 @@ async fn keys_are_used_for_what_they_are_for() {
     }
 }
 
-/// The published set.
+/// Returns the published set.
 async fn published(server: &ProviderServer) -> serde_json::Value {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let address = server.url().strip_prefix("http://").unwrap();

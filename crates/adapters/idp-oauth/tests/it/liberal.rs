@@ -1,4 +1,4 @@
-//! Answers in every form that RFC 7519 and RFC 6749 allow, and members that nobody reads in any form at all (O-15).
+//! Responses in every form that RFC 7519 and RFC 6749 allow, and unused members of any type (O-15).
 
 use serde_json::{Value, json};
 use vestry_contract::provider::{ProviderServer, Reply, Shape};
@@ -6,7 +6,7 @@ use vestry_ports::identity_providers::ProviderFault;
 
 use crate::app::{App, connection, settings};
 
-/// Values of every type of JSON.
+/// Values of every JSON type.
 fn anything() -> [Value; 8] {
     [
         json!(null),
@@ -21,7 +21,7 @@ fn anything() -> [Value; 8] {
 }
 
 #[tokio::test]
-async fn o_15_members_of_a_token_response_that_are_not_used_have_any_form() {
+async fn o_15_unused_members_of_a_token_response_can_have_any_type() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let app = App::of(&server, "example");
     for member in [
@@ -38,7 +38,7 @@ async fn o_15_members_of_a_token_response_that_are_not_used_have_any_form() {
             assert!(outcome.is_ok(), "{member} = {value}: {outcome:?}");
         }
     }
-    // A refresh token in another form is none.
+    // A refresh token of another type is ignored.
     for value in anything().into_iter().filter(|value| !value.is_string()) {
         let spoilt = value.clone();
         server.spoils(move |draft| {
@@ -53,7 +53,7 @@ async fn o_15_members_of_a_token_response_that_are_not_used_have_any_form() {
     }
     server.spoils(|draft| drop(draft.body.insert("token_type".to_owned(), json!("BEARER"))));
     app.sign_in(&server, 1).await.unwrap();
-    // What is used has its form.
+    // Members in use must have the right type.
     for member in ["access_token", "token_type"] {
         for value in anything().into_iter().filter(|value| !value.is_string()) {
             let spoilt = value.clone();
@@ -89,7 +89,7 @@ async fn o_15_times_have_fractions_and_exponents() {
 }
 
 #[tokio::test]
-async fn o_15_claims_that_are_not_used_have_any_form() {
+async fn o_15_unused_claims_can_have_any_type() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let app = App::of(&server, "example");
     for claim in [
@@ -121,7 +121,7 @@ async fn o_15_claims_that_are_not_used_have_any_form() {
 }
 
 #[tokio::test]
-async fn o_15_members_of_a_discovery_document_that_are_not_used_have_any_form() {
+async fn o_15_unused_members_of_a_discovery_document_can_have_any_type() {
     let server = ProviderServer::start(Shape::OpenId).await;
     for member in [
         "scopes_supported",
@@ -140,7 +140,7 @@ async fn o_15_members_of_a_discovery_document_that_are_not_used_have_any_form() 
             assert!(outcome.is_ok(), "{member} = {value}: {outcome:?}");
         }
     }
-    // An endpoint is needed unless the connection sets it.
+    // An endpoint is required unless the connection sets it.
     for (member, value) in ["token_endpoint", "jwks_uri", "authorization_endpoint"]
         .into_iter()
         .flat_map(|member| [json!(null), json!(5), json!([])].map(|value| (member, value)))
@@ -176,7 +176,7 @@ async fn o_15_an_id_token_has_up_to_64_kib() {
     const MOST: usize = 64 * 1024;
     let server = ProviderServer::start(Shape::OpenId).await;
     let app = App::of(&server, "example");
-    // Three characters of base64 and less are left over, as a claim has whole characters.
+    // The size is exact to three base64 characters, since a claim consists of whole characters.
     for (padding, is_right) in [
         (20_000, true),
         (47_000, true),
@@ -198,9 +198,9 @@ async fn o_15_an_id_token_has_up_to_64_kib() {
     }
 }
 
-/// RFC 6749, section 5.2: a refusal is one, whatever else it says.
+/// RFC 6749, section 5.2: a refusal is recognised, whatever its other members.
 #[tokio::test]
-async fn o_15_a_refusal_is_understood_beside_members_of_any_form() {
+async fn o_15_a_refusal_is_recognised_with_other_members_of_any_type() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let app = App::of(&server, "example");
     for value in anything() {

@@ -1,4 +1,4 @@
-//! The adapter against providers on this machine: some in the shape of the real ones, some that are evil.
+//! The adapter against providers on this machine: some modelled on real ones, some evil.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

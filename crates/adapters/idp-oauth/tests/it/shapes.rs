@@ -1,4 +1,4 @@
-//! The whole way, at providers in the shape of the real ones.
+//! Whole sign-ins at providers modelled on real ones.
 
 use serde_json::{Value, json};
 use url::Url;
@@ -12,7 +12,7 @@ async fn identity(app: &App, server: &ProviderServer) -> ProvenIdentity {
     app.sign_in(server, 1).await.unwrap().identity
 }
 
-/// Whether the address counts, when the provider says this about it.
+/// Whether the address counts as verified, given what the provider says about it.
 async fn counts(app: &App, server: &ProviderServer, person: Person) -> bool {
     let email = person.email.clone();
     server.signs_in(Some(person));
@@ -21,7 +21,7 @@ async fn counts(app: &App, server: &ProviderServer, person: Person) -> bool {
     identity.email_verified
 }
 
-/// The values of the query of an address.
+/// Returns the query parameters of a URL.
 fn query(address: &str) -> Vec<(String, String)> {
     Url::parse(address)
         .unwrap()
@@ -45,7 +45,7 @@ async fn an_issuer_of_the_app_by_discovery() {
         SignsBy::EdDsa,
     ] {
         server.signs_by(by);
-        // A new one each time: the RSA key is not among those that the first one keeps.
+        // A new one each time: its cache does not contain the RSA key.
         let app = App::of(&server, "example");
         let exchanged = app.sign_in(&server, 7).await.unwrap();
         let expected = ProvenIdentity {
@@ -70,9 +70,9 @@ async fn an_issuer_of_the_app_by_discovery() {
     }
 }
 
-/// O-3, O-4, O-14: what every address says, and nothing twice.
+/// O-3, O-4, O-14: the parameters of every authorization URL, each once.
 #[tokio::test]
-async fn the_address_at_the_provider_is_that_of_the_code_flow() {
+async fn the_authorization_url_is_that_of_the_code_flow() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let mut app = App::of(&server, "example");
     app.connection.settings.scopes = vec!["groups".to_owned(), "email".to_owned()];
@@ -97,7 +97,7 @@ async fn the_address_at_the_provider_is_that_of_the_code_flow() {
     );
 }
 
-/// O-9b: an issuer of the App's own is believed when the App says so, and then only a `true` that is one (nOAuth, attack 2).
+/// O-9b: an App's own issuer is trusted only if the App says so, and then only for a boolean `true` (nOAuth, attack 2).
 #[tokio::test]
 async fn attack_2_whose_verified_counts() {
     let server = ProviderServer::start(Shape::OpenId).await;
@@ -123,9 +123,9 @@ async fn attack_2_whose_verified_counts() {
     }
 }
 
-/// Issuers may keep the address out of the id token; then they are asked, and nobody answers for somebody else.
+/// Issuers can leave the address out of the id token; then userinfo is requested, and must be about the same user.
 #[tokio::test]
-async fn an_address_that_is_not_in_the_id_token_is_asked_for() {
+async fn an_address_missing_from_the_id_token_is_requested() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let app = App::of(&server, "google");
     server.spoils(|draft| {
@@ -145,7 +145,7 @@ async fn an_address_that_is_not_in_the_id_token_is_asked_for() {
         matches!(refused, Err(ProviderFault::Invalid(_))),
         "{refused:?}"
     );
-    // Who has no address has none.
+    // A user without an address.
     server.replies(
         server.userinfo_path(),
         Some(Reply::json(200, &json!({"sub": "1001"}))),
@@ -155,7 +155,7 @@ async fn an_address_that_is_not_in_the_id_token_is_asked_for() {
 }
 
 #[tokio::test]
-async fn google_is_asked_for_a_refresh_token_when_the_app_keeps_tokens() {
+async fn google_is_asked_for_a_refresh_token_if_the_app_stores_tokens() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let mut app = App::of(&server, "google");
     let address = app.address(&Flow::new(1)).await.unwrap();
@@ -165,8 +165,8 @@ async fn google_is_asked_for_a_refresh_token_when_the_app_keeps_tokens() {
     assert_eq!(value(&address, "access_type").as_deref(), Some("offline"));
 }
 
-/// A form post, a client secret that the team's key signed (the server checks it with another library), and the name in the form
-/// at the first sign-in only.
+/// A form post, a client secret signed with the team's key (the server checks it with another library), and the name in the form at the
+/// first sign-in only.
 #[tokio::test]
 async fn apple() {
     let server = ProviderServer::start(Shape::Apple).await;
@@ -189,7 +189,7 @@ async fn apple() {
     let first = app.exchange(&flow, &callback).await.unwrap().identity;
     assert_eq!(first.subject, "001234.a1b2c3.0638");
     assert_eq!(first.email.as_deref(), Some("x7k@privaterelay.appleid.com"));
-    assert!(first.email_verified, "Apple writes it as a text");
+    assert!(first.email_verified, "Apple sends it as text");
     assert_eq!(
         (first.given_name.as_deref(), first.family_name.as_deref()),
         (Some("Ada"), Some("Lovelace"))
@@ -200,7 +200,7 @@ async fn apple() {
     assert!(!counts(&app, &server, person.with_verified(json!("false"))).await);
 }
 
-/// The form is posted by the browser and signed by nobody: it names, and proves nothing.
+/// The browser posts the form, unsigned: it provides a name, and proves nothing.
 #[tokio::test]
 async fn apples_form_proves_nothing() {
     let server = ProviderServer::start(Shape::Apple).await;
@@ -247,9 +247,9 @@ async fn microsoft_has_an_issuer_for_each_tenant() {
     assert_eq!(told.issuer, format!("{}/{OTHER}/v2.0", server.url()));
 }
 
-/// O-9b: Microsoft's address is worth something when its domain is known to be the tenant's, or the App knows the tenant.
+/// O-9b: Microsoft's address counts only if its domain is known to be the tenant's, or the App knows the tenant.
 #[tokio::test]
-async fn attack_2_microsoft_and_the_address_that_a_tenant_made_up() {
+async fn attack_2_microsoft_addresses_invented_by_a_tenant_do_not_count() {
     let server = ProviderServer::start(Shape::Microsoft).await;
     let person = || Person::new("1001", "victim@example.com");
     let any = App::of(&server, "microsoft");
@@ -299,7 +299,7 @@ async fn github() {
     let expected = ProvenIdentity {
         issuer: "github".to_owned(),
         subject: "583231".to_owned(),
-        // The primary one of the list, and not the one that the profile shows.
+        // The primary address of the list, not the one in the profile.
         email: Some("octocat@github.com".to_owned()),
         email_verified: true,
         name: Some("Ada Lovelace".to_owned()),
@@ -315,7 +315,7 @@ async fn github() {
         let unproved = Person::new("583231", "victim@example.com").with_verified(said);
         assert!(!counts(&app, &server, unproved).await);
     }
-    // Without the right to read the list there is no address, whatever the profile shows.
+    // Without permission to read the list there is no address, whatever the profile shows.
     for status in [403, 404] {
         server.replies(
             "/user/emails",
@@ -326,7 +326,7 @@ async fn github() {
     }
     server.replies("/user/emails", Some(Reply::json(200, &json!([]))));
     assert_eq!(identity(&app, &server).await.email, None);
-    // The members of an address without their names are none.
+    // An address given as an array of its members is ignored.
     let nameless = json!([["octocat@github.com", true, true]]);
     server.replies("/user/emails", Some(Reply::json(200, &nameless)));
     let refused = app.sign_in(&server, 1).await;
@@ -342,9 +342,9 @@ async fn github() {
     );
 }
 
-/// GitHub says 200 to everything and names its errors itself.
+/// GitHub returns 200 for everything and has its own error codes.
 #[tokio::test]
-async fn githubs_errors_are_told_apart() {
+async fn githubs_errors_are_distinguished() {
     let server = ProviderServer::start(Shape::GitHub).await;
     let app = App::of(&server, "github");
     let flow = Flow::new(1);
@@ -388,7 +388,7 @@ async fn discord() {
     for said in [json!(false), json!("true"), Value::Null] {
         assert!(!counts(&app, &server, person().with_verified(said)).await);
     }
-    // An account without an id is nobody's.
+    // An account without an id is refused.
     for id in [
         Value::Null,
         json!(""),
@@ -409,7 +409,7 @@ async fn discord() {
     }
 }
 
-/// Where the App has said everything, nobody is asked for a document.
+/// If the App has set everything, no document is fetched.
 #[tokio::test]
 async fn endpoints_can_be_set_without_discovery() {
     let server = ProviderServer::start(Shape::OpenId).await;
@@ -425,7 +425,7 @@ async fn endpoints_can_be_set_without_discovery() {
         assert_eq!(identity(&app, &server).await.subject, "1001");
     }
     assert_eq!(server.asked(server.discovery_path()), 0);
-    // The built-in provider is not spoken to.
+    // The built-in provider is never called.
     let mut test = App::of(&server, "example");
     test.connection.name = "test".parse().unwrap();
     let refused = test.address(&Flow::new(1)).await;
@@ -435,8 +435,8 @@ async fn endpoints_can_be_set_without_discovery() {
     );
 }
 
-/// An issuer whose client is registered for the form, and of which the App has said everything: nobody is asked, and nothing is
-/// guessed. Without the setting the secret goes into the header, as it does for a client of which nothing was said.
+/// An issuer whose client is registered for the form, with all settings made by the App: nothing is fetched and nothing is guessed. Without
+/// the setting the secret goes into the header, the default of client registration.
 #[tokio::test]
 async fn m_19_the_secret_goes_where_the_app_says() {
     use TokenEndpointAuth::{ClientSecretBasic, ClientSecretPost};
@@ -449,7 +449,7 @@ async fn m_19_the_secret_goes_where_the_app_says() {
         ..server.settings()
     };
     let providers = adapter(&settings());
-    // By hand, and against what the document says.
+    // Set by hand, and in contradiction to the document.
     for settings_of_app in [by_hand, server.settings()] {
         for (registered, set, is_right) in [
             (ClientSecretBasic, None, true),
@@ -479,6 +479,6 @@ async fn m_19_the_secret_goes_where_the_app_says() {
             .header("authorization")
             .is_some_and(|login| login.starts_with("Basic "));
         let in_form = request.body.contains("client_secret=");
-        assert!(!(in_header && in_form), "once is enough");
+        assert!(!(in_header && in_form), "the secret is sent twice");
     }
 }

@@ -16,13 +16,13 @@ fn kept(limiter: &MemoryLimiter) -> usize {
     limiter.windows.lock().unwrap().by_world.len()
 }
 
-/// However many worlds come and go, only those of the last window are remembered.
+/// However many worlds there are, only those of the last window are remembered.
 #[test]
 fn closed_windows_are_thrown_out() {
     let limiter = MemoryLimiter::new();
     let mut most = 0;
     for number in 0..100_000_u32 {
-        // A hundred worlds a window.
+        // A hundred worlds per window.
         let now = Timestamp::from_unix(1_770_000_000 + i64::from(number / 100) * 60);
         assert!(limiter.count(&world(number), LIMIT, now).admitted);
         most = most.max(kept(&limiter));
@@ -43,7 +43,7 @@ fn open_windows_survive_the_sweep() {
 }
 
 #[test]
-fn a_limit_that_is_off_remembers_nothing() {
+fn a_disabled_limit_stores_nothing() {
     let limiter = MemoryLimiter::new();
     let off = Limit::per_minute(0);
     let now = Timestamp::from_unix(1_770_000_000);

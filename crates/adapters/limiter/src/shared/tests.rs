@@ -13,7 +13,7 @@ fn reset(opened: i64, server: i64, now: i64) -> i64 {
         .unix()
 }
 
-/// R16: `X-RateLimit-Reset` does not flicker when two clocks tick a moment apart.
+/// R16: `X-RateLimit-Reset` does not flicker if two clocks tick a moment apart.
 #[test]
 fn the_end_of_the_window_does_not_move_while_clocks_agree() {
     for (server, now) in [(1000, 1000), (1030, 1029), (1030, 1031), (1059, 1060)] {
@@ -21,7 +21,7 @@ fn the_end_of_the_window_does_not_move_while_clocks_agree() {
     }
 }
 
-/// F8: seconds to wait are right, whatever the clock of the replica says.
+/// F8: the seconds to wait are right, whatever the replica's clock says.
 #[test]
 fn f8_a_clock_that_is_off_gets_the_right_wait() {
     for skew in [-3600, -2, 2, 86_400] {
@@ -31,7 +31,7 @@ fn f8_a_clock_that_is_off_gets_the_right_wait() {
 }
 
 #[test]
-fn more_uses_than_a_verdict_can_say_are_refused() {
+fn more_uses_than_a_verdict_can_hold_are_refused() {
     let count = Count {
         used: u64::MAX,
         opened: 0,

@@ -32,9 +32,9 @@ fn the_next_one_opens_with_the_first_use_after_it() {
     assert_eq!((verdict.remaining, verdict.reset), (1, at(1135)));
 }
 
-/// F8: a clock that is put back neither admits more nor locks out for as long as it was put back.
+/// F8: after a clock is set back, the window neither admits more nor blocks for as long as it was set back.
 #[test]
-fn f8_a_clock_that_goes_back() {
+fn f8_a_clock_set_back_neither_admits_more_nor_blocks() {
     let mut window = Window::open(LIMIT, at(10_000));
     window.hit(LIMIT, at(10_000));
     window.hit(LIMIT, at(10_000));

@@ -1,4 +1,4 @@
-//! The promises of the port (R16 among them).
+//! The contract of the port (including R16).
 
 mod memory {
     use std::sync::Arc;
@@ -22,8 +22,7 @@ mod redis {
 
     use crate::server;
 
-    /// The next database; each test gets one of the sixteen that a server has, and the other tests of this program
-    /// use the first.
+    /// The next database. Each test gets one of the server's sixteen; the other tests of this program use the first.
     static NEXT: AtomicU8 = AtomicU8::new(1);
 
     async fn build() -> Option<(Arc<dyn RateLimiter>, ())> {

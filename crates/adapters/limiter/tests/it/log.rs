@@ -1,4 +1,4 @@
-//! What is logged.
+//! Captures log events.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,8 +12,7 @@ thread_local! {
     static LISTENING: RefCell<Option<Log>> = const { RefCell::new(None) };
 }
 
-/// Makes it possible to listen. To be called before anything can be logged: what was logged before anybody could listen is
-/// remembered as switched off.
+/// Enables capturing. Call it before anything can be logged: callsites hit before that are cached as disabled.
 pub(crate) fn install() {
     static INSTALLED: std::sync::Once = std::sync::Once::new();
     INSTALLED.call_once(|| {
@@ -21,7 +20,7 @@ pub(crate) fn install() {
     });
 }
 
-/// Counts warnings and notes of this crate, on this thread.
+/// Counts this crate's warnings and info events on this thread.
 #[derive(Clone, Default)]
 pub(crate) struct Log {
     warnings: Arc<AtomicUsize>,
@@ -30,7 +29,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Listens to this thread, which must be that of the whole test.
+    /// Starts capturing on this thread, which must run the whole test.
     pub(crate) fn listen() -> Self {
         let log = Self::default();
         LISTENING.set(Some(log.clone()));
@@ -45,7 +44,7 @@ impl Log {
         self.notes.load(Ordering::SeqCst)
     }
 
-    /// Waits until there are more notes than so many.
+    /// Waits until there are more info events than this.
     pub(crate) async fn notes_beyond(&self, known: usize) {
         while self.notes() <= known {
             self.noted.notified().await;
@@ -62,7 +61,7 @@ impl Log {
     }
 }
 
-/// Hands events to whoever listens on the thread they come from.
+/// Routes events to the capture of the thread they come from.
 struct Router;
 
 impl Subscriber for Router {

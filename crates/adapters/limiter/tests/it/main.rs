@@ -14,7 +14,7 @@ use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::limiter::RateLimiter;
 
-/// A world that only this test counts in; the first 16 letters of its name tell it from others.
+/// A world used only by this test; the first 16 letters of its name make it unique.
 fn world(test: &str) -> World {
     let mut random = [0; 16];
     for (place, byte) in random.iter_mut().zip(test.bytes()) {
@@ -24,10 +24,10 @@ fn world(test: &str) -> World {
     World::new(app_id, Environment::Live)
 }
 
-/// The time of this machine.
+/// The machine's time.
 #[expect(
     clippy::disallowed_methods,
-    reason = "stands for the clock adapter of the service"
+    reason = "replaces the service's clock adapter"
 )]
 fn now() -> Timestamp {
     let since_1970 = std::time::SystemTime::now()
@@ -36,15 +36,15 @@ fn now() -> Timestamp {
     Timestamp::from_unix(i64::try_from(since_1970.as_secs()).expect("in range"))
 }
 
-/// One use now.
+/// Counts one use now.
 async fn hit(limiter: &dyn RateLimiter, world: &World, limit: Limit) -> Verdict {
     limiter
         .hit(world, limit, now())
         .await
-        .expect("it always has an answer")
+        .expect("the limiter never fails")
 }
 
-/// How many of so many uses are admitted.
+/// Returns how many of these uses are admitted.
 async fn admitted(limiter: &dyn RateLimiter, world: &World, limit: Limit, uses: u32) -> u32 {
     let mut admitted = 0;
     for _ in 0..uses {

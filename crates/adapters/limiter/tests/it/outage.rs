@@ -1,4 +1,4 @@
-//! F7: a server that is gone, silent or useless. The declared behaviour is `open`: every replica counts by itself.
+//! F7: a server that is unreachable, silent or unusable. The declared behaviour is `open`: every replica counts separately.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
@@ -16,17 +16,17 @@ const LIMIT: Limit = Limit::per_minute(10);
 /// Longer than in production, for machines that are busy with other tests.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// Between two requests of somebody who waits for the server.
+/// Interval between two requests while waiting for the server.
 const TURN: Duration = Duration::from_millis(50);
 
-/// R16: the store is killed midway.
+/// R16: the store is killed halfway.
 #[tokio::test(flavor = "multi_thread")]
-async fn f7_a_server_that_is_gone_leaves_each_replica_its_own_limit() {
+async fn f7_with_an_unreachable_server_each_replica_has_its_own_limit() {
     alone_and_back("f7 gone", Way::Cut).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f7_a_server_that_is_silent_leaves_each_replica_its_own_limit() {
+async fn f7_with_a_silent_server_each_replica_has_its_own_limit() {
     alone_and_back("f7 silent", Way::Stalled).await;
 }
 
@@ -50,16 +50,16 @@ async fn alone_and_back(test: &str, broken: Way) {
 
     proxy.make(Way::Open);
     for replica in [&one, &other] {
-        replica.probe().await.expect("the way is open again");
+        replica.probe().await.expect("the connection is open again");
     }
-    // The shared window went on where it was, but for a use that was counted and whose answer was lost.
+    // The shared window continued, except for a use that was counted and whose response was lost.
     let left = admitted(&one, &world, LIMIT, 5).await + admitted(&other, &world, LIMIT, 5).await;
     assert!((2..=4).contains(&left), "{left}");
 }
 
-/// F7: the added latency of an outage is one timeout, and not one for each request.
+/// F7: an outage adds the latency of one timeout, not of one per request.
 #[tokio::test(flavor = "multi_thread")]
-async fn f7_nobody_waits_for_a_server_that_is_known_to_be_silent() {
+async fn f7_requests_do_not_wait_for_a_server_known_to_be_silent() {
     let Some(url) = server::url() else { return };
     let world = world("f7 latency");
     let proxy = Proxy::before(&url).await;
@@ -68,12 +68,12 @@ async fn f7_nobody_waits_for_a_server_that_is_known_to_be_silent() {
     hit(&replica, &world, LIMIT).await;
     let began = Instant::now();
     admitted(&replica, &world, LIMIT, 1000).await;
-    // A thousand timeouts would be a thousand seconds; a handful would be the attempts to connect again.
+    // A thousand timeouts would take far longer; a handful would be the reconnection attempts.
     assert!(began.elapsed() < Duration::from_secs(1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f7_a_server_that_is_not_there_at_the_start_is_an_outage_too() {
+async fn f7_a_server_missing_at_startup_is_an_outage_too() {
     log::install();
     let port = {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
@@ -85,9 +85,9 @@ async fn f7_a_server_that_is_not_there_at_the_start_is_an_outage_too() {
     assert_eq!(admitted(&replica, &world, LIMIT, 30).await, 10);
 }
 
-/// A full server or a replica answers, and counts nothing. Here: a user who may only read.
+/// A full server or a replica responds, but counts nothing. Here it is a user with read permission only.
 #[tokio::test(flavor = "multi_thread")]
-async fn f7_a_server_that_cannot_write_is_as_good_as_none() {
+async fn f7_a_server_that_cannot_write_counts_as_an_outage() {
     let Some(url) = server::url() else { return };
     let mut connection = server::connection(&url).await;
     cmd("ACL")
@@ -118,9 +118,9 @@ async fn f7_a_server_that_cannot_write_is_as_good_as_none() {
         .expect("the user is gone");
 }
 
-/// The log says when an outage begins and when it ends, and a replica finds back by itself.
+/// The log reports the beginning and the end of an outage, and a replica recovers on its own.
 #[tokio::test]
-async fn f7_an_outage_is_logged_once_and_ends_by_itself() {
+async fn f7_an_outage_is_logged_once_and_ends_automatically() {
     let Some(url) = server::url() else { return };
     let world = world("f7 log");
     let log = Log::listen();
@@ -135,14 +135,14 @@ async fn f7_an_outage_is_logged_once_and_ends_by_itself() {
 
         proxy.make(Way::Open);
         let back = async {
-            // Requests begin the attempts to connect; a note says that one succeeded.
+            // Requests trigger the reconnection attempts; an info event reports success.
             while timeout(TURN, log.notes_beyond(ends)).await.is_err() {
                 hit(&replica, &world, LIMIT).await;
             }
         };
         timeout(Duration::from_secs(20), back)
             .await
-            .expect("it finds back");
+            .expect("the replica recovers");
         ends += 1;
         assert_eq!(log.notes(), ends);
     }

@@ -1,4 +1,4 @@
-//! A way to the server that can be broken.
+//! A breakable connection to the server.
 
 use std::net::Ipv4Addr;
 
@@ -7,25 +7,25 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What happens on the way.
+/// The state of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Everything passes.
+    /// All traffic passes.
     Open,
-    /// Connections are made and nothing passes any more.
+    /// Connections are accepted, but no traffic passes.
     Stalled,
-    /// Connections are cut, new ones too.
+    /// Connections are cut, including new ones.
     Cut,
 }
 
-/// A TCP proxy on a port of its own.
+/// A TCP proxy on its own port.
 pub(crate) struct Proxy {
     pub(crate) url: String,
     way: watch::Sender<Way>,
 }
 
 impl Proxy {
-    /// In front of the server of this URL.
+    /// Starts a proxy in front of the server at this URL.
     pub(crate) async fn before(server: &str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
@@ -44,13 +44,13 @@ impl Proxy {
         }
     }
 
-    /// Makes the way so, for connections that exist as well.
+    /// Sets the state, also for existing connections.
     pub(crate) fn make(&self, way: Way) {
         self.way.send_replace(way);
     }
 }
 
-/// Host and port of a Redis URL.
+/// Returns host and port of a Redis URL.
 fn address(url: &str) -> (String, u16) {
     let info = url.into_connection_info().expect("a good URL");
     match info.addr() {
@@ -59,7 +59,7 @@ fn address(url: &str) -> (String, u16) {
     }
 }
 
-/// Passes bytes as long as the way is open; what waits while it is stalled passes afterwards.
+/// Passes bytes while the connection is open; those that arrive while it is stalled pass afterwards.
 async fn pass(mut client: TcpStream, server: (String, u16), mut way: watch::Receiver<Way>) {
     let Ok(mut server) = TcpStream::connect(server).await else {
         return;

@@ -12,10 +12,10 @@ use crate::log;
 const HOW: &str = "the tests of the shared limiter need a Redis or Valkey server: run `cargo xtask test`, or start one \
     and set VESTRY_TEST_REDIS_URL; to leave these tests out, name the lane: VESTRY_TEST_LANES_MISSING=redis";
 
-/// Its URL. `None` when the lane `redis` was left out on purpose.
+/// Returns its URL. `None` if the lane `redis` was left out on purpose.
 ///
 /// # Panics
-/// There is none and nobody said so.
+/// There is no server and the lane was not left out.
 pub(crate) fn url() -> Option<String> {
     log::install();
     if let Some(url) = variable("VESTRY_TEST_REDIS_URL") {
@@ -30,20 +30,17 @@ pub(crate) fn url() -> Option<String> {
     None
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "where the test's own servers are"
-)]
+#[expect(clippy::disallowed_methods, reason = "location of the test servers")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// A limiter over a server that is there, and that waits for a busy machine, so that only what a test breaks is broken.
+/// Connects a limiter to a working server, with a timeout for busy machines, so that only the test itself breaks anything.
 pub(crate) async fn limiter(url: &str) -> RedisLimiter {
     limiter_with(url, Duration::from_secs(20)).await
 }
 
-/// The same with a timeout of the test's choice.
+/// The same with a timeout chosen by the test.
 pub(crate) async fn limiter_with(url: &str, timeout: Duration) -> RedisLimiter {
     let limiter = connect(url, timeout).await;
     for _ in 0..20 {
@@ -54,14 +51,14 @@ pub(crate) async fn limiter_with(url: &str, timeout: Duration) -> RedisLimiter {
     panic!("the server cannot be reached");
 }
 
-/// A limiter, whether there is a server or not.
+/// Connects a limiter, whether there is a server or not.
 pub(crate) async fn connect(url: &str, timeout: Duration) -> RedisLimiter {
     let mut settings = RedisSettings::new(url.to_owned());
     settings.timeout = timeout;
     RedisLimiter::connect(&settings).await.expect("a good URL")
 }
 
-/// A connection of the test's own.
+/// Opens a separate connection for the test.
 pub(crate) async fn connection(url: &str) -> MultiplexedConnection {
     Client::open(url)
         .expect("a good URL")
@@ -70,7 +67,7 @@ pub(crate) async fn connection(url: &str) -> MultiplexedConnection {
         .expect("the server answers")
 }
 
-/// The key of a world, and a server that knows nothing about it.
+/// Deletes the key of a world, and returns it.
 pub(crate) async fn forget(url: &str, world: &World) -> String {
     let key = format!("vestry:rate:{}:{}", world.app_id, world.environment);
     cmd("DEL")

@@ -1,4 +1,4 @@
-//! Several replicas, one server.
+//! Several replicas with one server.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{hit, now, server, world};
 
 const LIMIT: Limit = Limit::per_minute(100);
 
-/// R16: exactly the limit, `Remaining` goes down one by one, `Reset` agrees within a second.
+/// R16: exactly the limit is admitted, `Remaining` decreases one by one, and `Reset` agrees within a second.
 #[tokio::test(flavor = "multi_thread")]
 async fn r16_three_replicas_admit_exactly_the_limit_together() {
     let Some(url) = server::url() else { return };
@@ -42,7 +42,7 @@ async fn r16_three_replicas_admit_exactly_the_limit_together() {
     assert!(latest.zip(earliest).is_some_and(|(l, e)| l - e <= 1));
 }
 
-/// F8: the window is that of the server; a replica whose clock is off counts in it too, and tells its own time.
+/// F8: the window is the server's; a replica with a wrong clock counts in it too, and reports its own time.
 #[tokio::test(flavor = "multi_thread")]
 async fn f8_replicas_whose_clocks_differ_share_one_window() {
     let Some(url) = server::url() else { return };
@@ -82,15 +82,15 @@ async fn a_window_ends_by_the_clock_of_the_server() {
         .arg((&key, "opened", -60))
         .exec_async(&mut connection)
         .await
-        .expect("it is moved");
+        .expect("the window is moved");
     let verdict = hit(&replica, &world, limit).await;
     assert!(verdict.admitted);
     assert_eq!(verdict.remaining, 0);
 }
 
-/// Nothing is left behind for worlds that nobody uses any more.
+/// No keys remain for unused worlds.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_gone_when_its_window_is() {
+async fn a_key_expires_with_its_window() {
     let Some(url) = server::url() else { return };
     let world = world("the end of a key");
     let key = server::forget(&url, &world).await;
@@ -106,7 +106,7 @@ async fn a_key_is_gone_when_its_window_is() {
     assert!((1..=60).contains(&left), "{left}");
 }
 
-/// A server that was restarted has forgotten the script.
+/// A restarted server has forgotten the script.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forgotten_script_is_sent_again() {
     let Some(url) = server::url() else { return };
@@ -118,13 +118,13 @@ async fn a_forgotten_script_is_sent_again() {
         .arg("FLUSH")
         .exec_async(&mut server::connection(&url).await)
         .await
-        .expect("it is forgotten");
+        .expect("the script is forgotten");
     assert_eq!(hit(&replica, &world, LIMIT).await.remaining, 98);
 }
 
-/// A limit that is off leaves no trace; switched on, it begins at nought.
+/// A disabled limit leaves no trace; when enabled, it starts at zero.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_that_is_off_is_not_counted() {
+async fn a_disabled_limit_is_not_counted() {
     let Some(url) = server::url() else { return };
     let world = world("a limit that is off");
     let key = server::forget(&url, &world).await;

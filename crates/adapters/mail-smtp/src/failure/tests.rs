@@ -19,7 +19,7 @@ fn an_enhanced_status_is_three_short_numbers_and_nothing_else() {
 }
 
 #[test]
-fn only_a_5xx_to_the_mail_itself_is_final() {
+fn only_a_5xx_reply_to_the_mail_itself_is_permanent() {
     let refused = |step, code| Failure::Refused {
         step,
         reply: Reply { code, status: None },

@@ -42,7 +42,7 @@ fn a_message_without_html_is_text_only() {
     assert!(!text(&letter).contains("text/html"));
 }
 
-/// `straße` and `strasse` are two names (attack 5).
+/// `straße` and `strasse` are different names (attack 5).
 #[test]
 fn mail_goes_to_the_domain_that_was_written() {
     for (written, domain) in [
@@ -71,7 +71,7 @@ fn the_earliest_and_the_latest_job_have_a_date() {
     }
 }
 
-/// B5: whatever an App is called, the mail has the same headers.
+/// B5: the name of an App never adds a header.
 #[test]
 fn the_name_of_the_app_adds_no_header() {
     let header_names = |message: &Message| {

@@ -40,7 +40,7 @@ fn user_and_password_are_decoded() {
     assert_eq!(login.password.expose(), "p:/%ü");
 }
 
-/// F3: in clear only within the machine.
+/// F3: unencrypted only within the machine.
 #[test]
 fn tls_can_be_switched_off_only_for_this_machine() {
     for url in [
@@ -76,7 +76,7 @@ fn tls_can_be_switched_off_only_for_this_machine() {
 }
 
 #[test]
-fn what_is_no_server_is_refused_and_never_repeated() {
+fn invalid_servers_are_refused_and_never_repeated() {
     for url in [
         "",
         "mail.example.com",
@@ -100,9 +100,9 @@ fn what_is_no_server_is_refused_and_never_repeated() {
     }
 }
 
-/// S1: settings are printed by those who debug them.
+/// S1: settings get printed while debugging.
 #[test]
-fn settings_do_not_show_the_password() {
+fn settings_do_not_reveal_the_password() {
     let settings = Settings::new(
         "smtp://u:hunter2@mail.example.com".to_owned(),
         "a@example.com",

@@ -26,9 +26,9 @@ fn authorities_are_added_from_a_file() {
     assert!(tls("127.0.0.1", None).is_ok());
 }
 
-/// Whoever names a file wants it to count: nothing of it is left out in silence.
+/// Nothing in a configured file is silently ignored.
 #[test]
-fn a_file_that_is_not_whole_is_refused() {
+fn a_file_with_a_broken_entry_is_refused() {
     let good = certificate_pem();
     let broken = good.replacen("MII", "!!!", 1);
     let not_a_certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";

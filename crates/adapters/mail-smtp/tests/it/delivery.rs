@@ -1,4 +1,4 @@
-//! What arrives.
+//! Mails as they arrive.
 
 use vestry_domain::message::Message;
 use vestry_ports::mailer::Mailer;
@@ -7,7 +7,7 @@ use crate::smtp_server::{self, Behaviour, USER};
 use crate::{CODE, RECIPIENT, job, mailer, passcode, permanent, settings, settings_for};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_goes_over_starttls_with_a_login_and_has_both_parts() {
+async fn a_mail_is_sent_over_starttls_with_login_and_both_parts() {
     let Some(server) = smtp_server::start(Behaviour::default()) else {
         return;
     };
@@ -48,11 +48,11 @@ async fn a_mail_goes_over_starttls_with_a_login_and_has_both_parts() {
     );
     assert_eq!(mail.header("Date"), "Tue, 03 Feb 2026 04:05:06 +0000");
     assert_eq!(mail.header("Auto-Submitted"), "auto-generated");
-    // In clear: only what leads to TLS.
+    // Unencrypted: only the commands up to TLS.
     assert_eq!(received.clear, "EHLO mail.example\r\nSTARTTLS\r\n");
 }
 
-/// A crash between "taken" and "marked as delivered" sends again; the reader's server can see that it is the same mail.
+/// A crash between acceptance and recording sends the mail again; the recipient's server can tell that it is the same mail.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_job_sent_twice_is_the_same_mail() {
     let Some(server) = smtp_server::start(Behaviour::default()) else {
@@ -69,7 +69,7 @@ async fn the_same_job_sent_twice_is_the_same_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_next_mail_takes_the_same_connection() {
+async fn the_next_mail_reuses_the_connection() {
     let Some(server) = smtp_server::start(Behaviour::default()) else {
         return;
     };
@@ -86,7 +86,7 @@ async fn the_next_mail_takes_the_same_connection() {
     assert_eq!(received.clear.matches("STARTTLS").count(), 1);
 }
 
-/// More senders than connections wait for each other; none is lost.
+/// More senders than connections queue up; no mail is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_mails_at_once_all_arrive() {
     let Some(server) = smtp_server::start(Behaviour::default()) else {
@@ -136,7 +136,7 @@ async fn tls_from_the_first_byte() {
 
 /// For a mail catcher on a developer's machine.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_tls_on_this_machine_when_the_url_says_so() {
+async fn tls_can_be_disabled_for_this_machine_in_the_url() {
     let behaviour = Behaviour {
         starttls: false,
         ..Behaviour::default()
@@ -155,13 +155,13 @@ async fn a_probe_connects_and_logs_in_and_sends_nothing() {
         return;
     };
     let mailer = mailer(&settings(&server));
-    mailer.probe().await.expect("the server is well");
+    mailer.probe().await.expect("the server works");
     let received = server.finish();
     assert!(received.mails.is_empty());
     assert_eq!(received.clear, "EHLO mail.example\r\nSTARTTLS\r\n");
 }
 
-/// B6: an international domain travels in its ASCII form, which every server can take.
+/// B6: an international domain is sent in its ASCII form, which every server accepts.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_international_domain_needs_no_extension() {
     let Some(server) = smtp_server::start(Behaviour::default()) else {
@@ -178,7 +178,7 @@ async fn an_international_domain_needs_no_extension() {
 
 /// B6, RFC 6531.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_international_mailbox_needs_a_server_that_can_take_it() {
+async fn an_international_mailbox_needs_smtputf8() {
     let behaviour = Behaviour {
         international: true,
         ..Behaviour::default()
@@ -203,7 +203,7 @@ async fn an_international_mailbox_needs_a_server_that_can_take_it() {
     assert!(unable.finish().mails.is_empty());
 }
 
-/// B5: what a sender may write into names cannot become a header or another recipient.
+/// B5: names chosen by a sender cannot add a header or another recipient.
 #[tokio::test(flavor = "multi_thread")]
 async fn line_ends_in_subject_or_address_send_nothing() {
     let Some(server) = smtp_server::start(Behaviour::default()) else {
@@ -233,7 +233,7 @@ async fn line_ends_in_subject_or_address_send_nothing() {
     drop(mailer);
     let received = server.finish();
     assert!(received.mails.is_empty());
-    assert_eq!(received.clear, "", "not even a connection is made");
+    assert_eq!(received.clear, "", "no connection is made");
 }
 
 /// B5: the content cannot end itself and begin another mail.

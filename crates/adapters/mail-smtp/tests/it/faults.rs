@@ -1,4 +1,4 @@
-//! F3: what goes wrong between us and the server, and that nothing is lost or told to strangers when it does.
+//! F3: failures between us and the server. No mail is lost, and nothing is revealed to strangers.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use vestry_ports::mailer::Mailer;
 use crate::smtp_server::{self, Behaviour, Received};
 use crate::{job, mailer, passcode, permanent, settings, transient, with_password};
 
-/// What may be said in clear to a server that we do not know yet.
+/// What may be sent unencrypted to an unverified server.
 const BEFORE_TLS: &str = "EHLO mail.example\r\nSTARTTLS\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -37,7 +37,7 @@ async fn f3_a_certificate_of_an_unknown_authority_gets_no_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f3_without_starttls_nothing_is_sent_in_clear() {
+async fn f3_without_starttls_nothing_is_sent_unencrypted() {
     let behaviour = Behaviour {
         starttls: false,
         ..Behaviour::default()
@@ -50,9 +50,9 @@ async fn f3_without_starttls_nothing_is_sent_in_clear() {
     nothing_but("EHLO mail.example\r\n", &server.finish());
 }
 
-/// Somebody in between cannot answer for the server by talking before TLS begins.
+/// An attacker on the network path cannot answer for the server by sending data before TLS begins.
 #[tokio::test(flavor = "multi_thread")]
-async fn f3_an_answer_that_was_slipped_in_before_tls_is_not_believed() {
+async fn f3_a_reply_injected_before_tls_is_not_accepted() {
     let behaviour = Behaviour {
         inject: true,
         ..Behaviour::default()
@@ -61,15 +61,15 @@ async fn f3_an_answer_that_was_slipped_in_before_tls_is_not_believed() {
         return;
     };
     let error = transient(mailer(&settings(&server)).send(job(1), &passcode()).await);
-    // At once, and not by luck later, when some answer does not fit its question.
-    assert!(error.contains("broke at STARTTLS"), "{error}");
+    // Detected at once, not by chance later, when a reply does not match its command.
+    assert!(error.contains("lost during STARTTLS"), "{error}");
     let received = server.finish();
     assert!(received.mails.is_empty(), "{received:?}");
     assert!(received.clear.starts_with(BEFORE_TLS), "{received:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f3_a_4xx_may_work_later() {
+async fn f3_a_4xx_is_transient() {
     for reply in [
         "421 4.3.2 going down, <{argument}>",
         "451 4.7.1 later, <{argument}>",
@@ -84,7 +84,7 @@ async fn f3_a_4xx_may_work_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f3_a_5xx_to_the_mail_is_final() {
+async fn f3_a_5xx_reply_to_the_mail_is_permanent() {
     for command in ["MAIL", "RCPT", "DATA", "."] {
         let Some(error) = refused(command, "550 5.1.1 never, <{argument}>").await else {
             return;
@@ -97,7 +97,7 @@ async fn f3_a_5xx_to_the_mail_is_final() {
 
 /// The connection is at fault and not the mail, so the mail is kept.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_5xx_before_the_mail_is_not_the_end_of_the_mail() {
+async fn a_5xx_before_the_mail_is_transient() {
     for command in ["EHLO", "STARTTLS", "AUTH"] {
         let Some(error) = refused(command, "554 5.7.0 not you").await else {
             return;
@@ -106,7 +106,7 @@ async fn a_5xx_before_the_mail_is_not_the_end_of_the_mail() {
     }
 }
 
-/// What a send answers when a command is refused; the server has taken no mail.
+/// Returns the error of a send whose command is refused; the server has accepted no mail.
 async fn refused(
     command: &'static str,
     reply: &'static str,
@@ -134,7 +134,7 @@ async fn a_wrong_password_is_an_error_and_sends_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f3_a_server_that_stops_answering_is_given_up() {
+async fn f3_a_server_that_stops_responding_times_out() {
     for silent in [
         "CONNECT", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", ".",
     ] {
@@ -150,9 +150,9 @@ async fn f3_a_server_that_stops_answering_is_given_up() {
     }
 }
 
-/// The answer to an abandoned mail must not be taken for the answer to the next one.
+/// The reply to an abandoned mail must not count as the reply to the next one.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_was_given_up_is_not_used_again() {
+async fn an_abandoned_connection_is_not_reused() {
     let behaviour = Behaviour {
         silent: ".",
         ..Behaviour::default()
@@ -170,9 +170,9 @@ async fn a_connection_that_was_given_up_is_not_used_again() {
     assert_eq!(server.finish().clear.matches("EHLO").count(), 2);
 }
 
-/// Bytes that trickle in do not count as an answer.
+/// Trickling bytes do not count as a reply.
 #[tokio::test(flavor = "multi_thread")]
-async fn f3_a_greeting_that_never_ends_is_given_up() {
+async fn f3_an_endless_greeting_times_out() {
     let behaviour = Behaviour {
         drip: true,
         ..Behaviour::default()
@@ -184,9 +184,9 @@ async fn f3_a_greeting_that_never_ends_is_given_up() {
     nothing_but("", &server.finish());
 }
 
-/// A slow start is one thing, a slow whole another: nothing takes longer than the whole.
+/// Each step may be slow, but the whole attempt is limited.
 #[tokio::test(flavor = "multi_thread")]
-async fn f3_the_whole_attempt_has_a_limit_of_its_own() {
+async fn f3_the_whole_attempt_is_limited() {
     let behaviour = Behaviour {
         silent: "CONNECT",
         ..Behaviour::default()
@@ -201,7 +201,7 @@ async fn f3_the_whole_attempt_has_a_limit_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_listens() {
+async fn an_absent_server_is_a_transient_error() {
     let port = {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         listener.local_addr().expect("it has an address").port()
@@ -224,20 +224,20 @@ fn impatient(mut settings: Settings) -> Settings {
     settings
 }
 
-/// The attempt ends, as one that took too long.
+/// Asserts that the attempt ends with a timeout.
 async fn given_up(settings: &Settings) {
     let mailer = mailer(settings);
     let message = passcode();
     let sent = tokio::time::timeout(Duration::from_secs(20), mailer.send(job(1), &message))
         .await
-        .expect("it is given up");
+        .expect("the attempt ends");
     let error = transient(sent);
-    assert!(error.contains("took too long"), "{error}");
+    assert!(error.contains("SMTP timeout"), "{error}");
 }
 
 #[track_caller]
 fn nothing_but(clear: &str, received: &Received) {
     assert!(received.mails.is_empty(), "{received:?}");
-    // A server that is left may be told so.
+    // An abandoned server may get a QUIT.
     assert_eq!(received.clear.replace("QUIT\r\n", ""), clear);
 }

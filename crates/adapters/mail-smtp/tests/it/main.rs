@@ -18,9 +18,9 @@ use vestry_ports::mailer::SendError;
 
 use crate::smtp_server::SmtpServer;
 
-/// Whom the mails of these tests are for.
+/// The recipient of the mails.
 const RECIPIENT: &str = "Ada.Lovelace@analytical.example";
-/// The code in them.
+/// The code in the mails.
 const CODE: &str = "482913";
 
 /// Settings that fit the server.
@@ -49,7 +49,7 @@ fn passcode() -> Message {
     otp_mail("Café <Zürich>", RECIPIENT, CODE, Seconds(60))
 }
 
-/// What an error and its causes say, in both ways of saying it.
+/// Returns the Display and Debug text of an error and its causes.
 fn everything_said(error: &SendError) -> String {
     let mut said = format!("{error:?}");
     let mut next: Option<&dyn Error> = Some(error);
@@ -60,7 +60,7 @@ fn everything_said(error: &SendError) -> String {
     said
 }
 
-/// The error of something that may work later.
+/// Returns the text of an error that must be transient.
 #[track_caller]
 fn transient(result: Result<(), SendError>) -> String {
     match result {
@@ -69,7 +69,7 @@ fn transient(result: Result<(), SendError>) -> String {
     }
 }
 
-/// The error of something that will not work.
+/// Returns the text of an error that must be permanent.
 #[track_caller]
 fn permanent(result: Result<(), SendError>) -> String {
     match result {
@@ -78,7 +78,7 @@ fn permanent(result: Result<(), SendError>) -> String {
     }
 }
 
-/// Errors are logged, so they hold neither address nor code nor password (S1).
+/// Errors are logged, so they contain neither address nor code nor password (S1).
 #[track_caller]
 fn discreet(error: &SendError) -> String {
     let said = everything_said(error);
@@ -89,7 +89,7 @@ fn discreet(error: &SendError) -> String {
     said
 }
 
-/// The settings with another password.
+/// Returns the settings with another password.
 fn with_password(server: &SmtpServer, password: &str) -> Settings {
     let mut url = url::Url::parse(&server.url()).expect("a URL");
     url.set_password(Some(password))

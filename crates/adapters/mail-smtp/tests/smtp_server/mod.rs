@@ -1,6 +1,6 @@
-//! A real SMTP server for tests: `aiosmtpd`, started for one test and gone with it.
+//! A real SMTP server for tests: `aiosmtpd`, started for one test and stopped with it.
 //!
-//! Made to be used from the tests of other crates too, without a dependency on this one:
+//! Designed for use from the tests of other crates too, without a dependency on this one:
 //!
 //! ```ignore
 //! #[path = "../../../adapters/mail-smtp/tests/smtp_server/mod.rs"]
@@ -11,8 +11,8 @@
 //! let mail = server.next_mail();
 //! ```
 //!
-//! The including crate needs `rcgen`, `serde` (derive), `serde_json` and `tempfile`. Everything here blocks; in an async
-//! test use the multi-threaded runtime.
+//! The including crate needs `rcgen`, `serde` (derive), `serde_json` and `tempfile`. Everything here blocks; in an async test use the
+//! multi-threaded runtime.
 
 #![allow(dead_code, reason = "each test crate uses its part of it")]
 #![expect(clippy::expect_used, reason = "a panic fails the test")]
@@ -28,27 +28,27 @@ use std::time::Duration;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tempfile::TempDir;
 
-/// How long to wait for something that must come.
+/// How long to wait for an expected event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the server does, and what goes wrong. The defaults make one that works as it should.
+/// The server's behaviour, including its faults. By default it works correctly.
 #[derive(Debug, Clone)]
 pub(crate) struct Behaviour {
     /// The name in its certificate.
     pub(crate) certificate_name: &'static str,
-    /// Whether it offers STARTTLS; without it, it takes logins and mails in clear.
+    /// Whether it offers STARTTLS; otherwise it accepts logins and mails unencrypted.
     pub(crate) starttls: bool,
     /// Whether TLS begins with the first byte.
     pub(crate) implicit_tls: bool,
     /// Whether it offers SMTPUTF8.
     pub(crate) international: bool,
-    /// Answers by command, `.` for the end of the content; `{argument}` stands for what the client said.
+    /// Replies by command, `.` for the end of the content; `{argument}` stands for the client's argument.
     pub(crate) replies: &'static [(&'static str, &'static str)],
-    /// The command that it never answers; `CONNECT` for the greeting, `.` for the end of the content.
+    /// The command that gets no reply; `CONNECT` for the greeting, `.` for the end of the content.
     pub(crate) silent: &'static str,
-    /// Whether the greeting comes a byte at a time and never ends.
+    /// Whether the greeting arrives one byte at a time and never ends.
     pub(crate) drip: bool,
-    /// Whether somebody in between appends a forged answer to the answer to STARTTLS.
+    /// Whether a simulated attacker appends a forged reply to the reply to STARTTLS.
     pub(crate) inject: bool,
 }
 
@@ -67,9 +67,9 @@ impl Default for Behaviour {
     }
 }
 
-/// The user that the server knows.
+/// The user known to the server.
 pub(crate) const USER: &str = "vestry@relay";
-/// The user's password, with characters that a URL must encode.
+/// The user's password, with characters that must be encoded in a URL.
 pub(crate) const PASSWORD: &str = "p@ss/w:rd 100%";
 const ENCODED_LOGIN: &str = "vestry%40relay:p%40ss%2Fw%3Ard%20100%25";
 
@@ -78,12 +78,12 @@ pub(crate) struct SmtpServer {
     port: u16,
     files: TempDir,
     child: Child,
-    /// Closing it ends the server.
+    /// Closing it stops the server.
     input: Option<ChildStdin>,
     events: Receiver<Event>,
 }
 
-/// What the server reports, a line each.
+/// Events of the server, one per line.
 #[derive(Debug, serde::Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 enum Event {
@@ -93,39 +93,39 @@ enum Event {
     End { open: usize },
 }
 
-/// A mail that the server took.
+/// A mail that the server accepted.
 #[derive(Debug, Clone, serde::Deserialize)]
 pub(crate) struct Mail {
     /// Whether it came over TLS.
     pub(crate) encrypted: bool,
-    /// Who was logged in.
+    /// The logged-in user.
     pub(crate) login: Option<String>,
-    /// Of the envelope.
+    /// Envelope sender.
     pub(crate) sender: String,
-    /// Of the envelope.
+    /// Envelope recipients.
     pub(crate) recipients: Vec<String>,
-    /// Of the whole.
+    /// Content type of the whole mail.
     pub(crate) content_type: String,
-    /// Decoded, in the order in which they stand.
+    /// Decoded, in order.
     headers: Vec<(String, String)>,
     /// Decoded plain text part.
     pub(crate) text: Option<String>,
     /// Decoded HTML part.
     pub(crate) html: Option<String>,
-    /// As it came.
+    /// As received.
     pub(crate) source: String,
 }
 
 impl Mail {
-    /// The only header of this name.
+    /// Returns the only header of this name.
     #[track_caller]
     pub(crate) fn header(&self, name: &str) -> &str {
         let mut values = self
             .headers
             .iter()
             .filter(|(known, _)| known.eq_ignore_ascii_case(name));
-        let (_, value) = values.next().expect("the header is there");
-        assert!(values.next().is_none(), "{name} is there once");
+        let (_, value) = values.next().expect("the header exists");
+        assert!(values.next().is_none(), "{name} occurs once");
         value
     }
 
@@ -135,19 +135,19 @@ impl Mail {
     }
 }
 
-/// Everything that reached the server from its start to its end.
+/// Everything that the server received.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
-    /// Mails, in the order in which they came.
+    /// Mails, in order of arrival.
     pub(crate) mails: Vec<Mail>,
-    /// What came unencrypted.
+    /// What arrived unencrypted.
     pub(crate) clear: String,
 }
 
-/// Starts a server. `None` when the lane `smtp` was left out on purpose (`VESTRY_TEST_LANES_MISSING`).
+/// Starts a server. `None` if the lane `smtp` was left out on purpose (`VESTRY_TEST_LANES_MISSING`).
 ///
 /// # Panics
-/// There is no Python with `aiosmtpd` and nobody said so; the message says how to get one.
+/// There is no Python with `aiosmtpd` and the lane was not left out; the message says how to get one.
 pub(crate) fn start(behaviour: Behaviour) -> Option<SmtpServer> {
     let python = python::interpreter()?;
     let files = TempDir::new().expect("a temporary directory");
@@ -189,7 +189,7 @@ pub(crate) fn start(behaviour: Behaviour) -> Option<SmtpServer> {
 }
 
 impl Behaviour {
-    /// As the script reads it.
+    /// Returns the configuration in the script's format.
     fn describe(&self, files: &Path) -> String {
         let replies: serde_json::Map<_, _> = self
             .replies
@@ -214,12 +214,12 @@ impl Behaviour {
 }
 
 impl SmtpServer {
-    /// `smtp://` with the login, for the name `localhost`.
+    /// Returns an `smtp://` URL with the login, for the name `localhost`.
     pub(crate) fn url(&self) -> String {
         format!("smtp://{ENCODED_LOGIN}@localhost:{}", self.port)
     }
 
-    /// The same for TLS from the first byte.
+    /// Returns the same URL for TLS from the first byte.
     pub(crate) fn implicit_tls_url(&self) -> String {
         format!("smtps://{ENCODED_LOGIN}@localhost:{}", self.port)
     }
@@ -237,22 +237,22 @@ impl SmtpServer {
     /// Waits for the next mail.
     ///
     /// # Panics
-    /// None comes within half a minute.
+    /// None arrives within half a minute.
     #[track_caller]
     pub(crate) fn next_mail(&self) -> Mail {
         loop {
             match self.events.recv_timeout(PATIENCE) {
                 Ok(Event::Mail(mail)) => return mail,
                 Ok(_) => {}
-                Err(reason) => panic!("no mail came: {reason}"),
+                Err(reason) => panic!("no mail arrived: {reason}"),
             }
         }
     }
 
-    /// Ends the server and tells all that reached it and [`SmtpServer::next_mail`] has not returned.
+    /// Stops the server, and returns everything that it received and that [`SmtpServer::next_mail`] has not returned.
     ///
     /// # Panics
-    /// A client still holds a connection: drop the mailer first, so that it is certain that nothing more comes.
+    /// A client still holds a connection: drop the mailer first, so that no further traffic can arrive.
     #[track_caller]
     pub(crate) fn finish(mut self) -> Received {
         self.input = None;
@@ -267,7 +267,7 @@ impl SmtpServer {
                     return received;
                 }
                 Err(RecvTimeoutError::Disconnected) => panic!("the SMTP server ended early"),
-                Err(RecvTimeoutError::Timeout) => panic!("the SMTP server does not end"),
+                Err(RecvTimeoutError::Timeout) => panic!("the SMTP server does not stop"),
             }
         }
     }
@@ -276,13 +276,13 @@ impl SmtpServer {
 impl Drop for SmtpServer {
     fn drop(&mut self) {
         self.input = None;
-        // A failing test must not hang on a server that does; one that has ended cannot be killed, which is as good.
+        // A failing test must not hang on the server. If it has already ended, the kill fails, which is fine.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// A certificate for this name, its key, and the authority that signed it.
+/// Writes a certificate for this name, its key, and the authority that signed it.
 fn write_certificate(directory: &Path, name: &str) {
     let mut authority = CertificateParams::new(Vec::new()).expect("parameters");
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -1,4 +1,4 @@
-//! The Python that runs the server.
+//! The Python interpreter that runs the server.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ const HOW: &str = "the SMTP tests need Python 3.10 or later with the packages of
     point VESTRY_TEST_PYTHON to an interpreter that has them; to leave these tests out, name the lane: \
     VESTRY_TEST_LANES_MISSING=smtp";
 
-/// The interpreter: the one of `VESTRY_TEST_PYTHON`, or one in an environment under `target` that is made when needed.
-/// `None` when the lane is left out.
+/// Returns the interpreter: the one in `VESTRY_TEST_PYTHON`, or one in an environment under `target` that is created on demand. `None` if
+/// the lane is left out.
 ///
 /// # Panics
-/// There is none and none can be made.
+/// There is none and none can be created.
 pub(crate) fn interpreter() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     FOUND.get_or_init(find).as_deref()
@@ -34,15 +34,12 @@ fn find() -> Option<PathBuf> {
     Some(prepared().unwrap_or_else(|why| panic!("{why}\n{HOW}")))
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "where the test's own servers come from"
-)]
+#[expect(clippy::disallowed_methods, reason = "location of the test servers")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Makes the environment, once for all test programs that run at the same time.
+/// Creates the environment, once for all concurrent test programs.
 fn prepared() -> Result<PathBuf, String> {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python");
     fs::create_dir_all(&home).map_err(|cause| format!("{}: {cause}", home.display()))?;
@@ -50,7 +47,7 @@ fn prepared() -> Result<PathBuf, String> {
     lock.lock().map_err(|cause| format!("no lock: {cause}"))?;
     let environment = home.join("venv");
     let python = environment.join("bin/python");
-    // Written last, so that an environment that was cut short is made again.
+    // Written last, so that an incomplete environment is created again.
     let complete = environment.join("complete");
     if fs::read_to_string(&complete).is_ok_and(|done| done == REQUIREMENTS) {
         return Ok(python);

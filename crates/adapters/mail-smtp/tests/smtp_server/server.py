@@ -36,19 +36,19 @@ class Behaviour:
     user: str
     password: str
     starttls: bool = True
-    """Offer STARTTLS; without it, everything is taken in clear."""
+    """Offer STARTTLS; otherwise everything is accepted unencrypted."""
     implicit_tls: bool = False
     """TLS from the first byte."""
     international: bool = False
     """Offer SMTPUTF8."""
     replies: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Answers by command, `.` for the end of the content; `{argument}` is what the client said."""
+    """Replies by command, `.` for the end of the content; `{argument}` is the client's argument."""
     silent: str = ""
-    """The command after which nothing is answered; `CONNECT` for the greeting."""
+    """The command that gets no reply; `CONNECT` for the greeting."""
     drip: bool = False
-    """A greeting that never ends, a byte at a time."""
+    """A greeting that never ends, sent one byte at a time."""
     inject: bool = False
-    """Append a forged answer to EHLO to the answer to STARTTLS, as somebody in between would."""
+    """Append a forged EHLO reply to the reply to STARTTLS, like an attacker on the network path."""
 
 
 CLOSING = 5

@@ -1,4 +1,4 @@
-//! B12, attack 23: addresses that must not be reached, and those that must.
+//! B12, attack 23: addresses that must be refused, and those that must be reachable.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn attack_23_inner_addresses_are_not_public() {
     }
 }
 
-/// The over-block is a fault too: neighbours of the refused ranges are ordinary addresses.
+/// Blocking too much is an error too: neighbours of the refused ranges are ordinary addresses.
 #[test]
 fn attack_23_public_addresses_are_public() {
     for text in [

@@ -1,4 +1,4 @@
-//! B12, WH-6, WH-7: which addresses are reached, and which of them are outside.
+//! B12, WH-6, WH-7: which addresses are allowed, and which of them are outside.
 
 use super::*;
 
@@ -6,9 +6,9 @@ fn networks() -> [IpNet; 3] {
     ["10.20.0.0/16", "fd00:1::/32", "8.8.8.0/24"].map(|network| network.parse().unwrap())
 }
 
-/// An address, whether it is reached beside public ones, whether it is reached alone, and whether it is outside.
+/// An address, whether it is allowed in addition to public ones, whether it is allowed with `only`, and whether it is outside.
 #[test]
-fn wh_7_what_the_operator_opened_is_not_outside() {
+fn wh_7_networks_opened_by_the_operator_are_not_outside() {
     for (address, beside, alone, outside) in [
         ("1.1.1.1", true, false, true),
         ("2606:4700:4700::1111", true, false, true),
@@ -16,7 +16,7 @@ fn wh_7_what_the_operator_opened_is_not_outside() {
         ("10.20.3.4", true, true, false),
         ("::ffff:10.20.3.4", true, true, false),
         ("fd00:1::1", true, true, false),
-        // Public, and the operator's own nevertheless.
+        // Public, and still in the operator's networks.
         ("8.8.8.8", true, true, false),
         ("::ffff:8.8.8.8", true, true, false),
         ("10.21.0.1", false, false, false),

@@ -1,4 +1,4 @@
-//! What goes over the wire.
+//! Requests on the wire.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -8,7 +8,7 @@ use vestry_outbound::{Call, Outbound, Reach};
 
 use crate::guard::LIMITS;
 
-/// Makes a call to a listener of its own and returns what arrived there, header names in lower case.
+/// Makes a call to a separate listener and returns the request as received, with header names in lower case.
 async fn sent(call: impl FnOnce(Url) -> Call<'static>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/path", listener.local_addr().unwrap());
@@ -37,7 +37,7 @@ fn has(request: &str, line: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_get_says_who_asks_and_what_it_wants() {
+async fn a_get_has_credentials_and_accepts_json() {
     let token: &'static Secret<String> =
         Box::leak(Box::new(Secret::new("secret-token".to_owned())));
     let request = sent(move |url| Call::get(url).with_bearer(token).wanting_json()).await;
@@ -56,9 +56,9 @@ async fn a_get_says_who_asks_and_what_it_wants() {
     );
 }
 
-/// One name twice as well; and none that would end its line.
+/// One name twice as well; and no value that would end its line.
 #[tokio::test]
-async fn a_post_has_the_headers_that_it_was_given() {
+async fn a_post_has_the_given_headers() {
     let headers = [("x-one", "1"), ("X-Two", "a b"), ("x-one", "2")];
     let request = sent(move |url| Call::post_with(url, headers, b"{}".to_vec()).unwrap()).await;
     assert!(request.starts_with("POST /path HTTP/1.1\r\n"), "{request}");
@@ -78,7 +78,7 @@ async fn a_post_has_the_headers_that_it_was_given() {
 }
 
 #[tokio::test]
-async fn a_form_is_one() {
+async fn a_form_is_form_encoded() {
     let request = sent(|url| Call::post_form(url, &[("a", "1 &=")])).await;
     assert!(request.starts_with("POST /path HTTP/1.1\r\n"), "{request}");
     assert!(

@@ -1,4 +1,4 @@
-//! Attack 23, B12: no way inwards, however it is written.
+//! Attack 23, B12: no internal address is reachable, in any notation.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ async fn get(outbound: &Outbound, url: &str) -> Result<u16, OutboundError> {
     outbound.call(call).await.map(|answer| answer.status)
 }
 
-/// Addresses in the place of a name, in every notation that a URL knows; nothing listens where they lead, so that an answer
-/// other than the refusal would say so.
+/// Addresses instead of a name, in every notation that a URL allows. Nothing listens there, so any result other than the refusal would be
+/// noticed.
 #[tokio::test]
-async fn attack_23_no_notation_of_an_inner_address_is_called() {
+async fn attack_23_no_notation_of_an_internal_address_is_called() {
     let outbound = public();
     for host in [
         "127.0.0.1",
@@ -65,10 +65,9 @@ async fn attack_23_no_notation_of_an_inner_address_is_called() {
     }
 }
 
-/// The name is looked up once, by the connection itself, and what it means is checked there: there is no second look-up that
-/// could say something else (rebinding).
+/// The name is resolved once, by the connection itself, and the result is checked there: no second resolution could differ (rebinding).
 #[tokio::test]
-async fn attack_23_a_name_that_leads_inwards_is_not_called() {
+async fn attack_23_a_name_with_an_internal_address_is_not_called() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let refused = get(&public(), &format!("https://localhost:{port}/")).await;
@@ -77,10 +76,10 @@ async fn attack_23_a_name_that_leads_inwards_is_not_called() {
         "{refused:?}"
     );
     let accepted = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
-    assert!(accepted.is_err(), "somebody connected");
+    assert!(accepted.is_err(), "unexpected connection");
 }
 
-/// The operator's networks are reached: the connection is made and fails at TLS only then.
+/// The operator's networks are reachable: the connection is established and fails only at TLS.
 #[tokio::test]
 async fn attack_23_the_operator_may_allow_a_network() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -105,9 +104,9 @@ async fn attack_23_the_operator_may_allow_a_network() {
     );
 }
 
-/// An address that stands in the operator's own URL is meant, and none beside it.
+/// An address in the operator's own URL is allowed, and no other.
 #[tokio::test]
-async fn an_address_that_the_operator_wrote_is_meant() {
+async fn an_address_in_the_operators_url_is_allowed() {
     let url = Url::parse("http://127.0.0.1:1/").unwrap();
     let outbound = Outbound::new(Reach::default().and_named_by(&url), LIMITS).unwrap();
     let gone = get(&outbound, "http://127.0.0.1:1/").await;
@@ -130,7 +129,7 @@ async fn an_address_that_the_operator_wrote_is_meant() {
 }
 
 #[tokio::test]
-async fn nothing_goes_in_clear_to_another_machine() {
+async fn nothing_goes_unencrypted_to_another_machine() {
     let outbound = public();
     for url in [
         "http://example.com/",
@@ -158,9 +157,9 @@ async fn nothing_goes_in_clear_to_another_machine() {
     }
 }
 
-/// `Reach::only`: in clear as well, but nowhere else, whatever the scheme and however the address is written.
+/// `Reach::only`: unencrypted as well, but to no other network, whatever the scheme and the notation of the address.
 #[tokio::test]
-async fn attack_23_a_reach_of_networks_alone_leads_nowhere_else() {
+async fn attack_23_reach_only_leads_nowhere_else() {
     let reaching = |networks: &[&str]| {
         let networks = networks.iter().map(|network| network.parse().unwrap());
         Outbound::new(Reach::only(networks), LIMITS).unwrap()
@@ -188,12 +187,12 @@ async fn attack_23_a_reach_of_networks_alone_leads_nowhere_else() {
         }
     }
     let accepted = tokio::time::timeout(Duration::from_millis(50), untouched.accept()).await;
-    assert!(accepted.is_err(), "somebody connected");
-    // Within the networks it gets as far as the connection.
+    assert!(accepted.is_err(), "unexpected connection");
+    // Within the networks it gets as far as connecting.
     let here = reaching(&["127.0.0.0/8"]);
-    let nobody = TcpSocket::new_v4().unwrap();
-    nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let authority = nobody.local_addr().unwrap();
+    let absent = TcpSocket::new_v4().unwrap();
+    absent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let authority = absent.local_addr().unwrap();
     for url in [
         format!("http://{authority}/"),
         format!("https://{authority}/"),

@@ -1,4 +1,4 @@
-//! Time, size, redirects, and what errors say.
+//! Time, size, redirects, and the text of errors.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -8,7 +8,7 @@ use vestry_outbound::{Answer, Call, Outbound, OutboundError, Reach};
 
 use crate::guard::LIMITS;
 
-/// What is done with a body that is too large.
+/// How a body that is too large is handled.
 #[derive(Clone, Copy)]
 enum Excess {
     Refused,
@@ -52,7 +52,7 @@ async fn asked_with(answer: String, stays: bool, excess: Excess) -> Result<Answe
 }
 
 #[tokio::test]
-async fn an_answer_is_an_answer_whatever_its_status() {
+async fn every_status_is_returned() {
     for status in [200, 302, 404, 500] {
         let text = format!(
             "HTTP/1.1 {status} x\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 2\r\nRetry-After: 7\r\n\r\nok"
@@ -66,7 +66,7 @@ async fn an_answer_is_an_answer_whatever_its_status() {
 }
 
 #[tokio::test]
-async fn a_body_has_a_largest_size_announced_or_not() {
+async fn the_body_size_is_limited_with_and_without_content_length() {
     let announced = format!(
         "HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n{}",
         "x".repeat(1001)
@@ -86,9 +86,9 @@ async fn a_body_has_a_largest_size_announced_or_not() {
     assert_eq!(asked(whole, false).await.unwrap().body.len(), 1000);
 }
 
-/// The server stays in each case: nobody waits for the rest.
+/// The server keeps the connection open in each case: the client does not wait for the rest.
 #[tokio::test]
-async fn a_body_may_be_cut_instead() {
+async fn a_body_can_be_truncated_instead() {
     for (headers, length) in [
         ("Content-Length: 1001\r\n", 1_001),
         ("Content-Length: 1001\r\n", 1_000),
@@ -133,7 +133,7 @@ async fn the_whole_call_has_a_limit() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_broken() {
+async fn a_response_that_is_not_http_is_broken() {
     for text in [
         "SSH-2.0-OpenSSH_9.6\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab",

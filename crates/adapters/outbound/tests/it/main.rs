@@ -1,4 +1,4 @@
-//! The client against listeners on this machine: where it goes, and where it does not.
+//! The client against listeners on this machine: which destinations it reaches, and which not.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

@@ -6,7 +6,7 @@ fn read(text: &str) -> Option<Item<'static>> {
     whole(hex::decode(text).unwrap().leak())
 }
 
-/// Examples of RFC 8949, appendix A, of the kinds that authenticators write.
+/// Examples of RFC 8949, appendix A, of the types that authenticators use.
 #[test]
 fn items_are_read() {
     for (text, number) in [
@@ -35,7 +35,7 @@ fn items_are_read() {
 }
 
 #[test]
-fn what_no_authenticator_writes_is_refused() {
+fn encodings_that_authenticators_never_use_are_refused() {
     for (text, what) in [
         ("", "nothing"),
         ("0000", "two items"),
@@ -68,7 +68,7 @@ fn what_no_authenticator_writes_is_refused() {
 }
 
 proptest! {
-    /// Attack 26: no input makes the reader panic, loop or take memory it was not given.
+    /// Attack 26: no input makes the parser panic, loop, or allocate more than the input justifies.
     #[test]
     fn attack_26_any_bytes_are_read_or_refused(bytes in any::<Vec<u8>>()) {
         if let Some((_, rest)) = first(&bytes) {
@@ -78,9 +78,9 @@ proptest! {
         let _ = crate::cose::PublicKey::parse(&bytes);
     }
 
-    /// The same behind a head that promises much.
+    /// The same after a head that claims a large length.
     #[test]
-    fn attack_26_promises_are_not_believed(head in 0x80_u8..0xbb, bytes in any::<Vec<u8>>()) {
+    fn attack_26_claimed_lengths_are_not_trusted(head in 0x80_u8..0xbb, bytes in any::<Vec<u8>>()) {
         let _ = first(&[&[head], bytes.as_slice()].concat());
     }
 }

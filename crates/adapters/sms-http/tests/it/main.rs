@@ -1,4 +1,4 @@
-//! The sender against a provider on this machine that answers as it is told (F4).
+//! The sender against a scripted provider on this machine (F4).
 
 #![expect(
     clippy::unwrap_used,
@@ -41,7 +41,7 @@ pub(crate) async fn send(sms: &HttpSms) -> Result<(), SmsError> {
     sms.send(id, &text()).await
 }
 
-/// The wait that was asked for, of an error that may go away.
+/// Returns the requested wait of an error that must be transient.
 pub(crate) fn transient(outcome: Result<(), SmsError>) -> Option<i64> {
     match outcome {
         Err(SmsError::Transient { retry_after, cause }) => {

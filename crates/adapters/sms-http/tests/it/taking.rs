@@ -1,4 +1,4 @@
-//! What goes over the wire, and who is asked.
+//! Requests on the wire, and their destinations.
 
 use vestry_ports::sms::{SmsError, SmsSender};
 use vestry_sms_http::{HttpSms, Settings};
@@ -7,7 +7,7 @@ use crate::provider::{Provider, Reply, SID, TOKEN};
 use crate::{FROM, send, sender, settings};
 
 #[tokio::test]
-async fn a_text_is_posted_as_twilio_wants_it() {
+async fn a_text_is_posted_in_twilios_format() {
     let provider = Provider::start().await;
     let sms = sender(&provider);
     send(&sms).await.unwrap();
@@ -39,9 +39,9 @@ async fn a_text_is_posted_as_twilio_wants_it() {
     assert!(!shown.contains(TOKEN), "{shown}");
 }
 
-/// A path before the API, and an account that is not what a path may hold.
+/// A path before the API, and an account with characters that a path does not allow.
 #[tokio::test]
-async fn urls_are_built_of_segments() {
+async fn urls_are_built_from_escaped_segments() {
     let provider = Provider::start().await;
     let odd = Settings::new(
         format!("{}/gateway/", provider.url),
@@ -75,7 +75,7 @@ async fn a_probe_reads_the_account_and_sends_nothing() {
 }
 
 #[test]
-fn settings_that_cannot_be_used_name_the_key() {
+fn errors_about_settings_name_the_key() {
     let good = |url: &str, sid: &str, token: &str, from: &str| {
         HttpSms::new(&Settings::new(url, sid, token.to_owned(), from)).map(drop)
     };

@@ -1,4 +1,4 @@
-//! A provider in the shape of Twilio's, on a port of its own, that answers as it is told.
+//! A scripted provider like Twilio, on its own port.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -13,35 +13,35 @@ pub(crate) const TOKEN: &str = "hunter2-token";
 /// What the provider does with a message.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
-    /// Takes it, as the real one does.
+    /// Accepts it, like the real one.
     Takes,
-    /// This status, with further header lines and this body.
+    /// Returns this status, with additional header lines and this body.
     Says(u16, &'static str, &'static str),
-    /// Takes it, after so long.
+    /// Accepts it after this time.
     TakesLate(Duration),
     /// Reads it and closes the connection.
     HangsUp,
 }
 
-/// A request as it arrived.
+/// A request as received.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrived {
     /// Method, path and version.
     pub(crate) line: String,
-    /// Header lines, names in lower case.
+    /// Header lines, with names in lower case.
     pub(crate) headers: String,
     pub(crate) body: String,
 }
 
 #[derive(Default)]
 struct Script {
-    /// For the next messages; then whatever is for the others.
+    /// For the next messages; the other reply applies to the rest.
     next: VecDeque<Reply>,
     others: Option<Reply>,
     arrived: Vec<Arrived>,
 }
 
-/// The provider; it ends with the test.
+/// The provider; it stops with the test.
 pub(crate) struct Provider {
     pub(crate) url: String,
     script: Arc<Mutex<Script>>,
@@ -55,7 +55,7 @@ impl Drop for Provider {
 }
 
 impl Provider {
-    /// One that takes everything until it is told otherwise.
+    /// Starts a provider that accepts everything until it is scripted otherwise.
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -75,12 +75,12 @@ impl Provider {
         }
     }
 
-    /// What the next messages meet, before the others.
+    /// Sets the replies to the next messages.
     pub(crate) fn then(&self, replies: impl IntoIterator<Item = Reply>) {
         self.script.lock().unwrap().next.extend(replies);
     }
 
-    /// What every message meets from here on.
+    /// Sets the reply to all messages from here on.
     pub(crate) fn always(&self, reply: Reply) {
         self.script.lock().unwrap().others = Some(reply);
     }
@@ -90,7 +90,7 @@ impl Provider {
     }
 }
 
-/// One request a connection.
+/// Serves one request per connection.
 async fn serve(mut stream: TcpStream, script: Arc<Mutex<Script>>) {
     let Some(request) = read(&mut stream).await else {
         return;
@@ -127,7 +127,7 @@ async fn serve(mut stream: TcpStream, script: Arc<Mutex<Script>>) {
         "HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n{headers}\r\n{body}",
         body.len()
     );
-    // Who has given up is not there to read it.
+    // A caller that has given up is not there to read it.
     drop(stream.write_all(answer.as_bytes()).await);
 }
 

@@ -1,4 +1,4 @@
-//! What the errors of the server are to a caller.
+//! Classification of server errors.
 
 use diesel::result::{DatabaseErrorKind, Error};
 use vestry_ports::store::StoreError;
@@ -9,9 +9,9 @@ fn database_error(kind: DatabaseErrorKind, message: &str) -> Error {
     Error::DatabaseError(kind, Box::new(message.to_owned()))
 }
 
-/// R14, K4, K5: what a caller branches on.
+/// R14, K4, K5: the cases that callers distinguish.
 #[test]
-fn errors_are_told_apart() {
+fn errors_are_classified() {
     use DatabaseErrorKind as Kind;
     for (kind, message, expected) in [
         (
@@ -98,9 +98,9 @@ fn class(kind: DatabaseErrorKind, message: &str) -> &'static str {
     }
 }
 
-/// PR-57: what the coordinator of a Citus cluster says when the server of an App dies, in the words of Citus 13.2 and of libpq.
+/// PR-57: what the coordinator of a Citus cluster reports if the server of an App dies, in the words of Citus 13.2 and of libpq.
 #[test]
-fn pr_57_a_server_of_a_cluster_that_is_away_is_unavailable() {
+fn pr_57_an_unreachable_cluster_server_is_unavailable() {
     for message in [
         "connection to the remote node postgres@10.0.0.2:5432 failed with the following error: Connection refused",
         "connection to the remote node postgres@10.0.0.2:5432 failed",

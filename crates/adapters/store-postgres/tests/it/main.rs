@@ -1,4 +1,4 @@
-//! The store in Postgres, below its repositories. Those are tested by `vestry-store-sql`.
+//! The Postgres store below its repositories, which `vestry-store-sql` tests.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,4 @@
-//! TLS towards Postgres, against a server that knows only the beginning of the protocol (PostgreSQL documentation,
-//! "Message Flow").
+//! TLS to Postgres, against a server that implements only the start of the protocol (PostgreSQL documentation, "Message Flow").
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,32 +13,32 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use vestry_store_postgres::Connector;
 use vestry_store_rows::settings::{Database, Settings};
 
-/// The code that asks for TLS instead of a protocol version.
+/// The code that requests TLS instead of a protocol version.
 const SSL_REQUEST: u32 = 80_877_103;
 
 /// The password of every client here.
 const PASSWORD: &str = "hunter2";
 
-/// How a client came in.
+/// How a client connected.
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
     Encrypted,
     Plain,
-    /// It turned away when it saw the certificate.
+    /// It disconnected when it saw the certificate.
     TurnedAway,
-    /// It was told that there is no TLS, and said nothing more.
+    /// It learnt that there is no TLS, and sent nothing more.
     Silent,
-    /// It was told that there is no TLS, and then sent this as its password.
+    /// It learnt that there is no TLS, and then sent this as its password.
     Betrayed(String),
 }
 
-/// What a server does when it is asked for TLS.
+/// How a server responds to a TLS request.
 enum Tls {
     With(Arc<ServerConfig>),
     Refused,
 }
 
-/// A server on a loopback address, which clients take for wherever their URL says.
+/// A server on a loopback address; clients believe that it is the host in their URL.
 struct Server {
     address: SocketAddr,
     seen: Receiver<Seen>,
@@ -49,7 +48,7 @@ struct Server {
 }
 
 impl Server {
-    /// With a certificate of its own for `db.example` and `localhost`, which is good for the next thousand years.
+    /// Starts a server with its own certificate for `db.example` and `localhost`, valid for the next thousand years.
     fn start() -> Self {
         Self::with_certificate(|_good| {})
     }
@@ -73,7 +72,7 @@ impl Server {
         Self::run(Tls::With(Arc::new(config)), &own.pem())
     }
 
-    /// Answers `N` to whoever asks for TLS, and then asks for the password in clear.
+    /// Starts a server that answers `N` to TLS requests, and then asks for the password in plain text.
     fn without_tls() -> Self {
         Self::run(Tls::Refused, "")
     }
@@ -94,7 +93,7 @@ impl Server {
         }
     }
 
-    /// Connects with these parameters; the name of the server is checked, its address is always the same.
+    /// Connects with these parameters. The server's name is checked; its address is always the same.
     async fn connect(&self, host: &str, parameters: &str) -> Result<(), String> {
         let url = format!(
             "postgres://u:{PASSWORD}@{host}:{}/d?hostaddr={}&{parameters}",
@@ -115,7 +114,7 @@ impl Server {
     }
 }
 
-/// Takes one client after the other.
+/// Serves one client after the other.
 fn serve(listener: &TcpListener, tls: &Tls, seen: &Sender<Seen>) {
     for client in listener.incoming() {
         let mut client = client.unwrap();
@@ -145,7 +144,7 @@ fn encrypted(mut client: TcpStream, config: &Arc<ServerConfig>) -> Seen {
     Seen::Encrypted
 }
 
-/// AuthenticationCleartextPassword to whoever goes on after an `N`.
+/// Sends AuthenticationCleartextPassword to a client that continues after an `N`.
 fn refused(client: &mut TcpStream) -> Seen {
     client.write_all(b"N").unwrap();
     if message(client).is_err() {
@@ -163,7 +162,7 @@ fn refused(client: &mut TcpStream) -> Seen {
     Seen::Betrayed(String::from_utf8(password.to_vec()).unwrap())
 }
 
-/// A message of the first phase: its length, a code and the rest.
+/// Reads a message of the start-up phase: its length, a code and the rest.
 fn message(client: &mut impl Read) -> std::io::Result<(u32, Vec<u8>)> {
     let mut head = [0; 8];
     client.read_exact(&mut head)?;
@@ -173,7 +172,7 @@ fn message(client: &mut impl Read) -> std::io::Result<(u32, Vec<u8>)> {
     Ok((u32::from_be_bytes(head[4..].try_into().unwrap()), rest))
 }
 
-/// AuthenticationOk and ReadyForQuery.
+/// Sends AuthenticationOk and ReadyForQuery.
 fn welcome(client: &mut impl Write) {
     client
         .write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I")
@@ -182,7 +181,7 @@ fn welcome(client: &mut impl Write) {
 }
 
 #[tokio::test]
-async fn a_certificate_of_a_trusted_authority_is_taken() {
+async fn a_certificate_of_a_trusted_authority_is_accepted() {
     let server = Server::start();
     for mode in [
         "",
@@ -196,11 +195,11 @@ async fn a_certificate_of_a_trusted_authority_is_taken() {
     }
 }
 
-/// `sslmode` that verifies, and its absence in a URL that leads to another machine.
+/// Values of `sslmode` that verify, and its absence in a URL to another machine.
 const VERIFYING: [&str; 3] = ["", "sslmode=verify-ca&", "sslmode=verify-full&"];
 
 #[tokio::test]
-async fn m_3_a_server_that_has_no_tls_learns_no_password() {
+async fn m_3_a_server_without_tls_gets_no_password() {
     let server = Server::without_tls();
     for mode in VERIFYING.into_iter().chain(["sslmode=require&"]) {
         let refused = server.connect("db.example", mode).await;
@@ -220,7 +219,7 @@ async fn m_3_a_self_signed_certificate_is_refused() {
 }
 
 #[tokio::test]
-async fn m_3_a_certificate_of_another_name_is_refused() {
+async fn m_3_a_certificate_for_another_name_is_refused() {
     let server = Server::start();
     for mode in VERIFYING.into_iter().chain(["sslmode=require&"]) {
         let parameters = format!("{mode}{}", server.trusted());
@@ -244,9 +243,9 @@ async fn m_3_an_expired_certificate_is_refused() {
     }
 }
 
-/// As libpq means it: against who listens, not against who pretends.
+/// As in libpq: protects against eavesdropping, not against impersonation.
 #[tokio::test]
-async fn m_3_require_without_an_authority_takes_any_certificate() {
+async fn m_3_require_without_an_authority_accepts_any_certificate() {
     let server = Server::start();
     for host in ["db.example", "elsewhere.example", "localhost"] {
         let opened = server.connect(host, "sslmode=require").await;
@@ -256,7 +255,7 @@ async fn m_3_require_without_an_authority_takes_any_certificate() {
 }
 
 #[tokio::test]
-async fn m_3_clear_text_leaves_the_machine_only_when_it_was_asked_for() {
+async fn m_3_plain_text_leaves_the_machine_only_on_request() {
     let server = Server::start();
     for (host, mode, expected) in [
         ("localhost", "", Seen::Plain),

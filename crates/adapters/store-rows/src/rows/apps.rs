@@ -1,4 +1,4 @@
-//! Rows of Apps and of what is set up for them.
+//! Rows of Apps and their configuration.
 
 use diesel::prelude::{Insertable, Queryable, Selectable};
 use vestry_domain::api_key::{ApiKey, Scope};
@@ -125,7 +125,7 @@ pub struct RedirectUrlRow {
 }
 
 impl RedirectUrlRow {
-    /// The row of a URL that is not the default yet: that is decided after the insert.
+    /// Returns the row of a URL that is not the default yet; the default is chosen after the insert.
     pub fn not_default(url: &RedirectUrl) -> Self {
         Self {
             app_id: url.world.app_id.to_string(),

@@ -61,14 +61,14 @@ impl From<&AuditEntry> for AuditEntryRow {
     }
 }
 
-/// Rows by column, for the one statement that adds many of them.
+/// Audit entries by column, for the single statement that inserts many of them.
 #[derive(Default)]
 pub struct AuditEntryColumns {
     /// App, environment, chain, id, wallet, action, detail and API key.
     pub texts: [Vec<String>; 8],
     /// Sequence, time, version of the key of the keyed hash, and format.
     pub numbers: [Vec<i64>; 4],
-    /// Hash of the entry before, hash, and keyed hash.
+    /// Hash of the previous entry, own hash, and keyed hash.
     pub bytes: [Vec<Vec<u8>>; 3],
     /// Hashes of result and payload.
     pub hashes: [Vec<Option<Vec<u8>>>; 2],
@@ -174,7 +174,8 @@ impl From<&AuditHead> for AuditHeadRow {
     }
 }
 
-/// What changes of a head when its chain goes on. The key is left alone: on a cluster it may not even be set to what it is.
+/// The columns of a head that change when its chain grows. The key is left out, because a cluster does not allow setting it even to its
+/// present value.
 #[derive(AsChangeset)]
 #[diesel(table_name = audit_chains)]
 pub struct AuditHeadChange<'a> {
@@ -184,7 +185,7 @@ pub struct AuditHeadChange<'a> {
     mac: &'a [u8],
 }
 
-/// A head, and the end that it is to take the place of.
+/// A new head, with the chain end that it replaces.
 pub struct AuditStepRow {
     head: AuditHeadRow,
     after: i64,
@@ -201,34 +202,34 @@ impl From<&AuditStep> for AuditStepRow {
     }
 }
 
-/// App, environment and chain: what names a chain.
+/// App, environment and chain: the key of a chain.
 type Chain<'a> = [&'a str; 3];
 
 impl AuditEntryRow {
-    /// The App whose log it is in.
+    /// Returns the App whose log contains the entry.
     pub fn app(&self) -> &str {
         &self.app_id
     }
 
-    /// Whose entry it is.
+    /// Returns the chain of the entry.
     pub fn chain(&self) -> Chain<'_> {
         [&self.app_id, &self.environment, &self.chain]
     }
 }
 
 impl AuditStepRow {
-    /// Whose step it is.
+    /// Returns the chain of the step.
     pub fn chain(&self) -> Chain<'_> {
         let head = &self.head;
         [&head.app_id, &head.environment, &head.chain]
     }
 
-    /// Place and hash of the end before.
+    /// Returns the sequence and hash of the previous chain end.
     pub fn after(&self) -> (i64, &[u8]) {
         (self.after, &self.after_hash)
     }
 
-    /// Its new head.
+    /// Returns the new head.
     pub fn change(&self) -> AuditHeadChange<'_> {
         let head = &self.head;
         AuditHeadChange {
@@ -239,20 +240,20 @@ impl AuditStepRow {
         }
     }
 
-    /// The head of a chain that begins.
+    /// Returns the head if this step begins the chain.
     pub fn begun(&self) -> Option<&AuditHeadRow> {
         (self.after == 0).then_some(&self.head)
     }
 }
 
-/// Steps by column.
+/// Audit steps by column.
 #[derive(Default)]
 pub struct AuditStepColumns {
     /// App, environment and chain.
     pub texts: [Vec<String>; 3],
-    /// Sequence, version of the key of the keyed hash, and sequence before.
+    /// Sequence, version of the key of the keyed hash, and previous sequence.
     pub numbers: [Vec<i64>; 3],
-    /// Hash, keyed hash, and hash before.
+    /// Hash, keyed hash, and previous hash.
     pub bytes: [Vec<Vec<u8>>; 3],
 }
 

@@ -9,7 +9,7 @@ use vestry_ports::store::{Attempt, StoreError, StoreResult};
 use super::{Table, to_json};
 use crate::schema::codes;
 
-/// A row; as a changeset it replaces all of another one's columns, the empty ones too.
+/// A row. As a changeset it overwrites every column, including with NULL.
 #[derive(Queryable, Selectable, Insertable, diesel::AsChangeset)]
 #[diesel(table_name = codes, treat_none_as_default_value = false, treat_none_as_null = true, primary_key(app_id, environment, method_id, purpose))]
 pub struct CodeRow {
@@ -34,7 +34,7 @@ pub struct CodeRow {
 impl TryFrom<&Code> for CodeRow {
     type Error = StoreError;
 
-    /// The row of a code that nobody has tried yet.
+    /// Builds the row of a code without attempts.
     fn try_from(code: &Code) -> StoreResult<Self> {
         Ok(Self {
             app_id: code.world.app_id.to_string(),

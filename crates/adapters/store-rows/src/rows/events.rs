@@ -8,7 +8,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 use super::Table;
 use crate::schema::{event_heads, events, events_inbox};
 
-/// An event in the inbox. When it was appended is for the database to say.
+/// An event in the inbox. The database sets the time at which it was appended.
 #[derive(Insertable)]
 #[diesel(table_name = events_inbox, treat_none_as_default_value = false)]
 pub struct InboxRow {
@@ -27,7 +27,7 @@ pub struct InboxRow {
 }
 
 impl InboxRow {
-    /// The row of an event, and its place in the transaction.
+    /// Builds the row of an event, with its ordinal in the transaction.
     pub fn new(event: &NewEvent, ordinal: i64) -> Self {
         Self {
             ordinal,
@@ -120,10 +120,10 @@ impl TryFrom<EventRow> for Event {
     }
 }
 
-/// Where a log begins and ends.
+/// The first and last positions of a log.
 #[derive(Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = event_heads, treat_none_as_default_value = false, treat_none_as_null = true)]
-// An update leaves the key alone: on a cluster it says where the row lies, and may not even be set to what it is.
+// Updates leave the key out: on a cluster it determines where the row is stored, and cannot be set even to its present value.
 #[diesel(primary_key(app_id, environment))]
 pub struct EventHeadRow {
     app_id: String,
@@ -137,7 +137,7 @@ pub struct EventHeadRow {
 }
 
 impl EventHeadRow {
-    /// The row of a world's head.
+    /// Returns the row of a world's head.
     pub fn new(world: &World, head: &EventHead) -> Self {
         Self {
             app_id: world.app_id.to_string(),
@@ -151,7 +151,7 @@ impl EventHeadRow {
         }
     }
 
-    /// Whose head it is.
+    /// Returns the world of the head.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`].

@@ -9,7 +9,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 use super::Table;
 use crate::schema::idempotency_keys;
 
-/// A key that is taken. Its answer is written later.
+/// A claimed key. Its response is written later.
 #[derive(Insertable)]
 #[diesel(table_name = idempotency_keys, treat_none_as_default_value = false)]
 pub struct ClaimRow {
@@ -38,7 +38,7 @@ impl From<&Claim> for ClaimRow {
     }
 }
 
-/// What is known of a key.
+/// The stored state of a key.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = idempotency_keys)]
 pub struct KnownRow {

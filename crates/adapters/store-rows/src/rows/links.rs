@@ -10,7 +10,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 use super::{Table, to_json};
 use crate::schema::magic_links;
 
-/// A row; as a changeset it replaces all of another one's columns, the empty ones too.
+/// A row. As a changeset it overwrites every column, including with NULL.
 #[derive(Queryable, Selectable, Insertable, diesel::AsChangeset)]
 #[diesel(table_name = magic_links, treat_none_as_default_value = false, treat_none_as_null = true, primary_key(app_id, environment, email_id, purpose))]
 pub struct LinkRow {
@@ -31,7 +31,7 @@ pub struct LinkRow {
     landing: Option<String>,
     user_created: bool,
     code_challenge: Option<Vec<u8>>,
-    /// None yet: a row is written for a new link only.
+    /// Always 0: a row is built only for a new link.
     tries: i64,
     asked_as: Option<String>,
     sent_as_asked: bool,

@@ -9,7 +9,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 use super::{Table, to_json};
 use crate::schema::{captured_messages, outbox};
 
-/// A job that waits. Loaded by name, because claiming is written by hand for each backend.
+/// A pending job. Loaded by column name, because the claim statement is hand-written for each backend.
 #[derive(Insertable, Queryable, QueryableByName, Selectable)]
 #[diesel(table_name = outbox, treat_none_as_default_value = false)]
 pub struct OutboxRow {

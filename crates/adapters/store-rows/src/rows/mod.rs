@@ -1,7 +1,6 @@
-//! Rows, and what the domain makes of them. The same structs serve both backends.
+//! Row structs and their conversions to domain types. The same structs serve both backends.
 //!
-//! Every value is checked on its way out of the database. One that is not what it must be is
-//! [`StoreError::Corrupt`], which names table and column and never the value.
+//! Every value is checked when it is read. An invalid one is [`StoreError::Corrupt`], which names table and column and never the value.
 
 pub mod apps;
 pub mod audit;
@@ -34,7 +33,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 pub struct Table(pub &'static str);
 
 impl Table {
-    /// The error about one of its columns.
+    /// Returns the error for a corrupt value in one of its columns.
     pub const fn corrupt(&self, column: &'static str) -> StoreError {
         StoreError::Corrupt {
             table: self.0,
@@ -42,12 +41,12 @@ impl Table {
         }
     }
 
-    /// An id, or another type with a text form.
+    /// Parses an id, or another type with a text form.
     pub fn parse<T: FromStr>(&self, column: &'static str, text: &str) -> StoreResult<T> {
         text.parse().map_err(|_unreadable| self.corrupt(column))
     }
 
-    /// The two columns that begin every key.
+    /// Parses the two columns that every key begins with.
     pub fn world(&self, app_id: &str, environment: &str) -> StoreResult<World> {
         Ok(World::new(
             self.parse("app_id", app_id)?,
@@ -55,23 +54,23 @@ impl Table {
         ))
     }
 
-    /// A JSON document.
+    /// Parses a JSON document.
     pub fn json<T: DeserializeOwned>(&self, column: &'static str, text: &str) -> StoreResult<T> {
         serde_json::from_str(text).map_err(|_unreadable| self.corrupt(column))
     }
 
-    /// A SHA-256.
+    /// Parses a SHA-256.
     pub fn digest(&self, column: &'static str, bytes: &[u8]) -> StoreResult<[u8; 32]> {
         bytes.try_into().map_err(|_length| self.corrupt(column))
     }
 
-    /// A version or count; stored as a signed 64-bit number, which is what all engines agree on.
+    /// Parses a version or count, which is stored as a signed 64-bit number because all engines support that.
     pub fn small(&self, column: &'static str, number: i64) -> StoreResult<u32> {
         u32::try_from(number).map_err(|_outside| self.corrupt(column))
     }
 }
 
-/// The text of a JSON document.
+/// Serializes a value as JSON text.
 pub fn to_json<T: Serialize>(value: &T) -> StoreResult<String> {
     serde_json::to_string(value).map_err(|unwritable| StoreError::Other(Box::new(unwritable)))
 }

@@ -1,4 +1,4 @@
-//! Rows of passkeys and of the challenges of their ceremonies.
+//! Rows of passkeys and of ceremony challenges.
 
 use diesel::prelude::{Insertable, Queryable, Selectable};
 use vestry_domain::Timestamp;
@@ -129,7 +129,7 @@ impl TryFrom<PasskeyChallengeRow> for PasskeyChallenge {
     }
 }
 
-/// The handle that a column holds.
+/// Parses the user handle in a column.
 pub fn handle(bytes: &[u8]) -> StoreResult<UserHandle> {
     fixed(&Table("passkey_handles"), "handle", bytes).map(UserHandle)
 }

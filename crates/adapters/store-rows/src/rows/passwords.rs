@@ -54,7 +54,7 @@ impl TryFrom<PasswordRow> for StoredPassword {
     }
 }
 
-/// Of the user no more than it takes to tell whether it may sign in.
+/// Only the user columns that decide whether the user can sign in.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = users)]
 pub struct PasswordHolderRow {

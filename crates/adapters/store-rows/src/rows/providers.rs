@@ -1,4 +1,4 @@
-//! Rows of identity providers: connections, sign-ins on their way, links.
+//! Rows of identity providers: connections, pending sign-ins, links.
 
 use diesel::prelude::{Insertable, Queryable, Selectable};
 use vestry_domain::Timestamp;

@@ -71,7 +71,7 @@ impl TryFrom<SessionRow> for Session {
     }
 }
 
-/// What may change in a session that lives.
+/// The columns of a live session that can change.
 #[derive(AsChangeset)]
 #[diesel(table_name = sessions)]
 pub struct SessionChange {
@@ -81,7 +81,7 @@ pub struct SessionChange {
     factors: String,
     device_fingerprint: String,
     permissions: String,
-    /// Kept when absent.
+    /// Unchanged if `None`.
     token_hash: Option<Vec<u8>>,
 }
 

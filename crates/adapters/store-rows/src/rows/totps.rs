@@ -27,7 +27,7 @@ pub struct TotpRow {
 }
 
 impl From<&Totp> for TotpRow {
-    /// The row of one of which no code was accepted yet.
+    /// Builds the row of an authenticator app with no accepted code yet.
     fn from(totp: &Totp) -> Self {
         Self {
             app_id: totp.world.app_id.to_string(),

@@ -1,4 +1,4 @@
-//! Rows of users and of their identifiers.
+//! Rows of users and their identifiers.
 
 use diesel::prelude::{Insertable, Queryable, Selectable};
 use vestry_domain::email::Email;
@@ -125,7 +125,7 @@ impl TryFrom<UserEmailRow> for UserEmail {
     fn try_from(row: UserEmailRow) -> StoreResult<Self> {
         let table = Table("user_emails");
         let email = Email::parse(&row.address).map_err(|_unreadable| table.corrupt("address"))?;
-        // Who the address belongs to was decided on the stored identity; mail goes to the address.
+        // The stored identity decides which user owns an address; mail is sent to the address.
         if email.identity().as_str() != row.identity {
             return Err(table.corrupt("identity"));
         }

@@ -1,4 +1,4 @@
-//! Rows of challenges for the holders of wallets.
+//! Rows of challenges that wallet holders sign.
 
 use diesel::prelude::{Insertable, Queryable, Selectable};
 use vestry_domain::Timestamp;

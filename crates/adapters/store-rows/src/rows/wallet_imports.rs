@@ -1,4 +1,4 @@
-//! Rows of key pairs to which private keys can be sealed for import.
+//! Rows of the key pairs that encrypt private keys for import.
 
 use diesel::prelude::{Insertable, Queryable, Selectable};
 use vestry_domain::Timestamp;

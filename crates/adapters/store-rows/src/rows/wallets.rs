@@ -70,7 +70,7 @@ impl TryFrom<WalletRow> for StoredWallet {
             .account_index
             .map(|index| table.small("account_index", index));
         let disabled = row.disabled_at.map(|at| {
-            // Rows of the time before there were reasons have none.
+            // Rows written before reasons existed have none.
             let reason = row
                 .disabled_reason
                 .as_deref()
@@ -119,14 +119,14 @@ pub struct WalletKeyRow {
 }
 
 impl WalletRow {
-    /// Its id.
+    /// Returns the id of the wallet.
     pub fn id(&self) -> &str {
         &self.id
     }
 }
 
 impl WalletKeyRow {
-    /// Whose key it is.
+    /// Returns the id of the wallet that the key belongs to.
     pub fn wallet_id(&self) -> &str {
         &self.wallet_id
     }

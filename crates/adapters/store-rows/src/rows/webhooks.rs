@@ -1,4 +1,4 @@
-//! Rows of webhook endpoints, their secrets, deliveries and attempts.
+//! Rows of webhook endpoints and their secrets, deliveries and attempts.
 
 use diesel::prelude::{AsChangeset, Insertable, Queryable, Selectable};
 use vestry_domain::Timestamp;
@@ -21,7 +21,7 @@ const DELIVERIES: Table = Table("webhook_deliveries");
 const ATTEMPTS: Table = Table("webhook_attempts");
 const REPLAYS: Table = Table("webhook_replays");
 
-/// What an endpoint is, without how it does.
+/// An endpoint without its health columns.
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = webhook_endpoints, treat_none_as_default_value = false)]
 pub struct EndpointRow {
@@ -33,7 +33,7 @@ pub struct EndpointRow {
     types: String,
     fingerprint: String,
     disabled_reason: Option<String>,
-    // Not of an endpoint that is new; it is written with the numbers of failures.
+    // Not set for a new endpoint; written together with the failure counts.
     #[diesel(skip_insertion)]
     failing_since: Option<i64>,
     last_success_at: Option<i64>,
@@ -41,7 +41,7 @@ pub struct EndpointRow {
     updated_at: i64,
 }
 
-/// What its owner may change of it.
+/// The columns of an endpoint that its owner can change.
 #[derive(AsChangeset)]
 #[diesel(table_name = webhook_endpoints, treat_none_as_null = true)]
 pub struct EndpointChange {
@@ -52,7 +52,7 @@ pub struct EndpointChange {
     updated_at: i64,
 }
 
-/// How it has done since it last took something.
+/// The health of an endpoint since its last successful delivery.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = webhook_endpoints)]
 pub struct FailuresRow {
@@ -62,9 +62,9 @@ pub struct FailuresRow {
     failing_since: Option<i64>,
 }
 
-/// By what two endpoints of a world are told apart: the hash of URL and types.
+/// Returns the hash of URL and types, which identifies an endpoint within a world.
 fn fingerprint(endpoint: &Endpoint, types: &str) -> String {
-    // No URL has a line end in it.
+    // URLs never contain a line break.
     let both = format!("{}\n{types}", endpoint.url.as_str());
     hex::encode(TokenHash::of(&both).0)
 }
@@ -92,7 +92,7 @@ impl TryFrom<&Endpoint> for EndpointRow {
 }
 
 impl EndpointRow {
-    /// By what it is told apart from others of its world.
+    /// Returns the hash that identifies the endpoint within its world.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
@@ -198,7 +198,7 @@ impl TryFrom<SecretRow> for SealedSecret {
     }
 }
 
-/// The lane of a delivery as it is stored, in the order in which queues are met.
+/// Returns the stored rank of a lane. Queues are served in this order.
 pub const fn rank_of(lane: Lane) -> i64 {
     match lane {
         Lane::First => 0,
@@ -207,7 +207,7 @@ pub const fn rank_of(lane: Lane) -> i64 {
     }
 }
 
-/// The lane that a rank means.
+/// Returns the lane of a rank.
 ///
 /// # Errors
 /// [`StoreError::Corrupt`].
@@ -349,7 +349,7 @@ pub struct ReplayRow {
     ended_at: Option<i64>,
 }
 
-/// How far a replay is.
+/// The progress of a replay.
 #[derive(AsChangeset)]
 #[diesel(table_name = webhook_replays, treat_none_as_null = true)]
 pub struct ReplayProgress {

@@ -1,4 +1,4 @@
-//! The rows of users with everything that is attached to them.
+//! Rows of users with everything that belongs to them.
 
 use diesel::prelude::{Queryable, Selectable};
 use vestry_domain::World;
@@ -12,7 +12,7 @@ use super::users::{UserEmailRow, UserPhoneRow, UserRow};
 use super::wallets::WalletRow;
 use crate::schema::imported_users;
 
-/// What the service that a user came from knows it by.
+/// The user's key in the service it was imported from.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = imported_users)]
 pub struct ExternalKeyRow {
@@ -22,7 +22,7 @@ pub struct ExternalKeyRow {
     pub external_key: String,
 }
 
-/// A row of something that a user has.
+/// A row that belongs to a user.
 pub trait OfUser {
     fn world(&self) -> StoreResult<World>;
 }
@@ -47,7 +47,7 @@ of_user! {
     ExternalKeyRow, "imported_users";
 }
 
-/// The rows of several users, of each user in the order in which they are shown.
+/// The rows of several users; those of each user in display order.
 #[derive(Default)]
 pub struct WholeUserRows {
     pub users: Vec<UserRow>,
@@ -61,7 +61,7 @@ pub struct WholeUserRows {
 }
 
 impl WholeUserRows {
-    /// Those of other users as well.
+    /// Adds the rows of other users.
     pub fn append(&mut self, mut others: Self) {
         self.users.append(&mut others.users);
         self.emails.append(&mut others.emails);

@@ -1,4 +1,4 @@
-//! The URL of a Postgres database, and how its connections are protected.
+//! Postgres URLs and the TLS settings of their connections.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,36 +11,35 @@ use tokio_postgres::config::{Host, SslMode};
 
 use super::DatabaseUrlError;
 
-/// A URL of Postgres, taken apart.
+/// A parsed Postgres URL.
 ///
-/// `sslmode` is [`verify-full` or `verify-ca`](Tls::Verified), [`require`](Tls::Unverified) or [`disable`](Tls::Off).
-/// Without it, connections that stay on this machine are not encrypted, and all others are verified. They stay if every
-/// host of the URL is a Unix socket, a loopback address or `localhost`, and every `hostaddr` a loopback address.
-/// `sslrootcert=FILE` names a PEM file with the authorities to trust in place of those of the machine and of Mozilla;
-/// with it `require` verifies as well, as in libpq.
+/// `sslmode` is [`verify-full` or `verify-ca`](Tls::Verified), [`require`](Tls::Unverified) or [`disable`](Tls::Off). By default,
+/// connections within this machine are not encrypted, and all others are verified. A connection stays on this machine if every host of the
+/// URL is a Unix socket, a loopback address or `localhost`, and every `hostaddr` is a loopback address. `sslrootcert=FILE` names a PEM file
+/// of authorities to trust instead of those of the machine and of Mozilla. With it, `require` verifies as well, as in libpq.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PostgresUrl {
-    /// Where to connect, and as whom. Its `ssl_mode` never falls back: it is off or required.
+    /// Where to connect, and as which user. Its `ssl_mode` never falls back: TLS is either off or required.
     pub config: Config,
-    /// How connections are protected.
+    /// The TLS mode of the connections.
     pub tls: Tls,
 }
 
-/// How connections to Postgres are protected.
+/// The TLS mode of connections to Postgres.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tls {
-    /// Not at all.
+    /// No TLS.
     Off,
-    /// Encrypted, towards whoever shows any certificate: good against who listens, not against who pretends.
+    /// Encrypted, but any certificate is accepted: protects against eavesdropping, not against impersonation.
     Unverified,
-    /// Encrypted, towards a certificate of that very host from an authority that is trusted.
+    /// Encrypted, with a certificate for that host from a trusted authority.
     Verified {
-        /// The PEM file with the authorities; without, those that the machine and Mozilla trust.
+        /// The PEM file of authorities; if absent, those that the machine and Mozilla trust.
         roots: Option<PathBuf>,
     },
 }
 
-/// Only the database's name: the rest holds a password.
+/// Prints only the database's name: the rest contains a password.
 impl fmt::Debug for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.config.get_dbname().unwrap_or_default();
@@ -49,20 +48,20 @@ impl fmt::Debug for PostgresUrl {
 }
 
 impl PostgresUrl {
-    /// What the operator should know about how weakly connections are protected that leave this machine. Repeats nothing
-    /// of the URL but its `sslmode`.
+    /// Returns a warning to the operator if connections leave this machine without full protection. It repeats nothing of the URL but its
+    /// `sslmode`.
     pub fn warning(&self) -> Option<&'static str> {
         if stays_on_this_machine(&self.config) {
             return None;
         }
         match self.tls {
             Tls::Off => Some(
-                "connections to Postgres leave this machine in clear text (sslmode=disable): whoever is on the way can \
-                 read and change everything; write sslmode=verify-full",
+                "connections to Postgres are not encrypted (sslmode=disable): anyone on the network path can read and change \
+                 everything; set sslmode=verify-full",
             ),
             Tls::Unverified => Some(
-                "nobody looks whether the certificate of Postgres is the right one (sslmode=require): whoever is on the way \
-                 can pose as the database; write sslmode=verify-full, with sslrootcert=FILE for an authority of your own",
+                "the Postgres certificate is not verified (sslmode=require): an attacker on the network path can impersonate the \
+                 database; set sslmode=verify-full, with sslrootcert=FILE for a private authority",
             ),
             Tls::Verified { .. } => None,
         }
@@ -100,12 +99,12 @@ impl FromStr for PostgresUrl {
     }
 }
 
-/// What `sslmode` can ask for.
+/// The values of `sslmode`.
 #[derive(Clone, Copy)]
 enum Mode {
     Disable,
     Require,
-    /// `verify-ca` is taken at more than its word: a certificate of another host helps nobody.
+    /// `verify-ca` is stricter than in libpq: a certificate for another host is never accepted.
     Verify,
 }
 
@@ -121,13 +120,13 @@ impl Mode {
     }
 }
 
-/// Whether no connection leaves this machine. A host that has a `hostaddr` must be of this machine as well: its name is
-/// what a certificate would have to be for, and the address may be the end of a tunnel.
+/// Returns whether all connections stay on this machine. A host with a `hostaddr` must be local as well: the certificate would be issued
+/// for its name, and the address can be the end of a tunnel.
 fn stays_on_this_machine(config: &Config) -> bool {
     let is_here = |host: &Host| match host {
         Host::Unix(_) => true,
         Host::Tcp(name) => {
-            // RFC 6761, section 6.3: this name is always the machine itself.
+            // RFC 6761, section 6.3: this name always means the local machine.
             name.eq_ignore_ascii_case("localhost")
                 || name.parse().is_ok_and(|address| is_loopback(&address))
         }
@@ -144,7 +143,7 @@ fn decoded(text: &str) -> Result<Cow<'_, str>, DatabaseUrlError> {
     decoded.map_err(|garbled| DatabaseUrlError::Postgres(garbled.into()))
 }
 
-/// What stands before and after the question mark. User and password may hold one, too.
+/// Splits a URL at the question mark that begins the parameters. User and password can contain one, too.
 fn split_parameters(url: &str) -> (&str, &str) {
     let host = url.find('@').unwrap_or(0);
     let mark = url

@@ -7,7 +7,7 @@ use super::{Database, DatabaseUrlError, PostgresUrl, Tls};
 fn postgres(url: &str) -> PostgresUrl {
     match url.parse().unwrap() {
         Database::Postgres(url) => *url,
-        Database::Sqlite(path) => panic!("{} is no Postgres", path.display()),
+        Database::Sqlite(path) => panic!("{} is not a Postgres URL", path.display()),
     }
 }
 
@@ -26,7 +26,7 @@ fn a_sqlite_url_is_a_path() {
 }
 
 #[test]
-fn sqlite_has_no_database_that_is_not_a_file() {
+fn sqlite_databases_must_be_plain_files() {
     for url in [
         "sqlite:",
         "sqlite://",
@@ -51,7 +51,7 @@ fn another_scheme_is_refused() {
 }
 
 #[test]
-fn m_3_a_url_that_leaves_the_machine_means_a_verified_name() {
+fn m_3_remote_connections_are_verified_by_default() {
     for url in [
         "postgres://u@db.example/d",
         "postgres://u@10.0.0.1/d",
@@ -60,19 +60,19 @@ fn m_3_a_url_that_leaves_the_machine_means_a_verified_name() {
         "postgres://u@127.1/d",
         "postgres://u@localhost.example/d",
         "postgres://u@127.0.0.1.example/d",
-        // One of several is enough, wherever it is named.
+        // One remote host is enough, in any position.
         "postgres://u@localhost,db.example/d",
         "postgres://u@db.example,localhost/d",
         "postgres://u@%2Frun%2Fpostgresql,db.example/d",
         "postgres://u@localhost/d?host=db.example",
         "postgres:///d?host=db.example",
         "postgres:///d?h%6Fst=db.example",
-        // The address is where it goes, the name is whom it is meant for.
+        // The connection goes to the address; the certificate is for the name.
         "postgres://u@localhost/d?hostaddr=10.0.0.1",
         "postgres://u@db.example/d?hostaddr=127.0.0.1",
         "postgres:///d?hostaddr=10.0.0.1",
         "postgres://u@localhost,localhost/d?hostaddr=127.0.0.1,10.0.0.1",
-        // What stands in a password, or behind it, is no parameter.
+        // In or after a password, this is not a parameter.
         "postgres://u:p?sslmode=disable@db.example/d",
         "postgres://db.example/d?sslmode=disable&application_name=a@db.example/d",
     ] {
@@ -83,7 +83,7 @@ fn m_3_a_url_that_leaves_the_machine_means_a_verified_name() {
 }
 
 #[test]
-fn m_3_a_url_that_stays_on_the_machine_needs_no_tls() {
+fn m_3_local_connections_need_no_tls() {
     for url in [
         "postgres://u@localhost/d",
         "postgres://u@LocalHost:5433/d",
@@ -105,7 +105,7 @@ fn m_3_a_url_that_stays_on_the_machine_needs_no_tls() {
 }
 
 #[test]
-fn m_3_the_modes_of_libpq_mean_what_they_mean_there() {
+fn m_3_sslmode_means_the_same_as_in_libpq() {
     let verified = Tls::Verified { roots: None };
     for (mode, expected) in [
         ("disable", Tls::Off),
@@ -124,7 +124,7 @@ fn m_3_the_modes_of_libpq_mean_what_they_mean_there() {
 }
 
 #[test]
-fn m_3_a_mode_that_may_fall_back_to_clear_text_is_refused() {
+fn m_3_modes_that_fall_back_to_plain_text_are_refused() {
     for host in ["db.example", "localhost"] {
         for mode in ["prefer", "allow", "prefe%72"] {
             let url = format!("postgres://u:hunter2@{host}/d?sslmode={mode}");
@@ -143,7 +143,7 @@ fn m_3_a_mode_that_may_fall_back_to_clear_text_is_refused() {
 }
 
 #[test]
-fn m_3_what_is_not_protected_is_said_and_the_url_is_not() {
+fn m_3_the_warning_about_weak_tls_does_not_reveal_the_url() {
     for (mode, told) in [
         ("disable", Some("sslmode=disable")),
         ("require", Some("sslmode=require")),
@@ -165,9 +165,9 @@ fn m_3_what_is_not_protected_is_said_and_the_url_is_not() {
 }
 
 #[test]
-fn certificates_can_be_named() {
+fn sslrootcert_names_the_trusted_certificates() {
     let roots = Some(PathBuf::from("/etc/my ca.pem"));
-    // libpq, too, verifies under `require` when it is told whom to believe.
+    // libpq also verifies under `require` if a root certificate is given.
     for mode in ["", "&sslmode=require", "&sslmode=verify-full"] {
         let url = format!("postgresql://h/d?sslrootcert=%2Fetc%2Fmy%20ca.pem{mode}");
         let roots = roots.clone();
@@ -176,15 +176,15 @@ fn certificates_can_be_named() {
 }
 
 #[test]
-fn a_question_mark_in_the_password_is_not_the_end_of_the_address() {
+fn a_question_mark_in_the_password_does_not_begin_the_parameters() {
     let url = postgres("postgres://u:p?sslmode=disable@h/d?sslmode=require");
     assert_eq!(url.config.get_password().unwrap(), b"p?sslmode=disable");
     assert_eq!(url.config.get_ssl_mode(), SslMode::Require);
 }
 
-/// OTP-9 and I9 for passwords of the operator: neither the value nor an error shows them.
+/// OTP-9 and I9 for the operator's passwords: neither the value nor an error reveals them.
 #[test]
-fn the_password_is_never_shown() {
+fn the_password_is_never_revealed() {
     let url: Database = "postgres://someone:hunter2@h/d".parse().unwrap();
     assert!(!format!("{url:?}").contains("hunter2"));
     let refused = "postgres://someone:hunter2@h:port/d".parse::<Database>();

@@ -1,4 +1,4 @@
-//! What `vestry-contract` demands of every store.
+//! The store suites of `vestry-contract`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Rows that somebody edited by hand.
+//! Rows edited by hand.
 
 use vestry_contract::samples::Samples;
 use vestry_domain::audit::control::{
@@ -16,7 +16,7 @@ on_both! { migrated_sqlite, migrated_postgres:
     an_edited_value_of_a_control_chain_is_named_and_not_shown
 }
 
-/// A value that is not what it must be is an error that names its place; it is neither believed nor repeated.
+/// An invalid value gives an error that names its column; it is neither used nor repeated.
 async fn an_edited_value_is_named_and_not_shown(place: &Place) {
     let store = place.connect().await;
     let mut samples = Samples::fresh();
@@ -33,7 +33,7 @@ async fn an_edited_value_is_named_and_not_shown(place: &Place) {
     tx.sessions().insert(&session, &token).await.unwrap();
     tx.commit().await.unwrap();
 
-    // From the last one read to the first: each error comes before those that are still to be made.
+    // In reverse order of reading, so that each error comes before those still to be made.
     for (table, column, value) in [
         ("user_phones", "number", "'0800 edited'"),
         ("user_emails", "identity", "'edited@example.com'"),
@@ -67,7 +67,7 @@ async fn an_edited_value_is_named_and_not_shown(place: &Place) {
     }
 }
 
-/// The same of endpoints, their secrets, deliveries and attempts.
+/// The same for endpoints and their secrets, deliveries and attempts.
 async fn an_edited_value_of_a_webhook_is_named_and_not_shown(place: &Place) {
     let store = place.connect().await;
     let mut samples = Samples::fresh();
@@ -87,7 +87,7 @@ async fn an_edited_value_of_a_webhook_is_named_and_not_shown(place: &Place) {
     tx.commit().await.unwrap();
 
     let open = DeliveryFilter::default();
-    // From the last one read to the first, in each table.
+    // In reverse order of reading, in each table.
     for (table, column, value) in [
         ("webhook_endpoints", "disabled_reason", "'edited'"),
         ("webhook_endpoints", "types", "'[\"edited\"]'"),
@@ -131,7 +131,7 @@ async fn an_edited_value_of_a_webhook_is_named_and_not_shown(place: &Place) {
     }
 }
 
-/// The same of the control chains of the audit log.
+/// The same for the control chains of the audit log.
 async fn an_edited_value_of_a_control_chain_is_named_and_not_shown(place: &Place) {
     let store = place.connect().await;
     let mut samples = Samples::fresh();
@@ -173,7 +173,7 @@ async fn an_edited_value_of_a_control_chain_is_named_and_not_shown(place: &Place
         Ground::Directory(_) => "X'656469746564'",
         Ground::Server(_) => "'edited'",
     };
-    // From the last one read to the first, in each table.
+    // In reverse order of reading, in each table.
     for (table, column, value) in [
         ("control_chains", "mac_key_version", "-1"),
         ("control_chains", "hash", bytes),

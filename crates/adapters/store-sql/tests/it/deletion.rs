@@ -1,14 +1,14 @@
-//! What goes with a user.
+//! Data deleted with a user.
 
 const SCHEMA: &str = include_str!("../../../store-rows/src/schema.rs");
 const DELETION: &str = include_str!("../../../store-rows/repositories/user_deletion.rs");
 
-/// Tables that go on naming a user who is gone: by the id, and by nothing else (E-6).
+/// Tables that keep naming a deleted user, only by id (E-6).
 const OUTLIVE: [&str; 2] = ["events_inbox", "events"];
-/// Tables whose rows the use case erases in the same transaction. The row of a key stays without its response and without the user (M-9).
+/// Tables whose rows the use case erases in the same transaction. The row of a key stays, without its response and without the user (M-9).
 const ERASED: [&str; 1] = ["idempotency_keys"];
 
-/// A table whose rows name a user is emptied of them when the user goes (S-5): whoever adds one has to say so there.
+/// The deletion of a user must cover every table whose rows name the user (S-5): a new table has to be added there.
 #[test]
 fn every_table_that_names_a_user_is_emptied() {
     let tables: Vec<&str> = SCHEMA

@@ -1,5 +1,5 @@
-//! The trap in numbers: writers whose transactions stay open while others commit, sequencers of two pools, and readers that go on from
-//! the last place they saw (EV-R1, EV-R2).
+//! The ordering hazard under load: writers whose transactions stay open while others commit, sequencers of two pools, and readers that
+//! continue from the last position they saw (EV-R1, EV-R2).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use vestry_store_sql::SqlStore;
 use crate::places::{self, Place};
 
 const WRITERS: usize = 100;
-/// Events that each of them leaves, one after the other; the first number of EV-R1.
+/// Number of events that each writer appends, one after the other; the first number of EV-R1.
 const ROUNDS: usize = 50;
-/// A fifth of them in a transaction that stays open for a while.
+/// One in this many transactions stays open for a while.
 const SLOW: usize = 5;
 
-/// Appends one event by a connection of its own, and keeps the transaction open for so many milliseconds between the append and its
-/// commit. What the store does between the two, a slow network or a stopped process can make as long.
+/// Appends one event on a separate connection, and keeps the transaction open for this many milliseconds between the append and its commit.
+/// A slow network or a stopped process can cause such a delay.
 async fn append_slowly(place: &Place, event: &NewEvent, milliseconds: usize) {
     let seconds = f64::from(u32::try_from(milliseconds).unwrap()) / 1000.0;
     place
@@ -45,7 +45,7 @@ async fn append(store: &SqlStore, event: &NewEvent) {
     tx.commit().await.unwrap();
 }
 
-/// One step of a sequencer.
+/// Runs one step of a sequencer.
 async fn place_some(store: &SqlStore, world: World, limit: i64) {
     let placed = async {
         let mut tx = store.begin().await?;
@@ -70,7 +70,7 @@ fn sequencer(store: &Arc<SqlStore>, world: World, stop: &Arc<AtomicBool>) -> Joi
     })
 }
 
-/// Reads behind the last place it saw until there are so many events, and fails where one is passed over.
+/// Reads after the last position it saw until there are this many events, and fails if one is skipped.
 fn reader(
     store: &Arc<SqlStore>,
     world: World,
@@ -93,7 +93,7 @@ fn reader(
             let open = EventFilter::default();
             let page = events.page(&world, stretch, &open, limit).await.unwrap();
             for (event, position) in page.into_iter().zip(next..) {
-                assert_eq!(event.position, position, "a place was passed over");
+                assert_eq!(event.position, position, "a position was skipped");
                 seen.push(event.event.id);
             }
         }
@@ -101,19 +101,19 @@ fn reader(
     })
 }
 
-/// EV-R1, EV-R2: sixteen sequencers in two pools, three readers, and a hundred writers who keep a fifth of their transactions open for
-/// up to two seconds. Every reader sees every event once, in one order.
+/// EV-R1, EV-R2: sixteen sequencers in two pools, three readers, and a hundred writers that keep a fifth of their transactions open for up
+/// to two seconds. Every reader sees every event once, in the same order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ev_r1_ev_r2_no_reader_is_passed_by_a_slow_commit_postgres() {
+async fn ev_r1_ev_r2_no_reader_misses_a_slow_commit_postgres() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };
     no_reader_is_passed(place).await;
 }
 
-/// The same where every transaction is serializable unless it says otherwise.
+/// The same with SERIALIZABLE as the default isolation level.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ev_r2_the_same_on_a_database_that_is_serializable_postgres() {
+async fn ev_r2_the_same_on_a_serializable_database_postgres() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };

@@ -14,8 +14,8 @@ on_both! { migrated_sqlite, migrated_postgres:
     two_processes_admit_together_what_one_would
 }
 
-/// R16: 300 hits at once on two replicas at a limit of 100: exactly 100 are admitted, all are told the same reset, and every
-/// remaining count is handed out once.
+/// R16: 300 concurrent hits on two replicas with a limit of 100. Exactly 100 are admitted, all get the same reset time, and every remaining
+/// count is returned once.
 async fn two_processes_admit_together_what_one_would(place: &Place) {
     let limiters = [
         Arc::new(place.connect().await.rate_limiter()),

@@ -1,4 +1,4 @@
-//! The store on real databases: a SQLite file, and a throwaway Postgres where there is one.
+//! The store on real databases: a SQLite file, and a throwaway Postgres if available.
 
 #![expect(
     clippy::unwrap_used,

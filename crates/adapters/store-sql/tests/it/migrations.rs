@@ -1,4 +1,4 @@
-//! Migrations, by many at once, and what `ready` says about them.
+//! Concurrent migrations, and how `ready` reports missing ones.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ on_both! { sqlite, postgres:
     ready_names_what_is_missing
 }
 
-/// K10: eight that start together on an empty database. One applies everything, in order; the others find it done.
+/// K10: eight processes start together on an empty database. One applies everything, in order; the others find it done.
 async fn eight_processes_migrate_an_empty_database_once(place: &Place) {
     let settings = Arc::new(place.settings.clone());
     let applied = race((0..8).map(|_| {
@@ -52,10 +52,11 @@ async fn ready_names_what_is_missing(place: &Place) {
     assert_eq!(missing(&store).await, all);
 }
 
-/// As xtask sets it up (`default_pool_size`).
+/// The value that xtask configures (`default_pool_size`).
 const SESSIONS_OF_POOLER: usize = 4;
 
-/// PR-51: what is set for a session of a pooler is somebody else's next. Without a pooler every session is new, and this shows little.
+/// PR-51: a setting made for a pooled session is inherited by its next client. Without a pooler every session is new, and this test shows
+/// little.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn migrations_set_nothing_for_a_postgres_session() {
     let Some(place) = places::postgres().await else {
@@ -67,8 +68,8 @@ async fn migrations_set_nothing_for_a_postgres_session() {
     };
     let is_set = "DO $$ BEGIN IF EXISTS (SELECT FROM pg_settings WHERE source = 'session' AND name IN ('lock_timeout', \
                   'statement_timeout', 'idle_in_transaction_session_timeout', 'default_transaction_isolation', \
-                  'default_transaction_read_only')) THEN RAISE 'something is set'; END IF; END $$";
-    // All that the pooler has, one for each of those that are in a transaction.
+                  'default_transaction_read_only')) THEN RAISE 'a setting was changed'; END IF; END $$";
+    // All sessions of the pooler, one for each open transaction.
     let mut open = Vec::new();
     for _ in 0..SESSIONS_OF_POOLER {
         let (client, connection) = tokio_postgres::connect(&server.url(), NoTls).await.unwrap();
@@ -90,7 +91,7 @@ async fn missing(store: &dyn Store) -> Vec<String> {
     }
 }
 
-/// DB-4: the lock of a process that died while it migrated expires.
+/// DB-4: the lock of a process that died during a migration expires.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lock_of_a_dead_process_expires() {
     let Some(place) = places::postgres().await else {

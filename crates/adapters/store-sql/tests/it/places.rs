@@ -1,4 +1,4 @@
-//! Databases for one test each, gone when it ends.
+//! Databases for a single test each, removed when it ends.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use vestry_testkit::postgres::{Throwaway, execute};
 
 use crate::plans;
 
-/// A place for a database: how to reach it, and what removes it.
+/// A database location: how to reach it, and how to remove it.
 pub(crate) struct Place {
     pub(crate) settings: Settings,
     pub(crate) ground: Ground,
 }
 
-/// What a place stands on.
+/// What a location is based on.
 pub(crate) enum Ground {
     Directory(TempDir),
     Server(Throwaway),
@@ -31,7 +31,7 @@ impl Drop for Place {
 }
 
 impl Place {
-    /// Another pool on the same database, as another process would have it.
+    /// Opens another pool on the same database, as another process would.
     pub(crate) async fn connect(&self) -> SqlStore {
         SqlStore::connect(&self.settings).await.unwrap()
     }
@@ -44,13 +44,13 @@ impl Place {
         }
     }
 
-    /// Runs SQL behind the store's back.
+    /// Runs SQL that bypasses the store.
     pub(crate) async fn execute(&self, sql: &str) {
         match &self.ground {
             Ground::Server(server) => execute(&server.direct_url(), sql).await.unwrap(),
             Ground::Directory(_) => {
                 let Database::Sqlite(path) = &self.settings.database else {
-                    panic!("a directory holds a file");
+                    panic!("the directory contains a file");
                 };
                 plans::unwatched(path).batch_execute(sql).unwrap();
             }
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-/// An empty file in a directory of its own.
+/// Returns an empty file in its own directory.
 pub(crate) async fn sqlite() -> Option<Place> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("vestry.db");
@@ -68,7 +68,7 @@ pub(crate) async fn sqlite() -> Option<Place> {
     })
 }
 
-/// The same with all migrations.
+/// The same with all migrations applied.
 pub(crate) async fn migrated_sqlite() -> Option<Place> {
     let place = sqlite().await?;
     if let Database::Sqlite(path) = &place.settings.database {
@@ -78,12 +78,12 @@ pub(crate) async fn migrated_sqlite() -> Option<Place> {
     Some(place)
 }
 
-/// An empty Postgres database.
+/// Returns an empty Postgres database.
 pub(crate) async fn postgres() -> Option<Place> {
     Throwaway::empty().await.map(place)
 }
 
-/// The same with all migrations.
+/// The same with all migrations applied.
 pub(crate) async fn migrated_postgres() -> Option<Place> {
     Throwaway::migrated().await.map(place)
 }
@@ -95,14 +95,14 @@ fn place(server: Throwaway) -> Place {
     }
 }
 
-/// A store for a suite of the contract, with what must outlive it.
+/// Opens a store for a contract suite, together with what must outlive it.
 pub(crate) async fn store(place: Option<Place>) -> Option<(Arc<dyn Store>, Place)> {
     let place = place?;
     let store: Arc<dyn Store> = Arc::new(place.connect().await);
     Some((store, place))
 }
 
-/// Each named function as a test on both backends. They take a [`Place`].
+/// Defines each named function as a test on both backends. The functions take a [`Place`].
 macro_rules! on_both {
     ($build_sqlite:ident, $build_postgres:ident: $($name:ident)*) => {
         mod on_sqlite {

@@ -1,7 +1,8 @@
-//! PR-58, for SQLite: how each statement is carried out that the tests of this crate make, and so nearly every one of the repositories.
+//! PR-58, for SQLite: checks the query plan of each statement that the tests of this crate run, which covers nearly every statement of the
+//! repositories.
 //!
-//! It is asked when a statement is first begun, of a database of its own with no rows: what SQLite does depends on the text, the indexes
-//! and what the store tells of them, and on nothing that is in the tables. Statements with a semicolon are those of migrations.
+//! The plan is queried when a statement first runs, on a separate database without rows. What SQLite does depends on the text, the indexes
+//! and the store's planner statistics, and not on the tables' contents. Statements with a semicolon are those of migrations.
 
 use std::collections::HashSet;
 use std::mem;
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use vestry_store_sqlite::SHARED_BY_MANY;
 
-/// What a row of `EXPLAIN QUERY PLAN` says.
+/// A row of `EXPLAIN QUERY PLAN`.
 #[derive(QueryableByName)]
 struct Step {
     #[diesel(sql_type = Text)]
@@ -31,7 +32,7 @@ struct Watch {
 }
 
 define_sql_function! {
-    /// As it stands in searches; here it is never called.
+    /// Needed to prepare searches; it is never called here.
     fn vestry_in_time(moment: BigInt, row: BigInt) -> Bool;
 }
 
@@ -41,7 +42,7 @@ fn watch() -> MutexGuard<'static, Option<Watch>> {
     WATCH.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has the statements looked at of all connections that are opened from now on.
+/// Enables the check for the statements of all connections that are opened from now on.
 pub(crate) async fn look() {
     static LOOKS: OnceCell<()> = OnceCell::const_new();
     let begin = async || {
@@ -62,20 +63,20 @@ pub(crate) async fn look() {
     LOOKS.get_or_init(begin).await;
 }
 
-/// A connection whose statements are a test's own.
+/// Returns a connection whose statements are the test's own.
 pub(crate) fn unwatched(path: &Path) -> SqliteConnection {
     let mut conn = SqliteConnection::establish(path.to_str().unwrap()).unwrap();
     conn.set_instrumentation(|_: InstrumentationEvent<'_>| {});
     conn
 }
 
-/// Fails where a statement was found: the first test to end after that, which need not be the one that made it.
+/// Fails if a bad statement was found. That hits the first test to end after it, which need not be the one that ran it.
 pub(crate) fn check() {
     let found = watch().as_mut().map(|watch| mem::take(&mut watch.found));
     let found = found.unwrap_or_default().join("\n");
     assert!(
         found.is_empty(),
-        "SQLite goes through a whole App or table for this:\n{found}"
+        "SQLite scans a whole App or table for this:\n{found}"
     );
 }
 
@@ -88,7 +89,7 @@ impl Instrumentation for Look {
         };
         let query = query.to_string();
         let text = query.split(" -- binds").next().unwrap();
-        // Connections to Postgres are told of here too, but not on such a thread.
+        // Connections to Postgres get here too, but not on such a thread.
         let is_of_sqlite = thread::current()
             .name()
             .is_some_and(|name| name.starts_with("sqlite-"));
@@ -104,7 +105,7 @@ impl Instrumentation for Look {
     }
 }
 
-/// What is no statement of the tables, such as `BEGIN`, has none.
+/// Returns the plan; empty for statements that use no tables, such as `BEGIN`.
 fn plan(conn: &mut SqliteConnection, text: &str) -> Vec<String> {
     let of_tables = ["SELECT", "INSERT", "UPDATE", "DELETE", "WITH"];
     if !of_tables
@@ -120,7 +121,7 @@ fn plan(conn: &mut SqliteConnection, text: &str) -> Vec<String> {
     }
 }
 
-/// Tables of which an App has few rows, or the service: reading all of them is no worse than looking for one.
+/// Tables with few rows per App, or in the whole service: reading all of them is no worse than an index look-up.
 const SMALL: &[&str] = &[
     "__diesel_schema_migrations",
     "api_keys",
@@ -141,77 +142,77 @@ const SMALL: &[&str] = &[
     "webhook_secrets",
 ];
 
-/// Statements that may go through an App, or all of a table, by a part of their text, and why.
+/// Statements that may scan an App or a table, identified by a part of their text, with the reason.
 const ALLOWED: &[(&str, &str)] = &[
-    ("(1=0)", "nothing is asked for, and nothing read"),
-    ("AND 1 = 0", "nothing is asked for, and nothing read"),
+    ("(1=0)", "matches nothing and reads nothing"),
+    ("AND 1 = 0", "matches nothing and reads nothing"),
     (
         "LIKE ? ESCAPE '!'",
-        "docs/users.md: a part of a name, an address or a number is looked for in all users of the App",
+        "docs/users.md: a partial match scans all users of the App",
     ),
     (
         "vestry_in_time(?, rowid) AND verified",
-        "docs/users.md: it takes longer the more users fit",
+        "docs/users.md: the cost grows with the number of matches",
     ),
     (
         "vestry_in_time(?, rowid) AND provider IN (",
-        "docs/users.md: it takes longer the more users fit",
+        "docs/users.md: the cost grows with the number of matches",
     ),
     (
         "vestry_in_time(?, rowid) AND NOT verified",
-        "docs/users.md: it takes longer the more users fit",
+        "docs/users.md: the cost grows with the number of matches",
     ),
     (
         "vestry_in_time(?, rowid) AND 1 = 1) AND (`users`.`disabled_at` IS NOT NULL)) AND (`users`.`status` IN (",
-        "those who are disabled are counted, by what they were",
+        "counts disabled users by their previous status",
     ),
     (
         "SELECT min(`webhook_deliveries`.`position`)",
-        "the oldest of what waits in an App, which has an index of its own",
+        "the oldest pending row of an App, with its own index",
     ),
     (
         "SELECT COUNT(*) FROM `webhook_deliveries`",
-        "what one endpoint did not take is counted, which has an index of its own",
+        "counts the failed deliveries of an endpoint, with its own index",
     ),
     (
         "key_version` < ?",
-        "what a rotation of keys has left to do is counted, or made over",
+        "counts or rewrites the remaining rows of a key rotation",
     ),
     (
         "SELECT COUNT(*) FROM `wallets` WHERE ((`wallets`.`app_id` = ?) AND (`wallets`.`environment` = ?))",
-        "how many there are stands on each page",
+        "each page shows the total count",
     ),
     (
         "SELECT COUNT(*) FROM `outbox` WHERE (`outbox`.`ended_at` IS NULL)",
-        "how many wait",
+        "counts pending rows",
     ),
     (
         "SELECT DISTINCT `audit_entries`.`chain`",
-        "`audit verify` reads every entry besides",
+        "`audit verify` reads every entry anyway",
     ),
     (
         "SELECT DISTINCT `control_entries`.`chain`",
-        "`audit verify` reads every entry besides",
+        "`audit verify` reads every entry anyway",
     ),
     (
         "DELETE FROM `captured_messages` WHERE ((`captured_messages`.`app_id` = ?) AND (`captured_messages`.`environment` = ?))",
-        "all are deleted",
+        "deletes all rows",
     ),
     (
         "SELECT `budgets`.`used` FROM `budgets`",
-        "the parts of one counter are added up",
+        "sums the shards of one counter",
     ),
     (
         "(`webhook_deliveries`.`endpoint_id` = ?)) AND (`webhook_deliveries`.`ended_at` IS NULL))",
-        "all that waits for one endpoint ends, or an operator looks through it",
+        "ends all pending deliveries of an endpoint, or lists them for an operator",
     ),
     (
         "(`sessions`.`environment` = ?) AND (`sessions`.`app_id` = ?)",
-        "a sweep of one App whose test clock is ahead of the machine's",
+        "sweeps one App whose test clock is ahead of the machine's",
     ),
     (
         "(`codes`.`environment` = ?) AND (`codes`.`app_id` = ?)",
-        "a sweep of one App whose test clock is ahead of the machine's",
+        "sweeps one App whose test clock is ahead of the machine's",
     ),
     ("FROM sqlite_schema t JOIN pragma_index_list", "migrating"),
 ];
@@ -223,7 +224,7 @@ fn flaw(text: &str, plan: &[String]) -> Option<String> {
         .then(|| format!("{text}\n  {}", plan.join("\n  ")))
 }
 
-/// Whether rows are read in the order of an index, and no further than the page goes.
+/// Whether rows are read in index order, and only up to the end of the page.
 fn is_page(text: &str, plan: &[String]) -> bool {
     let is_bounded = text.ends_with(" LIMIT ?") || text.ends_with(" LIMIT ? OFFSET ?");
     is_bounded
@@ -233,7 +234,7 @@ fn is_page(text: &str, plan: &[String]) -> bool {
             .any(|step| step == "USE TEMP B-TREE FOR ORDER BY")
 }
 
-/// Whether it goes through the rows of a whole App, or through all there are.
+/// Whether the step scans the rows of a whole App, or of the whole table.
 fn walks(step: &str) -> bool {
     let words: Vec<&str> = step.split(' ').collect();
     let (does, of) = (words[0], words.get(1).copied().unwrap_or_default());
@@ -241,9 +242,9 @@ fn walks(step: &str) -> bool {
         return false;
     }
     match does {
-        // SQLite does not understand it.
+        // SQLite does not recognise it.
         "SCAN?" => true,
-        // But for the rows of the statement itself.
+        // Except for the rows of the statement itself.
         "SCAN" => !(of == "CONSTANT" || of.starts_with('(') || step.ends_with("VALUES CLAUSE")),
         "SEARCH" => {
             step.contains(" AUTOMATIC ")
@@ -253,7 +254,7 @@ fn walks(step: &str) -> bool {
     }
 }
 
-/// The columns by which an index is searched: `(app_id=? AND id>?)`, `((app_id,id)>(?,?))` or, after a skip, `(ANY(app_id) AND id=?)`.
+/// Returns the columns of an index search: `(app_id=? AND id>?)`, `((app_id,id)>(?,?))` or, after a skip, `(ANY(app_id) AND id=?)`.
 fn compared(step: &str) -> impl Iterator<Item = &str> {
     let (_, terms) = step.split_once(" (").unwrap_or_default();
     let words = terms.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
@@ -261,7 +262,7 @@ fn compared(step: &str) -> impl Iterator<Item = &str> {
 }
 
 #[tokio::test]
-async fn pr_58_what_goes_through_an_app_on_sqlite_is_found() {
+async fn pr_58_scans_of_a_whole_app_on_sqlite_are_found() {
     let flaw_of = |text: &str| {
         let mut watch = watch();
         let conn = &mut watch.as_mut().unwrap().conn;
@@ -293,9 +294,9 @@ async fn pr_58_what_goes_through_an_app_on_sqlite_is_found() {
     }
 }
 
-/// A column that leads an index and is not known to say little is taken for one that says much.
+/// A leading index column that is not listed as low-selectivity counts as selective.
 #[tokio::test]
-async fn indexes_are_told_of_by_their_columns() {
+async fn index_statistics_follow_from_the_columns() {
     #[derive(QueryableByName)]
     struct Said {
         #[diesel(sql_type = Text)]
@@ -314,9 +315,9 @@ async fn indexes_are_told_of_by_their_columns() {
             "wallets_app_id_environment_user_id_id_idx",
             "1000000 250000 62500 10 1",
         ),
-        // Unique: of a type and an address.
+        // Unique by type and address.
         ("sqlite_autoindex_wallets_2", "1000000 250000 62500 15625 1"),
-        // Of some rows.
+        // A partial index.
         ("outbox_due_at_id_idx", "100000 10 1"),
     ] {
         assert_eq!(said_of(index), said, "{index}");

@@ -1,4 +1,4 @@
-//! What only Postgres can do to its clients.
+//! Failures and settings specific to Postgres.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ async fn fail_once(store: &dyn Store, world: &World, subject: &str) -> StoreResu
     Ok(failures)
 }
 
-/// Ends every connection to the database but the one that asks.
+/// Terminates every other connection to the database.
 async fn terminate_all(place: &Place) {
     place
         .execute(
@@ -38,8 +38,8 @@ async fn terminate_all(place: &Place) {
         .await;
 }
 
-/// K4, K5: every connection of a pool is killed, idle ones and one in a transaction. The transaction is lost and says so; the
-/// pool serves again within five seconds, and until then says that the database is not available.
+/// K4, K5: every connection of a pool is killed, both idle ones and one in a transaction. The transaction is lost and reports it. The pool
+/// serves again within five seconds, and until then reports that the database is unavailable.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_connections_are_replaced() {
     let Some(place) = places::migrated_postgres().await else {
@@ -53,7 +53,7 @@ async fn killed_connections_are_replaced() {
             open.push(store.read().await.unwrap());
         }
         let mut tx = store.begin().await.unwrap();
-        let counted = tx.guards().fail(&world, "somebody", NOW).await.unwrap();
+        let counted = tx.guards().fail(&world, "subject", NOW).await.unwrap();
         assert_eq!(counted, round + 1);
         drop(open);
         terminate_all(&place).await;
@@ -65,7 +65,7 @@ async fn killed_connections_are_replaced() {
 
         let until = Instant::now() + Duration::from_secs(5);
         loop {
-            match fail_once(&store, &world, "somebody").await {
+            match fail_once(&store, &world, "subject").await {
                 Ok(failures) => break assert_eq!(failures, round + 1),
                 Err(StoreError::Unavailable(_)) => assert!(Instant::now() < until, "too late"),
                 Err(other) => panic!("{other:?}"),
@@ -74,7 +74,7 @@ async fn killed_connections_are_replaced() {
     }
 }
 
-/// K4: a statement that an operator cancels fails as unavailable, in a transaction and outside of one, and the pool serves again at once.
+/// K4: a statement cancelled by an operator fails as unavailable, inside and outside of a transaction, and the pool serves again at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_statement_is_unavailable() {
     let Some(place) = places::migrated_postgres().await else {
@@ -83,10 +83,10 @@ async fn a_cancelled_statement_is_unavailable() {
     let store = Arc::new(place.connect().await);
     let world = a_world();
     let mut first = store.begin().await.unwrap();
-    first.guards().fail(&world, "somebody", NOW).await.unwrap();
+    first.guards().fail(&world, "subject", NOW).await.unwrap();
     let (waiting, subject) = (Arc::clone(&store), world);
-    let waits = tokio::spawn(async move { fail_once(&*waiting, &subject, "somebody").await });
-    // Nothing waits at first, and then there is nothing to cancel.
+    let waits = tokio::spawn(async move { fail_once(&*waiting, &subject, "subject").await });
+    // At first no statement is waiting, and there is nothing to cancel.
     while !waits.is_finished() {
         let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity \
              WHERE datname = current_database() AND wait_event_type = 'Lock'";
@@ -98,16 +98,16 @@ async fn a_cancelled_statement_is_unavailable() {
         "{cancelled:?}"
     );
     first.commit().await.unwrap();
-    let failures = fail_once(&*store, &world, "somebody").await.unwrap();
+    let failures = fail_once(&*store, &world, "subject").await.unwrap();
     assert_eq!(failures, 2);
 }
 
-/// The most that the runtime lets a task do in one turn, and a little more.
+/// Slightly more operations than the runtime's budget for one turn of a task.
 const TURN: usize = 130;
 
-/// Does so much of what a task may do in one turn: whatever it does next may have to wait for another one.
+/// Uses up this much of a task's budget: its next operation may have to wait for another turn.
 async fn use_turn(spent: usize) {
-    // What came before has used up some of this one.
+    // Earlier operations have used up part of this turn.
     tokio::task::yield_now().await;
     let (send, mut receive) = tokio::sync::mpsc::unbounded_channel();
     for _ in 0..spent {
@@ -116,16 +116,16 @@ async fn use_turn(spent: usize) {
     }
 }
 
-/// A place with one connection.
+/// Opens a store with one connection.
 async fn one_connection(place: &Place) -> SqlStore {
     let mut settings = place.settings.clone();
     settings.connections = 1;
     SqlStore::connect(&settings).await.unwrap()
 }
 
-/// What opens a transaction is sent together with its first statement, and before it, wherever in its turn the task is.
+/// The opening of a transaction is sent together with its first statement, and before it, whatever is left of the task's budget.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_statement_is_before_its_transaction() {
+async fn no_statement_precedes_its_transaction() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };
@@ -134,20 +134,20 @@ async fn no_statement_is_before_its_transaction() {
     for spent in 0..=TURN {
         let mut tx = store.begin().await.unwrap();
         use_turn(spent).await;
-        let failures = tx.guards().fail(&world, "somebody", NOW).await.unwrap();
-        assert_eq!(failures, 1, "what was undone is there, {spent}");
+        let failures = tx.guards().fail(&world, "subject", NOW).await.unwrap();
+        assert_eq!(failures, 1, "the rolled-back change exists, {spent}");
         drop(tx);
     }
 }
 
-/// Counts a failure, then does what the database refuses together with the commit, wherever in its turn the task is: the failure is
-/// never there afterwards.
+/// Counts a failure, then makes a change that the database refuses together with the commit, whatever is left of the task's budget: the
+/// failure must never be stored.
 async fn is_undone(store: &SqlStore, what: &str, refused: impl AsyncFn(&mut dyn Tx)) {
     let world = a_world();
     for spent in 0..=TURN {
         let mut tx = store.begin().await.unwrap();
-        let failures = tx.guards().fail(&world, "somebody", NOW).await.unwrap();
-        assert_eq!(failures, 1, "{what} is there, {spent}");
+        let failures = tx.guards().fail(&world, "subject", NOW).await.unwrap();
+        assert_eq!(failures, 1, "{what} exists, {spent}");
         refused(&mut *tx).await;
         use_turn(spent).await;
         let committed = tx.commit().await;
@@ -158,9 +158,9 @@ async fn is_undone(store: &SqlStore, what: &str, refused: impl AsyncFn(&mut dyn 
     }
 }
 
-/// E-1: events are sent together with the commit, and before it. Where they are refused, nothing is committed.
+/// E-1: events are sent together with the commit, and before it. If they are refused, nothing is committed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_1_no_commit_is_before_its_events() {
+async fn e_1_no_commit_precedes_its_events() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };
@@ -169,7 +169,7 @@ async fn e_1_no_commit_is_before_its_events() {
     let mut tx = store.begin().await.unwrap();
     tx.events().append(&[event.clone()]).await.unwrap();
     tx.commit().await.unwrap();
-    // Postgres has no text with this character.
+    // Postgres text cannot contain this character.
     event.request_id = Some("\0".to_owned());
     is_undone(&store, "a change without its event", async |tx| {
         tx.events().append(&[event.clone()]).await.unwrap();
@@ -177,9 +177,9 @@ async fn e_1_no_commit_is_before_its_events() {
     .await;
 }
 
-/// Statements whose answers nobody waits for are sent with the commit, and before it: it fails where one of them did.
+/// Deferred statements are sent with the commit, and before it: the commit fails if one of them did.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_commit_is_before_what_it_commits() {
+async fn no_commit_precedes_its_deferred_statements() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };
@@ -189,15 +189,15 @@ async fn no_commit_is_before_what_it_commits() {
     tx.users().insert(&user).await.unwrap();
     tx.commit().await.unwrap();
     is_undone(&store, "half a transaction", async |tx| {
-        // There is one with this id.
+        // This id already exists.
         tx.users().insert(&user).await.unwrap();
     })
     .await;
 }
 
-/// What was kept for the next statement goes with a transaction that is given up, and does not come with the one after it.
+/// Deferred statements are dropped with their abandoned transaction, and do not run in the next one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_kept_is_forgotten_with_its_transaction() {
+async fn deferred_statements_are_dropped_with_their_transaction() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };
@@ -232,10 +232,10 @@ async fn a_killed_statement_is_unavailable() {
     let store = Arc::new(place.connect().await);
     let world = a_world();
     let mut holder = store.begin().await.unwrap();
-    holder.guards().fail(&world, "somebody", NOW).await.unwrap();
+    holder.guards().fail(&world, "subject", NOW).await.unwrap();
     let waiter = tokio::spawn({
         let store = Arc::clone(&store);
-        async move { fail_once(&*store, &world, "somebody").await }
+        async move { fail_once(&*store, &world, "subject").await }
     });
     place
         .execute(
@@ -255,10 +255,10 @@ async fn a_killed_statement_is_unavailable() {
     holder.commit().await.unwrap();
 }
 
-/// A transaction that is given up while its statement waits for a lock frees its place in the pool at once, and what it was
-/// about to do does not happen later.
+/// A transaction that is abandoned while its statement waits for a lock frees its place in the pool at once, and its statement does not
+/// take effect later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_abandoned_wait_frees_its_place() {
+async fn an_abandoned_lock_wait_frees_its_connection() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };
@@ -268,10 +268,10 @@ async fn an_abandoned_wait_frees_its_place() {
     let store = SqlStore::connect(&settings).await.unwrap();
     let world = a_world();
     let mut holder = store.begin().await.unwrap();
-    holder.guards().fail(&world, "somebody", NOW).await.unwrap();
+    holder.guards().fail(&world, "subject", NOW).await.unwrap();
     let mut waiter = store.begin().await.unwrap();
     {
-        let mut waiting = pin!(waiter.guards().fail(&world, "somebody", NOW));
+        let mut waiting = pin!(waiter.guards().fail(&world, "subject", NOW));
         let blocked = place.execute(
             "DO $$ BEGIN LOOP \
                  PERFORM 1 FROM pg_stat_activity \
@@ -281,50 +281,47 @@ async fn an_abandoned_wait_frees_its_place() {
              END LOOP; END $$",
         );
         tokio::select! {
-            counted = &mut waiting => panic!("it did not wait: {counted:?}"),
+            counted = &mut waiting => panic!("the statement did not wait: {counted:?}"),
             () = blocked => {}
         }
     }
     drop(waiter);
-    let elsewhere = fail_once(&store, &world, "somebody else").await;
+    let elsewhere = fail_once(&store, &world, "another subject").await;
     assert_eq!(elsewhere.unwrap(), 1);
     holder.commit().await.unwrap();
-    assert_eq!(fail_once(&store, &world, "somebody").await.unwrap(), 2);
+    assert_eq!(fail_once(&store, &world, "subject").await.unwrap(), 2);
 }
 
-/// PR-51: whoever waits for a lock is told after five seconds that the database is busy, behind a pooler too, where no session can be
-/// told so once for all.
+/// PR-51: a lock wait fails after five seconds with "database busy", also behind a pooler, where no session setting lasts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_is_not_waited_for_long() {
+async fn lock_waits_time_out() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };
     let store = place.connect().await;
     let world = a_world();
     let mut holder = store.begin().await.unwrap();
-    holder.guards().fail(&world, "somebody", NOW).await.unwrap();
+    holder.guards().fail(&world, "subject", NOW).await.unwrap();
     let waited = tokio::time::timeout(
         Duration::from_secs(25),
-        fail_once(&store, &world, "somebody"),
+        fail_once(&store, &world, "subject"),
     );
-    let waited = waited
-        .await
-        .expect("it waits for as long as the holder likes");
+    let waited = waited.await.expect("the wait has no time limit");
     assert!(matches!(waited, Err(StoreError::Busy)), "{waited:?}");
     holder.commit().await.unwrap();
 }
 
-/// Two that count the same things do not wait for one another before their commits, and there they lock the counters in one order,
-/// whichever each counted first. What was counted in a transaction that is given up is not counted with the next one.
+/// Two transactions that update the same counters do not block each other before their commits. There they lock the counters in a fixed
+/// order, whichever each updated first. The updates of an abandoned transaction do not leak into the next one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn counters_are_locked_for_the_commit_alone() {
+async fn counters_are_locked_only_during_the_commit() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };
     let store = place.connect().await;
     let mut samples = Samples::fresh();
     let world = a_world();
-    // In every part of the counter, and of both statuses.
+    // In every shard of the counter, and of both statuses.
     let mut users: Vec<_> = (0..64).map(|_| samples.user(world)).collect();
     for (user, status) in users.iter_mut().zip(
         [UserStatus::Pending, UserStatus::Active]
@@ -357,7 +354,7 @@ async fn counters_are_locked_for_the_commit_alone() {
         assert_eq!(used, round * 128);
         let is_wrong = format!(
             "DO $$ BEGIN IF (SELECT sum(users) FROM user_counts WHERE app_id = '{}') <> {} \
-             THEN RAISE 'there are others'; END IF; END $$",
+             THEN RAISE 'unexpected rows exist'; END IF; END $$",
             world.app_id,
             round * 128
         );
@@ -365,7 +362,7 @@ async fn counters_are_locked_for_the_commit_alone() {
     }
 }
 
-/// R14: of two transactions that wait for each other one goes on, and the other is told to run again.
+/// R14: of two deadlocked transactions one continues, and the other gets a retryable error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deadlock_ends_with_a_retry() {
     let Some(place) = places::migrated_postgres().await else {
@@ -391,7 +388,7 @@ async fn a_deadlock_ends_with_a_retry() {
     assert!(matches!(lost[0], Err(StoreError::Retry)), "{lost:?}");
 }
 
-/// R14: a database whose default is SERIALIZABLE does not hand it on: the same row is counted without a failure (DB-7).
+/// R14: the default SERIALIZABLE of a database is not inherited: the same row is counted without a failure (DB-7).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_isolation_level_is_our_own() {
     let Some(place) = places::migrated_postgres().await else {
@@ -407,18 +404,15 @@ async fn the_isolation_level_is_our_own() {
     let world = a_world();
     let mut one = store.begin().await.unwrap();
     // Takes the snapshot that SERIALIZABLE would keep.
-    one.guards()
-        .blocked_until(&world, "somebody")
-        .await
-        .unwrap();
-    assert_eq!(fail_once(&store, &world, "somebody").await.unwrap(), 1);
-    assert_eq!(one.guards().fail(&world, "somebody", NOW).await.unwrap(), 2);
+    one.guards().blocked_until(&world, "subject").await.unwrap();
+    assert_eq!(fail_once(&store, &world, "subject").await.unwrap(), 1);
+    assert_eq!(one.guards().fail(&world, "subject", NOW).await.unwrap(), 2);
     one.commit().await.unwrap();
 }
 
-/// Nor does one whose default is to read only.
+/// A read-only default is not inherited either.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_reads_by_default_is_written() {
+async fn a_database_that_is_read_only_by_default_can_be_written() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };
@@ -427,15 +421,15 @@ async fn a_database_that_reads_by_default_is_written() {
             "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$",
         )
         .await;
-    // A pooler goes on using the sessions that it has.
+    // A pooler keeps using its existing sessions.
     terminate_all(&place).await;
     let store = place.connect().await;
     let world = a_world();
-    assert_eq!(fail_once(&store, &world, "somebody").await.unwrap(), 1);
-    assert_eq!(fail_once(&store, &world, "somebody").await.unwrap(), 2);
+    assert_eq!(fail_once(&store, &world, "subject").await.unwrap(), 1);
+    assert_eq!(fail_once(&store, &world, "subject").await.unwrap(), 2);
 }
 
-/// K8: settings under which an acknowledged change could be lost are found.
+/// K8: settings that could lose an acknowledged change are found.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings_that_lose_changes_are_found() {
     let Some(place) = places::postgres().await else {
@@ -457,7 +451,7 @@ async fn settings_that_lose_changes_are_found() {
              END $$",
         )
         .await;
-    // A pooler goes on using the sessions that it has.
+    // A pooler keeps using its existing sessions.
     terminate_all(&place).await;
     let after = place.connect().await;
     assert!(
@@ -469,7 +463,7 @@ async fn settings_that_lose_changes_are_found() {
 
 /// The setting for poolers that cannot keep statements: everything works without them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn statements_need_not_be_kept() {
+async fn prepared_statements_are_optional() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };
@@ -480,16 +474,16 @@ async fn statements_need_not_be_kept() {
     let world = a_world();
     for failures in 1..=3 {
         assert_eq!(
-            fail_once(&store, &world, "somebody").await.unwrap(),
+            fail_once(&store, &world, "subject").await.unwrap(),
             failures
         );
     }
 }
 
-/// A server that is not there is unavailable, at once, and the error does not repeat the password.
+/// An absent server is reported as unavailable at once, and the error does not repeat the password.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_absent_server_is_unavailable() {
-    // Bound and dropped: nobody listens there.
+    // Bound and dropped: nothing listens there.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -505,13 +499,13 @@ async fn an_absent_server_is_unavailable() {
     }
 }
 
-/// A table that grows is read well before autovacuum comes round: without statistics, statements walk whole Apps.
+/// A growing table is analysed well before autovacuum does it: without statistics, statements scan whole Apps.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn grown_tables_are_read_within_seconds() {
+async fn grown_tables_are_analysed_within_seconds() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };
-    // Otherwise it could be faster, once a minute.
+    // Otherwise autovacuum, which runs once a minute, could be faster.
     place
         .execute("ALTER TABLE users SET (autovacuum_enabled = false)")
         .await;
@@ -520,7 +514,7 @@ async fn grown_tables_are_read_within_seconds() {
     let until = Instant::now() + Duration::from_secs(60);
     let mut looks = tokio::time::interval(Duration::from_millis(250));
     loop {
-        // One transaction after the other: what they changed is reported with a later one of the same connection.
+        // One transaction after the other: their changes are reported with a later one of the same connection.
         let mut tx = store.begin().await.unwrap();
         for _ in 0..40 {
             tx.users().insert(&samples.user(world)).await.unwrap();
@@ -529,14 +523,14 @@ async fn grown_tables_are_read_within_seconds() {
         if are_users_known(&place).await {
             break;
         }
-        assert!(Instant::now() < until, "nobody read the users");
+        assert!(Instant::now() < until, "the users were not analysed");
         looks.tick().await;
     }
 }
 
-/// So is one of which nothing is known and nothing was counted, as `pg_upgrade` leaves it.
+/// The same for a table without statistics and growth counters, as `pg_upgrade` leaves it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tables_that_nobody_has_counted_are_read_within_seconds() {
+async fn tables_without_growth_counters_are_analysed_within_seconds() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };
@@ -558,13 +552,13 @@ async fn tables_that_nobody_has_counted_are_read_within_seconds() {
     let until = Instant::now() + Duration::from_secs(60);
     let mut looks = tokio::time::interval(Duration::from_millis(250));
     while !are_users_known(&place).await {
-        assert!(Instant::now() < until, "nobody read the users");
+        assert!(Instant::now() < until, "the users were not analysed");
         looks.tick().await;
     }
 }
 
 async fn are_users_known(place: &Place) -> bool {
     let ask = "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_stats WHERE tablename = 'users') \
-               THEN RAISE 'nothing is known'; END IF; END $$";
+               THEN RAISE 'there are no statistics'; END IF; END $$";
     place.try_execute(ask).await.is_ok()
 }

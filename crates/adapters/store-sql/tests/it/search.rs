@@ -1,4 +1,4 @@
-//! Searches among many users: which are quick, and when those that are not are given up.
+//! Searches among many users: which ones are fast, and when slow ones time out.
 
 use std::time::{Duration, Instant};
 
@@ -12,17 +12,17 @@ use vestry_store_sql::SqlStore;
 use crate::places::{Ground, Place, on_both};
 
 const NOW: Timestamp = Timestamp::from_unix(1_900_000_000);
-/// How many users stand beside the one that is looked for.
+/// Number of users in addition to the one searched for.
 const MANY: u32 = 10_000;
-/// Time enough for any search here.
+/// Enough time for any search here.
 const LONG: Duration = Duration::from_secs(60);
 
 on_both! { migrated_sqlite, migrated_postgres:
-    m_31_a_search_that_takes_too_long_is_given_up
-    m_31_a_search_by_address_is_quick_in_a_new_database
+    m_31_a_slow_search_times_out
+    m_31_a_search_by_address_is_fast_in_a_new_database
 }
 
-/// A world with many users, each with an address, of which the database has not been told anything; and the address of one more.
+/// Creates a world with many users, each with an address, without statistics in the database. Returns it with one more address.
 async fn crowded(place: &Place, store: &SqlStore) -> (World, UserEmail) {
     let mut samples = Samples::fresh();
     let world = World::new(samples.app().id, Environment::Test);
@@ -32,7 +32,7 @@ async fn crowded(place: &Place, store: &SqlStore) -> (World, UserEmail) {
     tx.users().insert(&user).await.unwrap();
     tx.users().attach_email(&world, &email).await.unwrap();
     tx.commit().await.unwrap();
-    // Long to look through: whatever begins like the pattern has to be compared again from the next character on.
+    // Slow to search: text that begins like the pattern is compared again from each following character.
     let folded = "0".repeat(2_000);
     let app = world.app_id;
     let numbers = format!(
@@ -66,16 +66,16 @@ async fn search(
         .await
 }
 
-/// The database itself stops: a process that only turned away would leave it working for a search that nobody waits for. One
-/// connection is all there is, and it serves what comes next.
-async fn m_31_a_search_that_takes_too_long_is_given_up(place: &Place) {
+/// The database itself stops. A process that merely gave up would leave it working on an abandoned search. There is only one connection,
+/// and it serves the next statement.
+async fn m_31_a_slow_search_times_out(place: &Place) {
     let mut settings = place.settings.clone();
     (settings.connections, settings.readers) = (1, 1);
     let store = SqlStore::connect(&settings).await.unwrap();
     let (world, email) = crowded(place, &store).await;
     if matches!(place.ground, Ground::Server(_)) {
-        // Knowing nothing of them, Postgres could look through every address once more for each user: the whole search, to
-        // which a part of its time is compared, would take minutes.
+        // Without statistics, Postgres could scan every address again for each user. The complete search, whose duration is the basis of
+        // the comparison, would then take minutes.
         place.execute("ANALYZE users; ANALYZE user_emails").await;
     }
     let part = format!("{}1", "0".repeat(20));
@@ -107,7 +107,7 @@ async fn m_31_a_search_that_takes_too_long_is_given_up(place: &Place) {
             matches!(given_up, Err(StoreError::TooLong)),
             "{filter:?}, which takes {whole_took:?}, within {within:?}: {given_up:?}"
         );
-        // Neither is the connection at work still, nor does the limit stay with it.
+        // The connection is idle again, and the limit does not stay with it.
         let found = search(&store, &world, &known, LONG).await.unwrap();
         assert_eq!(found.total, 1);
         if matches!(place.ground, Ground::Server(_)) {
@@ -116,14 +116,14 @@ async fn m_31_a_search_that_takes_too_long_is_given_up(place: &Place) {
     }
 }
 
-/// Fails when a search that has ended left its transaction open.
+/// Fails if a finished search left its transaction open.
 const NO_TRANSACTION_IS_OPEN: &str = "DO $$ BEGIN IF EXISTS ( \
     SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'vestry' \
         AND state = 'idle in transaction' \
     ) THEN RAISE 'a transaction is open'; END IF; END $$";
 
-/// Nothing is known of the tables yet, so nothing says that few rows have an address.
-async fn m_31_a_search_by_address_is_quick_in_a_new_database(place: &Place) {
+/// The tables have no statistics yet, so nothing says that few rows share an address.
+async fn m_31_a_search_by_address_is_fast_in_a_new_database(place: &Place) {
     let store = place.connect().await;
     let (world, email) = crowded(place, &store).await;
     let identity = email.email.identity().clone();
@@ -138,7 +138,7 @@ async fn m_31_a_search_by_address_is_quick_in_a_new_database(place: &Place) {
             combined,
             conditions,
         };
-        // What a service would give it.
+        // The limit that a service would set.
         let found = search(&store, &world, &filter, Duration::from_secs(2)).await;
         let found = found.unwrap();
         assert_eq!((found.users.len(), found.total), (1, 1));

@@ -1,4 +1,4 @@
-//! What only a SQLite file has.
+//! Properties of a SQLite file.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -17,7 +17,7 @@ use vestry_store_sql::{BackupError, Database, Settings, SqlStore, Synchronous};
 use crate::places::{self, Ground};
 use crate::plans;
 
-/// The files hold everything but the root key: nobody else on the machine may read them.
+/// The files contain everything but the root key: no other user of the machine may read them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_the_owner_may_read_the_files() {
     let place = places::migrated_sqlite().await.unwrap();
@@ -26,7 +26,7 @@ async fn only_the_owner_may_read_the_files() {
     tx.apps().insert(&Samples::fresh().app()).await.unwrap();
     tx.commit().await.unwrap();
     let Ground::Directory(directory) = &place.ground else {
-        panic!("a file lies in a directory");
+        panic!("the file has a parent directory");
     };
     let mut seen = 0;
     for entry in std::fs::read_dir(directory.path()).unwrap() {
@@ -39,9 +39,9 @@ async fn only_the_owner_may_read_the_files() {
     assert_eq!(seen, 3);
 }
 
-/// `.cargo/config.toml` says why each.
+/// `.cargo/config.toml` gives the reason for each.
 #[test]
-fn sqlite_is_built_as_it_should_be() {
+fn sqlite_is_built_with_the_required_options() {
     #[derive(QueryableByName)]
     struct Made {
         #[diesel(sql_type = Text)]
@@ -56,7 +56,7 @@ fn sqlite_is_built_as_it_should_be() {
     assert!(!is_made("ENABLE_MEMORY_MANAGEMENT"));
 }
 
-/// K8: the weaker setting is named as a finding; the default has none.
+/// K8: the weaker setting is reported as a finding; the default has none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn weaker_durability_is_found() {
     let place = places::sqlite().await.unwrap();
@@ -67,9 +67,9 @@ async fn weaker_durability_is_found() {
     assert_eq!(store.durability_findings().len(), 1);
 }
 
-/// K9: a backup taken while a transaction is open is a database of its own, with what was committed and nothing else.
+/// K9: a backup made during an open transaction is a complete database with exactly the committed data.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_holds_what_was_committed() {
+async fn a_backup_contains_exactly_the_committed_data() {
     let place = places::migrated_sqlite().await.unwrap();
     let store = place.connect().await;
     let mut samples = Samples::fresh();
@@ -97,16 +97,17 @@ async fn a_backup_holds_what_was_committed() {
     assert_eq!(view.apps().list().await.unwrap(), [committed]);
 }
 
-/// Asks until the store says that it is away, or is there.
+/// Polls until the store reports that the file is missing, or present.
 async fn until(store: &SqlStore, is_there: bool) {
     let asked = async { while store.ready().await.is_ok() != is_there {} };
     let answered = tokio::time::timeout(Duration::from_secs(60), asked).await;
-    answered.unwrap_or_else(|_elapsed| panic!("K12: the store was to be there: {is_there}"));
+    answered
+        .unwrap_or_else(|_elapsed| panic!("K12: timed out waiting for file present: {is_there}"));
 }
 
-/// K12: once the file is deleted or replaced nothing is read or written, by connections that are open or opened then.
+/// K12: once the file is deleted or replaced, nothing is read or written, neither by open nor by new connections.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn k12_a_file_that_is_replaced_is_not_used() {
+async fn k12_a_replaced_file_is_not_used() {
     let place = places::migrated_sqlite().await.unwrap();
     let Database::Sqlite(path) = &place.settings.database else {
         panic!("this is SQLite");
@@ -137,7 +138,7 @@ async fn k12_a_file_that_is_replaced_is_not_used() {
         let start = Timestamp::from_unix(1_800_000_000);
         let refused = limiter.hit(&world, Limit::per_minute(1), start).await;
         assert!(refused.is_err(), "{refused:?}");
-        assert_eq!(path.exists(), replaced, "it was made again");
+        assert_eq!(path.exists(), replaced, "the file was recreated");
         let backup = path.with_extension("backup");
         let refused = store.backup_into(&backup).await;
         assert!(
@@ -149,9 +150,9 @@ async fn k12_a_file_that_is_replaced_is_not_used() {
     }
 }
 
-/// K12: a path is taken as it is written, whatever it has of what a URI gives a meaning.
+/// K12: a path is used literally, even with characters that have a meaning in a URI.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_path_may_have_any_character() {
+async fn a_path_can_contain_any_character() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("50% of #1 & co?mode=memory.db");
     let settings = Settings::new(Database::Sqlite(path.clone()));
@@ -160,7 +161,7 @@ async fn a_path_may_have_any_character() {
     assert!(path.exists());
 }
 
-/// K7: SQLite's refusal to write to a file that is read-only.
+/// K7: SQLite's refusal to write to a read-only file.
 #[test]
 fn k7_a_read_only_database_is_unavailable() {
     let mut conn = plans::unwatched(Path::new(":memory:"));

@@ -1,4 +1,4 @@
-//! Units of work and the connections under them.
+//! Units of work and their connections.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ on_both! { migrated_sqlite, migrated_postgres:
     many_tasks_begin_and_commit
     two_processes_share_a_database
     a_dropped_transaction_leaves_a_clean_connection
-    an_abandoned_statement_takes_its_connection_along
+    an_abandoned_statement_discards_its_connection
     a_failed_transaction_cannot_be_committed
-    waiting_for_a_turn_is_bounded
+    waiting_for_a_connection_is_bounded
     long_subjects_are_counted
-    clocks_that_jump_back_do_not_close_a_window_for_ever
+    clocks_that_jump_back_do_not_block_a_window_forever
 }
 
-/// Some world; nothing in these tests needs its App.
+/// Returns an arbitrary world; nothing in these tests needs its App.
 fn a_world() -> World {
     World::new(Samples::fresh().app().id, Environment::Test)
 }
@@ -58,12 +58,12 @@ async fn many_transactions(stores: Vec<Arc<SqlStore>>) {
     );
 }
 
-/// 32 tasks commit six transactions each; none is lost, refused or doubled.
+/// 32 tasks commit six transactions each; none is lost, refused or duplicated.
 async fn many_tasks_begin_and_commit(place: &Place) {
     many_transactions(vec![Arc::new(place.connect().await)]).await;
 }
 
-/// The same from two pools that know nothing of each other.
+/// The same from two independent pools.
 async fn two_processes_share_a_database(place: &Place) {
     let stores = vec![
         Arc::new(place.connect().await),
@@ -72,8 +72,8 @@ async fn two_processes_share_a_database(place: &Place) {
     many_transactions(stores).await;
 }
 
-/// With a single connection each next transaction runs on the one that was dropped, sees nothing of it and waits for none of
-/// its locks.
+/// With a single connection, each following transaction runs on the one that was dropped, sees nothing of it and waits for none of its
+/// locks.
 async fn a_dropped_transaction_leaves_a_clean_connection(place: &Place) {
     let mut settings = place.settings.clone();
     settings.connections = 1;
@@ -82,17 +82,17 @@ async fn a_dropped_transaction_leaves_a_clean_connection(place: &Place) {
     let world = a_world();
     for _ in 0..30 {
         let mut tx = store.begin().await.unwrap();
-        let failures = tx.guards().fail(&world, "somebody", NOW).await.unwrap();
+        let failures = tx.guards().fail(&world, "subject", NOW).await.unwrap();
         assert_eq!(failures, 1);
         drop(tx);
     }
     let mut view = store.read().await.unwrap();
-    let blocked = view.guards().blocked_until(&world, "somebody").await;
+    let blocked = view.guards().blocked_until(&world, "subject").await;
     assert_eq!(blocked.unwrap(), None);
 }
 
-/// A call whose future is dropped half way: nobody gets its connection, and its place in the pool is free.
-async fn an_abandoned_statement_takes_its_connection_along(place: &Place) {
+/// After the future of a call is dropped halfway, its connection is not reused, and its place in the pool is free.
+async fn an_abandoned_statement_discards_its_connection(place: &Place) {
     let mut settings = place.settings.clone();
     settings.connections = 1;
     let store = SqlStore::connect(&settings).await.unwrap();
@@ -100,8 +100,8 @@ async fn an_abandoned_statement_takes_its_connection_along(place: &Place) {
     for _ in 0..10 {
         let mut tx = store.begin().await.unwrap();
         {
-            let mut guards = pin!(tx.guards().fail(&world, "somebody", NOW));
-            // Sent, and not answered: the first poll only hands the statement over.
+            let mut guards = pin!(tx.guards().fail(&world, "subject", NOW));
+            // Sent, without a result yet: the first poll only submits the statement.
             let _sent = futures_util::poll!(guards.as_mut());
         }
         drop(tx);
@@ -113,7 +113,7 @@ async fn an_abandoned_statement_takes_its_connection_along(place: &Place) {
         }
         drop(view);
     }
-    assert_eq!(fail_once(&store, &world, "somebody").await, 1);
+    assert_eq!(fail_once(&store, &world, "subject").await, 1);
 }
 
 /// Postgres would answer the COMMIT of a failed transaction with a silent ROLLBACK.
@@ -135,8 +135,8 @@ async fn a_failed_transaction_cannot_be_committed(place: &Place) {
     assert_eq!(view.apps().find(app.id).await.unwrap(), None);
 }
 
-/// Who does not get a connection in time is told that the database is busy.
-async fn waiting_for_a_turn_is_bounded(place: &Place) {
+/// A caller that does not get a connection in time gets a "database busy" error.
+async fn waiting_for_a_connection_is_bounded(place: &Place) {
     let mut settings = place.settings.clone();
     settings.connections = 1;
     settings.acquire_timeout = Duration::from_millis(50);
@@ -145,10 +145,10 @@ async fn waiting_for_a_turn_is_bounded(place: &Place) {
     let second = store.begin().await.err();
     assert!(matches!(second, Some(StoreError::Busy)), "{second:?}");
     first.commit().await.unwrap();
-    assert_eq!(fail_once(&store, &a_world(), "somebody").await, 1);
+    assert_eq!(fail_once(&store, &a_world(), "subject").await, 1);
 }
 
-/// A subject may be text that somebody sent; an index entry of Postgres holds about 2,700 bytes.
+/// A subject can be user-supplied text; an index entry of Postgres holds about 2,700 bytes.
 async fn long_subjects_are_counted(place: &Place) {
     let store = place.connect().await;
     let world = a_world();
@@ -171,8 +171,8 @@ async fn long_subjects_are_counted(place: &Place) {
     tx.commit().await.unwrap();
 }
 
-/// F8: a window that was opened by a clock far in the future is not waited for.
-async fn clocks_that_jump_back_do_not_close_a_window_for_ever(place: &Place) {
+/// F8: a window opened by a clock far in the future does not block.
+async fn clocks_that_jump_back_do_not_block_a_window_forever(place: &Place) {
     let store = place.connect().await;
     let world = a_world();
     let limit = Limit {
@@ -190,7 +190,7 @@ async fn clocks_that_jump_back_do_not_close_a_window_for_ever(place: &Place) {
         let now = NOW + Seconds(jump);
         let verdict = tx
             .budgets()
-            .spend(&world, "sends", "somebody", limit, now)
+            .spend(&world, "sends", "subject", limit, now)
             .await;
         assert_eq!(verdict.unwrap().admitted, admitted, "{jump}");
     }

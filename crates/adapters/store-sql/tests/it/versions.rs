@@ -1,4 +1,4 @@
-//! The migrations that are part of the build.
+//! The migrations of the build.
 
 use vestry_store_rows::migrations::missing;
 
@@ -10,9 +10,9 @@ fn both_backends_have_the_same_migrations() {
     assert_eq!(versions, vestry_store_postgres::versions().unwrap());
 }
 
-/// K10: a newer build has already migrated further.
+/// K10: a newer build has already applied more migrations.
 #[test]
-fn migrations_of_a_newer_build_are_no_obstacle() {
+fn migrations_of_a_newer_build_are_ignored() {
     let known = vec!["1".to_owned(), "2".to_owned()];
     let applied = ["1".to_owned(), "3".to_owned()];
     assert_eq!(missing(known, &applied), ["2"]);

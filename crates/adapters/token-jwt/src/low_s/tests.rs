@@ -1,4 +1,4 @@
-//! Numbers around the middle, and signatures of the library.
+//! Numbers around half the order, and signatures of the library.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn the_middle_is_half_the_order() {
 }
 
 #[test]
-fn up_to_the_middle_s_is_low_and_beyond_it_is_turned_over() {
+fn s_above_half_the_order_is_negated() {
     let mut one = [0; 32];
     one[31] = 1;
     let mut largest = ORDER;
@@ -47,7 +47,7 @@ fn up_to_the_middle_s_is_low_and_beyond_it_is_turned_over() {
 }
 
 #[test]
-fn other_lengths_are_no_signatures() {
+fn signatures_of_other_lengths_are_refused() {
     for length in [0, 32, 63, 65, 96, 128] {
         assert!(!is_low(&vec![0; length]));
         assert_eq!(lowered(&vec![0; length]), None);

@@ -1,4 +1,4 @@
-//! The bound of the memory.
+//! The size limit of the cache.
 
 use vestry_contract::samples::Samples;
 use vestry_domain::Environment;
@@ -50,7 +50,7 @@ fn a_kept_key_is_found_by_its_world_kid_and_algorithm() {
 }
 
 #[test]
-fn there_are_never_more_than_the_bound_and_the_newest_is_among_them() {
+fn the_cache_never_exceeds_its_bound_and_keeps_the_newest_key() {
     let mut samples = Samples::fresh();
     let keys = OpenKeys::default();
     for _ in 0..MOST + 50 {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A token out of a header as text and whatever signs it.
+/// Builds a token from a header text and a signing function.
 fn forge(header: &str, sign: impl Fn(&[u8]) -> Vec<u8>) -> String {
     let payload = serde_json::to_vec(&claims()).unwrap();
     let message = format!("{}.{}", encode(header), encode(payload));
@@ -19,12 +19,12 @@ fn header(alg: &str, key: &SigningKey) -> String {
     json!({"alg": alg, "kid": key.id.to_string(), "typ": "JWT"}).to_string()
 }
 
-/// The private half of a key, for an attacker who has it all but must not get through by a wrong form.
+/// Returns the private half of a key, for an attacker who has it and must still fail with a wrong format.
 fn half(desk: &Desk, key: &SigningKey) -> PrivateHalf {
     PrivateHalf::open(key.algorithm, &desk.sealer.plaintext(&key.private)).unwrap()
 }
 
-/// The public half in every shape that a confused verifier might use as an HMAC secret.
+/// Returns the public half in every form that a confused verifier might use as an HMAC secret.
 fn as_secrets(desk: &Desk, key: &SigningKey) -> Vec<Vec<u8>> {
     let der: PublicKeyX509Der<'_> = match half(desk, key) {
         PrivateHalf::Es256(pair) => {
@@ -78,7 +78,7 @@ fn as_secrets(desk: &Desk, key: &SigningKey) -> Vec<Vec<u8>> {
     secrets
 }
 
-/// Every name of an algorithm that anybody has ever got past a verifier with, in every case of its letters.
+/// Returns every algorithm name known from attacks on verifiers, in every combination of upper and lower case.
 fn algorithm_names() -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for spelling in 0..16_u8 {
@@ -109,7 +109,7 @@ async fn attack_11_only_the_algorithm_of_the_key_itself_is_accepted() {
         let own = half(&desk, key);
         for name in algorithm_names() {
             let header = header(&name, key);
-            // Signed properly, so that the name alone makes the difference.
+            // Signed properly, so that only the name matters.
             let signed = forge(&header, |message| own.sign(message).unwrap());
             assert_eq!(
                 desk.accepts(&signed),
@@ -136,7 +136,7 @@ async fn attack_11_hmac_with_any_shape_of_the_public_key_is_refused() {
         for secret in as_secrets(&desk, key) {
             for (name, algorithm) in kinds {
                 let secret = hmac::Key::new(algorithm, &secret);
-                // Under its true name, and under the name that the key expects.
+                // Under its true name, and under the name that the key requires.
                 for name in [name, key.algorithm.as_str()] {
                     let token = forge(&header(name, key), |message| {
                         hmac::sign(&secret, message).as_ref().to_vec()
@@ -172,7 +172,7 @@ async fn attack_11_a_signature_of_another_key_or_algorithm_is_refused() {
             }
         }
     }
-    // Properly made, but not under a key that the caller named; the same token with its key named is fine.
+    // Properly signed, but not with a key that the caller provided; the same token is accepted if its key is provided.
     for stranger in &strangers {
         let token = desk.token(stranger).await;
         assert!(!desk.accepts(&token));
@@ -184,7 +184,7 @@ async fn attack_11_a_signature_of_another_key_or_algorithm_is_refused() {
     }
 }
 
-/// S-9: a token that brings, links or demands anything of its own, signed by the right key all the same.
+/// S-9: a token that contains, links to or demands anything of its own, although signed with the right key.
 #[tokio::test]
 async fn s_9_headers_with_any_further_member_are_refused() {
     let desk = Desk::new().await;
@@ -228,7 +228,7 @@ async fn attack_11_odd_headers_are_refused() {
     let sign = |message: &[u8]| own.sign(message).unwrap();
     let (alg, kid) = (key.algorithm.as_str(), key.id.to_string());
     let odd = [
-        // Missing and mistyped members.
+        // Missing members and wrong types.
         json!({"kid": kid, "typ": "JWT"}).to_string(),
         json!({"alg": alg, "typ": "JWT"}).to_string(),
         json!({"alg": alg, "kid": kid}).to_string(),
@@ -242,12 +242,12 @@ async fn attack_11_odd_headers_are_refused() {
         json!({"alg": alg, "kid": kid, "typ": "jwt"}).to_string(),
         json!({"alg": alg, "kid": kid, "typ": "at+jwt"}).to_string(),
         json!({"alg": alg, "kid": kid, "typ": ""}).to_string(),
-        // Members that come twice.
+        // Duplicate members.
         format!(r#"{{"alg":"none","alg":"{alg}","kid":"{kid}","typ":"JWT"}}"#),
         format!(r#"{{"alg":"{alg}","alg":"none","kid":"{kid}","typ":"JWT"}}"#),
         format!(r#"{{"alg":"{alg}","alg":"{alg}","kid":"{kid}","typ":"JWT"}}"#),
         format!(r#"{{"alg":"{alg}","kid":"{kid}","kid":"{kid}","typ":"JWT"}}"#),
-        // Not an object, not JSON, not alone.
+        // Not an object, not JSON, or with trailing data.
         format!(r#"["{alg}","{kid}","JWT"]"#),
         format!(r#" {{"alg":"{alg}","kid":"{kid}","typ":"JWT"}}"#),
         format!(r#"{{"alg":"{alg}","kid":"{kid}","typ":"JWT"}} x"#),
@@ -324,7 +324,7 @@ async fn attack_11_every_altered_bit_and_length_of_a_signature_is_refused() {
     }
 }
 
-/// The other valid signature: by the standard it would be good.
+/// The other valid signature, which the standard would accept.
 #[tokio::test]
 async fn attack_11_a_high_s_is_refused() {
     const ORDER: [u8; 32] = [
@@ -348,7 +348,7 @@ async fn attack_11_a_high_s_is_refused() {
 
 /// Signatures of zeros and of the group order (CVE-2022-21449 and its kin).
 #[tokio::test]
-async fn attack_11_signatures_of_nothing_are_refused() {
+async fn attack_11_zero_and_group_order_signatures_are_refused() {
     let desk = Desk::new().await;
     for key in &desk.keys {
         for signature in [
@@ -400,7 +400,7 @@ async fn attack_11_empty_missing_and_further_parts_are_refused() {
     }
 }
 
-/// One token has one spelling.
+/// A token has one spelling.
 #[tokio::test]
 async fn attack_11_other_spellings_of_the_same_bytes_are_refused() {
     let desk = Desk::new().await;
@@ -422,7 +422,7 @@ async fn attack_11_other_spellings_of_the_same_bytes_are_refused() {
                 format!("{}=", parts[place]),
                 format!("{}==", parts[place]),
             ];
-            // Stray bits behind the last byte.
+            // Stray bits after the last byte.
             for other in ('A'..='Z')
                 .chain('a'..='z')
                 .chain('0'..='9')
@@ -456,9 +456,9 @@ async fn attack_11_altered_claims_are_refused() {
     }
 }
 
-/// Properly signed, but what is inside is no set of claims.
+/// Properly signed, but the payload is not a set of claims.
 #[tokio::test]
-async fn a_payload_that_is_no_object_is_refused() {
+async fn a_payload_that_is_not_an_object_is_refused() {
     let desk = Desk::new().await;
     for key in &desk.keys {
         let own = half(&desk, key);
@@ -484,7 +484,7 @@ async fn a_payload_that_is_no_object_is_refused() {
     }
 }
 
-/// A key whose public half says something else than its algorithm serves neither.
+/// A key whose public half contradicts its algorithm works with neither.
 #[tokio::test]
 async fn attack_11_a_key_row_with_another_algorithm_verifies_nothing() {
     let desk = Desk::new().await;
@@ -518,7 +518,7 @@ async fn attack_11_a_key_row_with_another_algorithm_verifies_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// attack-26: whatever comes, there is an answer.
+    /// attack-26: every input gets a result.
     #[test]
     fn attack_26_no_text_makes_it_panic(text in "\\PC{0,200}", parts in proptest::collection::vec("[A-Za-z0-9_=.-]{0,60}", 0..5)) {
         for token in [text, parts.join(".")] {

@@ -1,4 +1,4 @@
-//! What is made, and that it is accepted.
+//! Tokens that are created, and accepted.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn parts(token: &str) -> [&str; 3] {
 }
 
 #[tokio::test]
-async fn what_is_signed_is_accepted_and_the_claims_come_back() {
+async fn signed_tokens_are_accepted_and_return_their_claims() {
     let desk = Desk::new().await;
     for key in &desk.keys {
         let token = desk.token(key).await;
@@ -34,7 +34,7 @@ async fn the_header_has_alg_kid_and_typ_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn public_halves_are_complete_and_hold_nothing_private() {
+async fn public_halves_are_complete_and_contain_nothing_private() {
     let desk = Desk::new().await;
     for key in &desk.keys {
         let jwk = key.public_jwk.as_object().unwrap();
@@ -64,13 +64,13 @@ async fn public_halves_are_complete_and_hold_nothing_private() {
         assert_eq!(jwk["kid"], json!(key.id.to_string()));
         assert_eq!(jwk["alg"], json!(key.algorithm.as_str()));
         assert_eq!(jwk["use"], json!("sig"));
-        // It reads as a JWK with the library's own types, and is the key the library would use.
+        // It parses as a JWK with the library's own types, and is the key that the library would use.
         let known: jsonwebtoken::jwk::Jwk = serde_json::from_value(key.public_jwk.clone()).unwrap();
         assert!(jsonwebtoken::DecodingKey::from_jwk(&known).is_ok());
     }
 }
 
-/// The whole check by the JWT library, with its own reading of header, claims and times.
+/// The complete check by the JWT library, with its own parsing of header, claims and times.
 #[tokio::test]
 async fn the_jwt_library_accepts_our_tokens() {
     let desk = Desk::new().await;
@@ -92,9 +92,9 @@ async fn the_jwt_library_accepts_our_tokens() {
     }
 }
 
-/// ECDSA draws a nonce for each signature, so two equal ones are one.
+/// ECDSA uses a random nonce for each signature, so two equal ones are the same signature.
 #[tokio::test]
-async fn the_same_claims_are_signed_once_and_others_anew() {
+async fn identical_claims_are_signed_only_once() {
     let desk = Desk::new().await;
     let key = &desk.keys[0];
     assert_eq!(key.algorithm, Algorithm::ES256);
@@ -120,9 +120,9 @@ async fn every_es256_signature_has_a_low_s() {
     }
 }
 
-/// Claims are not judged: an expired token, one of tomorrow and one with odd types still name their session.
+/// Claims are not validated: an expired token, one of tomorrow and one with odd types still name their session.
 #[tokio::test]
-async fn claims_are_handed_over_unjudged() {
+async fn claims_are_returned_without_validation() {
     let desk = Desk::new().await;
     let key = &desk.keys[0];
     for odd in [
@@ -142,11 +142,11 @@ async fn claims_are_handed_over_unjudged() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_neither_made_nor_read() {
+async fn overlong_tokens_are_neither_created_nor_parsed() {
     let desk = Desk::new().await;
     let key = &desk.keys[0];
     let long = |length: usize| json!({ "x": "x".repeat(length) }).to_string();
-    // The largest session that is stored, twice, and more of other claims than there are.
+    // The largest stored session, twice, and more than all other claims.
     let session = long(2 * vestry_domain::session::SESSION_BYTES + 1024);
     for key in &desk.keys {
         let token = desk.signer.sign(key, &session).await.unwrap();
@@ -156,7 +156,7 @@ async fn what_is_too_long_is_neither_made_nor_read() {
     let too_long = desk.signer.sign(key, &long(TOKEN_MAX)).await;
     assert!(matches!(too_long, Err(CustodyError::Failed(_))));
 
-    // Properly signed by the private half itself, and refused for its length alone.
+    // Properly signed with the private half itself, and refused only for its length.
     let half = PrivateHalf::open(key.algorithm, &desk.sealer.plaintext(&key.private)).unwrap();
     for (length, accepted) in [(TOKEN_MAX / 2, true), (TOKEN_MAX, false)] {
         let message = format!("{}.{}", Header::of(key).encoded(), encode(long(length)));
@@ -175,7 +175,7 @@ async fn a_private_half_is_unsealed_once_and_then_kept() {
         }
         assert_eq!(desk.sealer.opens() - before, 1);
     }
-    // A key whose seal does not open signs nothing, and leaves nothing behind.
+    // A key that does not decrypt signs nothing, and leaves no cache entry.
     let world = desk.keys[0].world;
     let mut key = desk.generate(world, Algorithm::ES256).await;
     let sealed = key.private.clone();
@@ -188,7 +188,7 @@ async fn a_private_half_is_unsealed_once_and_then_kept() {
     desk.token(&key).await;
 }
 
-/// The private half is sealed in the place of its own key.
+/// The private half is bound to the place of its own key.
 #[tokio::test]
 async fn a_private_half_moved_to_another_row_or_world_is_refused() {
     let desk = Desk::new().await;
@@ -212,7 +212,7 @@ async fn a_private_half_moved_to_another_row_or_world_is_refused() {
     }
 }
 
-/// What is published must verify what is signed: a public half that was exchanged in the database is noticed.
+/// The published key must verify signatures: a public half replaced in the database is detected.
 #[tokio::test]
 async fn a_public_half_that_does_not_fit_its_private_half_is_refused() {
     let mut desk = Desk::new().await;

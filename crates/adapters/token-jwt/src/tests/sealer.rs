@@ -1,4 +1,4 @@
-//! A sealer in memory: remembers what it sealed for which place, and counts.
+//! An in-memory sealer that remembers what it sealed for which place, and counts its calls.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use super::*;
 
 /// World, kind and owner.
 type At = (World, SecretKind, String);
-/// By the bytes of the seal: where it was sealed, and what.
+/// The sealed bytes, mapped to their place and plaintext.
 type Sealings = HashMap<Vec<u8>, (At, Vec<u8>)>;
 
 #[derive(Default)]
@@ -21,12 +21,12 @@ pub(super) struct TestSealer {
 }
 
 impl TestSealer {
-    /// How often something was opened.
+    /// Returns how many secrets were opened.
     pub(super) fn opens(&self) -> usize {
         self.opens.load(Ordering::SeqCst)
     }
 
-    /// What was sealed, in the clear.
+    /// Returns the plaintext of a sealed secret.
     pub(super) fn plaintext(&self, sealed: &Sealed) -> Vec<u8> {
         self.kept.lock().unwrap()[&sealed.bytes].1.clone()
     }
@@ -62,7 +62,7 @@ impl Sealer for TestSealer {
     }
 
     async fn reseal(&self, _: Place<'_>, _: &Sealed, _: u32) -> Result<Sealed, CustodyError> {
-        Err(CustodyError::Failed("tokens are not sealed anew"))
+        Err(CustodyError::Failed("tokens are not resealed"))
     }
 
     async fn mac_under(

@@ -1,4 +1,4 @@
-//! What is a root key document and what is not.
+//! Valid and invalid root key documents.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn refusal(text: &str) -> DocumentError {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn documents_survive_a_round_trip() {
     let written = document(&[1, 2, 7], 7);
     let read = Document::parse(text(&written).as_bytes()).unwrap();
     assert_eq!(read.primary, 7);
@@ -40,7 +40,7 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
-fn the_text_fits_the_buffer_that_was_made_for_it() {
+fn the_text_fits_its_preallocated_buffer() {
     for count in [1, 2, 50] {
         let versions: Vec<u32> = (u32::MAX - count..u32::MAX).collect();
         let document = document(&versions, u32::MAX - 1);
@@ -68,13 +68,13 @@ fn adding_counts_from_one_and_makes_the_new_key_primary() {
 }
 
 #[test]
-fn numbers_that_run_out_are_an_error_and_do_not_wrap() {
+fn exhausted_version_numbers_are_an_error_and_do_not_wrap() {
     let mut document = document(&[u32::MAX], u32::MAX);
     assert_eq!(document.add(key(1)), Err(DocumentError::Exhausted));
 }
 
 #[test]
-fn every_altered_character_of_a_key_or_its_check_value_is_noticed() {
+fn every_altered_character_of_a_key_or_its_check_value_is_detected() {
     let good = text(&document(&[1], 1));
     let parsed: serde_json::Value = serde_json::from_str(&good).unwrap();
     for member in ["key", "check"] {
@@ -97,7 +97,7 @@ fn every_altered_character_of_a_key_or_its_check_value_is_noticed() {
 }
 
 #[test]
-fn two_keys_that_changed_places_are_noticed() {
+fn swapped_keys_are_detected() {
     let good = text(&document(&[1, 2], 2));
     let parsed: serde_json::Value = serde_json::from_str(&good).unwrap();
     let one = parsed["roots"][0]["key"].as_str().unwrap();
@@ -107,7 +107,7 @@ fn two_keys_that_changed_places_are_noticed() {
 }
 
 #[test]
-fn versions_are_ascending_from_one_and_hold_the_primary_one() {
+fn versions_ascend_from_one_and_include_the_primary_one() {
     for (versions, primary) in [
         (&[][..], 0),
         (&[0], 0),
@@ -131,7 +131,7 @@ fn a_newer_format_is_named_and_unknown_members_are_refused() {
 }
 
 #[test]
-fn text_that_is_no_document_says_where_and_not_what() {
+fn syntax_errors_give_the_position_and_not_the_text() {
     let good = text(&document(&[1], 1));
     for length in 0..good.trim_end().len() {
         let error = refusal(&good[..length]);

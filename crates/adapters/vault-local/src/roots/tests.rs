@@ -1,4 +1,4 @@
-//! Wrapping itself: what opens and what does not.
+//! Wrapping: what unwraps and what does not.
 
 use std::collections::HashSet;
 
@@ -87,7 +87,7 @@ fn t3_a_wrapped_key_cannot_be_passed_off_as_one_of_another_version() {
 }
 
 #[test]
-fn a_version_that_is_not_there_is_named() {
+fn a_missing_version_is_named() {
     let wrapped = WrappedKey {
         root_version: 3,
         bytes: vec![0; 60],

@@ -1,4 +1,4 @@
-//! The suites that every key provider passes.
+//! The contract suites of key providers.
 
 use std::sync::Arc;
 

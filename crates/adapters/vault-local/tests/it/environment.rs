@@ -1,4 +1,4 @@
-//! Root keys that were handed over as a value.
+//! Root keys given as a value.
 
 use vestry_domain::Secret;
 use vestry_ports::vault::{KeyVault, VaultError};
@@ -26,9 +26,9 @@ async fn a_single_key_is_version_one() {
     assert_eq!(opened.expose(), &[7; 32]);
 }
 
-/// The way from a file to a secret manager and back.
+/// Migration from a file to a secret manager.
 #[tokio::test]
-async fn the_text_of_a_key_file_opens_what_the_file_wrapped() {
+async fn the_text_of_a_key_file_unwraps_its_keys() {
     let keys = Keys::new();
     let file = keys.open();
     let old = file.wrap(b"c", &Secret::new([7; 32])).await.unwrap();
@@ -42,7 +42,7 @@ async fn the_text_of_a_key_file_opens_what_the_file_wrapped() {
 }
 
 #[tokio::test]
-async fn it_cannot_be_rotated_from_here() {
+async fn a_value_cannot_be_rotated() {
     let vault = vault(ONES).unwrap();
     assert!(matches!(
         vault.add_root_version().await,
@@ -56,7 +56,7 @@ async fn it_cannot_be_rotated_from_here() {
 }
 
 #[test]
-fn a_value_that_is_neither_is_refused_without_being_shown() {
+fn an_invalid_value_is_refused_without_being_shown() {
     for value in ["", "change-me", &ONES[..40], "{\"format\": 1}"] {
         let error = vault(value).err().unwrap();
         let shown = format!("{error} {error:?}");

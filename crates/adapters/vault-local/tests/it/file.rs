@@ -1,4 +1,4 @@
-//! The file: its mode, its making, its damage.
+//! The file: its mode, its creation, its damage.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,7 +22,7 @@ fn refusal(keys: &Keys) -> RootFileError {
 }
 
 #[tokio::test]
-async fn a_new_file_holds_one_key_and_is_for_its_owner_only() {
+async fn a_new_file_has_one_key_and_is_accessible_only_to_its_owner() {
     let keys = Keys::new();
     assert_eq!(mode(&keys.path), 0o600);
     let status = keys.open().status().await.unwrap();
@@ -33,7 +33,7 @@ async fn a_new_file_holds_one_key_and_is_for_its_owner_only() {
 }
 
 #[test]
-fn a_file_that_is_there_is_never_replaced_by_a_new_one() {
+fn an_existing_file_is_never_replaced() {
     let keys = Keys::new();
     let before = fs::read(&keys.path).unwrap();
     let outcome = LocalVault::create(&keys.path, entropy().as_ref());
@@ -42,7 +42,7 @@ fn a_file_that_is_there_is_never_replaced_by_a_new_one() {
 }
 
 #[test]
-fn many_that_create_at_once_make_one_file_and_the_others_are_told() {
+fn of_concurrent_creations_exactly_one_succeeds() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("root.key");
     let outcomes: Vec<_> = std::thread::scope(|scope| {
@@ -66,7 +66,7 @@ fn two_new_files_have_different_keys() {
 }
 
 #[test]
-fn any_permission_of_group_or_others_is_refused_and_the_message_says_what_to_do() {
+fn permissions_of_group_or_others_are_refused_with_advice() {
     let keys = Keys::new();
     for bit in [0o040, 0o020, 0o010, 0o004, 0o002, 0o001] {
         set_mode(&keys.path, 0o600 | bit);
@@ -78,9 +78,9 @@ fn any_permission_of_group_or_others_is_refused_and_the_message_says_what_to_do(
     assert!(LocalVault::open(&keys.path, entropy()).is_ok());
 }
 
-/// A file that is opened up while the service runs is not read any more; what is in memory still opens keys.
+/// A file whose permissions are widened at run time is not read again; the cached keys still unwrap.
 #[tokio::test]
-async fn the_mode_is_looked_at_again_whenever_the_file_is_read() {
+async fn the_mode_is_checked_whenever_the_file_is_read() {
     let keys = Keys::new();
     let vault = keys.open();
     let key = Secret::new([7; 32]);
@@ -94,7 +94,7 @@ async fn the_mode_is_looked_at_again_whenever_the_file_is_read() {
 }
 
 #[test]
-fn what_is_not_a_root_key_file_is_refused_by_what_it_is() {
+fn other_files_are_refused_by_kind() {
     let keys = Keys::new();
     let directory = LocalVault::open(keys.directory.path(), entropy());
     assert!(matches!(directory, Err(RootFileError::NotAFile(_))));
@@ -128,9 +128,9 @@ fn a_damaged_key_is_refused_before_anything_is_encrypted_under_it() {
     ));
 }
 
-/// What a crash between writing and renaming leaves behind.
+/// The leftover of a crash between writing and renaming.
 #[tokio::test]
-async fn a_half_written_replacement_is_neither_used_nor_in_the_way() {
+async fn a_half_written_replacement_is_ignored() {
     let keys = Keys::new();
     let left_over = keys.directory.path().join("root.key.new");
     fs::write(&left_over, "{\"format\": 1, \"prim").unwrap();

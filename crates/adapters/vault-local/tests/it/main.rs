@@ -1,7 +1,7 @@
 //! The local vault over real files.
 #![expect(
     clippy::unwrap_used,
-    reason = "a panic in a helper of a test is the test's failure message"
+    reason = "a panic in a test helper is the test's failure message"
 )]
 
 mod contract;
@@ -21,7 +21,7 @@ fn entropy() -> Arc<dyn Entropy> {
     Arc::new(SeededEntropy::fresh())
 }
 
-/// A directory with a fresh root key file in it.
+/// A directory with a new root key file.
 struct Keys {
     directory: TempDir,
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! Several processes over one file; two vaults on one path are to each other what two processes are.
+//! Several processes sharing a file, modelled by two vaults on one path.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -28,10 +28,10 @@ async fn a_rotation_by_another_process_needs_no_restart() {
     }
 }
 
-/// A process that never opens a new key, and so never meets the new version, must not go on wrapping under the old
-/// one: after the old one is retired its keys would be lost.
+/// A process that never unwraps a new key, and so never meets the new version, must not keep wrapping under the old one. Its keys would be
+/// lost once the old version is retired.
 #[tokio::test]
-async fn nobody_wraps_under_a_version_that_another_process_has_replaced() {
+async fn a_version_replaced_by_another_process_is_not_used_for_wrapping() {
     let keys = Keys::new();
     let (here, there) = (keys.open(), keys.open());
     there.add_root_version().await.unwrap();
@@ -42,7 +42,7 @@ async fn nobody_wraps_under_a_version_that_another_process_has_replaced() {
 }
 
 #[tokio::test]
-async fn a_version_that_nobody_has_is_reported_after_one_look_at_the_file() {
+async fn a_missing_version_is_reported_after_rereading_the_file() {
     let keys = Keys::new();
     let vault = keys.open();
     let mut wrapped = vault.wrap(b"c", &key()).await.unwrap();
@@ -51,7 +51,7 @@ async fn a_version_that_nobody_has_is_reported_after_one_look_at_the_file() {
         vault.unwrap(b"c", &wrapped).await,
         Err(VaultError::UnknownVersion(9))
     ));
-    // Without the file there is nothing to look at, which is another answer.
+    // Without the file there is nothing to reread, which is another error.
     std::fs::remove_file(&keys.path).unwrap();
     assert!(matches!(
         vault.unwrap(b"c", &wrapped).await,
@@ -60,7 +60,7 @@ async fn a_version_that_nobody_has_is_reported_after_one_look_at_the_file() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rotations_at_the_same_instant_make_as_many_versions_and_lose_none() {
+async fn concurrent_rotations_lose_no_version() {
     let keys = Keys::new();
     let first = keys.open().wrap(b"c", &key()).await.unwrap();
     let rotations = (0..24).map(|_| {
@@ -86,7 +86,7 @@ async fn rotations_at_the_same_instant_make_as_many_versions_and_lose_none() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_open_and_wrap_while_versions_are_added_and_retired() {
+async fn keys_wrap_and_unwrap_while_versions_are_added_and_retired() {
     let keys = Keys::new();
     let vault = Arc::new(keys.open());
     let users = (0..16).map(|_| {
@@ -97,7 +97,7 @@ async fn keys_open_and_wrap_while_versions_are_added_and_retired() {
                 let opened = vault.unwrap(b"c", &wrapped).await;
                 match opened {
                     Ok(opened) => assert_eq!(opened.expose(), &[7; 32]),
-                    // Retired between the two calls: said so, and never opened to something else.
+                    // Retired between the two calls: reported, and never unwrapped to something else.
                     Err(VaultError::UnknownVersion(version)) => {
                         assert_eq!(version, wrapped.root_version);
                     }

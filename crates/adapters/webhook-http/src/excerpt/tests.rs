@@ -1,4 +1,4 @@
-//! WH-7 decides from whom an excerpt is kept, this what is one.
+//! What an excerpt is; WH-7 decides from which receivers one is stored.
 
 use super::*;
 
@@ -13,14 +13,14 @@ fn text_is_kept_up_to_a_kibibyte() {
         (long(1024, ""), long(1024, "")),
         (long(1025, ""), long(1024, "")),
         (long(65_536, ""), long(1024, "")),
-        // Characters of two, three and four bytes across the cut, and up to it.
+        // Characters of two, three and four bytes that cross the cut, or end at it.
         (long(1023, "é"), long(1023, "")),
         (long(1022, "é!"), long(1022, "é")),
         (long(1022, "€"), long(1022, "")),
         (long(1021, "€!"), long(1021, "€")),
         (long(1021, "🦀"), long(1021, "")),
         (long(1020, "🦀!"), long(1020, "🦀")),
-        // What comes after it does not count.
+        // Bytes after the cut do not matter.
         (long(1024, "\0\x1b["), long(1024, "")),
     ] {
         let length = body.len();
@@ -29,7 +29,7 @@ fn text_is_kept_up_to_a_kibibyte() {
 }
 
 #[test]
-fn what_is_not_text_is_not_kept() {
+fn binary_bodies_are_not_stored() {
     for body in [
         b"".as_slice(),
         b"\xff\xfe",
@@ -38,17 +38,17 @@ fn what_is_not_text_is_not_kept() {
         b"ok\0",
         b"\x1b[31mred\x1b[0m",
         b"\x7f",
-        // A control character of two bytes, U+0085.
+        // A two-byte control character, U+0085.
         b"a\xc2\x85b",
-        // Half a surrogate pair, and a long way to write a slash.
+        // Half a surrogate pair, and an overlong encoding of a slash.
         b"\xed\xa0\x80",
         b"\xc0\xaf",
-        // Ends in the middle of a character, which no cut of ours did.
+        // Ends in the middle of a character, without having been cut.
         b"gr\xc3",
     ] {
         assert_eq!(excerpt(body), None, "{body:?}");
     }
-    // A byte that begins no character, right before the cut.
+    // A byte that begins no character, just before the cut.
     let mut broken = vec![b'x'; 1023];
     broken.extend(b"\xffyyy");
     assert_eq!(excerpt(&broken), None);

@@ -1,4 +1,4 @@
-//! What goes over the wire, and what comes back.
+//! Requests on the wire, and their responses.
 
 use vestry_domain::timestamp::Seconds;
 use vestry_ports::webhooks::{WebhookError, WebhookSender};
@@ -7,7 +7,7 @@ use crate::receiver::{Receiver, Reply, Untouched};
 use crate::{BODY, THIS_MACHINE, request, send, sender};
 
 #[tokio::test]
-async fn what_was_signed_is_what_arrives() {
+async fn the_signed_request_arrives_unchanged() {
     let receiver = Receiver::start(Reply::Says(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec())).await;
     let answer = send(&sender(THIS_MACHINE), &receiver.url()).await.unwrap();
     assert_eq!(answer.status, 204);
@@ -35,9 +35,9 @@ async fn what_was_signed_is_what_arrives() {
     );
 }
 
-/// No status is an error, and none makes a second request.
+/// No status is an error, and none causes a second request.
 #[tokio::test]
-async fn every_status_is_an_answer() {
+async fn every_status_is_returned() {
     let sender = sender(THIS_MACHINE);
     for (status, headers, retry_after) in [
         (200, "", None),
@@ -65,7 +65,7 @@ async fn every_status_is_an_answer() {
     assert_eq!(format!("{sender:?}"), "HttpWebhooks");
 }
 
-/// A receiver could lead us inwards by a redirect.
+/// A receiver could redirect us to an internal address.
 #[tokio::test]
 async fn wh_6_redirects_are_not_followed() {
     let sender = sender(THIS_MACHINE);
@@ -83,9 +83,9 @@ async fn wh_6_redirects_are_not_followed() {
     }
 }
 
-/// 64 MiB that are announced, and bodies without an end, plain and in chunks: the connection is given up.
+/// Bodies that announce 64 MiB, and endless ones, plain and chunked: the connection is dropped.
 #[tokio::test]
-async fn a_huge_body_is_cut_and_its_status_counts() {
+async fn a_huge_body_is_truncated_and_its_status_counts() {
     let sender = sender(THIS_MACHINE);
     const MIB: usize = 1024 * 1024;
     let some = || vec![b'x'; MIB];
@@ -107,9 +107,9 @@ async fn a_huge_body_is_cut_and_its_status_counts() {
     }
 }
 
-/// After 64 KiB nobody waits for an end.
+/// After 64 KiB the client does not wait for the end.
 #[tokio::test]
-async fn a_body_that_is_long_enough_is_not_waited_for() {
+async fn the_rest_of_a_long_body_is_not_awaited() {
     let mut text = b"HTTP/1.1 200 OK\r\nContent-Length: 65537\r\n\r\n".to_vec();
     text.resize(text.len() + 65_536, b'x');
     let receiver = Receiver::start(Reply::Stalls(text)).await;
@@ -119,7 +119,7 @@ async fn a_body_that_is_long_enough_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_header_that_cannot_be_sent_is_not() {
+async fn an_invalid_header_is_refused() {
     let elsewhere = Untouched::start();
     let sender = sender(THIS_MACHINE);
     for (name, value) in [

@@ -1,4 +1,4 @@
-//! Receivers that do not answer, or not with HTTP.
+//! Receivers that do not respond, or not with HTTP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use vestry_ports::webhooks::WebhookError;
 use crate::receiver::{Receiver, Reply};
 use crate::{THIS_MACHINE, hasty, send, sender};
 
-/// The time is that of the whole call: a head or a body that stops ends it too.
+/// The time limit applies to the whole call: a stalled head or body ends it too.
 #[tokio::test]
-async fn whoever_takes_too_long_is_late() {
+async fn slow_receivers_time_out() {
     let sender = Arc::new(hasty(THIS_MACHINE, Duration::from_secs(1)));
     let rows = [
         "",
@@ -32,7 +32,7 @@ async fn whoever_takes_too_long_is_late() {
                 matches!(late, Err(WebhookError::Late)),
                 "{text:?}: {late:?}"
             );
-            // The connection is closed as well.
+            // The connection is closed, too.
             receiver.arrived().await;
         });
     }
@@ -40,7 +40,7 @@ async fn whoever_takes_too_long_is_late() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_broken() {
+async fn a_response_that_is_not_http_is_broken() {
     let sender = sender(THIS_MACHINE);
     for text in [
         "",
@@ -60,9 +60,9 @@ async fn what_is_not_http_is_broken() {
     }
 }
 
-/// A head without an end is given up, as a body is, but says nothing that could count.
+/// An endless head is abandoned like an endless body, but has no status that could count.
 #[tokio::test]
-async fn a_head_without_end_is_broken() {
+async fn an_endless_head_is_broken() {
     let sender = sender(THIS_MACHINE);
     for again in ["x: y\r\n", "x"] {
         let receiver = Receiver::start(Reply::Repeats(
@@ -81,7 +81,7 @@ async fn a_head_without_end_is_broken() {
 }
 
 #[tokio::test]
-async fn whoever_closes_at_once_is_broken() {
+async fn a_receiver_that_closes_at_once_is_broken() {
     let receiver = Receiver::start(Reply::HangsUp).await;
     let broken = send(&sender(THIS_MACHINE), &receiver.url()).await;
     assert!(matches!(broken, Err(WebhookError::Broken(_))), "{broken:?}");
@@ -89,8 +89,8 @@ async fn whoever_closes_at_once_is_broken() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_nobody_is_reached() {
-    // The port is taken, so that nobody else comes to listen there.
+async fn an_absent_receiver_is_unreachable() {
+    // The port is bound, so that no other process listens there.
     let silent = TcpSocket::new_v4().unwrap();
     silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let authority = silent.local_addr().unwrap();

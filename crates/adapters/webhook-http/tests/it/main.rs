@@ -1,4 +1,4 @@
-//! The sender against receivers on this machine that answer as they are told.
+//! The sender against scripted receivers on this machine.
 
 #![expect(
     clippy::unwrap_used,
@@ -19,18 +19,18 @@ use vestry_domain::webhook::EndpointUrl;
 use vestry_ports::webhooks::{WebhookAnswer, WebhookError, WebhookRequest, WebhookSender};
 use vestry_webhook_http::{HttpWebhooks, Settings};
 
-/// Bytes that are neither text nor JSON, to be sent as they are.
+/// Bytes that are neither text nor JSON, to be sent unchanged.
 pub(crate) const BODY: &[u8] = b"{\"secret\": \"value\"}\r\n\0\xff\xc3 ";
 
-/// What the operator allows to reach receivers on this machine.
+/// Networks that the operator allows, for receivers on this machine.
 pub(crate) const THIS_MACHINE: &[&str] = &["127.0.0.0/8", "::1/128"];
 
-/// A sender that reaches these networks beside public addresses.
+/// Returns a sender that reaches these networks in addition to public addresses.
 pub(crate) fn sender(networks: &[&str]) -> HttpWebhooks {
     hasty(networks, Settings::default().whole)
 }
 
-/// The same, with so much time for a call.
+/// The same, with this time limit for a call.
 pub(crate) fn hasty(networks: &[&str], whole: Duration) -> HttpWebhooks {
     let networks = networks.iter().map(|network| network.parse().unwrap());
     HttpWebhooks::new(&Settings {
@@ -56,7 +56,7 @@ pub(crate) fn request(url: &str) -> WebhookRequest {
     }
 }
 
-/// Sends to a URL, and sees that an error says nothing of what was sent.
+/// Sends to a URL, and asserts that an error reveals nothing of the request.
 pub(crate) async fn send(sender: &HttpWebhooks, url: &str) -> Result<WebhookAnswer, WebhookError> {
     let outcome = sender.send(request(url)).await;
     if let Err(error) = &outcome {

@@ -1,4 +1,4 @@
-//! WH-6, WH-7: where requests go, and what is kept of those who may be reached only because the operator says so.
+//! WH-6, WH-7: allowed destinations, and the excerpts stored of responses from networks that only the operator allows.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn is_refused(sender: &HttpWebhooks, url: &str) {
     );
 }
 
-/// Addresses and a name, in both schemes: nobody connects.
+/// Addresses and a name, with both schemes: no connection is made.
 #[tokio::test]
 async fn wh_6_this_machine_is_not_reached() {
     let untouched = Untouched::start();
@@ -39,9 +39,9 @@ async fn wh_6_this_machine_is_not_reached() {
     untouched.was_not_touched();
 }
 
-/// EV-F2: the addresses of B12 as URLs of endpoints, with the operator's networks being others.
+/// EV-F2: the addresses of B12 as endpoint URLs, while the operator allows other networks.
 #[tokio::test]
-async fn wh_6_no_notation_of_an_inner_address_is_reached() {
+async fn wh_6_no_notation_of_an_internal_address_is_reached() {
     let sender = sender(&["10.20.0.0/16"]);
     for host in [
         "169.254.169.254",
@@ -81,9 +81,9 @@ async fn wh_6_no_notation_of_an_inner_address_is_reached() {
     }
 }
 
-/// What is not encrypted never leaves the operator's networks.
+/// Unencrypted traffic never leaves the operator's networks.
 #[tokio::test]
-async fn wh_6_nothing_goes_to_a_public_address_in_clear() {
+async fn wh_6_nothing_goes_unencrypted_to_a_public_address() {
     for sender in [sender(&[]), sender(THIS_MACHINE)] {
         for host in [
             "8.8.8.8",
@@ -96,9 +96,9 @@ async fn wh_6_nothing_goes_to_a_public_address_in_clear() {
     }
 }
 
-/// By address and by name, in clear and not; nothing of the answer is kept.
+/// By address and by name, encrypted and not; nothing of the response is stored.
 #[tokio::test]
-async fn wh_7_answers_from_networks_of_the_operator_are_not_kept() {
+async fn wh_7_responses_from_the_operators_networks_are_not_stored() {
     let sender = sender(THIS_MACHINE);
     for host in ["127.0.0.1", "localhost"] {
         for status in [200, 404, 500] {
@@ -112,9 +112,9 @@ async fn wh_7_answers_from_networks_of_the_operator_are_not_kept() {
     }
 }
 
-/// In clear, into a network that is not loopback: `0.0.0.0` leads to this machine, and is none of its names.
+/// Unencrypted, into a network that is not loopback: `0.0.0.0` leads to this machine, and is none of its names.
 #[tokio::test]
-async fn wh_6_http_goes_into_every_network_of_the_operator() {
+async fn wh_6_http_goes_to_every_network_of_the_operator() {
     let text = b"HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\nan inner thing";
     let receiver = Receiver::start(Reply::Says(text.to_vec())).await;
     let url = receiver.url().replace("127.0.0.1", "0.0.0.0");
@@ -123,7 +123,7 @@ async fn wh_6_http_goes_into_every_network_of_the_operator() {
     receiver.arrived().await;
 }
 
-/// An address that nobody has, of a range that is public and was given back: there is no way there, but it is not refused.
+/// An unused address in a public range that was returned: it has no route, but it is not refused.
 #[tokio::test]
 async fn wh_6_https_goes_to_public_addresses() {
     for networks in [&[], THIS_MACHINE] {
@@ -136,9 +136,9 @@ async fn wh_6_https_goes_to_public_addresses() {
     }
 }
 
-/// The connection is made, and fails at TLS only then.
+/// The connection is established, and fails only at TLS.
 #[tokio::test]
-async fn wh_6_https_goes_into_networks_of_the_operator() {
+async fn wh_6_https_goes_to_networks_of_the_operator() {
     let sender = sender(THIS_MACHINE);
     for host in ["127.0.0.1", "localhost"] {
         let receiver = Receiver::start(Reply::HangsUp).await;
@@ -152,9 +152,9 @@ async fn wh_6_https_goes_into_networks_of_the_operator() {
     }
 }
 
-/// A connection that is kept serves its own host and no other, nor the other scheme.
+/// A pooled connection serves neither other hosts nor the other scheme.
 #[tokio::test]
-async fn wh_6_a_kept_connection_leads_nowhere_else() {
+async fn wh_6_a_pooled_connection_serves_only_its_own_host() {
     let sender = sender(&["127.0.0.1/32"]);
     let text = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let receiver = Receiver::start(Reply::Stalls(text.to_vec())).await;
