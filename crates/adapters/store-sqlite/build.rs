@@ -1,4 +1,4 @@
-//! The migrations are embedded by a macro that cargo cannot look into.
+//! Tells cargo to rebuild when the embedded migrations change, which it cannot detect through the macro.
 
 fn main() {
     println!("cargo:rerun-if-changed=../../../migrations/postgres");

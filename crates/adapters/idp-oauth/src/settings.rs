@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn f6_limits_are_those_of_the_fault_row() {
+    fn f6_default_limits_match_the_requirement() {
         let Settings {
             allowed_networks,
             limits,

@@ -278,7 +278,7 @@ async fn nothing_goes_unencrypted_to_a_public_address() {
 
 /// The connection is established, and fails only at TLS.
 #[tokio::test]
-async fn https_goes_into_allowed_networks() {
+async fn https_goes_to_allowed_networks() {
     let receiver = Receiver::start(Reply::HangsUp).await;
     let url = receiver.url().replace("http:", "https:");
     let outcome = put(&sink(&url, THIS_MACHINE)).await;

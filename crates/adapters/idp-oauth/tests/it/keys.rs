@@ -96,7 +96,7 @@ async fn f6_the_set_is_fetched_again_when_the_time_is_over() {
 
 /// A token without `kid`: the keys of its type are tried, and the set is refetched once if none fits.
 #[tokio::test]
-async fn a_token_that_does_not_name_its_key() {
+async fn a_token_without_kid() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let app = App::of(&server, "example");
     server.spoils(|draft| {

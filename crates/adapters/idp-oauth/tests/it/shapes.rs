@@ -99,7 +99,7 @@ async fn the_authorization_url_is_that_of_the_code_flow() {
 
 /// O-9b: an App's own issuer is trusted only if the App says so, and then only for a boolean `true` (nOAuth, attack 2).
 #[tokio::test]
-async fn attack_2_whose_verified_counts() {
+async fn attack_2_which_verified_claims_count() {
     let server = ProviderServer::start(Shape::OpenId).await;
     let trusting = ConnectionSettings {
         trust_email_verified: true,

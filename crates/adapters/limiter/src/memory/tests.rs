@@ -18,7 +18,7 @@ fn kept(limiter: &MemoryLimiter) -> usize {
 
 /// However many worlds there are, only those of the last window are remembered.
 #[test]
-fn closed_windows_are_thrown_out() {
+fn closed_windows_are_removed() {
     let limiter = MemoryLimiter::new();
     let mut most = 0;
     for number in 0..100_000_u32 {

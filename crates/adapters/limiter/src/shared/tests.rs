@@ -23,7 +23,7 @@ fn the_end_of_the_window_does_not_move_while_clocks_agree() {
 
 /// F8: the seconds to wait are right, whatever the replica's clock says.
 #[test]
-fn f8_a_clock_that_is_off_gets_the_right_wait() {
+fn f8_a_wrong_clock_gets_the_right_wait() {
     for skew in [-3600, -2, 2, 86_400] {
         let now = 1040 + skew;
         assert_eq!(reset(1000, 1040, now) - now, 20, "{skew}");
@@ -44,7 +44,7 @@ fn more_uses_than_a_verdict_can_hold_are_refused() {
 
 /// S1.
 #[test]
-fn the_settings_do_not_show_the_password() {
+fn the_settings_do_not_reveal_the_password() {
     let settings = RedisSettings::new("redis://:hunter2@localhost".to_owned());
     assert!(!format!("{settings:?}").contains("hunter2"));
 }

@@ -7,7 +7,7 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 #[test]
-fn it_admits_its_limit_and_names_one_moment_at_which_it_closes() {
+fn it_admits_its_limit_and_reports_a_fixed_end() {
     let mut window = Window::open(LIMIT, at(1000));
     let verdicts = [1000, 1030, 1030, 1059].map(|now| window.hit(LIMIT, at(now)));
     assert_eq!(
@@ -43,7 +43,7 @@ fn f8_a_clock_set_back_neither_admits_more_nor_blocks() {
 }
 
 #[test]
-fn the_far_ends_of_time_do_not_overflow() {
+fn extreme_times_do_not_overflow() {
     for now in [i64::MIN, 0, i64::MAX] {
         let mut window = Window::open(LIMIT, at(now));
         assert!(window.hit(LIMIT, at(now)).limit == 2);

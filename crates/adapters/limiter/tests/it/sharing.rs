@@ -108,7 +108,7 @@ async fn a_key_expires_with_its_window() {
 
 /// A restarted server has forgotten the script.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forgotten_script_is_sent_again() {
+async fn a_forgotten_script_is_reloaded() {
     let Some(url) = server::url() else { return };
     let world = world("a forgotten script");
     server::forget(&url, &world).await;

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn attack_23_inner_addresses_are_not_public() {
+fn attack_23_internal_addresses_are_not_public() {
     for text in [
         "0.0.0.0",
         "0.1.2.3",

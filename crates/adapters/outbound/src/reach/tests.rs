@@ -38,7 +38,7 @@ fn wh_7_networks_opened_by_the_operator_are_not_outside() {
 }
 
 #[test]
-fn wh_6_nothing_is_reached_where_no_network_was_opened() {
+fn wh_6_nothing_is_reached_without_allowed_networks() {
     for address in ["1.1.1.1", "127.0.0.1", "10.0.0.1", "::1"] {
         assert!(!Reach::only([]).admits(address.parse().unwrap()));
     }

@@ -57,7 +57,7 @@ async fn p_7_concurrent_hashes_are_limited_by_the_threads() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p_7_a_full_line_refuses_at_once_and_recovers() {
+async fn p_7_a_full_queue_refuses_at_once_and_recovers() {
     let threads = Arc::new(few(1, 2));
     let (gate, job) = gated();
     let first = tokio::spawn({
@@ -111,7 +111,7 @@ async fn p_7_an_aborted_call_keeps_its_place_until_its_hash_ends() {
 
 /// A caller that leaves the queue costs nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p_7_an_aborted_call_in_line_is_passed_over() {
+async fn p_7_an_aborted_call_in_the_queue_is_skipped() {
     let threads = Arc::new(few(1, 10));
     let (gate, job) = gated();
     let mut first = Box::pin(threads.run(job));
@@ -130,7 +130,7 @@ async fn p_7_an_aborted_call_in_line_is_passed_over() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_panic_costs_one_answer_and_no_thread() {
+async fn a_panic_loses_one_result_and_no_thread() {
     let threads = few(1, 10);
     let outcome = threads
         .run(|_: &mut Memory| -> () { panic!("for the test") })

@@ -11,13 +11,13 @@ use vestry_ports::store::{DeliveryFilter, Store, StoreError};
 use crate::places::{Ground, Place, on_both};
 
 on_both! { migrated_sqlite, migrated_postgres:
-    an_edited_value_is_named_and_not_shown
-    an_edited_value_of_a_webhook_is_named_and_not_shown
-    an_edited_value_of_a_control_chain_is_named_and_not_shown
+    an_edited_value_is_named_and_not_revealed
+    an_edited_value_of_a_webhook_is_named_and_not_revealed
+    an_edited_value_of_a_control_chain_is_named_and_not_revealed
 }
 
 /// An invalid value gives an error that names its column; it is neither used nor repeated.
-async fn an_edited_value_is_named_and_not_shown(place: &Place) {
+async fn an_edited_value_is_named_and_not_revealed(place: &Place) {
     let store = place.connect().await;
     let mut samples = Samples::fresh();
     let app = samples.app();
@@ -68,7 +68,7 @@ async fn an_edited_value_is_named_and_not_shown(place: &Place) {
 }
 
 /// The same for endpoints and their secrets, deliveries and attempts.
-async fn an_edited_value_of_a_webhook_is_named_and_not_shown(place: &Place) {
+async fn an_edited_value_of_a_webhook_is_named_and_not_revealed(place: &Place) {
     let store = place.connect().await;
     let mut samples = Samples::fresh();
     let world = World::new(samples.app().id, Environment::Test);
@@ -132,7 +132,7 @@ async fn an_edited_value_of_a_webhook_is_named_and_not_shown(place: &Place) {
 }
 
 /// The same for the control chains of the audit log.
-async fn an_edited_value_of_a_control_chain_is_named_and_not_shown(place: &Place) {
+async fn an_edited_value_of_a_control_chain_is_named_and_not_revealed(place: &Place) {
     let store = place.connect().await;
     let mut samples = Samples::fresh();
     let app = samples.app();

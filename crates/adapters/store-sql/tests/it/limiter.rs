@@ -11,12 +11,12 @@ use vestry_ports::limiter::RateLimiter;
 use crate::places::{Place, on_both};
 
 on_both! { migrated_sqlite, migrated_postgres:
-    two_processes_admit_together_what_one_would
+    two_processes_together_admit_exactly_the_limit
 }
 
 /// R16: 300 concurrent hits on two replicas with a limit of 100. Exactly 100 are admitted, all get the same reset time, and every remaining
 /// count is returned once.
-async fn two_processes_admit_together_what_one_would(place: &Place) {
+async fn two_processes_together_admit_exactly_the_limit(place: &Place) {
     let limiters = [
         Arc::new(place.connect().await.rate_limiter()),
         Arc::new(place.connect().await.rate_limiter()),

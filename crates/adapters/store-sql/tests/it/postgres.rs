@@ -390,7 +390,7 @@ async fn a_deadlock_ends_with_a_retry() {
 
 /// R14: the default SERIALIZABLE of a database is not inherited: the same row is counted without a failure (DB-7).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_isolation_level_is_our_own() {
+async fn the_default_isolation_level_is_not_inherited() {
     let Some(place) = places::migrated_postgres().await else {
         return;
     };

@@ -29,7 +29,7 @@ fn opened() -> OpenKey {
 }
 
 #[test]
-fn a_kept_key_is_found_by_its_world_kid_and_algorithm() {
+fn a_cached_key_is_found_by_world_kid_and_algorithm() {
     let mut samples = Samples::fresh();
     let keys = OpenKeys::default();
     let kept = key(&mut samples, Algorithm::EdDSA);

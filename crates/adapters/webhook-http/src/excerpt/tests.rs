@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn text_is_kept_up_to_a_kibibyte() {
+fn text_is_stored_up_to_a_kibibyte() {
     let long = |count: usize, rest: &str| format!("{}{rest}", "x".repeat(count));
     for (body, kept) in [
         ("ok".to_owned(), "ok".to_owned()),
