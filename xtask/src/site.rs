@@ -364,7 +364,8 @@ mod tests {
 
     #[test]
     fn progress_is_read_off_the_lines_that_tell_it() {
-        let line = r#"{"level":"INFO","message":"wallets and secrets re-encrypted","done":200,"of":1000}"#;
+        let line =
+            r#"{"level":"INFO","message":"wallets and secrets re-encrypted","done":200,"of":1000}"#;
         assert_eq!(progress(line), Some((200, 1000)));
         for other in ["", "{", "{}", r#"{"done":200}"#, r#"{"done":"200","of":1}"#] {
             assert_eq!(progress(other), None, "{other:?}");

@@ -17,7 +17,7 @@
 use vestry_domain::app::AttachedIdentifiers;
 use vestry_domain::code::MethodId;
 use vestry_domain::email::Email;
-use vestry_domain::event::{Removed, EndReason, Fact};
+use vestry_domain::event::{EndReason, Fact, Removed};
 use vestry_domain::ids::UserId;
 use vestry_domain::user::{User, UserStatus};
 use vestry_domain::{Timestamp, World};

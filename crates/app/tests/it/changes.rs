@@ -123,10 +123,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     assert_eq!(entry.event.subject, key.record.id.into());
     let rotated = service.rotate_api_key(app, key.record.id).await.unwrap();
     let entry = watch.sees(&[ApiKeyRotate]).await;
-    assert_eq!(
-        detail(&entry)["replaces"],
-        json!(key.record.id.to_string())
-    );
+    assert_eq!(detail(&entry)["replaces"], json!(key.record.id.to_string()));
     service
         .revoke_api_key(app, rotated.record.id)
         .await

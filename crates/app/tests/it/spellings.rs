@@ -310,16 +310,8 @@ async fn attack_5_a_look_alike_in_an_import_is_refused_with_its_reason() {
         Imported::Refused(why) => why.clone(),
         other => panic!("{other:?}"),
     };
-    assert!(
-        reason(1).contains("look-alike character"),
-        "{}",
-        reason(1)
-    );
-    assert!(
-        reason(3).contains("a valid domain name"),
-        "{}",
-        reason(3)
-    );
+    assert!(reason(1).contains("look-alike character"), "{}", reason(1));
+    assert!(reason(3).contains("a valid domain name"), "{}", reason(3));
     assert!(
         !matches!(outcomes[4], Imported::New(_)),
         "{:?}",

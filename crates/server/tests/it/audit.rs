@@ -120,10 +120,7 @@ const DAMAGES: &[(&[&str], &str)] = &[
         ],
         "chain head was altered",
     ),
-    (
-        &["DELETE FROM audit_chains"],
-        "chain head is missing",
-    ),
+    (&["DELETE FROM audit_chains"], "chain head is missing"),
     (
         &["UPDATE audit_chains SET sequence = 2"],
         "chain head was altered",
