@@ -30,7 +30,7 @@ const HOME: &str = "xtask/fuzz";
 /// The version that is installed.
 const CARGO_FUZZ: &str = "0.13.2";
 /// The maximum input length in bytes. Tests prove that longer input is rejected for its length.
-const LONGEST: usize = 8192;
+const MAX_LENGTH: usize = 8192;
 /// The number of seconds after which an input counts as a hang. It is generous because the machine may be busy; the actual time is printed.
 const HANGS_AFTER: u32 = 30;
 /// The memory limit of a target, in MiB (B10).
@@ -192,7 +192,7 @@ fn run_one(target: &str, built: &Path, seconds: u32) -> Result<Report, Failure> 
         ])
         .arg(format!("-artifact_prefix={}/", findings.display()))
         .arg(format!("-max_total_time={seconds}"))
-        .arg(format!("-max_len={LONGEST}"))
+        .arg(format!("-max_len={MAX_LENGTH}"))
         .arg(format!("-timeout={HANGS_AFTER}"))
         .arg(format!("-rss_limit_mb={MEMORY}"))
         .args(["-print_final_stats=1", "-verbosity=1"])

@@ -10,7 +10,7 @@ use vestry_domain::timestamp::Seconds;
 
 /// Maximum lines in one checkpoint, so that its note stays well below
 /// [`SignedNote::LARGEST`](vestry_domain::audit::checkpoint::SignedNote::LARGEST). Remaining lines go into the next one.
-const MOST_LINES: usize = 50_000;
+const MAX_LINES: usize = 50_000;
 /// Number of checkpoints after which everything is listed again.
 const ALL_EVERY: i64 = 100;
 
@@ -53,7 +53,7 @@ impl CheckpointDesk {
         } else {
             named.lines.clear();
         }
-        due.truncate(MOST_LINES);
+        due.truncate(MAX_LINES);
         due
     }
 

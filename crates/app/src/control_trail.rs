@@ -20,7 +20,7 @@ use crate::{Fault, mint};
 
 /// Maximum number of chain ends kept in memory. Beyond it, all are forgotten, and a rollback of exactly those chains goes unnoticed by this
 /// process.
-const MOST_ENDS: usize = 10_000;
+const MAX_ENDS: usize = 10_000;
 
 /// The writer.
 pub(crate) struct ControlTrail {
@@ -178,7 +178,7 @@ impl ControlTrail {
     /// Remembers the new ends after the commit.
     pub(crate) fn committed(&self, ends: NewEnds) {
         let mut known = lock(&self.ends);
-        if known.len() >= MOST_ENDS {
+        if known.len() >= MAX_ENDS {
             known.clear();
         }
         for end in ends.0 {

@@ -33,7 +33,7 @@ use crate::{Fault, Service};
 /// Jobs claimed in one transaction.
 const BATCH: i64 = 16;
 /// Number of jobs in flight at which no more are claimed.
-const MOST_AT_ONCE: usize = 128;
+const MAX_AT_ONCE: usize = 128;
 /// Time limit for claiming the jobs of one App, so that it does not delay the others.
 const PATIENCE_WITH_ONE: Duration = Duration::from_secs(1);
 /// Interval between polls, for jobs of other processes and for due retries.
@@ -51,7 +51,7 @@ enum Outcome {
 impl Service {
     /// Delivers messages until `stop` completes, then finishes the jobs in flight.
     ///
-    /// Jobs are claimed while others are in flight. A slow transport therefore delays only its own messages, until it holds `MOST_AT_ONCE`
+    /// Jobs are claimed while others are in flight. A slow transport therefore delays only its own messages, until it holds `MAX_AT_ONCE`
     /// jobs.
     pub async fn run_outbox(&self, stop: impl Future<Output = ()>) {
         let owner = self.new_id::<JobId>(self.ports.clock.machine()).to_string();
@@ -62,7 +62,7 @@ impl Service {
         // Whether there may be jobs to claim.
         let mut look = true;
         loop {
-            if look && under_way.len() < MOST_AT_ONCE {
+            if look && under_way.len() < MAX_AT_ONCE {
                 // Keep driving the jobs in flight: one of them may hold the connection that the claim waits for.
                 let mut taking = std::pin::pin!(self.take(&owner));
                 let taken = loop {
@@ -74,7 +74,7 @@ impl Service {
                 look = taken.len() >= usize::try_from(BATCH).unwrap_or_default();
                 under_way.extend(taken.into_iter().map(|job| self.deliver(&owner, job)));
             }
-            let has_room = under_way.len() < MOST_AT_ONCE;
+            let has_room = under_way.len() < MAX_AT_ONCE;
             tokio::select! {
                 biased;
                 () = &mut stop => break,

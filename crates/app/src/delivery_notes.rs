@@ -75,7 +75,7 @@ impl Batch for Notes {
     type Answer = Result<bool, Fault>;
     type Memory = ();
 
-    const MOST: usize = 64;
+    const MAX_SIZE: usize = 64;
 
     fn app(note: &Note) -> AppId {
         note.world.app_id

@@ -14,7 +14,7 @@ use crate::waiting_room::{Place, WaitingRoom};
 /// Maximum number of calls of one key that wait at the same time.
 const WAITING_PER_KEY: usize = 5;
 /// Maximum number of log ends kept in memory. Beyond it, all are forgotten, and a rollback of exactly those logs goes unnoticed.
-const MOST_ENDS: usize = 10_000;
+const MAX_ENDS: usize = 10_000;
 
 /// The event state of one process.
 pub(crate) struct Desk {
@@ -85,7 +85,7 @@ impl Desk {
     /// Remembers the new end of a log and wakes the calls that wait for it.
     pub(crate) fn placed(&self, world: World, head: EventHead) {
         let mut ends = lock(&self.ends);
-        if ends.len() >= MOST_ENDS && !ends.contains_key(&world) {
+        if ends.len() >= MAX_ENDS && !ends.contains_key(&world) {
             ends.clear();
         }
         ends.insert(world, head);

@@ -11,7 +11,7 @@ use vestry_domain::ids::UserId;
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// Maximum number of counters. Failures beyond it are not counted.
-const MOST: usize = 10_000;
+const MAX_SIZE: usize = 10_000;
 
 /// The counters of one process.
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl FailureLog {
     ) {
         let mut counts = self.lock();
         let key = (world, user, method);
-        if !counts.contains_key(&key) && counts.len() >= MOST {
+        if !counts.contains_key(&key) && counts.len() >= MAX_SIZE {
             return;
         }
         let count = counts.entry(key).or_insert(Count {

@@ -120,7 +120,7 @@ impl MayLoseRace for Fault {
 }
 
 /// Maximum number of attempts of one transaction.
-const MOST_TRIES: u32 = 10;
+const MAX_TRIES: u32 = 10;
 
 /// Runs a transaction, retrying with increasing delays while it loses races.
 pub(crate) async fn retried<T, E, F>(mut transaction: impl FnMut() -> F) -> Result<T, E>
@@ -128,7 +128,7 @@ where
     E: MayLoseRace,
     F: Future<Output = Result<T, E>>,
 {
-    for tries in 1..MOST_TRIES {
+    for tries in 1..MAX_TRIES {
         let outcome = transaction().await;
         if !outcome.as_ref().is_err_and(MayLoseRace::lost_race) {
             return outcome;

@@ -66,7 +66,7 @@ impl<K: Kind> Batch for Reads<K> {
     type Answer = Option<K::Found>;
     type Memory = ();
 
-    const MOST: usize = 64;
+    const MAX_SIZE: usize = 64;
 
     fn app(asked: &K::Name) -> AppId {
         asked.world().app_id

@@ -9,7 +9,7 @@ use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::MethodId;
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::user::{MOST_EMAILS, MOST_PHONE_NUMBERS};
+use vestry_domain::user::{MAX_EMAILS, MAX_PHONE_NUMBERS};
 
 use crate::Fault;
 use crate::fault::MayLoseRace;
@@ -89,7 +89,7 @@ impl Refusal {
         Self::LimitReached {
             param,
             kind: "email addresses",
-            most: MOST_EMAILS,
+            most: MAX_EMAILS,
         }
     }
 
@@ -98,7 +98,7 @@ impl Refusal {
         Self::LimitReached {
             param,
             kind: "phone numbers",
-            most: MOST_PHONE_NUMBERS,
+            most: MAX_PHONE_NUMBERS,
         }
     }
 

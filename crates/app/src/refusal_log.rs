@@ -14,7 +14,7 @@ use vestry_domain::event::Actor;
 const EACH: u64 = 10;
 const MINUTE: Duration = Duration::from_secs(60);
 /// Maximum number of actors tracked. Denied calls of further actors are not recorded until a place is free.
-const MOST_ACTORS: usize = 10_000;
+const MAX_ACTORS: usize = 10_000;
 
 /// Counters of one process.
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl RefusalLog {
     /// Counts a denied call. Returns whether it gets its own entry.
     pub(crate) fn count(&self, world: World, actor: Actor, now: Instant) -> bool {
         let mut minutes = self.lock();
-        if !minutes.contains_key(&actor) && minutes.len() >= MOST_ACTORS {
+        if !minutes.contains_key(&actor) && minutes.len() >= MAX_ACTORS {
             return false;
         }
         let minute = minutes.entry(actor).or_insert(Minute {

@@ -14,7 +14,7 @@ use crate::test_env::{TestEnvError, powers};
 use crate::{Caller, Fault, Service};
 
 /// Maximum number of Apps that a sweep treats by their own test clock.
-const MOST_CLOCKS: usize = 10_000;
+const MAX_CLOCKS: usize = 10_000;
 
 /// Reading of a test clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Service {
             own.insert(0, (shared, shared_now));
         }
         // A statement cannot list arbitrarily many Apps. The excess is swept with the rest, by the earliest of their times.
-        let beyond = own.split_off(own.len().min(MOST_CLOCKS));
+        let beyond = own.split_off(own.len().min(MAX_CLOCKS));
         let named = own.iter().map(|(app, _)| *app).collect();
         let mut times = vec![(SweptApps::AllBut(named), earliest(&beyond))];
         let apart = own.into_iter().map(|(app, now)| match now < machine {

@@ -15,7 +15,7 @@ use crate::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// Maximum seconds that a call waits for a message.
-pub const WAIT_MAX: u64 = 30;
+pub const MAX_WAIT: u64 = 30;
 /// Maximum messages in one response.
 const PAGE: i64 = 100;
 /// Poll interval for captures by other processes while waiting.
@@ -82,10 +82,10 @@ impl Service {
     ) -> Result<Vec<CapturedMessage>, TestEnvError> {
         powers(caller)?;
         let wait = query.wait.unwrap_or(0);
-        if wait > WAIT_MAX {
+        if wait > MAX_WAIT {
             return Err(Invalid::value(
                 "wait",
-                format!("wait must be a whole number of seconds from 0 to {WAIT_MAX}"),
+                format!("wait must be a whole number of seconds from 0 to {MAX_WAIT}"),
             )
             .into());
         }

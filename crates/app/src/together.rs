@@ -16,7 +16,7 @@ pub(crate) trait Batch: Send + Sync + 'static {
     type Memory: Default + Send;
 
     /// Maximum number of requests in a batch.
-    const MOST: usize;
+    const MAX_SIZE: usize;
 
     /// The App that a request belongs to.
     fn app(asked: &Self::Asked) -> AppId;
@@ -135,7 +135,7 @@ impl<B: Batch> Turn<B> {
             queue.memory = self.memory.take();
             return None;
         }
-        let many = queue.waiting.len().min(B::MOST);
+        let many = queue.waiting.len().min(B::MAX_SIZE);
         let next = queue.waiting.drain(..many);
         let (asked, told) = next.map(|next| (next.asked, next.answer)).unzip();
         self.told = told;

@@ -40,7 +40,7 @@ impl Batch for Touches {
     type Answer = bool;
     type Memory = ();
 
-    const MOST: usize = 64;
+    const MAX_SIZE: usize = 64;
 
     fn app(seen: &SeenSession) -> AppId {
         seen.world.app_id

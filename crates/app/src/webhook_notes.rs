@@ -296,7 +296,7 @@ impl Batch for WebhookNotes {
     type Answer = Result<(), Fault>;
     type Memory = ();
 
-    const MOST: usize = 64;
+    const MAX_SIZE: usize = 64;
 
     fn app(note: &Note) -> AppId {
         note.delivery.world.app_id

@@ -11,9 +11,9 @@ use zeroize::Zeroizing;
 use crate::hex_digits::after_prefix;
 
 /// The length of the longest key text in a common format: `0x` and the hex of 64 bytes.
-const LONGEST_TEXT: usize = 130;
+const MAX_TEXT: usize = 130;
 /// The length of the longest key text in a chain's own format, which may be a list of numbers with white space between them.
-const LONGEST_OF_A_CHAIN: usize = 1024;
+const MAX_CHAIN_ID: usize = 1024;
 
 /// Padding is optional: both forms are common.
 const FORGIVING: GeneralPurposeConfig =
@@ -32,7 +32,7 @@ pub(crate) fn readings(
 ) -> Vec<Reading> {
     let mut readings = vec![Zeroizing::new(plaintext.to_vec())];
     if let Some(text) = text(plaintext) {
-        let short = Some(text).filter(|text| text.len() <= LONGEST_TEXT);
+        let short = Some(text).filter(|text| text.len() <= MAX_TEXT);
         let of_text = [
             short.and_then(hex),
             short.and_then(base58),
@@ -46,7 +46,7 @@ pub(crate) fn readings(
 
 fn text(plaintext: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(plaintext.trim_ascii()).ok()?;
-    (text.len() <= LONGEST_OF_A_CHAIN).then_some(text)
+    (text.len() <= MAX_CHAIN_ID).then_some(text)
 }
 
 fn hex(text: &str) -> Option<Reading> {
@@ -71,7 +71,7 @@ fn base64(text: &str) -> Option<Reading> {
 /// Decodes into a buffer that does not grow, because growing leaves the old buffer behind. The buffer is wiped even if decoding fails
 /// halfway.
 fn in_place(decode: impl FnOnce(&mut [u8]) -> Option<usize>) -> Option<Reading> {
-    let mut buffer = Zeroizing::new(vec![0; LONGEST_TEXT]);
+    let mut buffer = Zeroizing::new(vec![0; MAX_TEXT]);
     let length = decode(&mut buffer)?;
     buffer.truncate(length);
     Some(buffer)

@@ -5,12 +5,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use vestry_domain::Invalid;
 use vestry_domain::signing::MessageRequest;
-use vestry_domain::wallet::MESSAGE_MAX;
+use vestry_domain::wallet::MAX_MESSAGE;
 
 use crate::hex_digits::after_prefix;
 
 /// The maximum number of base58 characters: decoding takes time quadratic in the length.
-const BASE58_MAX: usize = 2048;
+const MAX_BASE58: usize = 2048;
 
 /// The bytes of a message. `field` is the path of its text in the request; the encoding field has the same parent.
 pub(crate) fn bytes(request: &MessageRequest, field: &'static str) -> Result<Vec<u8>, Invalid> {
@@ -27,11 +27,11 @@ pub(crate) fn bytes(request: &MessageRequest, field: &'static str) -> Result<Vec
         Some("base64") => STANDARD
             .decode(text)
             .map_err(|_malformed| malformed("standard base64 with padding"))?,
-        Some("base58") if text.len() <= BASE58_MAX => bs58::decode(text)
+        Some("base58") if text.len() <= MAX_BASE58 => bs58::decode(text)
             .into_vec()
             .map_err(|_malformed| malformed("base58 (Bitcoin alphabet)"))?,
         Some("base58") => {
-            let message = format!("{field} must be at most {BASE58_MAX} characters of base58");
+            let message = format!("{field} must be at most {MAX_BASE58} characters of base58");
             return Err(Invalid::value(field, message));
         }
         Some(_) => {
@@ -42,8 +42,8 @@ pub(crate) fn bytes(request: &MessageRequest, field: &'static str) -> Result<Vec
             ));
         }
     };
-    if bytes.len() > MESSAGE_MAX {
-        let message = format!("{field} must be at most {MESSAGE_MAX} bytes");
+    if bytes.len() > MAX_MESSAGE {
+        let message = format!("{field} must be at most {MAX_MESSAGE} bytes");
         return Err(Invalid::value(field, message));
     }
     Ok(bytes)
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn what_names_no_bytes_is_refused_with_the_path_of_its_field() {
-        let long = "1".repeat(BASE58_MAX + 1);
-        let huge = "a".repeat(MESSAGE_MAX + 1);
+        let long = "1".repeat(MAX_BASE58 + 1);
+        let huge = "a".repeat(MAX_MESSAGE + 1);
         for (message, encoding, param) in [
             ("6", Some("hex"), "params.message"),
             ("zz", Some("hex"), "params.message"),

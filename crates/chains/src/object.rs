@@ -7,7 +7,7 @@ use vestry_domain::{Invalid, number};
 use crate::refuse;
 
 /// The length limit, in characters, of an unknown member's name in an error message.
-const NAME_MAX: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// An object's fields, and the path that precedes their names in errors.
 ///
@@ -59,7 +59,7 @@ impl<'a> Object<'a> {
         let Some((name, _)) = unknown else {
             return Ok(());
         };
-        let shown: String = name.chars().take(NAME_MAX).collect();
+        let shown: String = name.chars().take(MAX_NAME).collect();
         Err(refuse::unknown(self.path(&shown), known))
     }
 

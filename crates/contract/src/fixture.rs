@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The time limit of one test: a lock that is never released fails loudly instead of hanging.
-const LONGEST_RUN: Duration = Duration::from_secs(120);
+const MAX_RUN: Duration = Duration::from_secs(120);
 
 /// What a builder may return: the object under test with a guard for its environment, or nothing if its server is missing, which it then
 /// reports.
@@ -43,11 +43,11 @@ pub async fn run<F: Fixture>(build: impl Future<Output = F>, suite: impl AsyncFn
     let Some((port, guard)) = build.await.parts() else {
         return;
     };
-    let finished = tokio::time::timeout(LONGEST_RUN, suite(port)).await;
+    let finished = tokio::time::timeout(MAX_RUN, suite(port)).await;
     drop(guard);
     assert!(
         finished.is_ok(),
-        "not finished after {LONGEST_RUN:?}; possible deadlock"
+        "not finished after {MAX_RUN:?}; possible deadlock"
     );
 }
 

@@ -198,9 +198,9 @@ pub enum AttachedIdentifiers {
 }
 
 /// Maximum number of domains of one App.
-const DOMAINS_MAX: usize = 20;
+const MAX_DOMAINS: usize = 20;
 /// Maximum number of origins in one list.
-const ORIGINS_MAX: usize = 50;
+const MAX_ORIGINS: usize = 50;
 
 impl Default for AppSettings {
     fn default() -> Self {
@@ -350,7 +350,7 @@ impl AppSettings {
                 format!("{param} must have at most {most} entries"),
             ))
         };
-        few("webauthn_domains", &self.webauthn_domains, DOMAINS_MAX)?;
+        few("webauthn_domains", &self.webauthn_domains, MAX_DOMAINS)?;
         for domain in &self.webauthn_domains {
             let parsed = PasskeyDomain::parse(domain).map_err(|invalid| Invalid {
                 param: "webauthn_domains".into(),
@@ -367,7 +367,7 @@ impl AppSettings {
             ("webauthn_origins", &self.webauthn_origins),
             ("webauthn_top_origins", &self.webauthn_top_origins),
         ] {
-            few(param, origins, ORIGINS_MAX)?;
+            few(param, origins, MAX_ORIGINS)?;
             for origin in origins {
                 check_origin(param, origin)?;
             }

@@ -10,7 +10,7 @@ mod kind;
 mod words;
 
 pub use address::Addressed;
-pub use field::{Field, FieldKind, MOST_IDS};
+pub use field::{Field, FieldKind, MAX_IDS};
 pub use json::{TEST, sample};
 pub use kind::{EventKind, Fact, kinds};
 pub use words::{
@@ -21,7 +21,7 @@ use crate::ids::{ApiKeyId, EventId, UserId, WalletId};
 use crate::{Invalid, Timestamp, World};
 
 /// Maximum number of events in one transaction, for work that can be split over several.
-pub const MOST_AT_ONCE: usize = 100;
+pub const MAX_AT_ONCE: usize = 100;
 
 /// The actor that made a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -16,7 +16,7 @@ pub const LEASE: Seconds = Seconds(15);
 /// The interval at which a run renews its [`LEASE`].
 pub const RENEWED_EVERY: Seconds = Seconds(5);
 /// Maximum length of a key in characters.
-pub const LONGEST: usize = 255;
+pub const MAX_LENGTH: usize = 255;
 /// The name of the header, as used in error messages.
 pub const HEADER: &str = "Idempotency-Key";
 
@@ -31,7 +31,7 @@ impl IdempotencyKey {
     /// [`Invalid`], naming the header.
     pub fn parse(value: &[u8]) -> Result<Self, Invalid> {
         let is_good =
-            (1..=LONGEST).contains(&value.len()) && value.iter().all(u8::is_ascii_graphic);
+            (1..=MAX_LENGTH).contains(&value.len()) && value.iter().all(u8::is_ascii_graphic);
         let text = str::from_utf8(value).ok().filter(|_| is_good);
         text.map(|text| Self(text.to_owned()))
             .ok_or_else(Self::refused)

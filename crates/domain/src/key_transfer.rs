@@ -22,14 +22,14 @@ pub const NEW_PER_ADDRESS: Limit = Limit {
     window: LIFETIME,
 };
 /// An upper bound on the number of valid key pairs for one address: each lifetime spans at most two windows.
-pub const MOST_LIVING: u32 = 2 * NEW_PER_ADDRESS.most;
+pub const MAX_LIVE: u32 = 2 * NEW_PER_ADDRESS.most;
 /// Maximum length of a ciphertext in bytes. A 24-word phrase has at most 215 bytes and a key in any form at most 132. Solana's `id.json`
 /// has about 600 including white space, and the tag has 16.
-pub const CIPHERTEXT_MAX: usize = 1024;
+pub const MAX_CIPHERTEXT: usize = 1024;
 /// Maximum length of `info` and of `aad`, in bytes.
-pub const CONTEXT_MAX: usize = 1024;
+pub const MAX_CONTEXT: usize = 1024;
 /// Highest account index: hardened derivation uses 31 bits.
-const ACCOUNT_INDEX_MAX: u32 = 0x7fff_ffff;
+const MAX_ACCOUNT_INDEX: u32 = 0x7fff_ffff;
 
 /// The key encapsulation mechanism: how the two sides agree on a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -259,9 +259,9 @@ impl SealedMessage {
             }
             Ok(())
         };
-        within("ciphertext", &self.ciphertext, CIPHERTEXT_MAX)?;
-        within("hpke_config.info", &self.info, CONTEXT_MAX)?;
-        within("hpke_config.aad", &self.aad, CONTEXT_MAX)
+        within("ciphertext", &self.ciphertext, MAX_CIPHERTEXT)?;
+        within("hpke_config.info", &self.info, MAX_CONTEXT)?;
+        within("hpke_config.aad", &self.aad, MAX_CONTEXT)
     }
 }
 
@@ -299,7 +299,7 @@ pub fn account_index(
     }
     let index = u32::try_from(asked)
         .ok()
-        .filter(|index| *index <= ACCOUNT_INDEX_MAX);
+        .filter(|index| *index <= MAX_ACCOUNT_INDEX);
     index
         .map(Some)
         .ok_or_else(|| refuse("account_index must be a whole number from 0 to 2147483647"))

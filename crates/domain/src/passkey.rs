@@ -20,9 +20,9 @@ pub const CHALLENGE_LIFETIME: Seconds = Seconds(300);
 /// Length of a challenge in bytes (W-1 requires at least 16).
 pub const CHALLENGE_BYTES: usize = 32;
 /// Maximum length of a credential id in bytes (section 7.1, step 25).
-pub const CREDENTIAL_ID_MAX: usize = 1023;
+pub const MAX_CREDENTIAL_ID: usize = 1023;
 /// Maximum number of passkeys per user: the options of a ceremony list all their ids.
-pub const PER_USER_MAX: usize = 50;
+pub const MAX_PER_USER: usize = 50;
 
 /// A relying party id: the domain to which browsers bind a passkey, in A-labels. `localhost`, or a name with a dot in it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

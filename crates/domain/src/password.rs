@@ -15,7 +15,7 @@ use crate::{Invalid, Secret, Timestamp, World};
 pub use rules::Rules;
 
 /// Maximum length of a password in bytes of UTF-8, as sent. Longer ones are rejected, never truncated (P-1, attack 21).
-pub const MOST_BYTES: usize = 1024;
+pub const MAX_BYTES: usize = 1024;
 
 /// How the text of a password was converted to the hashed bytes; stored with every hash (P-3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,12 +63,12 @@ impl Password {
     /// Wraps a password as sent. An empty one is accepted here and fails verification like any other wrong one (P-10).
     ///
     /// # Errors
-    /// If it has more than [`MOST_BYTES`] bytes.
+    /// If it has more than [`MAX_BYTES`] bytes.
     pub fn presented(param: &'static str, text: Secret<String>) -> Result<Self, Invalid> {
-        if text.expose().len() > MOST_BYTES {
+        if text.expose().len() > MAX_BYTES {
             return Err(Invalid::value(
                 param,
-                format!("{param} must have at most {MOST_BYTES} bytes"),
+                format!("{param} must have at most {MAX_BYTES} bytes"),
             ));
         }
         let normalized = Secret::new(text.expose().nfc().collect());

@@ -18,7 +18,7 @@ pub use flow::{
 pub use identity::{EmailClaims, ProvenIdentity, ProviderLink, ProviderTokens};
 
 /// Maximum length of a provider name.
-const NAME_MAX: usize = 32;
+const MAX_NAME: usize = 32;
 
 /// The name of a provider in paths and responses: `google`, or an App's own name for an OpenID Connect issuer. `^[a-z][a-z0-9-]{0,31}$`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,7 +35,7 @@ impl ProviderName {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let starts_well = text.bytes().next().is_some_and(|b| b.is_ascii_lowercase());
         let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-        if starts_well && text.len() <= NAME_MAX && text.bytes().all(allowed) {
+        if starts_well && text.len() <= MAX_NAME && text.bytes().all(allowed) {
             return Ok(Self(text.to_owned()));
         }
         Err(Invalid::value(

@@ -19,10 +19,10 @@ pub const EXPIRES_IN_MINUTES: (i64, i64) = (5, 525_600);
 /// `last_active_at` is normally written at most this often, so that verifying a session is a single indexed read.
 const TOUCH_EVERY: Seconds = Seconds(60);
 /// Maximum length of a stored user agent or IP address, in characters.
-const FINGERPRINT_MAX: usize = 1024;
+const MAX_FINGERPRINT: usize = 1024;
 
 /// Maximum number of `permissions` of a session, and maximum length of each in characters: every JWT contains them.
-pub const PERMISSIONS_MAX: (usize, usize) = (50, 100);
+pub const MAX_PERMISSIONS: (usize, usize) = (50, 100);
 /// Maximum size in bytes of all `permissions` of a session, as a JSON array. A character has up to four bytes.
 pub const PERMISSIONS_BYTES: usize = 4 * 1024;
 /// Maximum size in bytes of a session as returned. A JWT contains it twice and could not be signed beyond this, so larger ones are not
@@ -34,7 +34,7 @@ pub const SESSION_BYTES: usize = 16 * 1024;
 /// # Errors
 /// If there are more than 50, or they exceed 4 KiB together. Also if one is empty, over 100 characters, or contains a control character.
 pub fn permissions(wanted: Vec<String>) -> Result<Vec<String>, Invalid> {
-    let (most, longest) = PERMISSIONS_MAX;
+    let (most, longest) = MAX_PERMISSIONS;
     let mut kept: Vec<String> = Vec::new();
     for permission in wanted {
         let length = permission.chars().count();
@@ -106,11 +106,11 @@ impl DeviceFingerprint {
     pub fn new(ip: Option<String>, user_agent: Option<String>) -> Result<Self, Invalid> {
         let check = |param: &'static str, text: Option<String>| {
             let text = text.unwrap_or_default();
-            if text.chars().any(char::is_control) || text.chars().count() > FINGERPRINT_MAX {
+            if text.chars().any(char::is_control) || text.chars().count() > MAX_FINGERPRINT {
                 return Err(Invalid::value(
                     param,
                     format!(
-                        "{param} must have at most {FINGERPRINT_MAX} characters and no control characters"
+                        "{param} must have at most {MAX_FINGERPRINT} characters and no control characters"
                     ),
                 ));
             }

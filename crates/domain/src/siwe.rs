@@ -12,7 +12,7 @@ use crate::{Invalid, Timestamp, rfc3339};
 /// The request field that contains a message.
 const PARAM: &str = "siwe_challenge";
 /// Maximum length of a message in bytes.
-const LENGTH_MAX: usize = 8 * 1024;
+const MAX_LENGTH: usize = 8 * 1024;
 /// Maximum clock skew between the end user's device and this service.
 const SKEW: Seconds = Seconds(300);
 
@@ -101,7 +101,7 @@ impl SignInMessage {
             ));
         }
         let chain = account_name(wallet_type);
-        if text.len() > LENGTH_MAX {
+        if text.len() > MAX_LENGTH {
             return Err(refuse("the message must have at most 8192 bytes"));
         }
         if text.chars().any(|c| c.is_control() && c != '\n') {

@@ -5,7 +5,7 @@ use unicode_normalization::UnicodeNormalization;
 use crate::Invalid;
 
 /// Maximum length of a name in characters.
-pub const NAME_MAX: usize = 255;
+pub const MAX_NAME: usize = 255;
 
 /// Rejects NUL, which Postgres cannot store and which truncates strings in C code downstream.
 ///
@@ -33,10 +33,10 @@ pub fn name(param: &'static str, text: &str) -> Result<String, Invalid> {
             format!("{param} must not contain control characters"),
         ));
     }
-    if text.chars().count() > NAME_MAX {
+    if text.chars().count() > MAX_NAME {
         return Err(Invalid::value(
             param,
-            format!("{param} must have at most {NAME_MAX} characters"),
+            format!("{param} must have at most {MAX_NAME} characters"),
         ));
     }
     Ok(text.to_owned())

@@ -31,12 +31,12 @@ pub const EXPIRES_IN_MINUTES: (i64, i64) = (5, 2_160);
 /// Default for `expires_in`.
 pub const DEFAULT_EXPIRES_IN: Seconds = Seconds(30 * 60);
 /// Maximum number of verified authenticator apps per user: each additional one makes guessing easier.
-pub const MOST_PER_USER: i64 = 5;
+pub const MAX_PER_USER: i64 = 5;
 /// Upper bound on the chance of a successful guess per user and day, in millionths. For each app, one code in a million is right in each
 /// step of the window (attack 3: under 1e-4 a day).
 const MILLIONTHS_A_DAY: u32 = 100;
 /// Maximum length of each part of the label in the QR code, in characters; authenticator apps show less.
-const LABEL_MAX: usize = 64;
+const MAX_LABEL: usize = 64;
 
 /// An authenticator app of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,7 +126,7 @@ pub fn key_uri(issuer: &str, account: &str, seed: &[u8]) -> Secret<String> {
         .remove(b'~');
     let label = |text: &str| {
         // A colon separates issuer and account.
-        let text: String = text.chars().filter(|c| *c != ':').take(LABEL_MAX).collect();
+        let text: String = text.chars().filter(|c| *c != ':').take(MAX_LABEL).collect();
         utf8_percent_encode(&text, KEPT).to_string()
     };
     let (issuer, account) = (label(issuer), label(account));

@@ -10,9 +10,9 @@ use crate::phone::PhoneNumber;
 use crate::{Invalid, Timestamp, World, text};
 
 /// Maximum number of e-mail addresses per user. Every call that returns a user reads and sends all of them.
-pub const MOST_EMAILS: usize = 100;
+pub const MAX_EMAILS: usize = 100;
 /// Maximum number of phone numbers per user, for the same reason.
-pub const MOST_PHONE_NUMBERS: usize = 100;
+pub const MAX_PHONE_NUMBERS: usize = 100;
 
 /// The status of a user. Disabling a user preserves it, and it applies again once the user is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

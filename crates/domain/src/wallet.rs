@@ -265,4 +265,4 @@ impl Wallet {
 }
 
 /// Maximum length of a message to sign, in bytes.
-pub const MESSAGE_MAX: usize = 64 * 1024;
+pub const MAX_MESSAGE: usize = 64 * 1024;

@@ -21,7 +21,7 @@ pub const NEW_PER_HOLDER: Limit = Limit {
     window: SHARED_WHILE_LEFT,
 };
 /// An upper bound on the number of valid challenges of one address: each lifetime spans at most three windows, for three kinds of holders.
-pub const MOST_LIVING: u32 = 3 * 3 * NEW_PER_HOLDER.most;
+pub const MAX_LIVE: u32 = 3 * 3 * NEW_PER_HOLDER.most;
 /// Length of a nonce in characters: 142 bits.
 const NONCE_LENGTH: usize = 24;
 

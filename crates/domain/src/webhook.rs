@@ -10,15 +10,15 @@ mod window;
 
 pub use crate::event::DisabledReason;
 pub use attempt::{Attempt, Failing, Verdict, judge};
-pub use delivery::{Delivery, DeliveryState, MOST_ATTEMPTS, wait_after};
+pub use delivery::{Delivery, DeliveryState, MAX_ATTEMPTS, wait_after};
 pub use endpoint::{Endpoint, EndpointState, EventTypes, SealedSecret};
-pub use replay::{MOST_REPLAYED, Missed, PACE, Replay, paced};
+pub use replay::{MAX_REPLAYED, Missed, PACE, Replay, paced};
 pub use signature::{SigningSecret, signatures};
 pub use url::EndpointUrl;
 pub use window::Window;
 
 /// Maximum number of endpoints of a world.
-pub const MOST_ENDPOINTS: usize = 20;
+pub const MAX_ENDPOINTS: usize = 20;
 
 #[cfg(test)]
 mod tests;

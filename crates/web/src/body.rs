@@ -14,7 +14,7 @@ use crate::problem::{Code, Problem};
 use crate::state::State;
 
 /// Maximum size of a request body, in bytes (256 KiB).
-pub(crate) const MOST: usize = 256 * 1024;
+pub(crate) const MAX_SIZE: usize = 256 * 1024;
 
 /// A required JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -84,7 +84,7 @@ async fn read_json(request: &HttpRequest, payload: Payload) -> Result<Option<Byt
 
 /// Reads the whole body within its size limit and deadline. The framework limits the time for a request's head, but not for its body.
 pub(crate) async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, Problem> {
-    if announced(request.headers()).is_some_and(|length| length > MOST) {
+    if announced(request.headers()).is_some_and(|length| length > MAX_SIZE) {
         return Err(Problem::new(Code::BodyTooLarge).closing());
     }
     let state = request
@@ -96,7 +96,7 @@ pub(crate) async fn read(request: &HttpRequest, mut payload: Payload) -> Result<
             let chunk = chunk.map_err(|_broken| {
                 Problem::request("the body was truncated or could not be read").closing()
             })?;
-            if bytes.len() + chunk.len() > MOST {
+            if bytes.len() + chunk.len() > MAX_SIZE {
                 return Err(Problem::new(Code::BodyTooLarge).closing());
             }
             bytes.extend_from_slice(&chunk);

@@ -15,7 +15,7 @@ use vestry_domain::timestamp::Seconds;
 
 const WINDOW: Seconds = Seconds(60);
 /// Maximum number of tracked addresses. Beyond it all counts are reset, and every address starts with none.
-const MOST_ADDRESSES: usize = 100_000;
+const MAX_ADDRESSES: usize = 100_000;
 
 /// The failed look-ups of the current minute.
 #[derive(Debug)]
@@ -73,9 +73,9 @@ impl Guesses {
             return;
         }
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        if windows.len() >= MOST_ADDRESSES {
+        if windows.len() >= MAX_ADDRESSES {
             windows.retain(|_, window| window.is_open(now));
-            if windows.len() >= MOST_ADDRESSES {
+            if windows.len() >= MAX_ADDRESSES {
                 windows.clear();
             }
         }

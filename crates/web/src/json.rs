@@ -13,7 +13,7 @@ use vestry_domain::invalid::Reason;
 use fields::{Fields, Form};
 
 /// Maximum length of `param` in an error, in characters. Field names come from the caller and can be as long as a body.
-const PARAM_MAX: usize = 200;
+const MAX_PARAM: usize = 200;
 
 /// Why a body was rejected.
 #[derive(Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ fn refuse(path: &str, reason: Reason, message: String) -> Invalid {
 }
 
 fn shortened(path: &str) -> String {
-    path.chars().take(PARAM_MAX).collect()
+    path.chars().take(MAX_PARAM).collect()
 }
 
 #[cfg(test)]

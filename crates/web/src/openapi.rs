@@ -17,7 +17,7 @@ use utoipa::openapi::{
     OpenApiBuilder, Ref, RefOr, Required, Response, ResponseBuilder,
 };
 use utoipa::{PartialSchema, ToSchema};
-use vestry_domain::idempotency::{HEADER, LONGEST};
+use vestry_domain::idempotency::{HEADER, MAX_LENGTH};
 
 use crate::endpoint::{Endpoint, Schemas};
 use crate::gate::Access;
@@ -297,7 +297,7 @@ fn idempotency_key() -> Parameter {
     let schema = ObjectBuilder::new()
         .schema_type(Type::String)
         .min_length(Some(1))
-        .max_length(Some(LONGEST))
+        .max_length(Some(MAX_LENGTH))
         .pattern(Some("^[!-~]+$"));
     ParameterBuilder::new()
         .name(HEADER)

@@ -9,7 +9,7 @@ use actix_web::http::header::{HeaderMap, HeaderName};
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Maximum length of an id accepted from a caller.
-const LONGEST: usize = 128;
+const MAX_LENGTH: usize = 128;
 
 /// The caller's id if it is well-formed, otherwise a generated one.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl RequestIds {
 }
 
 fn is_well_formed(id: &str) -> bool {
-    (1..=LONGEST).contains(&id.len())
+    (1..=MAX_LENGTH).contains(&id.len())
         && id
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')

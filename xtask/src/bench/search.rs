@@ -22,9 +22,9 @@ use crate::site::Kind;
 const FEW: usize = 10_000;
 /// How often each question is asked.
 const ROUNDS: usize = 300;
-/// How often it is asked even if it takes longer than [`LONGEST`] by then.
+/// How often it is asked even if it takes longer than [`MAX_TIME`] by then.
 const LEAST: usize = 40;
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_TIME: Duration = Duration::from_secs(10);
 /// How many users have what the metadata filter asks for.
 const MARKED: usize = 20;
 /// A user a minute, from here on; a million of them end in 2025.
@@ -76,7 +76,7 @@ fn measure(kind: Kind, options: &Options, users: usize) -> Result<Vec<Measured>,
         let all_begun = Instant::now();
         for round in 0..ROUNDS + 10 {
             // What reads every user is known to be slow well before it was asked so often.
-            if times.len() >= LEAST && all_begun.elapsed() > LONGEST {
+            if times.len() >= LEAST && all_begun.elapsed() > MAX_TIME {
                 break;
             }
             // Spread over all users, old and new.

@@ -20,7 +20,7 @@ const MIX: [(&str, &str, f64); 5] = [
 ];
 
 /// How much more than in its second quarter the service may hold in the last: caches are full by then.
-const MOST_GROWTH: f64 = 1.1;
+const MAX_GROWTH: f64 = 1.1;
 
 /// How long, and on how many users.
 pub(super) struct Soak {
@@ -45,7 +45,7 @@ pub(super) fn run(options: &Options, load: Load, soak: &Soak) -> Result<(), Fail
             slope(looks.get(settled..).unwrap_or_default()) * 1e6,
             looks.last().map_or(0.0, |look| look.peak).round(),
         );
-        if last > second * MOST_GROWTH {
+        if last > second * MAX_GROWTH {
             let name = kind.name();
             return Err(Failure::new(format!(
                 "the service holds more and more on {name}"

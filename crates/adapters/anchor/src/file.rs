@@ -12,7 +12,7 @@ use crate::bounds;
 use crate::directory::{beginning, file_name, newest_in};
 
 /// Maximum number of leftovers from crashes while writing the same note.
-const MOST_LEFTOVERS: u32 = 1000;
+const MAX_LEFTOVERS: u32 = 1000;
 
 /// Stores each note in its own file, `checkpoint-<number>.txt`.
 ///
@@ -112,7 +112,7 @@ fn settle(directory: &Path, number: i64, kept: Kept) -> io::Result<Kept> {
         File::open(directory)?.sync_all()?;
     }
     // No note gets this number any longer, so none of its temporary files is needed, not even by a process that is still writing one.
-    for attempt in 0..MOST_LEFTOVERS {
+    for attempt in 0..MAX_LEFTOVERS {
         if fs::remove_file(path_beside(directory, number, attempt)).is_err() {
             break;
         }
@@ -123,7 +123,7 @@ fn settle(directory: &Path, number: i64, kept: Kept) -> io::Result<Kept> {
 /// Writes the note to a new file. A partial file of an earlier crash is left alone, because another process may be writing it. If its name
 /// were reused, that process could put half of our note in place.
 fn write_beside(directory: &Path, number: i64, note: &[u8]) -> io::Result<PathBuf> {
-    for attempt in 0..MOST_LEFTOVERS {
+    for attempt in 0..MAX_LEFTOVERS {
         let beside = path_beside(directory, number, attempt);
         let mut file = match open_new(&beside) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,

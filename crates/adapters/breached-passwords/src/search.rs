@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 /// Number of hexadecimal digits of a SHA-1.
 const DIGITS: usize = 40;
 /// Longer than any line: digits, a colon, a count, a line ending.
-const LONGEST_LINE: usize = 80;
+const MAX_LINE: usize = 80;
 
 /// Why a file cannot be used as a list.
 #[derive(Debug, thiserror::Error)]
@@ -88,11 +88,11 @@ impl SortedLines {
 
     /// Returns the line that begins at this byte; `None` after the last one.
     fn line_from(&self, start: u64) -> io::Result<Option<Line>> {
-        let mut bytes = Vec::with_capacity(LONGEST_LINE);
+        let mut bytes = Vec::with_capacity(MAX_LINE);
         {
             let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
             file.seek(SeekFrom::Start(start))?;
-            let most = u64::try_from(LONGEST_LINE).unwrap_or(u64::MAX);
+            let most = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
             (&mut *file).take(most).read_to_end(&mut bytes)?;
         }
         if bytes.is_empty() {

@@ -11,7 +11,7 @@ const SKEW: Seconds = Seconds(60);
 /// A token issued earlier than this cannot belong to the code that was just exchanged.
 const OLDEST: Seconds = Seconds(600);
 /// Maximum length of a subject in bytes (OpenID Connect Core 2).
-const SUBJECT_MAX: usize = 255;
+const MAX_SUBJECT: usize = 255;
 
 /// The expected values of a token's claims.
 pub(crate) struct Expected<'a> {
@@ -60,7 +60,7 @@ impl Claims {
     pub(crate) fn subject(&self) -> Result<&str, &'static str> {
         let subject = self.text("sub").ok_or("sub")?;
         let is_one =
-            (1..=SUBJECT_MAX).contains(&subject.len()) && !subject.chars().any(char::is_control);
+            (1..=MAX_SUBJECT).contains(&subject.len()) && !subject.chars().any(char::is_control);
         is_one.then_some(subject).ok_or("sub")
     }
 

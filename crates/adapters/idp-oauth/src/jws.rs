@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// Maximum length of a token in bytes, as documented in docs/oauth.md. Tokens of users in many groups have some kilobytes.
-const TOKEN_MAX: usize = 64 * 1024;
+const MAX_TOKEN: usize = 64 * 1024;
 
 /// An accepted algorithm.
 #[derive(Clone, Copy)]
@@ -76,7 +76,7 @@ impl<'t> Token<'t> {
     /// The problem with its format, type or algorithm.
     pub(crate) fn parse(token: &'t str) -> Result<Self, &'static str> {
         const MALFORMED: &str = "its id token is not a signed JWT";
-        if token.len() > TOKEN_MAX {
+        if token.len() > MAX_TOKEN {
             return Err("its id token is too large");
         }
         let (message, signature) = token.rsplit_once('.').ok_or(MALFORMED)?;

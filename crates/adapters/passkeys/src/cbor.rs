@@ -2,7 +2,7 @@
 //! map. Anything else does not come from an authenticator.
 
 /// Maximum nesting of arrays and maps; CTAP2 allows 4.
-const DEPTH_MAX: u8 = 8;
+const MAX_DEPTH: u8 = 8;
 
 /// One item, borrowed from the input.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub(crate) fn whole(bytes: &[u8]) -> Option<Item<'_>> {
 /// Parses the first item, and returns the rest of the input.
 pub(crate) fn first(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
     let mut reader = Reader(bytes);
-    let item = reader.item(DEPTH_MAX)?;
+    let item = reader.item(MAX_DEPTH)?;
     Some((item, reader.0))
 }
 

@@ -6,16 +6,16 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 use serde_json::Value;
 use vestry_domain::Invalid;
-use vestry_domain::passkey::CREDENTIAL_ID_MAX;
+use vestry_domain::passkey::MAX_CREDENTIAL_ID;
 use vestry_ports::passkeys::{PresentedAssertion, PresentedRegistration};
 
 use crate::client_data::ClientData;
 
 const PARAM: &str = "public_key_credential";
 /// Maximum length of a part in bytes; a real one has some hundred, one with RSA and certificates some thousand.
-const PART_MAX: usize = 32 * 1024;
+const MAX_PART: usize = 32 * 1024;
 /// Maximum number of transports that are stored, and maximum length of a transport's name.
-const TRANSPORTS_MAX: (usize, usize) = (8, 32);
+const MAX_TRANSPORTS: (usize, usize) = (8, 32);
 
 /// Browsers omit the padding, older libraries include it; stray bits are refused.
 const BASE64URL: GeneralPurpose = GeneralPurpose::new(
@@ -108,23 +108,23 @@ fn credential_id<R>(sent: &Sent<R>) -> Result<Vec<u8>, Invalid> {
     let id = part("id", &sent.id)?;
     let raw = sent.raw_id.as_ref().map(|raw| part("rawId", raw));
     let agrees = raw.transpose()?.is_none_or(|raw| raw == id);
-    if agrees && (1..=CREDENTIAL_ID_MAX).contains(&id.len()) {
+    if agrees && (1..=MAX_CREDENTIAL_ID).contains(&id.len()) {
         return Ok(id);
     }
     Err(Invalid::value(
         format!("{PARAM}.id"),
-        format!("id must have 1 to {CREDENTIAL_ID_MAX} bytes and be equal to rawId"),
+        format!("id must have 1 to {MAX_CREDENTIAL_ID} bytes and be equal to rawId"),
     ))
 }
 
 fn part(name: &'static str, text: &str) -> Result<Vec<u8>, Invalid> {
     // Four characters encode three bytes.
-    let decoded = (text.len() <= PART_MAX / 3 * 4).then(|| BASE64URL.decode(text));
+    let decoded = (text.len() <= MAX_PART / 3 * 4).then(|| BASE64URL.decode(text));
     let decoded = decoded.and_then(Result::ok);
     decoded.ok_or_else(|| {
         Invalid::value(
             format!("{PARAM}.{name}"),
-            format!("{name} must be base64url of at most {PART_MAX} bytes"),
+            format!("{name} must be base64url of at most {MAX_PART} bytes"),
         )
     })
 }
@@ -141,7 +141,7 @@ fn challenge(client_data_json: &[u8]) -> Result<String, Invalid> {
 
 /// Returns the transport hints for browsers; malformed ones are dropped.
 fn transports(sent: Vec<String>) -> Vec<String> {
-    let (most, longest) = TRANSPORTS_MAX;
+    let (most, longest) = MAX_TRANSPORTS;
     let is_name = |name: &String| {
         (1..=longest).contains(&name.len())
             && name

@@ -1,6 +1,6 @@
 //! Registering a credential (section 7.1).
 
-use vestry_domain::passkey::CREDENTIAL_ID_MAX;
+use vestry_domain::passkey::MAX_CREDENTIAL_ID;
 use vestry_ports::passkeys::{Expected, NewCredential, PresentedRegistration, Refused};
 
 use crate::authenticator_data::AuthenticatorData;
@@ -43,7 +43,7 @@ pub(crate) fn check(
         .ok_or(Refused("there is no credential"))?;
     PublicKey::parse(credential.public_key).ok_or(Refused("public key"))?;
     let id = credential.credential_id;
-    if id.is_empty() || id.len() > CREDENTIAL_ID_MAX || id != presented.credential_id {
+    if id.is_empty() || id.len() > MAX_CREDENTIAL_ID || id != presented.credential_id {
         return Err(Refused("credential id"));
     }
     Ok(NewCredential {

@@ -12,18 +12,18 @@ use crate::text::{base64, bytes, number, parameters, plain};
 pub const LARGEST_MIB: u64 = 128;
 /// Maximum size in bytes of the lanes that scrypt derives from the password first and then mixes, 128·r·p. Ordinary parameters give some
 /// KiB. The lanes need memory in addition to the table, and a PBKDF2 of their own whose cost a tiny N would hide.
-const MOST_SCRYPT_LANES: u64 = 64 << 10;
+const MAX_SCRYPT_LANES: u64 = 64 << 10;
 
 /// Maximum memory times passes of an imported Argon2 hash, in KiB: about half a second.
-const MOST_ARGON2_WORK: u64 = 512 * 1024;
+const MAX_ARGON2_WORK: u64 = 512 * 1024;
 /// Maximum number of passes of an imported Argon2 hash.
-const MOST_ARGON2_PASSES: u32 = 32;
+const MAX_ARGON2_PASSES: u32 = 32;
 /// Maximum cost of an imported bcrypt hash: about a second.
-const MOST_BCRYPT_COST: u32 = 14;
+const MAX_BCRYPT_COST: u32 = 14;
 /// Maximum work of an imported scrypt hash, 128·N·r·p in bytes.
-const MOST_SCRYPT_WORK: u64 = 512 << 20;
+const MAX_SCRYPT_WORK: u64 = 512 << 20;
 /// Maximum number of rounds of an imported PBKDF2 hash, over all blocks of its output: about a second.
-const MOST_PBKDF2_ROUNDS: u32 = 2_000_000;
+const MAX_PBKDF2_ROUNDS: u32 = 2_000_000;
 /// Minimum and maximum length of a hash, in bytes. A shorter one could match by chance.
 const OUTPUT: std::ops::RangeInclusive<usize> = 16..=128;
 
@@ -341,7 +341,7 @@ impl Scheme {
 
     /// Refuses hashes that are too expensive to verify, or cannot be computed at all (P-6).
     pub(crate) fn check_cost(&self) -> Result<(), ForeignHashError> {
-        if self.table() > LARGEST_MIB << 20 || self.lanes() > MOST_SCRYPT_LANES {
+        if self.table() > LARGEST_MIB << 20 || self.lanes() > MAX_SCRYPT_LANES {
             return Err(ForeignHashError::TooExpensive);
         }
         let is_cheap = match self {
@@ -356,20 +356,20 @@ impl Scheme {
                 if params.is_err() || salt.len() < argon2::MIN_SALT_LEN {
                     return Err(ForeignHashError::Malformed);
                 }
-                *iterations <= MOST_ARGON2_PASSES
-                    && u64::from(*memory_kib) * u64::from(*iterations) <= MOST_ARGON2_WORK
+                *iterations <= MAX_ARGON2_PASSES
+                    && u64::from(*memory_kib) * u64::from(*iterations) <= MAX_ARGON2_WORK
             }
             Self::Bcrypt { cost, .. } => {
                 if *cost < 4 {
                     return Err(ForeignHashError::Malformed);
                 }
-                *cost <= MOST_BCRYPT_COST
+                *cost <= MAX_BCRYPT_COST
             }
             Self::Scrypt { log_n, r, p, .. } => {
                 if scrypt::Params::new(*log_n, *r, *p).is_err() || *log_n == 0 {
                     return Err(ForeignHashError::Malformed);
                 }
-                self.table().saturating_mul(u64::from(*p)) <= MOST_SCRYPT_WORK
+                self.table().saturating_mul(u64::from(*p)) <= MAX_SCRYPT_WORK
             }
             Self::Pbkdf2 {
                 digest,
@@ -385,7 +385,7 @@ impl Scheme {
                 u64::try_from(blocks)
                     .unwrap_or(u64::MAX)
                     .saturating_mul((*rounds).into())
-                    <= u64::from(MOST_PBKDF2_ROUNDS)
+                    <= u64::from(MAX_PBKDF2_ROUNDS)
             }
             Self::FirebaseScrypt {
                 log_n,

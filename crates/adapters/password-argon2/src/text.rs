@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use vestry_ports::passwords::ForeignHashError;
 
 /// Maximum length in bytes of a decoded part; no service produces longer ones.
-const LONGEST: usize = 256;
+const MAX_LENGTH: usize = 256;
 
 /// Decodes the base64 variants of the services: with or without padding, with `.` instead of `+` (passlib), or URL-safe.
 pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, ForeignHashError> {
@@ -20,7 +20,7 @@ pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, ForeignHashError> {
         .collect();
     let bytes = STANDARD_NO_PAD.decode(plain);
     let bytes = bytes.map_err(|_not_base64| ForeignHashError::Malformed)?;
-    if bytes.len() > LONGEST {
+    if bytes.len() > MAX_LENGTH {
         return Err(ForeignHashError::Malformed);
     }
     Ok(bytes)
@@ -28,7 +28,7 @@ pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, ForeignHashError> {
 
 /// Reads a part that is plain text. Its length limit is that of [`bytes`]; otherwise the stored form could not be parsed again.
 pub(crate) fn plain(text: &str) -> Result<Vec<u8>, ForeignHashError> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_LENGTH {
         return Err(ForeignHashError::Malformed);
     }
     Ok(text.as_bytes().to_vec())

@@ -15,7 +15,7 @@ use crate::compute::Memory;
 use crate::settings::{Settings, SettingsError};
 
 /// Maximum time that a caller waits, both in the queue and for its hash.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 /// An idle thread frees its memory after this time.
 const KEEPS_MEMORY: Duration = Duration::from_secs(5);
 /// The priority of the threads (`nice`).
@@ -97,7 +97,7 @@ impl Threads {
     /// skipped.
     ///
     /// # Errors
-    /// [`HasherError::Busy`]: the queue is full, or did not move for [`LONGEST_WAIT`].
+    /// [`HasherError::Busy`]: the queue is full, or did not move for [`MAX_WAIT`].
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Memory) -> T + Send + 'static,
@@ -110,7 +110,7 @@ impl Threads {
             }
         };
         self.queue(Box::new(job))?;
-        match tokio::time::timeout(LONGEST_WAIT, answered).await {
+        match tokio::time::timeout(MAX_WAIT, answered).await {
             Ok(Ok(outcome)) => Ok(outcome),
             Ok(Err(_gone)) => Err(HasherError::Failed("a hashing thread")),
             Err(_elapsed) => Err(HasherError::Busy),

@@ -9,7 +9,7 @@ pub(crate) const FAILURES: u32 = 10;
 /// The first pause.
 const SHORTEST: Duration = Duration::from_secs(2);
 /// The longest pause.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// A trial without a reported outcome expires after this time; a call is shorter.
 const TRIAL: Duration = Duration::from_secs(60);
 
@@ -53,7 +53,7 @@ impl Breaker {
         self.failures = self.failures.saturating_add(1);
         let was_trial = self.trial.take().is_some();
         if was_trial {
-            self.pause = (self.pause * 2).min(LONGEST);
+            self.pause = (self.pause * 2).min(MAX_PAUSE);
         } else if self.failures == FAILURES {
             self.pause = SHORTEST;
         } else {

@@ -7,7 +7,7 @@ use vestry_outbound::{Answer, OutboundError};
 use vestry_ports::sms::SmsError;
 
 /// Longest `Retry-After` that is respected; a code expires long before.
-const LONGEST_WAIT: Seconds = Seconds(3_600);
+const MAX_WAIT: Seconds = Seconds(3_600);
 
 /// Why a message was not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,7 @@ impl Failure {
 
     fn retry_after(&self) -> Option<Seconds> {
         match self {
-            Self::Status { retry_after, .. } => retry_after.map(|wait| wait.min(LONGEST_WAIT)),
+            Self::Status { retry_after, .. } => retry_after.map(|wait| wait.min(MAX_WAIT)),
             Self::LeftAlone { wait } => i64::try_from(wait.as_secs() + 1).ok().map(Seconds),
             Self::Contradiction { .. } | Self::NoAnswer(_) => None,
         }

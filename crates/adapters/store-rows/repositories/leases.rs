@@ -6,7 +6,7 @@ use diesel::upsert::excluded;
 use diesel_async::RunQueryDsl;
 use vestry_domain::Timestamp;
 use vestry_ports::port;
-use vestry_ports::store::{LONGEST_LEASE, Leases, StoreResult};
+use vestry_ports::store::{Leases, MAX_LEASE, StoreResult};
 
 use super::Unit;
 use vestry_store_rows::prepared::Prepared;
@@ -28,7 +28,7 @@ impl Leases for Unit {
         );
         let is_free = leases::until
             .le(now.unix())
-            .or(leases::until.gt((now + LONGEST_LEASE).unix()))
+            .or(leases::until.gt((now + MAX_LEASE).unix()))
             .or(leases::holder.eq(holder));
         let take = diesel::insert_into(leases::table)
             .values(lease)

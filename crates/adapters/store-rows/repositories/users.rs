@@ -15,7 +15,7 @@ use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
 use vestry_domain::user::{
-    MOST_EMAILS, MOST_PHONE_NUMBERS, User, UserDisabled, UserEmail, UserPhone, UserProfile,
+    MAX_EMAILS, MAX_PHONE_NUMBERS, User, UserDisabled, UserEmail, UserPhone, UserProfile,
     UserStatus,
 };
 use vestry_domain::{Timestamp, World};
@@ -296,7 +296,7 @@ impl Users for Unit {
         let user = email.user_id.to_string();
         let owner = in_world!(users, world)
             .filter(users::id.eq(user.clone()))
-            .filter(count_of!(user_emails, world, user).lt(most(MOST_EMAILS)));
+            .filter(count_of!(user_emails, world, user).lt(most(MAX_EMAILS)));
         let row = owner.select((
             users::app_id,
             users::environment,
@@ -336,7 +336,7 @@ impl Users for Unit {
             return Ok(Attached::Yes);
         }
         let own = self.emails_of(world, email.user_id).await?;
-        self.refused(world, email.user_id, own, MOST_EMAILS).await
+        self.refused(world, email.user_id, own, MAX_EMAILS).await
     }
 
     async fn email_by_identity(
@@ -405,7 +405,7 @@ impl Users for Unit {
         let unverified = in_world!(user_emails, world)
             .filter(user_emails::id.eq(id.to_string()))
             .filter(user_emails::verified.eq(false))
-            .filter(own.lt(most(MOST_EMAILS)));
+            .filter(own.lt(most(MAX_EMAILS)));
         let update = diesel::update(unverified).set((
             user_emails::user_id.eq(to.to_string()),
             user_emails::successor.eq(None::<String>),
@@ -414,7 +414,7 @@ impl Users for Unit {
         if self.done(moved)? == 1 {
             return Ok(Moved::Yes);
         }
-        Ok(not_moved(self.emails_of(world, to).await?, MOST_EMAILS))
+        Ok(not_moved(self.emails_of(world, to).await?, MAX_EMAILS))
     }
 
     async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool> {
@@ -428,7 +428,7 @@ impl Users for Unit {
         let user = phone.user_id.to_string();
         let owner = in_world!(users, world)
             .filter(users::id.eq(user.clone()))
-            .filter(count_of!(user_phones, world, user).lt(most(MOST_PHONE_NUMBERS)));
+            .filter(count_of!(user_phones, world, user).lt(most(MAX_PHONE_NUMBERS)));
         let row = owner.select((
             users::app_id,
             users::environment,
@@ -464,7 +464,7 @@ impl Users for Unit {
             return Ok(Attached::Yes);
         }
         let own = self.phones_of(world, phone.user_id).await?;
-        self.refused(world, phone.user_id, own, MOST_PHONE_NUMBERS)
+        self.refused(world, phone.user_id, own, MAX_PHONE_NUMBERS)
             .await
     }
 
@@ -536,7 +536,7 @@ impl Users for Unit {
         let unverified = in_world!(user_phones, world)
             .filter(user_phones::id.eq(id.to_string()))
             .filter(user_phones::verified.eq(false))
-            .filter(own.lt(most(MOST_PHONE_NUMBERS)));
+            .filter(own.lt(most(MAX_PHONE_NUMBERS)));
         let update = diesel::update(unverified).set((
             user_phones::user_id.eq(to.to_string()),
             user_phones::successor.eq(None::<String>),
@@ -547,7 +547,7 @@ impl Users for Unit {
         }
         Ok(not_moved(
             self.phones_of(world, to).await?,
-            MOST_PHONE_NUMBERS,
+            MAX_PHONE_NUMBERS,
         ))
     }
 

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 /// Maximum number of threads, over all stores of this process. When the disk hangs, each abandoned read occupies its thread until the disk
 /// responds, and the next read gets a new connection.
-const MOST_RUNNING: usize = 512;
+const MAX_RUNNING: usize = 512;
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -69,7 +69,7 @@ struct Running;
 impl Running {
     fn begin() -> io::Result<Self> {
         let running = Self;
-        if RUNNING.fetch_add(1, Ordering::Relaxed) < MOST_RUNNING {
+        if RUNNING.fetch_add(1, Ordering::Relaxed) < MAX_RUNNING {
             return Ok(running);
         }
         Err(io::Error::other(

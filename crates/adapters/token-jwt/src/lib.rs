@@ -35,7 +35,7 @@ use signatures::Signatures;
 /// of other claims; in base64 that is some 44 KiB. Longer ones are neither created nor parsed.
 ///
 /// [`SESSION_BYTES`]: vestry_domain::session::SESSION_BYTES
-pub const TOKEN_MAX: usize = 48 * 1024;
+pub const MAX_TOKEN: usize = 48 * 1024;
 
 /// The base64 length of all signatures except those of RSA, which are 64 bytes.
 const SIGNATURE_ROOM: usize = 86;
@@ -139,7 +139,7 @@ impl TokenSigner for JwtSigner {
         let signature = signature.ok_or(FAILED)?;
         token.push('.');
         token.push_str(&URL_SAFE_NO_PAD.encode(signature));
-        if token.len() > TOKEN_MAX {
+        if token.len() > MAX_TOKEN {
             return Err(CustodyError::Failed("the claims do not fit into a token"));
         }
         Ok(token)
@@ -152,7 +152,7 @@ impl TokenSigner for JwtSigner {
 
 /// Returns `None` whatever is wrong, so that an attacker does not learn how far a forgery got.
 fn authentic(token: &str, keys: &[SigningKey]) -> Option<AuthenticToken> {
-    if token.len() > TOKEN_MAX {
+    if token.len() > MAX_TOKEN {
         return None;
     }
     let (message, signature) = token.rsplit_once('.')?;

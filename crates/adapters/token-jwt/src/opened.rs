@@ -10,7 +10,7 @@ use vestry_domain::signing_key::SigningKey;
 use crate::private_half::PrivateHalf;
 
 /// Maximum number of cached keys: more worlds than one process serves at a time, at about 2 KiB each.
-const MOST: usize = 4096;
+const MAX_SIZE: usize = 4096;
 
 /// A private key with the header of its tokens.
 pub(crate) struct OpenKey {
@@ -52,7 +52,7 @@ impl OpenKeys {
     pub(crate) fn keep(&self, key: &SigningKey, opened: OpenKey) -> Arc<OpenKey> {
         let opened = Arc::new(opened);
         let mut keys = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if keys.len() >= MOST
+        if keys.len() >= MAX_SIZE
             && let Some(some) = keys.keys().next().copied()
         {
             keys.remove(&some);

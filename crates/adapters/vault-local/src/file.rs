@@ -17,7 +17,7 @@ const MODE: u32 = 0o600;
 /// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
 /// Maximum size: far more than any number of rotations needs.
-const LONGEST: u64 = 1024 * 1024;
+const MAX_LENGTH: u64 = 1024 * 1024;
 
 /// Why a root key file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -137,7 +137,7 @@ impl RootFile {
         })?;
         // Checked on the open file and not by its path, which might lead to another file a moment later.
         let facts = file.metadata().map_err(self.failed("read"))?;
-        if !facts.is_file() || facts.len() > LONGEST {
+        if !facts.is_file() || facts.len() > MAX_LENGTH {
             return Err(RootFileError::NotAFile(self.path.clone()));
         }
         let mode = facts.mode() & 0o7777;

@@ -1,11 +1,11 @@
 //! The excerpt of a response body that is stored for people to read.
 
 /// Maximum number of bytes that are stored.
-const LONGEST: usize = 1024;
+const MAX_LENGTH: usize = 1024;
 
 /// Returns the beginning of a body, cut between two characters; `None` if it is empty or not text. Anything after the beginning is ignored.
 pub(crate) fn excerpt(body: &[u8]) -> Option<String> {
-    let beginning = body.get(..LONGEST).unwrap_or(body);
+    let beginning = body.get(..MAX_LENGTH).unwrap_or(body);
     let text = match std::str::from_utf8(beginning) {
         Ok(text) => text,
         // The cut split a character.

@@ -2,7 +2,7 @@
 
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::ids::{AppId, EventId, WebhookEndpointId};
-use vestry_domain::webhook::{Endpoint, MOST_REPLAYED, Missed, Replay};
+use vestry_domain::webhook::{Endpoint, MAX_REPLAYED, Missed, Replay};
 use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::store::Stretch;
 
@@ -64,9 +64,9 @@ impl Service {
         }
         let now = self.ports.clock.machine();
         let (missed, count) = self.missed(&endpoint, wanted, now).await?;
-        if count > MOST_REPLAYED {
+        if count > MAX_REPLAYED {
             let message = format!(
-                "replay selects {count} events, but the maximum is {MOST_REPLAYED}; choose a smaller range"
+                "replay selects {count} events, but the maximum is {MAX_REPLAYED}; choose a smaller range"
             );
             return Err(Invalid::value("replay", message).into());
         }

@@ -11,7 +11,7 @@ use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{
     Attempt, Delivery, DeliveryState, DisabledReason, Endpoint, EndpointUrl, EventTypes,
-    MOST_ENDPOINTS, SealedSecret, SigningSecret,
+    MAX_ENDPOINTS, SealedSecret, SigningSecret,
 };
 use vestry_domain::{Invalid, Secret, Timestamp, World};
 use vestry_ports::store::{Changed, DeliveryFilter, Lane, Queue, StoreResult, Tx};
@@ -28,9 +28,9 @@ pub(super) const NO_ENDPOINT: AdminError = AdminError::NotFound("webhook endpoin
 /// Maximum length of an endpoint name in characters.
 const NAME_LENGTH: usize = 100;
 /// Maximum overlap in minutes during which the previous secret still signs: a week.
-const LONGEST_OVERLAP: i64 = 10_080;
+const MAX_OVERLAP: i64 = 10_080;
 /// Maximum number of deliveries on a page.
-const MOST_ON_A_PAGE: i64 = 1_000;
+const MAX_ON_A_PAGE: i64 = 1_000;
 
 /// Settings of a new endpoint.
 #[derive(Debug, Clone)]
@@ -183,7 +183,7 @@ impl Service {
         }
         let known = tx.webhook_endpoints().list(world.app_id).await?;
         let known = known.iter().filter(|known| known.world == world).count();
-        if known > MOST_ENDPOINTS {
+        if known > MAX_ENDPOINTS {
             let message = "an environment can have at most 20 webhook endpoints; remove one first";
             return Err(Invalid::value("url", message).into());
         }
@@ -309,7 +309,7 @@ impl Service {
         id: WebhookEndpointId,
         overlap_minutes: i64,
     ) -> Result<Secret<String>, AdminError> {
-        if !(0..=LONGEST_OVERLAP).contains(&overlap_minutes) {
+        if !(0..=MAX_OVERLAP).contains(&overlap_minutes) {
             let message = "overlap_minutes must be a whole number from 0 to 10080";
             return Err(Invalid::value("overlap_minutes", message).into());
         }
@@ -484,7 +484,7 @@ impl Service {
         mut filter: DeliveryFilter,
         limit: i64,
     ) -> Result<Vec<Delivery>, AdminError> {
-        if !(1..=MOST_ON_A_PAGE).contains(&limit) {
+        if !(1..=MAX_ON_A_PAGE).contains(&limit) {
             let message = "limit must be a whole number from 1 to 1000";
             return Err(Invalid::value("limit", message).into());
         }

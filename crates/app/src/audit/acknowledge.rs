@@ -12,7 +12,7 @@ use crate::admin::AdminError;
 use crate::{Fault, Service};
 
 /// Maximum length of a reason in bytes, JSON-escaped. Longer values in an entry are stored as hashes.
-const LONGEST_REASON: usize = 200;
+const MAX_REASON: usize = 200;
 /// Entries read in one query.
 const PAGE: i64 = 100;
 /// Names of the detail fields of an acknowledgement entry.
@@ -38,9 +38,9 @@ impl Service {
         let reason = reason.trim();
         let escaped = Value::from(reason).to_string();
         // Length without the enclosing quotes.
-        if reason.is_empty() || escaped.len().saturating_sub(2) > LONGEST_REASON {
+        if reason.is_empty() || escaped.len().saturating_sub(2) > MAX_REASON {
             let message = format!(
-                "reason must be 1 to {LONGEST_REASON} bytes long; a quote or line break counts as two"
+                "reason must be 1 to {MAX_REASON} bytes long; a quote or line break counts as two"
             );
             return Err(Invalid::value("reason", message).into());
         }

@@ -12,7 +12,7 @@ use crate::audit_trail::{Note, Tale, Told, unwritten};
 use crate::{Caller, Fault, Service};
 
 /// Maximum length of a method name in an entry, in bytes. All existing names are shorter.
-const DETAIL_MAX: usize = 64;
+const MAX_DETAIL: usize = 64;
 
 impl Service {
     /// Writes an audit event and the emitted event that belongs to it. When this returns, the entry is on disk.
@@ -74,7 +74,7 @@ impl Service {
                 String::new(),
             ),
             SigningRequest::Method { name, .. } => {
-                let detail = name.chars().take(DETAIL_MAX).collect();
+                let detail = name.chars().take(MAX_DETAIL).collect();
                 (AuditAction::Rpc, SignedBy::Rpc, detail)
             }
         };

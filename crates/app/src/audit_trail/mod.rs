@@ -24,9 +24,9 @@ use crate::together::Batch;
 use crate::{Fault, mint};
 
 /// Maximum entries per transaction. It is bounded by what one statement can hold and by how long a caller should wait for others.
-const MOST_AT_ONCE: usize = 256;
+const MAX_AT_ONCE: usize = 256;
 /// Maximum number of chain ends kept in memory. Beyond it, all are forgotten and new chains begin.
-const MOST_ENDS: usize = 10_000;
+const MAX_ENDS: usize = 10_000;
 
 /// An audit event, and the event to emit in the same transaction.
 pub(crate) struct Note {
@@ -108,7 +108,7 @@ impl Batch for Trail {
     type Answer = Result<(), Fault>;
     type Memory = Ends;
 
-    const MOST: usize = MOST_AT_ONCE;
+    const MAX_SIZE: usize = MAX_AT_ONCE;
 
     fn app(note: &Note) -> AppId {
         note.event.world.app_id
@@ -217,7 +217,7 @@ impl Trail {
             }
             lost.extend(newly);
             let is_again = |chain: AuditChainId| !is_whole || left.contains(&chain);
-            if ends.len() >= MOST_ENDS {
+            if ends.len() >= MAX_ENDS {
                 ends.clear();
             }
             let moved = batch.ends.iter().filter(|(_, end)| !is_again(end.chain));

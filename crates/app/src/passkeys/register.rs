@@ -6,7 +6,7 @@ use vestry_domain::event::Fact;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::passkey::{
-    AuthenticatorType, Ceremony, PER_USER_MAX, Passkey, PasskeyChallenge, PasskeyDomain,
+    AuthenticatorType, Ceremony, MAX_PER_USER, Passkey, PasskeyChallenge, PasskeyDomain,
     UserHandle, UserVerification,
 };
 use vestry_domain::session::DeviceFingerprint;
@@ -148,7 +148,7 @@ impl Service {
         let profile = tx.users().profile(world, user).await?;
         let profile = profile.ok_or(Refusal::NotFound("user"))?;
         let passkeys = tx.passkeys().of_user(world, user).await?;
-        if passkeys.len() >= PER_USER_MAX {
+        if passkeys.len() >= MAX_PER_USER {
             return Err(too_many().into());
         }
         let handle = tx.passkeys().handle_or(world, user, fresh).await?;
@@ -279,7 +279,7 @@ impl Service {
             return Ok(tx.commit().await?);
         };
         let count = tx.passkeys().of_user(world, passkey.user_id).await?.len();
-        if count >= PER_USER_MAX {
+        if count >= MAX_PER_USER {
             return Err(too_many().into());
         }
         if tx.passkeys().insert(passkey).await? == Attached::Taken {
@@ -296,7 +296,7 @@ impl Service {
 fn too_many() -> Invalid {
     Invalid::value(
         "user_id",
-        format!("the user has {PER_USER_MAX} passkeys already; delete one first"),
+        format!("the user has {MAX_PER_USER} passkeys already; delete one first"),
     )
 }
 

@@ -23,7 +23,7 @@ use crate::users::proof::is_provable;
 use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// Maximum lifetime of a reset link in minutes: a day (NIST SP 800-63B-4, section 4.2.1.2).
-const LONGEST_MINUTES: i64 = 1_440;
+const MAX_MINUTES: i64 = 1_440;
 
 /// The parameters of the call.
 #[derive(Clone, Default)]
@@ -103,7 +103,7 @@ impl Service {
         let minutes = command
             .expires_in
             .unwrap_or(link::DEFAULT_EXPIRES_IN_MINUTES);
-        let lifetime = limits::minutes("expires_in", minutes, least, LONGEST_MINUTES)?;
+        let lifetime = limits::minutes("expires_in", minutes, least, MAX_MINUTES)?;
         let registered = self.registered_urls(&caller.world).await?;
         let wanted = command.reset_redirect_url.as_deref();
         let landing = registered.choose(RedirectKind::Login, "reset_redirect_url", wanted)?;

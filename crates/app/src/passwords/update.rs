@@ -38,7 +38,7 @@ pub struct UpdatedPassword {
 }
 
 /// Maximum number of comparisons when the row keeps changing concurrently.
-const MOST_LOOKS: u32 = 5;
+const MAX_LOOKS: u32 = 5;
 
 impl Service {
     /// Sets the password of the session's user, adds it to the session's factors, ends the user's other sessions and tells the
@@ -69,7 +69,7 @@ impl Service {
         let presented = presented.ok_or_else(|| Invalid::missing("session_token"))?;
         let (param, session) = (presented.param(), presented.session);
         let mut new = None;
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_LOOKS {
             let right = match &current {
                 Some(current) => Some(self.right_or_counted(caller, &session, current).await?),
                 None => {

@@ -37,7 +37,7 @@ pub struct VerifiedPassword {
 }
 
 /// Maximum number of comparisons when the row keeps changing concurrently: another sign-in rehashed it, or the password changed.
-const MOST_LOOKS: u32 = 5;
+const MAX_LOOKS: u32 = 5;
 
 /// Everything known before the transaction.
 struct Compared<'a> {
@@ -74,7 +74,7 @@ impl Service {
             password::guarded_user(command.user_id),
             &command.device_fingerprint,
         );
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_LOOKS {
             self.refuse_while_blocked(caller, &guarded).await?;
             let right = self
                 .compare_password(&caller.world, command.user_id, &password)

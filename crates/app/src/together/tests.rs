@@ -17,7 +17,7 @@ impl Batch for Doubles {
     /// Batches so far.
     type Memory = usize;
 
-    const MOST: usize = 4;
+    const MAX_SIZE: usize = 4;
 
     /// Numbers from 100 on belong to other Apps, one for each hundred.
     fn app(number: &u32) -> AppId {

@@ -4,7 +4,7 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::envelope::SecretKind;
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::totp::{
-    self, EXPIRES_IN_MINUTES, MOST_PER_USER, RECOVERY_CODES, StoredRecoveryCode, Totp,
+    self, EXPIRES_IN_MINUTES, MAX_PER_USER, RECOVERY_CODES, StoredRecoveryCode, Totp,
 };
 use vestry_domain::user::UserProfile;
 use vestry_domain::{Invalid, Secret, World, limits};
@@ -132,10 +132,9 @@ impl Service {
         tx.totps().replace_waiting(totp, recovery_codes).await?;
         // After the insert, which blocks every other insert of this user: the count is exact.
         let verified = tx.totps().count_verified(&totp.world, totp.user_id).await;
-        if verified? >= MOST_PER_USER {
-            let message = format!(
-                "the user already has {MOST_PER_USER} authenticator apps; delete one first"
-            );
+        if verified? >= MAX_PER_USER {
+            let message =
+                format!("the user already has {MAX_PER_USER} authenticator apps; delete one first");
             return Err(Invalid::value("user_id", message).into());
         }
         caller.commit_last(tx).await?;

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::code::MethodId;
-use vestry_domain::event::{Fact, MOST_AT_ONCE, Via};
+use vestry_domain::event::{Fact, MAX_AT_ONCE, Via};
 use vestry_domain::ids::UserId;
 use vestry_domain::password::{PasswordHash, StoredPassword};
 use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile};
@@ -189,7 +189,7 @@ impl UserImport<'_> {
             match batches.last_mut() {
                 Some(batch) if needed <= room => batch.push(draft),
                 _ => {
-                    room = MOST_AT_ONCE;
+                    room = MAX_AT_ONCE;
                     batches.push(vec![draft]);
                 }
             }
@@ -558,7 +558,7 @@ impl UserImport<'_> {
         if self.untold.is_some() {
             told.clear();
         }
-        if told.len() > MOST_AT_ONCE {
+        if told.len() > MAX_AT_ONCE {
             // One user with more events than fit into a transaction.
             told = vec![Fact::users_imported(1)];
         }

@@ -8,12 +8,12 @@ use vestry_domain::ids::{Id, UserId};
 use vestry_domain::metadata::Metadata;
 use vestry_domain::password::{Normalization, PasswordHash};
 use vestry_domain::phone::PhoneNumber;
-use vestry_domain::user::{MOST_EMAILS, MOST_PHONE_NUMBERS, UserStatus};
+use vestry_domain::user::{MAX_EMAILS, MAX_PHONE_NUMBERS, UserStatus};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Invalid, Secret, Timestamp, number, text};
 
 /// Maximum length of an external key in bytes.
-const LONGEST_KEY: usize = 255;
+const MAX_KEY: usize = 255;
 
 /// A portable user. Unknown field names are refused: a typing error must not lose a column.
 #[derive(Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -216,18 +216,14 @@ impl PortableUser {
     }
 
     fn emails(&self) -> Result<Vec<(Email, bool)>, Invalid> {
-        at_most("emails", self.emails.len(), MOST_EMAILS)?;
+        at_most("emails", self.emails.len(), MAX_EMAILS)?;
         let rows = self.emails.iter();
         rows.map(|row| Ok((Email::parse(&row.email)?, row.verified)))
             .collect()
     }
 
     fn phones(&self) -> Result<Vec<(PhoneNumber, bool)>, Invalid> {
-        at_most(
-            "phone_numbers",
-            self.phone_numbers.len(),
-            MOST_PHONE_NUMBERS,
-        )?;
+        at_most("phone_numbers", self.phone_numbers.len(), MAX_PHONE_NUMBERS)?;
         let rows = self.phone_numbers.iter();
         rows.map(|row| Ok((PhoneNumber::parse(&row.phone_number)?, row.verified)))
             .collect()
@@ -264,10 +260,10 @@ impl PortableUser {
 
 fn key(text: &str) -> Result<String, Invalid> {
     let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
-    if !is_plain || text.len() > LONGEST_KEY {
+    if !is_plain || text.len() > MAX_KEY {
         return Err(Invalid::value(
             "external_key",
-            format!("external_key must have 1 to {LONGEST_KEY} bytes and no control characters"),
+            format!("external_key must have 1 to {MAX_KEY} bytes and no control characters"),
         ));
     }
     Ok(text.to_owned())

@@ -21,7 +21,7 @@ use crate::fault::retried;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// Most addresses, and most numbers, of one call.
-const MOST_IDENTIFIERS: usize = 100;
+const MAX_IDENTIFIERS: usize = 100;
 
 /// What the caller sent. What is absent stays as it is.
 #[derive(Clone, Default)]
@@ -438,8 +438,8 @@ fn list<T>(
     entries: &[NewIdentifier],
     read: impl Fn(&str) -> Result<T, Invalid>,
 ) -> Result<Vec<Listed<T>>, Invalid> {
-    if entries.len() > MOST_IDENTIFIERS {
-        let message = format!("{list} must have at most {MOST_IDENTIFIERS} entries");
+    if entries.len() > MAX_IDENTIFIERS {
+        let message = format!("{list} must have at most {MAX_IDENTIFIERS} entries");
         return Err(Invalid::value(list, message));
     }
     let numbered = entries.iter().enumerate();

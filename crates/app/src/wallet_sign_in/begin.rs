@@ -4,7 +4,7 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::{
-    self, Asker, LIFETIME, MOST_LIVING, NEW_PER_HOLDER, SHARED_WHILE_LEFT, WalletChallenge,
+    self, Asker, LIFETIME, MAX_LIVE, NEW_PER_HOLDER, SHARED_WHILE_LEFT, WalletChallenge,
 };
 use vestry_domain::{Timestamp, siwe};
 use vestry_ports::entropy::Bytes;
@@ -141,7 +141,7 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let living = read
             .wallet_challenges()
-            .living(world, wallet_type, address, ends_after, MOST_LIVING.into())
+            .living(world, wallet_type, address, ends_after, MAX_LIVE.into())
             .await?;
         let fits = |living: &WalletChallenge| holder.has(living) && asker.asks_in(living);
         Ok(living.into_iter().find(fits))

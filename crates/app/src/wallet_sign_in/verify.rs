@@ -8,7 +8,7 @@ use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::siwe::SignInMessage;
 use vestry_domain::user::{ShownStatus, User, UserStatus};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
-use vestry_domain::wallet_sign_in::{MOST_LIVING, WalletChallenge};
+use vestry_domain::wallet_sign_in::{MAX_LIVE, WalletChallenge};
 use vestry_domain::{Secret, Timestamp};
 use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Repositories, StoreError};
@@ -138,7 +138,7 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let mut living = read
             .wallet_challenges()
-            .living(&caller.world, wallet_type, address, now, MOST_LIVING.into())
+            .living(&caller.world, wallet_type, address, now, MAX_LIVE.into())
             .await?;
         drop(read);
         let meant = living.iter().find(|living| !living.is_new_user);

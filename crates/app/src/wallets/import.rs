@@ -4,9 +4,7 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
 use vestry_domain::event::Fact;
 use vestry_domain::ids::UserId;
-use vestry_domain::key_transfer::{
-    EntropyType, ImportKey, MOST_LIVING, SealedMessage, account_index,
-};
+use vestry_domain::key_transfer::{EntropyType, ImportKey, MAX_LIVE, SealedMessage, account_index};
 use vestry_domain::wallet::{AddressForm, StoredWallet, Wallet, WalletType};
 use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::custody::{ImportError, ImportOrder, ImportedWallet, WalletOrder};
@@ -125,7 +123,7 @@ impl Service {
         user.ok_or(Refusal::NotFound("user"))?;
         let keys = read
             .wallet_imports()
-            .living(world, wallet_type, public_address, now, MOST_LIVING.into())
+            .living(world, wallet_type, public_address, now, MAX_LIVE.into())
             .await?;
         Ok(keys)
     }

@@ -9,7 +9,7 @@ use vestry_contract::sealing::{self, Manner};
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::invalid::Reason;
 use vestry_domain::key_transfer::{
-    CIPHERTEXT_MAX, EntropyType, ImportKey, Kem, LIFETIME, MOST_LIVING, NEW_PER_ADDRESS,
+    EntropyType, ImportKey, Kem, LIFETIME, MAX_CIPHERTEXT, MAX_LIVE, NEW_PER_ADDRESS,
 };
 use vestry_domain::signing::MessageRequest;
 use vestry_domain::timestamp::Seconds;
@@ -450,7 +450,7 @@ async fn too_many_key_pairs_of_one_address_are_refused() {
     for _ in 0..NEW_PER_ADDRESS.most {
         rig.begin_import(&test, address).await;
     }
-    assert!(rig.open_imports(&test, address).await < usize::try_from(MOST_LIVING).unwrap());
+    assert!(rig.open_imports(&test, address).await < usize::try_from(MAX_LIVE).unwrap());
 }
 
 #[tokio::test]
@@ -505,7 +505,7 @@ async fn fields_are_refused_by_name() {
         command.account_index = Some(-1);
     });
     change("wallet.ciphertext", &|command| {
-        command.message.ciphertext = vec![0; CIPHERTEXT_MAX + 1];
+        command.message.ciphertext = vec![0; MAX_CIPHERTEXT + 1];
     });
     for (command, param) in wrong {
         match rig.service.import_wallet(&test, command).await {

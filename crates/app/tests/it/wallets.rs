@@ -10,7 +10,7 @@ use vestry_contract::race::race;
 use vestry_domain::Secret;
 use vestry_domain::ids::{Id, UserId, WalletId};
 use vestry_domain::signing::{MessageRequest, SigningRefused};
-use vestry_domain::wallet::{AddressForm, MESSAGE_MAX, Wallet, WalletType};
+use vestry_domain::wallet::{AddressForm, MAX_MESSAGE, Wallet, WalletType};
 use vestry_ports::store::{Store, StoreError};
 
 use crate::rig::{Rig, START};
@@ -241,7 +241,7 @@ async fn signs_messages_in_every_encoding() {
     let wallet = rig.user(&test, "ada@example.com").await.wallets.remove(0);
     let chains = Chains::new(&Secret::new([1; 32]));
 
-    let longest = "x".repeat(MESSAGE_MAX);
+    let longest = "x".repeat(MAX_MESSAGE);
     for (message, encoding, bytes) in [
         ("test", None, &b"test"[..]),
         ("", None, b""),
@@ -269,8 +269,8 @@ async fn mislabelled_messages_are_refused() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
-    let too_long = "x".repeat(MESSAGE_MAX + 1);
-    let too_long_hex = "00".repeat(MESSAGE_MAX + 1);
+    let too_long = "x".repeat(MAX_MESSAGE + 1);
+    let too_long_hex = "00".repeat(MAX_MESSAGE + 1);
     for (param, message, encoding) in [
         ("message", "0", Some("hex")),
         ("message", "zz", Some("hex")),

@@ -31,7 +31,7 @@ use crate::object::Object;
 use request::Request;
 use signed::SignsPsbt;
 use unsigned::{Malformed, Unsigned};
-use work::{LEGACY_MAX, Work};
+use work::{MAX_LEGACY, Work};
 
 /// Reads the PSBT in a request object.
 pub(super) fn prepare<'a>(
@@ -46,7 +46,7 @@ pub(super) fn prepare<'a>(
     check(&view.unsigned_tx).map_err(refuse)?;
     let spent = work::spent(view).map_err(refuse)?;
     let is_legacy = |output: &&TxOut| output.script_pubkey.is_p2pkh();
-    if request.finalize && spent.iter().flatten().filter(is_legacy).count() > LEGACY_MAX {
+    if request.finalize && spent.iter().flatten().filter(is_legacy).count() > MAX_LEGACY {
         let rule = "is not supported with more than 200 P2PKH inputs";
         return Err(object.refusal("finalize", rule).into());
     }

@@ -10,13 +10,13 @@ use super::hash::{SALT, stretched};
 /// The numbers of words that a phrase can have: 3 for each 32 bits.
 const WORDS: [usize; 5] = [12, 15, 18, 21, 24];
 /// The length of the longest word in the list.
-const LONGEST_WORD: usize = 8;
+const MAX_WORD: usize = 8;
 /// The maximum length of a phrase in bytes: its words, and a space after each.
-const LONGEST: usize = 24 * (LONGEST_WORD + 1);
+const MAX_LENGTH: usize = 24 * (MAX_WORD + 1);
 /// The number of bits that a word encodes.
 const BITS: u32 = 11;
 /// The maximum length in bytes of the entropy and its checksum.
-const LONGEST_ENTROPY: usize = 33;
+const MAX_ENTROPY: usize = 33;
 
 /// A phrase with a valid checksum.
 pub(crate) struct Phrase {
@@ -59,7 +59,7 @@ impl Phrase {
 /// The text in NFKD and lower case, with single spaces. The buffer is allocated once, because one that grows leaves its old contents
 /// behind.
 fn normalised(text: &str) -> Option<Zeroizing<String>> {
-    let mut words = Zeroizing::new(String::with_capacity(LONGEST));
+    let mut words = Zeroizing::new(String::with_capacity(MAX_LENGTH));
     let mut between = false;
     for character in text.nfkd().map(|character| character.to_ascii_lowercase()) {
         if character.is_whitespace() {
@@ -67,7 +67,7 @@ fn normalised(text: &str) -> Option<Zeroizing<String>> {
             continue;
         }
         // The list has no other characters.
-        if !character.is_ascii_lowercase() || words.len() + 2 > LONGEST {
+        if !character.is_ascii_lowercase() || words.len() + 2 > MAX_LENGTH {
             return None;
         }
         if between {
@@ -95,7 +95,7 @@ fn entropy(words: &str) -> Option<Zeroizing<Vec<u8>>> {
 
 /// The bits of the words, padded with zeros to whole bytes.
 fn unpacked(words: &str) -> Option<Zeroizing<Vec<u8>>> {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST_ENTROPY));
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_ENTROPY));
     let (mut pending, mut bits) = (0_u32, 0);
     for word in words.split(' ') {
         let number = Language::English.find_word(word)?;

@@ -17,7 +17,7 @@ use crate::refuse;
 /// The number of hex digits of the largest EVM integer.
 const QUANTITY_DIGITS: usize = 64;
 /// The length limit of a path in error messages. A path repeats names chosen by the caller, for each element of a list.
-const PATH_MAX: usize = 200;
+const MAX_PATH: usize = 200;
 
 /// An object and its path.
 pub(super) struct Object<'a> {
@@ -218,12 +218,12 @@ impl<'a> Field<'a> {
 }
 
 fn longer(path: &str, end: Arguments<'_>) -> String {
-    if path.len() >= PATH_MAX {
+    if path.len() >= MAX_PATH {
         return path.to_owned();
     }
     let mut path = format!("{path}{end}");
-    if path.len() > PATH_MAX {
-        path.truncate(path.floor_char_boundary(PATH_MAX));
+    if path.len() > MAX_PATH {
+        path.truncate(path.floor_char_boundary(MAX_PATH));
     }
     path
 }

@@ -29,9 +29,9 @@ use lists::Carrier;
 type Unsigned = EthereumTypedTransaction<TxEip4844Variant<BlobTransactionSidecarEip7594>>;
 
 /// The maximum length of `data` in bytes. Nodes accept no transaction over 128 KiB, blobs excluded (go-ethereum, `txMaxSize`).
-const DATA_MAX: usize = 128 * 1024;
+const MAX_DATA: usize = 128 * 1024;
 /// The largest chain id: the greatest whose EIP-155 `v` fits into 64 bits (EIP-2294).
-const CHAIN_ID_MAX: u64 = u64::MAX / 2 - 36;
+const MAX_CHAIN_ID: u64 = u64::MAX / 2 - 36;
 
 /// The calling endpoint, which determines the form of the response.
 #[derive(Clone, Copy)]
@@ -150,7 +150,7 @@ impl Common {
                 None => U256::ZERO,
             },
             input: object
-                .aliased(&["data", "input"], |field| field.bytes(DATA_MAX))?
+                .aliased(&["data", "input"], |field| field.bytes(MAX_DATA))?
                 .unwrap_or_default(),
         })
     }
@@ -175,10 +175,10 @@ impl Common {
 /// A chain id other than 0. In EIP-155, 0 meant "none", and a signature for no chain would be valid on every chain.
 pub(super) fn chain_id(field: &Field<'_>) -> Result<u64, Invalid> {
     let number = field.u64()?;
-    if (1..=CHAIN_ID_MAX).contains(&number) {
+    if (1..=MAX_CHAIN_ID).contains(&number) {
         return Ok(number);
     }
-    Err(field.refuse(&format!("must be a chain id from 0x1 to {CHAIN_ID_MAX:#x}")))
+    Err(field.refuse(&format!("must be a chain id from 0x1 to {MAX_CHAIN_ID:#x}")))
 }
 
 /// A nonce below 2^64 − 1, which is never reached (EIP-2681).

@@ -17,7 +17,7 @@ use types::Types;
 use values::Hasher;
 
 /// The maximum length in bytes of typed data given as a string.
-const TEXT_MAX: usize = 256 * 1024;
+const MAX_TEXT: usize = 256 * 1024;
 /// The type of the domain.
 const DOMAIN: &str = "EIP712Domain";
 
@@ -38,7 +38,7 @@ pub(super) fn payload(field: &Field<'_>) -> Result<Vec<u8>, Invalid> {
 /// Parses as strictly as request bodies, and keeps all digits of numbers. Duplicate members are rejected, because another parser may pick
 /// the other one.
 fn parsed(text: &str) -> Result<Value, String> {
-    let read = if text.len() > TEXT_MAX {
+    let read = if text.len() > MAX_TEXT {
         Err(Malformed::Syntax)
     } else {
         strict_json::read_with_digits(text.as_bytes())
@@ -49,7 +49,7 @@ fn parsed(text: &str) -> Result<Value, String> {
             ..
         } => "has a duplicate member in an object".to_owned(),
         Malformed::Syntax | Malformed::Value { .. } => format!(
-            "must be JSON of at most {TEXT_MAX} bytes, without NUL and not too deep, if a string"
+            "must be JSON of at most {MAX_TEXT} bytes, without NUL and not too deep, if a string"
         ),
     })
 }

@@ -22,7 +22,7 @@ const V07: Address = address!("0x0000000071727De22E5E9d8BAf0edAc6f37da032");
 const V08: Address = address!("0x4337084D9E255Ff0702461CF8895CE9E3b5Ff108");
 
 /// The maximum length in bytes of one field of an operation. The operation is sent inside a transaction of at most 128 KiB.
-const DATA_MAX: usize = 128 * 1024;
+const MAX_DATA: usize = 128 * 1024;
 
 /// The payload that is hashed and signed by the account's owner.
 ///
@@ -99,7 +99,7 @@ impl Common {
 }
 
 fn data(field: &Field<'_>) -> Result<Bytes, Invalid> {
-    field.bytes(DATA_MAX)
+    field.bytes(MAX_DATA)
 }
 
 /// Rejects fields of other versions, which would be missing from what is signed.

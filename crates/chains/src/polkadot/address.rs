@@ -7,11 +7,11 @@ const POLKADOT: u8 = 0;
 /// The prefix of the checksummed bytes when hashing.
 const CHECKSUM_CONTEXT: &[u8] = b"SS58PRE";
 /// The maximum length: a prefix of up to 2 bytes, 32 of the key, 2 of the checksum.
-const LONGEST: usize = 36;
+const MAX_LENGTH: usize = 36;
 
 /// The address of a public key on Polkadot.
 pub(super) fn encode(public_key: &[u8; 32]) -> String {
-    let mut bytes = Vec::with_capacity(LONGEST);
+    let mut bytes = Vec::with_capacity(MAX_LENGTH);
     bytes.push(POLKADOT);
     bytes.extend_from_slice(public_key);
     let checksum = checksum(&bytes);
@@ -21,7 +21,7 @@ pub(super) fn encode(public_key: &[u8; 32]) -> String {
 
 /// The 32-byte key in an address of any chain; `None` for anything else, such as an account index or an address with a wrong checksum.
 pub(super) fn decode(text: &str) -> Option<[u8; 32]> {
-    let mut buffer = [0; LONGEST];
+    let mut buffer = [0; MAX_LENGTH];
     // Decodes no more than fits into the buffer.
     let length = bs58::decode(text).onto(&mut buffer).ok()?;
     let (named, sum) = buffer.get(..length)?.split_last_chunk::<2>()?;

@@ -7,7 +7,7 @@ use crate::hex_digits::only_digits;
 use crate::object::Object;
 
 /// The maximum number of hex digits: 256 bits, twice the size of the largest field. Leading zeros are usual, but must be bounded.
-const DIGITS_MAX: usize = 64;
+const MAX_DIGITS: usize = 64;
 
 impl Object<'_> {
     /// A number: `0x` and big-endian hex digits, up to `largest`.
@@ -16,7 +16,7 @@ impl Object<'_> {
             return Ok(None);
         };
         let digits = digits(text)
-            .filter(|digits| (1..=DIGITS_MAX).contains(&digits.len()))
+            .filter(|digits| (1..=MAX_DIGITS).contains(&digits.len()))
             .ok_or_else(|| self.refusal(name, "must be a number: 0x and 1 to 64 hex digits"))?;
         // All characters are digits, so there is no sign. Without leading zeros the number either fits or is too large.
         let digits = match digits.trim_start_matches('0') {

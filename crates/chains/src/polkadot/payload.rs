@@ -11,15 +11,15 @@ use crate::Signer;
 use crate::object::Object;
 
 /// The maximum length of an encoded call in bytes: as much as fits into a request body in hex.
-pub(super) const METHOD_MAX: usize = 128 * 1024;
+pub(super) const MAX_METHOD: usize = 128 * 1024;
 /// The minimum length of a call, which names its pallet and its function.
 const METHOD_MIN: usize = 2;
 /// The maximum number of extensions. Chains have about twelve; there are 27 names in all, none of which may repeat.
-const EXTENSIONS_MAX: usize = 32;
+const MAX_EXTENSIONS: usize = 32;
 /// The length limit, in bytes, of an extension's name in an error message.
-const NAME_MAX: usize = 64;
+const MAX_NAME: usize = 64;
 /// The maximum length of an encoded asset in bytes: a location on another chain with eight junctions of up to 40 bytes each.
-const ASSET_MAX: usize = 512;
+const MAX_ASSET: usize = 512;
 /// The extrinsic version that wallets request.
 const VERSION: u64 = 4;
 /// The option that requests the transaction along with its signature.
@@ -63,7 +63,7 @@ fn version(object: &Object<'_>) -> Result<(), Invalid> {
 
 fn method(object: &Object<'_>) -> Result<Vec<u8>, Invalid> {
     let method = object
-        .hex_bytes("method", METHOD_MAX)?
+        .hex_bytes("method", MAX_METHOD)?
         .ok_or_else(|| object.missing("method"))?;
     if method.len() < METHOD_MIN {
         return Err(object.refusal("method", "is too short for a call"));
@@ -114,9 +114,9 @@ fn wanted(object: &Object<'_>) -> Result<Vec<Part>, Invalid> {
     const FIELD: &str = "signedExtensions";
     let names = match object.present(FIELD) {
         None => return Err(object.missing(FIELD)),
-        Some(Value::Array(names)) if names.len() <= EXTENSIONS_MAX => names,
+        Some(Value::Array(names)) if names.len() <= MAX_EXTENSIONS => names,
         Some(Value::Array(_)) => {
-            let fault = format!("must have at most {EXTENSIONS_MAX} entries");
+            let fault = format!("must have at most {MAX_EXTENSIONS} entries");
             return Err(object.refusal(FIELD, &fault));
         }
         Some(_) => return Err(object.refusal(FIELD, "must be an array of strings")),
@@ -150,7 +150,7 @@ fn wanted(object: &Object<'_>) -> Result<Vec<Part>, Invalid> {
 ///
 /// Its data cannot be guessed, and a wrong guess would sign something else. The name is repeated if it can be a name.
 fn unknown(index: usize, name: &str) -> String {
-    let is_name = (1..=NAME_MAX).contains(&name.len())
+    let is_name = (1..=MAX_NAME).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let what = match is_name {
         true => format!("{name}, which is not a supported extension"),
@@ -241,7 +241,7 @@ fn immortal(object: &Object<'_>) -> Result<(), Invalid> {
 /// asset depends on the chain, so it is not interpreted.
 fn asset(object: &Object<'_>, field: &'static str) -> Result<Encoded, Invalid> {
     let bytes = object
-        .hex_bytes(field, ASSET_MAX)?
+        .hex_bytes(field, MAX_ASSET)?
         .unwrap_or_else(|| vec![0]);
     let matters = match bytes.as_slice() {
         [0] => false,

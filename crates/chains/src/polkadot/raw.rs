@@ -3,13 +3,13 @@
 use vestry_domain::Invalid;
 
 use super::names_the_wallet;
-use super::payload::METHOD_MAX;
+use super::payload::MAX_METHOD;
 use super::transaction::SignsTransaction;
 use crate::Signer;
 use crate::object::Object;
 
 /// The maximum length: a call, and a KiB of extension data.
-const DATA_MAX: usize = METHOD_MAX + 1024;
+const MAX_DATA: usize = MAX_METHOD + 1024;
 
 /// Reads the raw form.
 ///
@@ -25,7 +25,7 @@ pub(super) fn read(object: &Object<'_>, signer: Signer<'_>) -> Result<SignsTrans
         return Err(object.refusal("type", fault));
     }
     let data = object
-        .hex_bytes("data", DATA_MAX)?
+        .hex_bytes("data", MAX_DATA)?
         .ok_or_else(|| object.missing("data"))?;
     if data.is_empty() {
         return Err(object.refusal("data", "must not be empty"));

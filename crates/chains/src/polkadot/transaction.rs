@@ -12,7 +12,7 @@ use super::sr25519;
 use crate::{ChainError, Prepared, PrivateKey, Signer};
 
 /// Longer payloads are hashed before they are signed (`sp_runtime::generic::SignedPayload`).
-const SIGNED_AS_IS_MAX: usize = 256;
+const MAX_SIGNED_AS_IS: usize = 256;
 /// Version 4, with the bit that says "signed".
 const SIGNED_VERSION_4: u8 = 0x84;
 /// `MultiAddress::Id`: a public key follows.
@@ -67,7 +67,7 @@ impl SignsTransaction {
 impl Prepared for SignsTransaction {
     fn sign(&self, key: &PrivateKey, source: &mut dyn ByteSource) -> Result<Signed, ChainError> {
         let signature = match self.payload.len() {
-            ..=SIGNED_AS_IS_MAX => sr25519::sign(key, &self.public_key, &self.payload, source)?,
+            ..=MAX_SIGNED_AS_IS => sr25519::sign(key, &self.public_key, &self.payload, source)?,
             _ => {
                 let hash = Blake2b::<U32>::digest(&self.payload);
                 sr25519::sign(key, &self.public_key, &hash, source)?

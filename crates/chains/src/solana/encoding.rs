@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 ///
 /// Encoding and decoding take time quadratic in the length. The limit is what 1,232 bytes can need, the largest transaction before v1, and
 /// also the limit of Solana's own RPC nodes. Larger transactions must use base64.
-pub(super) const BASE58_MAX: usize = 1683;
+pub(super) const MAX_BASE58: usize = 1683;
 
 /// The encoding of a signature or transaction in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +47,9 @@ impl Encoding {
     /// Decodes text to at most `most` bytes; an error describes what the text should be.
     pub(super) fn read(self, text: &str, most: usize) -> Result<Vec<u8>, String> {
         let bytes = match self {
-            Self::Base58 if text.len() > BASE58_MAX => {
+            Self::Base58 if text.len() > MAX_BASE58 => {
                 return Err(format!(
-                    "must be at most {BASE58_MAX} characters of base58; use base64 for longer data"
+                    "must be at most {MAX_BASE58} characters of base58; use base64 for longer data"
                 ));
             }
             Self::Base58 => bs58::decode(text).into_vec().ok(),

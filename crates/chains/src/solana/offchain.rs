@@ -15,9 +15,9 @@ use crate::object::Object;
 /// The first byte is the prefix of a message version that Solana never assigns.
 const SIGNING_DOMAIN: &[u8; 16] = b"\xffsolana offchain";
 /// The maximum length of the text in bytes.
-const TEXT_MAX: usize = 65_515;
+const MAX_TEXT: usize = 65_515;
 /// The maximum length in bytes of a whole message of format 0 or 1, which devices with little memory can sign.
-const SHORT_MAX: usize = 1232;
+const MAX_SHORT: usize = 1232;
 /// The length in bytes of a version 0 message with one signer, without its text.
 const V0_HEAD: usize = 16 + 1 + 32 + 1 + 1 + 32 + 2;
 
@@ -26,8 +26,8 @@ const V0_HEAD: usize = 16 + 1 + 32 + 1 + 1 + 32 + 2;
 /// The wallet is the only signer.
 pub(super) fn of_params(params: &Object<'_>, signer: Signer<'_>) -> Result<SignsBytes, Invalid> {
     let text = params.text("message")?;
-    if text.is_empty() || text.len() > TEXT_MAX {
-        let rule = format!("must be 1 to {TEXT_MAX} bytes");
+    if text.is_empty() || text.len() > MAX_TEXT {
+        let rule = format!("must be 1 to {MAX_TEXT} bytes");
         return Err(params.refusal("message", &rule));
     }
     let domain = params.optional_text("application_domain")?;
@@ -82,7 +82,7 @@ fn version_0(domain: &[u8; 32], signer: &[u8], text: &str) -> Option<Vec<u8>> {
 /// Implementations differ on whether the limit applies to the text (1,212 or 1,232 bytes) or the whole message. A short whole is short for
 /// all of them, and format 2 has room for the rest.
 fn format(text: &str) -> u8 {
-    let is_short = text.len() <= SHORT_MAX.saturating_sub(V0_HEAD);
+    let is_short = text.len() <= MAX_SHORT.saturating_sub(V0_HEAD);
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     match (is_short, is_plain) {
         (true, true) => 0,

@@ -6,7 +6,7 @@ use vestry_domain::random::ByteSource;
 use vestry_domain::signing::{Fields, PayloadHash, Signed};
 
 use super::encoding::Encoding;
-use super::wire::{TRANSACTION_MAX, Transaction};
+use super::wire::{MAX_TRANSACTION, Transaction};
 use crate::object::Object;
 use crate::{ChainError, Prepared, PrivateKey, Signer, ed25519};
 
@@ -31,7 +31,7 @@ impl SignsTransaction {
         let encoding = Encoding::named(fields.text("encoding")?)
             .ok_or_else(|| fields.refusal("encoding", "must be base64 or base58"))?;
         let bytes = encoding
-            .read(text, TRANSACTION_MAX)
+            .read(text, MAX_TRANSACTION)
             .map_err(|rule| fields.refusal("transaction", &rule))?;
         let transaction =
             Transaction::parse(&bytes).map_err(|rule| fields.refusal("transaction", rule))?;

@@ -8,9 +8,9 @@ use solana_transaction::versioned::VersionedTransaction;
 use crate::ed25519::{self, SIGNATURE_LENGTH};
 
 /// The maximum size in bytes of a legacy or v0 transaction: the payload of the smallest packet that IPv6 delivers unfragmented.
-const LEGACY_MAX: usize = 1232;
+const MAX_LEGACY: usize = 1232;
 /// The maximum size in bytes of a v1 transaction (SIMD-0385), and so of any.
-pub(super) const TRANSACTION_MAX: usize = 4096;
+pub(super) const MAX_TRANSACTION: usize = 4096;
 
 /// A transaction that the network can accept once all have signed it.
 pub(super) struct Transaction {
@@ -61,12 +61,12 @@ impl Transaction {
             VersionedMessage::Legacy(_) | VersionedMessage::V0(_) => {
                 let start = bytes.len().checked_sub(message)?;
                 (
-                    LEGACY_MAX,
+                    MAX_LEGACY,
                     start..bytes.len(),
                     start.checked_sub(signatures)?,
                 )
             }
-            VersionedMessage::V1(_) => (TRANSACTION_MAX, 0..message, message),
+            VersionedMessage::V1(_) => (MAX_TRANSACTION, 0..message, message),
         };
         let keys = parsed.message.static_account_keys().iter();
         let signers = keys.take(parsed.signatures.len());

@@ -7,17 +7,17 @@ use stellar_xdr::{Limits, ReadXdr, WriteXdr};
 
 /// The maximum size in bytes. The public network accepts transactions of 129 KiB (`tx_max_size_bytes`, set by validator vote); as base64
 /// this fills a request of 256 KiB.
-const XDR_MAX: usize = 192 * 1024;
+const MAX_XDR: usize = 192 * 1024;
 /// The maximum nesting depth, as in the network's own reader of contract values. Recursion uses stack for each level.
-const DEPTH_MAX: u32 = 500;
+const MAX_DEPTH: u32 = 500;
 
 /// Reads base64 of XDR without trailing data. The value must re-encode to the same bytes, so padding must be zeros.
 ///
 /// # Errors
 /// What is wrong, to be put after the name of the field.
 pub(super) fn read<T: ReadXdr + WriteXdr>(text: &str, what: &str) -> Result<T, String> {
-    if text.len() > XDR_MAX.div_ceil(3).saturating_mul(4) {
-        return Err(format!("must be at most {XDR_MAX} bytes of XDR"));
+    if text.len() > MAX_XDR.div_ceil(3).saturating_mul(4) {
+        return Err(format!("must be at most {MAX_XDR} bytes of XDR"));
     }
     let bytes = STANDARD
         .decode(text)
@@ -45,7 +45,7 @@ pub(super) fn hash<T: WriteXdr>(value: &T) -> Option<[u8; 32]> {
 /// Limits with room for the added signature.
 const fn limits() -> Limits {
     Limits {
-        depth: DEPTH_MAX,
-        len: XDR_MAX + 1024,
+        depth: MAX_DEPTH,
+        len: MAX_XDR + 1024,
     }
 }

@@ -52,7 +52,7 @@ use self::state::State;
 use super::lock;
 
 /// The maximum wait of a writer for the lock, so that a use case that begins twice fails instead of hanging.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// An in-memory database. It starts empty, and copies of the handle share it.
 ///
@@ -250,7 +250,7 @@ impl Store for FakeStore {
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
         self.reach()?;
         let turn = Arc::clone(&self.0.turns).lock_owned();
-        match tokio::time::timeout(LONGEST_WAIT, turn).await {
+        match tokio::time::timeout(MAX_WAIT, turn).await {
             Ok(turn) => Ok(Box::new(self.work(Some(turn)).await)),
             Err(_elapsed) => Err(StoreError::Busy),
         }

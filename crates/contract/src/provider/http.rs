@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// The size limit of a request, in bytes.
-const REQUEST_MAX: usize = 64 * 1024;
+const MAX_REQUEST: usize = 64 * 1024;
 
 /// A received request.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ pub(super) async fn read(stream: &mut TcpStream) -> Option<Request> {
     let mut chunk = [0; 4096];
     loop {
         let count = stream.read(&mut chunk).await.ok()?;
-        if count == 0 || bytes.len() > REQUEST_MAX {
+        if count == 0 || bytes.len() > MAX_REQUEST {
             return None;
         }
         bytes.extend(chunk.iter().take(count));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vestry_domain::Timestamp;
 use vestry_domain::timestamp::Seconds;
-use vestry_ports::store::{LONGEST_LEASE, Store};
+use vestry_ports::store::{MAX_LEASE, Store};
 
 use super::stage::Stage;
 use crate::race::{count, race};
@@ -55,8 +55,8 @@ pub async fn an_overlong_lease_blocks_nobody(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let now = stage.samples.tick();
     for (ahead, is_free) in [
-        (LONGEST_LEASE.0, false),
-        (LONGEST_LEASE.0 + 1, true),
+        (MAX_LEASE.0, false),
+        (MAX_LEASE.0 + 1, true),
         (1 << 40, true),
     ] {
         let work = format!("work {ahead}");

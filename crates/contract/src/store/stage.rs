@@ -20,7 +20,7 @@ use crate::samples::{Samples, other_environment};
 pub(super) const LONG: Duration = Duration::from_secs(60);
 
 /// The maximum number of times that a conflicting transaction is retried.
-const MOST_TRIES: u32 = 50;
+const MAX_TRIES: u32 = 50;
 
 /// The value; panics at the caller's location with the database error if there is one.
 #[track_caller]
@@ -41,7 +41,7 @@ pub(crate) async fn committed(tx: Box<dyn Tx>, outcome: StoreResult<()>) -> Stor
 #[track_caller]
 pub(crate) fn may_run_again(lost: &StoreError, tries: u32) {
     assert!(
-        matches!(lost, StoreError::Retry) && tries < MOST_TRIES,
+        matches!(lost, StoreError::Retry) && tries < MAX_TRIES,
         "a transaction failed after {tries} tries: {lost:?}"
     );
 }

@@ -9,8 +9,7 @@ use vestry_domain::ids::UserId;
 use vestry_domain::link::LinkPurpose;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{
-    MOST_EMAILS, MOST_PHONE_NUMBERS, ShownStatus, User, UserEmail, UserPhone, UserProfile,
-    UserStatus,
+    MAX_EMAILS, MAX_PHONE_NUMBERS, ShownStatus, User, UserEmail, UserPhone, UserProfile, UserStatus,
 };
 use vestry_ports::store::{Attached, Moved, Store};
 
@@ -956,11 +955,11 @@ pub async fn a_user_has_a_limit_of_addresses_and_numbers(store: Arc<dyn Store>) 
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let (user, other) = (stage.user(world).await, stage.user(world).await);
-    let numbers = stage.numbers(&user, MOST_PHONE_NUMBERS + 1);
+    let numbers = stage.numbers(&user, MAX_PHONE_NUMBERS + 1);
     let Some((last, numbers)) = numbers.split_last() else {
         panic!("no numbers");
     };
-    stage.fill(&user, MOST_EMAILS, numbers).await;
+    stage.fill(&user, MAX_EMAILS, numbers).await;
     let email = stage.samples.email(&user);
     let claim = UserEmail {
         verified: false,
@@ -991,8 +990,8 @@ pub async fn a_user_has_a_limit_of_addresses_and_numbers(store: Arc<dyn Store>) 
 
     let (first, number) = match stage.profile(world, user.id).await {
         Some(profile) => {
-            assert_eq!(profile.emails.len(), MOST_EMAILS);
-            assert_eq!(profile.phones.len(), MOST_PHONE_NUMBERS);
+            assert_eq!(profile.emails.len(), MAX_EMAILS);
+            assert_eq!(profile.phones.len(), MAX_PHONE_NUMBERS);
             let first = profile.emails.first().map(|email| email.id);
             (first, profile.phones.first().map(|phone| phone.id))
         }
@@ -1018,9 +1017,9 @@ pub async fn parallel_attachments_stay_within_the_limit(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let user = stage.user(world).await;
-    let numbers = stage.numbers(&user, MOST_PHONE_NUMBERS - FREE + 30);
-    let (there, wanted) = numbers.split_at(MOST_PHONE_NUMBERS - FREE);
-    stage.fill(&user, MOST_EMAILS - FREE, there).await;
+    let numbers = stage.numbers(&user, MAX_PHONE_NUMBERS - FREE + 30);
+    let (there, wanted) = numbers.split_at(MAX_PHONE_NUMBERS - FREE);
+    stage.fill(&user, MAX_EMAILS - FREE, there).await;
     let emails: Vec<_> = (0..30).map(|_| stage.samples.email(&user)).collect();
     let outcomes = race(emails.into_iter().map(|email| {
         let store = Arc::clone(&stage.store);
@@ -1038,5 +1037,5 @@ pub async fn parallel_attachments_stay_within_the_limit(store: Arc<dyn Store>) {
     assert_eq!(count(&outcomes, &Attached::Full), 30 - FREE);
     let profile = stage.profile(world, user.id).await;
     let sizes = profile.map(|profile| (profile.emails.len(), profile.phones.len()));
-    assert_eq!(sizes, Some((MOST_EMAILS, MOST_PHONE_NUMBERS)));
+    assert_eq!(sizes, Some((MAX_EMAILS, MAX_PHONE_NUMBERS)));
 }

@@ -31,7 +31,7 @@ use crate::{Invalid, Timestamp, World};
 
 const FORMAT: &str = "vestry-audit-checkpoint-v1";
 /// Maximum length of a deployment name in characters: a host name (RFC 1035) and a port.
-const LONGEST_NAME: usize = 253 + 6;
+const MAX_NAME: usize = 253 + 6;
 
 /// Where chains and event logs end at one moment: either all of them, or those that grew since the previous checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -257,7 +257,7 @@ fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> Invalid {
 pub fn check_deployment(name: &str) -> Result<(), Invalid> {
     let of_host =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._:[]".contains(&byte);
-    let is_named = (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(of_host);
+    let is_named = (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(of_host);
     is_named.then_some(()).ok_or_else(|| {
         let message = "deployment must be a host with an optional port, as in a URL; for example auth.example.com";
         Invalid::value("deployment", message)

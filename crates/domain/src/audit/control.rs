@@ -22,9 +22,9 @@ use crate::provider::ProviderName;
 use crate::{Invalid, Timestamp, World};
 
 /// Maximum size of an entry's detail in bytes.
-pub const LONGEST_DETAIL: usize = 2_048;
+pub const MAX_DETAIL: usize = 2_048;
 /// Maximum size of one value in it, in bytes; a longer one is replaced by its hash.
-const LONGEST_VALUE: usize = 256;
+const MAX_VALUE: usize = 256;
 
 macro_rules! words {
     ($(#[$about:meta])* $name:ident $field:literal { $($word:ident $text:literal $doc:literal),* $(,)? }) => {
@@ -250,13 +250,13 @@ impl Detail {
                 .iter()
                 .map(|(name, value)| (*name, (*value).clone())),
         );
-        if whole.len() <= LONGEST_DETAIL {
+        if whole.len() <= MAX_DETAIL {
             return whole;
         }
         let names: Vec<&String> = members.iter().map(|(name, _)| *name).collect();
         let hash = hash_of(&whole);
         let named = json!({"names": names, "sha256": hash}).to_string();
-        if named.len() <= LONGEST_DETAIL {
+        if named.len() <= MAX_DETAIL {
             return named;
         }
         json!({"sha256": hash}).to_string()
@@ -270,7 +270,7 @@ fn object<'a>(members: impl Iterator<Item = (&'a String, Value)>) -> String {
 
 fn shortened(value: Value) -> Value {
     let text = value.to_string();
-    if text.len() <= LONGEST_VALUE {
+    if text.len() <= MAX_VALUE {
         return value;
     }
     json!({"sha256": hash_of(&text)})

@@ -15,14 +15,14 @@ use crate::timestamp::Timestamp;
 use crate::wallet::WalletType;
 
 /// Maximum number of ids listed in one event; its count covers all.
-pub const MOST_IDS: usize = 100;
+pub const MAX_IDS: usize = 100;
 
 /// The type of a field in an event's data, for its description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
     /// An id with this prefix.
     Id(&'static str),
-    /// A list of such ids, at most [`MOST_IDS`].
+    /// A list of such ids, at most [`MAX_IDS`].
     Ids(&'static str),
     /// One of these words.
     OneOf(&'static [&'static str]),
@@ -124,7 +124,7 @@ impl Field for Vec<SessionId> {
     const KIND: FieldKind = FieldKind::Ids(SessionId::PREFIX);
 
     fn value(&self) -> Value {
-        let ids = self.iter().take(MOST_IDS);
+        let ids = self.iter().take(MAX_IDS);
         ids.map(|id| Value::from(id.to_string())).collect()
     }
 }

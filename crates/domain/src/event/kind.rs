@@ -24,7 +24,7 @@ use crate::timestamp::Timestamp;
 use crate::wallet::WalletType;
 
 /// Maximum number of names in one list of types.
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 macro_rules! events {
     ($($how:ident $make:ident $kind:ident $name:literal $text:literal ($($field:ident: $of:ty),*);)*) => {
@@ -225,9 +225,9 @@ impl FromStr for EventKind {
 pub fn kinds<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<EventKind>, Invalid> {
     let mut found = Vec::new();
     for (number, name) in names.into_iter().enumerate() {
-        if number >= MOST_NAMES {
+        if number >= MAX_NAMES {
             let message = format!(
-                "types must have at most {MOST_NAMES} entries; use group.* for all types of a group"
+                "types must have at most {MAX_NAMES} entries; use group.* for all types of a group"
             );
             return Err(Invalid::value("types", message));
         }

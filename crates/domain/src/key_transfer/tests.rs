@@ -135,13 +135,13 @@ fn messages_have_bounds() {
         info: vec![0; info],
         aad: vec![0; aad],
     };
-    message(CIPHERTEXT_MAX, CONTEXT_MAX, CONTEXT_MAX)
+    message(MAX_CIPHERTEXT, MAX_CONTEXT, MAX_CONTEXT)
         .check()
         .unwrap();
     for (long, param) in [
-        (message(CIPHERTEXT_MAX + 1, 0, 0), "ciphertext"),
-        (message(0, CONTEXT_MAX + 1, 0), "hpke_config.info"),
-        (message(0, 0, CONTEXT_MAX + 1), "hpke_config.aad"),
+        (message(MAX_CIPHERTEXT + 1, 0, 0), "ciphertext"),
+        (message(0, MAX_CONTEXT + 1, 0), "hpke_config.info"),
+        (message(0, 0, MAX_CONTEXT + 1), "hpke_config.aad"),
     ] {
         assert_eq!(long.check().unwrap_err().param, param);
     }

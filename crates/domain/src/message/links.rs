@@ -115,9 +115,9 @@ pub fn reset_mail(app_name: &str, to: &str, link: MailedLink<'_>) -> Message {
 /// Whether a name is plain enough to appear in an invitation. The inviting party chooses it, and mail programs turn anything that looks
 /// like an address into a link. An invitation could otherwise carry someone else's message under our name.
 fn is_plain_name(name: &str) -> bool {
-    const LONGEST: usize = 40;
+    const MAX_LENGTH: usize = 40;
     let letters = |c: char| c.is_alphabetic() || matches!(c, ' ' | '-' | '\'' | '’');
-    name.chars().count() <= LONGEST
+    name.chars().count() <= MAX_LENGTH
         && name.chars().any(char::is_alphabetic)
         && name.chars().all(letters)
 }

@@ -18,7 +18,7 @@ static COMMON: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
 /// Minimum length of a word; shorter ones are not specific to anyone.
 const SHORTEST_WORD: usize = 3;
 /// Maximum length in bytes of a repeated piece.
-const LONGEST_PIECE: usize = 64;
+const MAX_PIECE: usize = 64;
 
 /// The rules for a new password.
 #[derive(Default)]
@@ -65,7 +65,7 @@ impl Rules {
 
 /// The shortest piece that makes up the text when repeated twice or more.
 fn repeated_piece(text: &str) -> Option<&str> {
-    let longest = (text.len() / 2).min(LONGEST_PIECE);
+    let longest = (text.len() / 2).min(MAX_PIECE);
     (1..=longest)
         .filter(|length| text.len().is_multiple_of(*length))
         .filter_map(|length| text.get(..length))

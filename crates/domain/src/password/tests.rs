@@ -21,7 +21,7 @@ fn refusal(rules: &Rules, text: &str) -> Option<String> {
 #[test]
 fn p_1_more_than_1024_bytes_are_refused_and_never_cut() {
     let longest = "é".repeat(512);
-    assert_eq!(longest.len(), MOST_BYTES);
+    assert_eq!(longest.len(), MAX_BYTES);
     assert_eq!(password(&longest).length(), 512);
     let beyond = Secret::new(longest + "x");
     let refused = Password::presented("password", beyond).unwrap_err();

@@ -12,9 +12,9 @@ use phonenumber::metadata::{DATABASE, Descriptor, Metadata};
 use regex::{Regex, RegexBuilder};
 
 /// Maximum number of digits in a calling code.
-const LONGEST_CODE: usize = 3;
+const MAX_CODE: usize = 3;
 /// Number of compiled patterns in the cache. Most calls need those of a few regions.
-const MOST_PATTERNS: usize = 512;
+const MAX_PATTERNS: usize = 512;
 
 /// The place of a valid number in its plan.
 pub(super) struct Planned {
@@ -26,7 +26,7 @@ pub(super) struct Planned {
 
 /// Looks up a number, given as digits including the calling code. `None` if it is not valid.
 pub(super) fn find(digits: &str) -> Option<Planned> {
-    (1..=LONGEST_CODE).find_map(|code_length| {
+    (1..=MAX_CODE).find_map(|code_length| {
         let (code, national) = digits.split_at_checked(code_length)?;
         let code = code.parse().ok().filter(|_| !code.starts_with('0'))?;
         let (metadata, kind) = region(code, national)?;
@@ -114,7 +114,7 @@ fn fits(pattern: &str, national: &str) -> bool {
     let Ok(regex) = builder.ignore_whitespace(true).unicode(false).build() else {
         return false;
     };
-    if compiled.len() >= MOST_PATTERNS {
+    if compiled.len() >= MAX_PATTERNS {
         compiled.clear();
     }
     let is_match = regex.is_match(national);

@@ -10,9 +10,9 @@ use crate::ids::OauthCallbackId;
 use crate::{Invalid, Timestamp, World};
 
 /// Maximum length of a client id, scope, issuer or other text of a connection, in bytes.
-const TEXT_MAX: usize = 1024;
+const MAX_TEXT: usize = 1024;
 /// Maximum number of scopes or tenants of a connection.
-const LIST_MAX: usize = 50;
+const MAX_LIST: usize = 50;
 
 /// An App's configuration of one provider in one environment, without the client secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -204,7 +204,7 @@ impl Connection {
 /// If it is anything else; names `param`.
 pub fn check_endpoint(param: &'static str, text: &str) -> Result<(), Invalid> {
     let refuse = |why: &str| Err(Invalid::value(param, format!("{param} {why}")));
-    if text.len() > TEXT_MAX || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+    if text.len() > MAX_TEXT || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return refuse("must have at most 1024 bytes, no spaces and no control characters");
     }
     let Ok(url) = Url::parse(text) else {
@@ -229,10 +229,10 @@ pub fn check_endpoint(param: &'static str, text: &str) -> Result<(), Invalid> {
 }
 
 fn list(param: &'static str, texts: &[String]) -> Result<(), Invalid> {
-    if texts.len() > LIST_MAX {
+    if texts.len() > MAX_LIST {
         return Err(Invalid::value(
             param,
-            format!("{param} must have at most {LIST_MAX} entries"),
+            format!("{param} must have at most {MAX_LIST} entries"),
         ));
     }
     texts.iter().try_for_each(|text| plain(param, text))
@@ -242,22 +242,22 @@ fn list(param: &'static str, texts: &[String]) -> Result<(), Invalid> {
 fn client_id(text: &str) -> Result<(), Invalid> {
     let is_visible = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
     let is_empty = text.trim_matches(' ').is_empty();
-    if !is_empty && text.len() <= TEXT_MAX && text.bytes().all(is_visible) {
+    if !is_empty && text.len() <= MAX_TEXT && text.bytes().all(is_visible) {
         return Ok(());
     }
     Err(Invalid::value(
         "client_id",
-        format!("client_id must be 1 to {TEXT_MAX} printable ASCII characters"),
+        format!("client_id must be 1 to {MAX_TEXT} printable ASCII characters"),
     ))
 }
 
 /// Checks a word for a query or header: printable ASCII, no spaces.
 fn plain(param: &'static str, text: &str) -> Result<(), Invalid> {
-    if (1..=TEXT_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
+    if (1..=MAX_TEXT).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
         return Ok(());
     }
     Err(Invalid::value(
         param,
-        format!("{param} must be 1 to {TEXT_MAX} printable ASCII characters, no spaces"),
+        format!("{param} must be 1 to {MAX_TEXT} printable ASCII characters, no spaces"),
     ))
 }

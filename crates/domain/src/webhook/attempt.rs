@@ -6,7 +6,7 @@ use crate::ids::{WebhookDeliveryId, WebhookEndpointId};
 use crate::timestamp::Seconds;
 
 /// Maximum `Retry-After` that is honoured.
-const LONGEST_ASKED: Seconds = Seconds(86_400);
+const MAX_REQUESTED: Seconds = Seconds(86_400);
 
 /// A finished attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub fn judge(status: u16, retry_after: Option<Seconds>) -> Verdict {
         410 => Verdict::Gone,
         429 | 502 | 503 | 504 => Verdict::Failed(Failing {
             is_overload: true,
-            retry_after: retry_after.map(|asked| asked.min(LONGEST_ASKED)),
+            retry_after: retry_after.map(|asked| asked.min(MAX_REQUESTED)),
         }),
         _ => Verdict::Failed(Failing::default()),
     }

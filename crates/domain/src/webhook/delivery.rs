@@ -8,7 +8,7 @@ use crate::timestamp::Seconds;
 use crate::{Invalid, Timestamp, World};
 
 /// Maximum number of attempts.
-pub const MOST_ATTEMPTS: u32 = 10;
+pub const MAX_ATTEMPTS: u32 = 10;
 
 /// Seconds between attempts: 75 hours and 35 minutes in total.
 const WAITS: [i64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];

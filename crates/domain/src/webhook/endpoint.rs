@@ -10,7 +10,7 @@ use crate::{Invalid, Timestamp, World};
 
 const ALL: &str = "*";
 /// Maximum number of names in a list.
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 /// The event types that an endpoint gets: names, `group.*`, or `*`. Optional types must be named individually.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl EventTypes {
             let message = "types must have at least one entry; use * for all types";
             return Err(Invalid::value("types", message));
         }
-        if names.len() > MOST_NAMES {
+        if names.len() > MAX_NAMES {
             let message =
                 "types must have at most 20 entries; use group.* for all types of a group";
             return Err(Invalid::value("types", message));

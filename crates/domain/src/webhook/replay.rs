@@ -5,7 +5,7 @@ use crate::timestamp::Seconds;
 use crate::{Timestamp, World};
 
 /// Maximum number of deliveries of one replay.
-pub const MOST_REPLAYED: i64 = 100_000;
+pub const MAX_REPLAYED: i64 = 100_000;
 
 /// Deliveries per second to one endpoint during a replay or after it was disabled, so that an endpoint is not overwhelmed on its return.
 pub const PACE: usize = 50;

@@ -88,7 +88,7 @@ fn a_star_does_not_select_optional_types() {
 
 #[test]
 fn ten_attempts_take_three_days_and_some_hours() {
-    let whole: i64 = (1..MOST_ATTEMPTS)
+    let whole: i64 = (1..MAX_ATTEMPTS)
         .map(|attempts| {
             let [least, most] = [0, 255].map(|drawn| wait_after(attempts, drawn).unwrap().0);
             assert!(least < most);
@@ -96,7 +96,7 @@ fn ten_attempts_take_three_days_and_some_hours() {
         })
         .sum();
     assert_eq!(whole / 60, 75 * 60 + 35);
-    assert_eq!(wait_after(MOST_ATTEMPTS, 0), None);
+    assert_eq!(wait_after(MAX_ATTEMPTS, 0), None);
     assert_eq!(wait_after(9, 0), Some(Seconds(77_760)));
     assert_eq!(wait_after(9, 255), Some(Seconds(95_040)));
 }

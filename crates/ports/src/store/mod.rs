@@ -43,7 +43,7 @@ pub use control::ControlLog;
 pub use events::{Bell, EventFilter, Events, Stretch};
 pub use idempotency::Idempotency;
 pub use lasting_secrets::{LastingKind, LastingSecret, LastingSecrets};
-pub use leases::{LONGEST_LEASE, Leases};
+pub use leases::{Leases, MAX_LEASE};
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use passkeys::{PasskeyUse, Passkeys};

@@ -151,7 +151,7 @@ pub trait Users: Send {
     ) -> StoreResult<bool>;
 
     /// Adds an address; the unique index on its identity decides. The user is locked, so that parallel calls never add more than
-    /// [`MOST_EMAILS`](vestry_domain::user::MOST_EMAILS).
+    /// [`MAX_EMAILS`](vestry_domain::user::MAX_EMAILS).
     async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached>;
     /// An address by its identity, with its owner.
     async fn email_by_identity(
@@ -178,7 +178,7 @@ pub trait Users: Send {
     async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool>;
 
     /// Adds a number; the unique index decides. The user is locked, so that parallel calls never add more than
-    /// [`MOST_PHONE_NUMBERS`](vestry_domain::user::MOST_PHONE_NUMBERS).
+    /// [`MAX_PHONE_NUMBERS`](vestry_domain::user::MAX_PHONE_NUMBERS).
     async fn attach_phone(&mut self, world: &World, phone: &UserPhone) -> StoreResult<Attached>;
     /// A number, with its owner.
     async fn phone_by_number(

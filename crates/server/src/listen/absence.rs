@@ -6,9 +6,9 @@ use super::client::Away;
 use super::report::say;
 
 const SHORTEST: Duration = Duration::from_millis(500);
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// The longest Retry-After that is honoured.
-const LONGEST_ASKED: Duration = Duration::from_secs(3600);
+const MAX_REQUESTED: Duration = Duration::from_secs(3600);
 
 /// How often the service has been unreachable in a row, and whether that was reported.
 #[derive(Debug, Default)]
@@ -46,8 +46,8 @@ impl Absence {
 /// The pause before the next request: doubles each time, and is at least the Retry-After.
 fn pause(misses: u32, retry_after: Option<Duration>) -> Duration {
     let doublings = misses.saturating_sub(1).min(8);
-    let growing = SHORTEST.saturating_mul(1 << doublings).min(LONGEST);
-    let asked = retry_after.unwrap_or_default().min(LONGEST_ASKED);
+    let growing = SHORTEST.saturating_mul(1 << doublings).min(MAX_PAUSE);
+    let asked = retry_after.unwrap_or_default().min(MAX_REQUESTED);
     growing.max(asked)
 }
 

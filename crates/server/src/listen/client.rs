@@ -17,7 +17,7 @@ use crate::config::BaseUrl;
 use crate::failure::{Context, Failure};
 
 /// The longest time that the service waits for an event, in seconds.
-const LONGEST_WAIT: &str = "30";
+const MAX_WAIT: &str = "30";
 /// The timeout of a whole call: the wait, and enough time for the response.
 const WHOLE: Duration = Duration::from_secs(45);
 /// The largest response. A page of the largest events is far smaller.
@@ -110,7 +110,7 @@ impl Client {
         wait: Wait,
     ) -> Result<Page, Unread> {
         let query = [
-            (wait == Wait::ForEvents).then_some(("wait", LONGEST_WAIT)),
+            (wait == Wait::ForEvents).then_some(("wait", MAX_WAIT)),
             after.map(|after| ("after", after)),
             types.map(|types| ("types", types)),
         ];

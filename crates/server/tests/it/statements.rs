@@ -17,7 +17,7 @@ use crate::support::wire::{Counts, Wire};
 /// How often each call is made, and the maximum until it matches the table. Only the minimum counts: some calls also open a connection,
 /// prepare a statement, reload a cache, or coincide with background tasks.
 const ROUNDS: usize = 6;
-const MOST_ROUNDS: usize = 15;
+const MAX_ROUNDS: usize = 15;
 
 /// The start of the table in docs/statements.md.
 const TABLE: &str = "| call | statements | round trips | commits |\n|---|--:|--:|--:|\n";
@@ -318,7 +318,7 @@ async fn pr_110_calls_ask_no_more_than_the_table_says() {
     let text = std::fs::read_to_string(&page).unwrap();
     let (before, _) = text.split_once(TABLE).unwrap();
     let mut made = String::new();
-    for number in 0..MOST_ROUNDS {
+    for number in 0..MAX_ROUNDS {
         meter.round(number).await;
         made = format!("{before}{}", meter.table());
         if number + 1 >= ROUNDS && (made == text || writes()) {

@@ -23,7 +23,7 @@ use crate::shapes::parse_id;
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::UnknownField, Code::Sealed];
 
 /// Maximum number of names in `action`.
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -246,7 +246,7 @@ fn moment(param: &'static str, seconds: Option<i64>) -> Result<Option<Timestamp>
 
 fn actions(names: &str) -> Result<Vec<ControlAction>, Invalid> {
     let names: Vec<&str> = names.split(',').collect();
-    if names.len() > MOST_NAMES {
+    if names.len() > MAX_NAMES {
         return Err(Invalid::value(
             "action",
             "action must have at most 20 names",

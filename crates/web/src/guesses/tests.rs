@@ -63,7 +63,7 @@ fn an_ipv6_network_counts_as_one_address() {
 #[test]
 fn memory_is_bounded() {
     let guesses = Guesses::new(1);
-    for number in 0..=MOST_ADDRESSES {
+    for number in 0..=MAX_ADDRESSES {
         let address = u32::try_from(number).unwrap();
         guesses.failed(IpAddr::V4(address.into()), START);
     }

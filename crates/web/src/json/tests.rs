@@ -231,7 +231,7 @@ fn an_overlong_name_is_shortened() {
         r#"{{"text": "", "{}": "\u0000"}}"#,
         "n".repeat(100_000)
     ));
-    assert_eq!(param, "n".repeat(PARAM_MAX));
+    assert_eq!(param, "n".repeat(MAX_PARAM));
 }
 
 #[derive(Debug, PartialEq, Deserialize)]

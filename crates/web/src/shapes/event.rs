@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AllOfBuilder, ArrayBuilder, OneOfBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{ObjectBuilder, Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
-use vestry_domain::event::{self, Addressed, EventKind, FieldKind, MOST_IDS};
+use vestry_domain::event::{self, Addressed, EventKind, FieldKind, MAX_IDS};
 
 use crate::problem::Problem;
 
@@ -170,7 +170,7 @@ fn of_field(kind: FieldKind) -> RefOr<Schema> {
         FieldKind::Id(prefix) => id(prefix),
         FieldKind::Ids(prefix) => {
             let ids = ArrayBuilder::new().items(id(prefix));
-            return Schema::Array(ids.max_items(Some(MOST_IDS)).build()).into();
+            return Schema::Array(ids.max_items(Some(MAX_IDS)).build()).into();
         }
         FieldKind::OneOf(words) => text().enum_values(Some(words.iter().copied())),
         FieldKind::SomeOf(words) => {

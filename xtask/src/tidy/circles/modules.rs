@@ -11,7 +11,7 @@ use super::tokens::{Kind, Token, tokens};
 use crate::tidy::tree::{File, Tree};
 
 /// How many imports lead from a name to what it stands for at most. More is an import of itself.
-const MOST_IMPORTS: usize = 16;
+const MAX_IMPORTS: usize = 16;
 
 /// The modules of a crate; the first one is its root.
 pub(super) struct Modules<'a> {
@@ -104,7 +104,7 @@ impl<'a> Modules<'a> {
             module.named.iter().filter_map(move |(path, line)| {
                 Some(Arrow {
                     from,
-                    to: self.named_by(path, MOST_IMPORTS)?,
+                    to: self.named_by(path, MAX_IMPORTS)?,
                     file: module.file,
                     line: *line,
                 })

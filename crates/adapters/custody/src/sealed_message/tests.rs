@@ -1,7 +1,7 @@
 //! Test vectors of HPKE, and points that a key agreement must reject.
 
 use vestry_contract::fakes::SeededEntropy;
-use vestry_domain::key_transfer::CONTEXT_MAX;
+use vestry_domain::key_transfer::MAX_CONTEXT;
 
 use super::*;
 
@@ -105,8 +105,8 @@ fn an_altered_message_does_not_open() {
 fn the_longest_context_is_read() {
     let (kem, private_key, enc, ciphertext) = OF_THE_RFC[0];
     let mut long = message(enc, ciphertext, None);
-    long.info = vec![7; CONTEXT_MAX];
-    long.aad = vec![7; CONTEXT_MAX];
+    long.info = vec![7; MAX_CONTEXT];
+    long.aad = vec![7; MAX_CONTEXT];
     assert!(open(kem, &bytes(private_key), &long).is_err());
 }
 

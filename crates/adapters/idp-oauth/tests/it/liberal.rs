@@ -173,7 +173,7 @@ async fn o_15_unused_members_of_a_discovery_document_can_have_any_type() {
 /// docs/oauth.md: an id token has at most 64 KiB.
 #[tokio::test]
 async fn o_15_an_id_token_has_up_to_64_kib() {
-    const MOST: usize = 64 * 1024;
+    const MAX_SIZE: usize = 64 * 1024;
     let server = ProviderServer::start(Shape::OpenId).await;
     let app = App::of(&server, "example");
     // The size is exact to three base64 characters, since a claim consists of whole characters.
@@ -193,7 +193,7 @@ async fn o_15_an_id_token_has_up_to_64_kib() {
             outcome.is_ok(),
             is_right,
             "{padding} of about {}: {outcome:?}",
-            MOST / 4 * 3
+            MAX_SIZE / 4 * 3
         );
     }
 }

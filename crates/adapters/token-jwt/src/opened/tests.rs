@@ -53,10 +53,10 @@ fn a_cached_key_is_found_by_world_kid_and_algorithm() {
 fn the_cache_never_exceeds_its_bound_and_keeps_the_newest_key() {
     let mut samples = Samples::fresh();
     let keys = OpenKeys::default();
-    for _ in 0..MOST + 50 {
+    for _ in 0..MAX_SIZE + 50 {
         let newest = key(&mut samples, Algorithm::EdDSA);
         keys.keep(&newest, opened());
         assert!(keys.get(&newest).is_some());
     }
-    assert_eq!(keys.0.read().unwrap().len(), MOST);
+    assert_eq!(keys.0.read().unwrap().len(), MAX_SIZE);
 }

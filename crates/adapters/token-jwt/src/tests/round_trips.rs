@@ -150,15 +150,15 @@ async fn overlong_tokens_are_neither_created_nor_parsed() {
     let session = long(2 * vestry_domain::session::SESSION_BYTES + 1024);
     for key in &desk.keys {
         let token = desk.signer.sign(key, &session).await.unwrap();
-        assert!(token.len() <= TOKEN_MAX);
+        assert!(token.len() <= MAX_TOKEN);
         assert!(desk.accepts(&token));
     }
-    let too_long = desk.signer.sign(key, &long(TOKEN_MAX)).await;
+    let too_long = desk.signer.sign(key, &long(MAX_TOKEN)).await;
     assert!(matches!(too_long, Err(CustodyError::Failed(_))));
 
     // Properly signed with the private half itself, and refused only for its length.
     let half = PrivateHalf::open(key.algorithm, &desk.sealer.plaintext(&key.private)).unwrap();
-    for (length, accepted) in [(TOKEN_MAX / 2, true), (TOKEN_MAX, false)] {
+    for (length, accepted) in [(MAX_TOKEN / 2, true), (MAX_TOKEN, false)] {
         let message = format!("{}.{}", Header::of(key).encoded(), encode(long(length)));
         let signature = encode(half.sign(message.as_bytes()).unwrap());
         assert_eq!(desk.accepts(&format!("{message}.{signature}")), accepted);

@@ -10,7 +10,7 @@ use super::*;
 
 const START: Timestamp = Timestamp::from_unix(1_700_000_000);
 /// Of what a device says of itself, in characters.
-const LONGEST_TEXT: usize = 1024;
+const MAX_TEXT: usize = 1024;
 
 fn session() -> Session {
     let world = World::new(AppId::new(START, [1; 16]), Environment::Test);
@@ -42,7 +42,7 @@ fn a_session_can_always_start_and_is_never_too_large_to_be_signed() {
     let carried = vec!["x".repeat(PERMISSIONS_BYTES - 4)];
     assert_eq!(json!(carried).to_string().len(), PERMISSIONS_BYTES);
     for letter in ["\u{1F511}", "\"", "x"] {
-        let text = letter.repeat(LONGEST_TEXT);
+        let text = letter.repeat(MAX_TEXT);
         let mut first = session();
         first.device_fingerprint = DeviceFingerprint::new(Some(text.clone()), Some(text)).unwrap();
         first.permissions.clone_from(&carried);

@@ -14,7 +14,7 @@ const MAGIC: &[u8] = b"psbt\xff";
 ///
 /// A record can be three bytes long and takes fifty times as much memory once read. The largest transaction that nodes relay has some
 /// 11,000 outputs or 2,400 inputs.
-const PARTS_MAX: usize = 50_000;
+const MAX_PARTS: usize = 50_000;
 
 /// One record. The first byte of the key is its type.
 #[derive(Clone)]
@@ -108,11 +108,11 @@ impl Maps {
     /// Reads all maps.
     ///
     /// Returns `None` unless they fill the bytes exactly, lengths are in their shortest form, keys are unique within each map, and there
-    /// are at most [`PARTS_MAX`] maps and records.
+    /// are at most [`MAX_PARTS`] maps and records.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader {
             rest: bytes.strip_prefix(MAGIC)?,
-            parts_left: PARTS_MAX,
+            parts_left: MAX_PARTS,
         };
         let global = reader.map()?;
         let mut rest = Vec::new();

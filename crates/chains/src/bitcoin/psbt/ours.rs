@@ -11,7 +11,7 @@ use super::spend::Spend;
 use super::unsigned::Malformed;
 
 /// The maximum number of scripts signed per taproot output. Each costs a signature, and one is enough to spend the output.
-const LEAVES_MAX: usize = 32;
+const MAX_LEAVES: usize = 32;
 
 /// Whether the derivation fields of an input contain the key (BIP-174, BIP-371).
 pub(super) fn names(owner: &Owner, input: &Input) -> bool {
@@ -152,7 +152,7 @@ fn by_leaves(
             && named.contains(&hash)
             && owner.is_in_leaf(leaf)
             && control.verify_taproot_commitment(&chain.curve, output_key, leaf);
-        if is_ours && leaves.insert(hash) && leaves.len() > LEAVES_MAX {
+        if is_ours && leaves.insert(hash) && leaves.len() > MAX_LEAVES {
             return Err("names the wallet's key in more than 32 scripts of one output");
         }
     }

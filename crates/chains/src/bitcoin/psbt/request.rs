@@ -14,9 +14,9 @@ use crate::object::Object;
 
 /// The maximum size of a PSBT in bytes: ten times the largest transaction that nodes relay (100,000 bytes without witnesses), because it
 /// also holds the transactions whose outputs are spent.
-const PSBT_MAX: usize = 1024 * 1024;
+const MAX_PSBT: usize = 1024 * 1024;
 /// The maximum number of entries in `sign_inputs`. An input has at least 41 bytes, so no transaction of 100,000 bytes has more.
-const LISTED_MAX: usize = 2500;
+const MAX_LISTED: usize = 2500;
 
 /// The text encoding of a PSBT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +81,8 @@ fn decode(text: &str, encoding: Encoding, path: &str) -> Result<Vec<u8>, Invalid
     let too_long = || refuse("is longer than 1 MiB");
     // Checked before the text is decoded. Base64 has four characters for three bytes.
     let characters_max = match encoding {
-        Encoding::Base64 => PSBT_MAX.div_ceil(3).saturating_mul(4),
-        Encoding::Hex => "0x".len() + PSBT_MAX.saturating_mul(2),
+        Encoding::Base64 => MAX_PSBT.div_ceil(3).saturating_mul(4),
+        Encoding::Hex => "0x".len() + MAX_PSBT.saturating_mul(2),
     };
     if text.len() > characters_max {
         return Err(too_long());
@@ -95,7 +95,7 @@ fn decode(text: &str, encoding: Encoding, path: &str) -> Result<Vec<u8>, Invalid
             .and_then(|digits| hex::decode(digits).ok())
             .ok_or_else(|| refuse("is not hex: an even number of the digits 0-9 a-f"))?,
     };
-    if bytes.len() > PSBT_MAX {
+    if bytes.len() > MAX_PSBT {
         return Err(too_long());
     }
     Ok(bytes)
@@ -109,8 +109,8 @@ fn sign_inputs(object: &Object<'_>) -> Result<Option<BTreeMap<usize, Listed>>, I
     let entries = value
         .as_array()
         .ok_or_else(|| object.refusal(FIELD, "must be a list of objects with an `index`"))?;
-    if entries.is_empty() || entries.len() > LISTED_MAX {
-        let rule = format!("must have 1 to {LISTED_MAX} entries");
+    if entries.is_empty() || entries.len() > MAX_LISTED {
+        let rule = format!("must have 1 to {MAX_LISTED} entries");
         return Err(object.refusal(FIELD, &rule));
     }
     let path = object.path(FIELD);

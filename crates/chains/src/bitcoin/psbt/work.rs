@@ -18,7 +18,7 @@ use crate::object::Object;
 /// The maximum number of pre-segwit inputs signed at once.
 ///
 /// Each costs a hash over the whole transaction (BIP-143, "Motivation"), so the cost grows with the square of the size.
-pub(super) const LEGACY_MAX: usize = 200;
+pub(super) const MAX_LEGACY: usize = 200;
 
 /// One signature to make.
 pub(super) struct Task {
@@ -66,7 +66,7 @@ impl Work<'_> {
             }
             for spend in spends {
                 legacy = legacy.saturating_add(usize::from(matches!(spend, Spend::Legacy(_))));
-                if legacy > LEGACY_MAX {
+                if legacy > MAX_LEGACY {
                     return Err(self.refuse(TOO_MANY_LEGACY));
                 }
                 let sighash = self.sighash(index, input, &spend, entry)?;

@@ -17,7 +17,7 @@ use crate::ethereum::fields::{Field, Object};
 /// The first byte of a versioned hash (EIP-4844, `VERSIONED_HASH_VERSION_KZG`).
 const VERSION_KZG: u8 = 1;
 /// The maximum number of blobs in a transaction (EIP-7594).
-const BLOBS_MAX: usize = 6;
+const MAX_BLOBS: usize = 6;
 
 /// The members of a sidecar.
 const PARTS: &[&str] = &["blobs", "commitments", "proofs"];
@@ -25,7 +25,7 @@ const PARTS: &[&str] = &["blobs", "commitments", "proofs"];
 /// The versioned hashes, of which there must be at least one (EIP-4844).
 pub(super) fn versioned_hashes(object: &Object<'_>) -> Result<Vec<B256>, Invalid> {
     let field = object.need("blobVersionedHashes")?;
-    let hashes = field.list(BLOBS_MAX)?;
+    let hashes = field.list(MAX_BLOBS)?;
     if hashes.is_empty() {
         return Err(field.refuse("must have at least one hash"));
     }

@@ -12,7 +12,7 @@ use crate::ethereum::Ethereum;
 use crate::ethereum::fields::{Field, Object};
 
 /// The maximum number of elements in a list. No block has enough gas for that many (1,900 for a storage key, EIP-2930).
-const ELEMENTS_MAX: usize = 20_000;
+const MAX_ELEMENTS: usize = 20_000;
 
 /// Half the order of secp256k1, rounded down: the largest `s` allowed by EIP-7702.
 const HALF_ORDER: U256 =
@@ -23,7 +23,7 @@ pub(super) fn access(object: &Object<'_>) -> Result<AccessList, Invalid> {
     let Some(field) = object.find("accessList") else {
         return Ok(AccessList::default());
     };
-    let items = field.list(ELEMENTS_MAX)?;
+    let items = field.list(MAX_ELEMENTS)?;
     let items = items.iter().map(access_item).collect::<Result<_, _>>()?;
     Ok(AccessList(items))
 }
@@ -31,7 +31,7 @@ pub(super) fn access(object: &Object<'_>) -> Result<AccessList, Invalid> {
 fn access_item(field: &Field<'_>) -> Result<AccessListItem, Invalid> {
     let item = field.object()?;
     item.only(&["address", "storageKeys"])?;
-    let keys = item.need("storageKeys")?.list(ELEMENTS_MAX)?;
+    let keys = item.need("storageKeys")?.list(MAX_ELEMENTS)?;
     Ok(AccessListItem {
         address: item.need("address")?.address()?,
         storage_keys: keys.iter().map(Field::fixed).collect::<Result<_, _>>()?,
@@ -57,7 +57,7 @@ pub(super) fn authorizations(
     carrier: &Carrier<'_>,
 ) -> Result<Vec<SignedAuthorization>, Invalid> {
     let field = object.need("authorizationList")?;
-    let items = field.list(ELEMENTS_MAX)?;
+    let items = field.list(MAX_ELEMENTS)?;
     if items.is_empty() {
         return Err(field.refuse("must have at least one authorization"));
     }

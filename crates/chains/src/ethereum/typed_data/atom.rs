@@ -11,9 +11,9 @@ use crate::ethereum::fields::Field;
 use crate::hex_digits::only_digits;
 
 /// The maximum length in bytes of one value of type `bytes`.
-const BYTES_MAX: usize = 256 * 1024;
+const MAX_BYTES: usize = 256 * 1024;
 /// Decimal digits of 2^256.
-const DECIMAL_MAX: usize = 78;
+const MAX_DECIMAL: usize = 78;
 
 /// `bool`, `address`, `string`, `bytes`, `bytes1` to `bytes32`, `uint8` to `uint256`, `int8` to `int256`.
 pub(super) struct Atom(DynSolType);
@@ -48,7 +48,7 @@ impl Atom {
                 .and_then(|text| signed(&text, bits))
                 .map(|number| DynSolValue::Int(number, bits)),
             DynSolType::String => return Ok(keccak256(field.text()?)),
-            DynSolType::Bytes => return Ok(keccak256(field.bytes(BYTES_MAX)?)),
+            DynSolType::Bytes => return Ok(keccak256(field.bytes(MAX_BYTES)?)),
             _ => None,
         };
         value
@@ -113,7 +113,7 @@ fn magnitude(text: &str) -> Option<U256> {
 }
 
 fn decimal(digits: &str) -> Option<U256> {
-    let plain = (1..=DECIMAL_MAX).contains(&digits.len())
+    let plain = (1..=MAX_DECIMAL).contains(&digits.len())
         && digits.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| U256::from_str_radix(digits, 10).ok())?
 }

@@ -8,10 +8,10 @@ use super::atom::Atom;
 use crate::ethereum::fields::{Field, Object};
 
 /// The maximum number of types, and of members of one. The largest in use have a dozen.
-const TYPES_MAX: usize = 100;
-const MEMBERS_MAX: usize = 200;
+const MAX_TYPES: usize = 100;
+const MAX_MEMBERS: usize = 200;
 /// The maximum number of array dimensions. Order trees have 24.
-const DIMENSIONS_MAX: usize = 32;
+const MAX_DIMENSIONS: usize = 32;
 
 /// The structures that `types` defines.
 pub(super) struct Types<'a>(BTreeMap<&'a str, Vec<Member<'a>>>);
@@ -42,8 +42,8 @@ impl<'a> Types<'a> {
             if !is_identifier(name) || Atom::parse(name).is_some() {
                 return Err(field.refuse("defines a type with a reserved name"));
             }
-            if types.0.len() == TYPES_MAX {
-                return Err(field.refuse(&format!("must have at most {TYPES_MAX} types")));
+            if types.0.len() == MAX_TYPES {
+                return Err(field.refuse(&format!("must have at most {MAX_TYPES} types")));
             }
             types.0.insert(name, members(&field)?);
         }
@@ -116,7 +116,7 @@ impl<'a> Kind<'a> {
             lengths.push(parse_length(length)?);
             stem = before;
         }
-        if lengths.len() > DIMENSIONS_MAX {
+        if lengths.len() > MAX_DIMENSIONS {
             return None;
         }
         let kind = match Atom::parse(stem) {
@@ -151,7 +151,7 @@ fn parse_length(text: &str) -> Option<Option<usize>> {
 fn members<'a>(field: &Field<'a>) -> Result<Vec<Member<'a>>, Invalid> {
     let mut names = BTreeSet::new();
     let mut members = Vec::new();
-    for item in field.list(MEMBERS_MAX)? {
+    for item in field.list(MAX_MEMBERS)? {
         let item = item.object()?;
         let (name, written) = (item.need("name")?, item.need("type")?);
         let member = Member {

@@ -9,9 +9,9 @@ use super::types::{Kind, Types};
 use crate::ethereum::fields::{Field, Object};
 
 /// The maximum nesting depth of structures and arrays.
-const DEPTH_MAX: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// The maximum number of elements in one array.
-const ELEMENTS_MAX: usize = 20_000;
+const MAX_ELEMENTS: usize = 20_000;
 
 /// Hashes values of given types. The hash of each type is computed once, because there can be many values.
 pub(super) struct Hasher<'a> {
@@ -48,8 +48,8 @@ impl<'a> Hasher<'a> {
 
     /// The word from EIP-712, "Definition of encodeData": one for each value.
     fn word(&mut self, field: &Field<'_>, kind: &Kind<'_>, depth: usize) -> Result<B256, Invalid> {
-        if depth > DEPTH_MAX {
-            return Err(field.refuse(&format!("is nested deeper than {DEPTH_MAX} levels")));
+        if depth > MAX_DEPTH {
+            return Err(field.refuse(&format!("is nested deeper than {MAX_DEPTH} levels")));
         }
         match kind {
             Kind::Atom(atom) => atom.word(field),
@@ -65,7 +65,7 @@ impl<'a> Hasher<'a> {
         length: Option<usize>,
         depth: usize,
     ) -> Result<B256, Invalid> {
-        let elements = field.list(ELEMENTS_MAX)?;
+        let elements = field.list(MAX_ELEMENTS)?;
         if let Some(length) = length.filter(|length| *length != elements.len()) {
             return Err(field.refuse(&format!("must have {length} elements")));
         }

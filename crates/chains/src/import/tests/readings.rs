@@ -100,7 +100,7 @@ fn imp_8_the_array_of_solanas_tools_is_a_key() {
             .replace(',', ",\n    ")
             .replace(']', "\n]"),
     ] {
-        assert!(text.len() + 16 <= vestry_domain::key_transfer::CIPHERTEXT_MAX);
+        assert!(text.len() + 16 <= vestry_domain::key_transfer::MAX_CIPHERTEXT);
         let key = imported(WalletType::Solana, &text, address, LIVE);
         assert_eq!(key.as_deref(), Ok(&seed[..]), "{text}");
         let other = imported(WalletType::Stellar, &text, address, LIVE);

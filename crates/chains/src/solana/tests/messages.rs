@@ -1,7 +1,7 @@
 use super::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use vestry_domain::wallet::MESSAGE_MAX;
+use vestry_domain::wallet::MAX_MESSAGE;
 
 use crate::ed25519;
 
@@ -106,7 +106,7 @@ fn what_is_no_message_is_refused_with_its_path() {
             "params.message",
         ),
         (
-            json!({"message": "a".repeat(MESSAGE_MAX + 1)}),
+            json!({"message": "a".repeat(MAX_MESSAGE + 1)}),
             "params.message",
         ),
     ] {
@@ -125,7 +125,7 @@ fn what_is_no_message_is_refused_with_its_path() {
 #[test]
 fn the_empty_message_and_the_longest_are_signed() {
     let wallet = Wallet::of_seed(ABANDON);
-    for message in [String::new(), "a".repeat(MESSAGE_MAX)] {
+    for message in [String::new(), "a".repeat(MAX_MESSAGE)] {
         let fields = wallet.sign_message(&message, None).unwrap();
         let signature = bs58::decode(text(&fields, "signature")).into_vec().unwrap();
         let verified = ed25519::verify(&wallet.public_key, message.as_bytes(), &signature);

@@ -62,12 +62,12 @@ fn upload(bytes: usize) -> Vec<u8> {
 
 #[test]
 fn sizes_are_limited_to_the_byte() {
-    const MOST: usize = 192 * 1024;
+    const MAX_SIZE: usize = 192 * 1024;
     let wallet = wallet(&first("transactions", "test"));
     let sign = |bytes: &[u8]| wallet.sign_transaction(json!({"xdr": STANDARD.encode(bytes)}));
-    let room = MOST - upload(0).len();
+    let room = MAX_SIZE - upload(0).len();
     let largest = upload(room);
-    assert_eq!(largest.len(), MOST);
+    assert_eq!(largest.len(), MAX_SIZE);
     assert!(sign(&largest).is_ok());
     assert_eq!(param(sign(&upload(room + 4))), "xlm_transaction.xdr");
     assert_eq!(param(sign(&vec![0; 1 << 20])), "xlm_transaction.xdr");

@@ -1,5 +1,5 @@
 use super::*;
-use vestry_domain::wallet::MESSAGE_MAX;
+use vestry_domain::wallet::MAX_MESSAGE;
 
 fn answer(signature: &str, encoding: &str) -> Fields {
     let fields = json!({"signature": signature, "encoding": encoding});
@@ -96,7 +96,7 @@ fn what_is_no_message_is_refused_with_its_path() {
             "params.message",
         ),
         (
-            json!({"message": "a".repeat(MESSAGE_MAX + 1)}),
+            json!({"message": "a".repeat(MAX_MESSAGE + 1)}),
             "params.message",
         ),
     ] {

@@ -2,7 +2,7 @@
 
 use vestry_domain::Timestamp;
 use vestry_ports::port;
-use vestry_ports::store::{LONGEST_LEASE, Leases, StoreResult};
+use vestry_ports::store::{Leases, MAX_LEASE, StoreResult};
 
 use super::Work;
 
@@ -18,7 +18,7 @@ impl Leases for Work {
         self.writing(|state| {
             let lease = state.leases.get(work);
             let is_anothers = lease.is_some_and(|(other, ends)| {
-                other != holder && now < *ends && *ends <= now + LONGEST_LEASE
+                other != holder && now < *ends && *ends <= now + MAX_LEASE
             });
             if !is_anothers {
                 let lease = (holder.to_owned(), until);

@@ -8,7 +8,7 @@ use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
 use vestry_domain::user::{
-    MOST_EMAILS, MOST_PHONE_NUMBERS, User, UserDisabled, UserEmail, UserPhone, UserProfile,
+    MAX_EMAILS, MAX_PHONE_NUMBERS, User, UserDisabled, UserEmail, UserPhone, UserProfile,
     UserStatus,
 };
 use vestry_domain::{Timestamp, World};
@@ -399,7 +399,7 @@ impl Users for Work {
             {
                 return Ok(Attached::Taken);
             }
-            if state.emails_of(*world, email.user_id) >= MOST_EMAILS {
+            if state.emails_of(*world, email.user_id) >= MAX_EMAILS {
                 return Ok(Attached::Full);
             }
             add(&mut state.emails, (*world, email.clone()), |a, b| {
@@ -452,7 +452,7 @@ impl Users for Work {
 
     async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<Moved> {
         self.writing(|state| {
-            let is_full = state.emails_of(*world, to) >= MOST_EMAILS;
+            let is_full = state.emails_of(*world, to) >= MAX_EMAILS;
             let mut rows = state.emails.iter_mut();
             let unverified =
                 rows.find(|(of, email)| of == world && email.id == id && !email.verified);
@@ -485,7 +485,7 @@ impl Users for Work {
             {
                 return Ok(Attached::Taken);
             }
-            if state.phones_of(*world, phone.user_id) >= MOST_PHONE_NUMBERS {
+            if state.phones_of(*world, phone.user_id) >= MAX_PHONE_NUMBERS {
                 return Ok(Attached::Full);
             }
             add(&mut state.phones, (*world, phone.clone()), |a, b| {
@@ -537,7 +537,7 @@ impl Users for Work {
         to: UserId,
     ) -> StoreResult<Moved> {
         self.writing(|state| {
-            let is_full = state.phones_of(*world, to) >= MOST_PHONE_NUMBERS;
+            let is_full = state.phones_of(*world, to) >= MAX_PHONE_NUMBERS;
             let mut rows = state.phones.iter_mut();
             let unverified =
                 rows.find(|(of, phone)| of == world && phone.id == id && !phone.verified);

@@ -46,7 +46,7 @@ impl SignedNote {
     /// Maximum size of a note in bytes, including signatures. Enough for more than a hundred thousand checkpoint lines.
     pub const LARGEST: usize = 16 * 1024 * 1024;
     /// Maximum number of signatures. Every implementation must accept that many.
-    pub const MOST_SIGNATURES: usize = 16;
+    pub const MAX_SIGNATURES: usize = 16;
 
     /// Encodes the note. The result can always be parsed.
     ///
@@ -85,7 +85,7 @@ impl SignedNote {
         };
         let mut signatures = Vec::new();
         // One more than the maximum is enough to reject the note.
-        for line in lines.split('\n').take(Self::MOST_SIGNATURES + 1) {
+        for line in lines.split('\n').take(Self::MAX_SIGNATURES + 1) {
             let signature = NoteSignature::parse(line).ok_or_else(|| {
                 invalid("a signature line must consist of an em dash, a key name and base64")
             })?;
@@ -109,7 +109,7 @@ impl SignedNote {
                 "the text of a note must not contain control characters",
             ));
         }
-        if !(1..=Self::MOST_SIGNATURES).contains(&self.signatures.len()) {
+        if !(1..=Self::MAX_SIGNATURES).contains(&self.signatures.len()) {
             return Err(invalid("a note must have 1 to 16 signatures"));
         }
         let is_whole =

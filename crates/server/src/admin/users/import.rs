@@ -14,7 +14,7 @@ use crate::output::Format;
 /// Maximum number of lines per transaction.
 const BATCH: usize = 100;
 /// Maximum line length in bytes; metadata alone can be 16 KiB.
-const LONGEST_LINE: u64 = 128 * 1024;
+const MAX_LINE: u64 = 128 * 1024;
 
 /// The byte order mark that some programs write at the start of a UTF-8 file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -77,16 +77,14 @@ async fn take_all(
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = (&mut reader)
-            .take(LONGEST_LINE)
-            .read_until(b'\n', &mut line);
+        let read = (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line);
         let read = read.context("cannot read the file")?;
         if read == 0 {
             break;
         }
         done += u64::try_from(read).unwrap_or(0);
         report.lines += 1;
-        let is_cut = !line.ends_with(b"\n") && u64::try_from(read) == Ok(LONGEST_LINE);
+        let is_cut = !line.ends_with(b"\n") && u64::try_from(read) == Ok(MAX_LINE);
         let text = match report.lines {
             1 => line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line),
             _ => &line,

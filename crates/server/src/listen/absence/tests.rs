@@ -10,6 +10,6 @@ fn pauses_grow_and_honour_retry_after() {
     let asked = |seconds| Some(Duration::from_secs(seconds));
     assert_eq!(pause(1, asked(0)), SHORTEST);
     assert_eq!(pause(1, asked(60)), Duration::from_secs(60));
-    assert_eq!(pause(9, asked(1)), LONGEST);
-    assert_eq!(pause(1, asked(86_400)), LONGEST_ASKED);
+    assert_eq!(pause(9, asked(1)), MAX_PAUSE);
+    assert_eq!(pause(1, asked(86_400)), MAX_REQUESTED);
 }

@@ -13,7 +13,7 @@ use vestry_contract::rng::Rng;
 pub(crate) enum Manner {
     /// It accepts everything.
     Sound,
-    /// Of ten requests it answers two with 500 and hangs up on one, but accepts events that it has refused [`MOST_REFUSALS`] times.
+    /// Of ten requests it answers two with 500 and hangs up on one, but accepts events that it has refused [`MAX_REFUSALS`] times.
     Flaky,
     /// It never responds.
     Dead,
@@ -57,7 +57,7 @@ struct State {
 
 /// A delivery is given up after ten attempts, and kills use up some of them. Without this limit, one event in some thousand would be given
 /// up by chance.
-const MOST_REFUSALS: u32 = 4;
+const MAX_REFUSALS: u32 = 4;
 
 impl Receiver {
     pub(crate) async fn start(manner: Manner, rng: &mut Rng) -> Self {
@@ -103,7 +103,7 @@ impl State {
     fn decide_by_chance(&mut self, id: &str) -> Option<u16> {
         let refused = self.refused.entry(id.to_owned()).or_default();
         let status = match self.rng.below(10) {
-            _ if *refused == MOST_REFUSALS => return Some(200),
+            _ if *refused == MAX_REFUSALS => return Some(200),
             0 => None,
             1 | 2 => Some(500),
             _ => return Some(200),

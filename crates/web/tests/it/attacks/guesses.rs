@@ -6,14 +6,14 @@ use vestry_web::WebSettings;
 use crate::rig::{Answer, Api, Lane, Wishes, on_with};
 
 const PATH: &str = "/v1/wallets/list";
-const MOST: usize = 5;
+const MAX_TRIES: usize = 5;
 
 /// Few guesses a minute, and these proxies.
 fn wishes(proxies: &[&str]) -> Wishes {
     Wishes {
         web: WebSettings {
             trusted_proxies: proxies.iter().map(|net| net.parse().unwrap()).collect(),
-            failed_auth_per_minute: u32::try_from(MOST).unwrap(),
+            failed_auth_per_minute: u32::try_from(MAX_TRIES).unwrap(),
             ..WebSettings::default()
         },
         ..Wishes::default()
@@ -55,7 +55,7 @@ async fn attack_16_without_a_proxy_the_header_is_ignored() {
                 2 => "not an address".to_owned(),
                 _ => "::ffff:999.1.1.1, ,".to_owned(),
             };
-            assert_eq!(guess_until_refused(api, claims).await, MOST);
+            assert_eq!(guess_until_refused(api, claims).await, MAX_TRIES);
         })
         .await;
     }
@@ -75,11 +75,11 @@ async fn attack_16_behind_a_proxy_the_right_most_stranger_counts() {
                     _ => stranger.to_owned(),
                 };
                 let looked_up = guess_until_refused(api, claims).await;
-                assert_eq!(looked_up, MOST, "{stranger}");
+                assert_eq!(looked_up, MAX_TRIES, "{stranger}");
             }
             let garbage = |number: usize| format!("203.0.113.{number}, garbage{number}");
             let looked_up = guess_until_refused(api, garbage).await;
-            assert_eq!(looked_up, MOST);
+            assert_eq!(looked_up, MAX_TRIES);
             let socket = guessed(api, 0, "127.0.0.1").await;
             socket.refuses(429, "rate_limited", None);
             assert_eq!(socket.header("retry-after"), Some("60"));

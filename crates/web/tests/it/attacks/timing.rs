@@ -27,7 +27,7 @@ const IS_OPTIMIZED: bool = !cfg!(debug_assertions);
 ///
 /// Without optimization, decoding the rows of an existing user takes 0.3 ms of about 23, which a few hundred samples show as 0.55 to 0.56.
 /// A skipped hash shows as 1.0.
-const MOST: f64 = if IS_OPTIMIZED { 0.55 } else { 0.65 };
+const MAX_RATIO: f64 = if IS_OPTIMIZED { 0.55 } else { 0.65 };
 /// Kinds whose medians are closer than this are not judged without optimization: on a quiet machine the decoding of a row is measurable. A
 /// hash is 20 ms.
 const LEAST: Duration = if IS_OPTIMIZED {
@@ -128,7 +128,7 @@ async fn passwords_take_their_time(lane: Lane) {
     while rounds.len() < ROUNDS
         && rounds
             .last()
-            .is_none_or(|widest| (MOST..OBVIOUS).contains(widest))
+            .is_none_or(|widest| (MAX_RATIO..OBVIOUS).contains(widest))
     {
         let wishes = Wishes {
             hashing: Hashing::default(),
@@ -144,7 +144,7 @@ async fn passwords_take_their_time(lane: Lane) {
         rounds.push(widest);
     }
     assert!(
-        rounds.last().is_some_and(|widest| *widest < MOST),
+        rounds.last().is_some_and(|widest| *widest < MAX_RATIO),
         "attack 10: kinds of users could be distinguished in every round: {rounds:?}"
     );
 }
@@ -181,7 +181,7 @@ async fn of_passwords(api: &Api, lane: Lane) -> f64 {
 ///
 /// In an optimized build decoding a row takes 20 microseconds of one millisecond, and areas were 0.49 to 0.55. An extra lookup, seal or
 /// message of one kind shows above the threshold.
-const MOST_OF_CHEAP: f64 = if IS_OPTIMIZED { 0.60 } else { 0.75 };
+const MAX_CHEAP: f64 = if IS_OPTIMIZED { 0.60 } else { 0.75 };
 /// As [`LEAST`]; beyond the decoding of a user's rows, an extra cost is another statement or seal.
 const LEAST_OF_CHEAP: Duration = if IS_OPTIMIZED {
     Duration::ZERO
@@ -233,7 +233,7 @@ async fn codes_and_links_take_their_time(lane: Lane) {
             let title = format!("attack 10, {path} on {lane:?}");
             let names = kinds.each_ref().map(Kind::name);
             let widest = widest(&title, &names, &times, LEAST_OF_CHEAP);
-            assert!(!is_judged || widest < MOST_OF_CHEAP, "{path}: {widest:.3}");
+            assert!(!is_judged || widest < MAX_CHEAP, "{path}: {widest:.3}");
         }
         wrong_codes(api, lane).await;
     })
@@ -264,7 +264,7 @@ async fn wrong_codes(api: &Api, lane: Lane) {
         &times,
         LEAST_OF_CHEAP,
     );
-    assert!(widest < MOST_OF_CHEAP, "{path}: {widest:.3}");
+    assert!(widest < MAX_CHEAP, "{path}: {widest:.3}");
 }
 
 /// How long a response may take on a busy machine; the transport never returns.
