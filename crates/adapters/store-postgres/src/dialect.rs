@@ -73,20 +73,20 @@ macro_rules! load_three {
 pub(crate) use load_three;
 
 /// Defers a statement to the next one, which fails if this one does.
-macro_rules! later {
+macro_rules! defer {
     ($conn:expr, $statement:expr) => {
         $conn.later($statement, 0)
     };
 }
-pub(crate) use later;
+pub(crate) use defer;
 
 /// Defers a statement to just before the commit. For rows that many transactions change.
-macro_rules! last {
+macro_rules! defer_to_commit {
     ($conn:expr, $rank:expr, $statement:expr) => {
         $conn.last($rank, $statement)
     };
 }
-pub(crate) use last;
+pub(crate) use defer_to_commit;
 
 /// Inserts rows in one statement. Its text depends on their number, so it is for lists that are short or of constant length.
 macro_rules! insert_all {
@@ -98,33 +98,33 @@ macro_rules! insert_all {
 pub(crate) use insert_all;
 
 /// Locks rows so that no other transaction can delete them before this one ends.
-macro_rules! held {
+macro_rules! for_key_share {
     ($query:expr) => {
         $query.for_key_share()
     };
 }
-pub(crate) use held;
+pub(crate) use for_key_share;
 
 /// Locks rows so that no other transaction can change them before this one ends.
-macro_rules! kept {
+macro_rules! for_share {
     ($query:expr) => {
         $query.for_share()
     };
 }
-pub(crate) use kept;
+pub(crate) use for_share;
 
 /// Locks rows exclusively until the transaction ends.
-macro_rules! locked {
+macro_rules! for_update {
     ($query:expr) => {
         $query.for_update()
     };
 }
-pub(crate) use locked;
+pub(crate) use for_update;
 
 /// Locks rows exclusively until the transaction ends, skipping those that are already locked.
-macro_rules! free {
+macro_rules! skip_locked {
     ($query:expr) => {
         $query.for_update().skip_locked()
     };
 }
-pub(crate) use free;
+pub(crate) use skip_locked;

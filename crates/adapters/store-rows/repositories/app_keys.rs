@@ -9,7 +9,7 @@ use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_ports::port;
 use vestry_ports::store::{AppKeys, Standing, StoreResult};
 
-use super::dialect::{held, kept, locked};
+use super::dialect::{for_key_share, for_share, for_update};
 use super::{Unit, in_world, read_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::apps::AppKeyRow;
@@ -42,7 +42,7 @@ impl AppKeys for Unit {
             .filter(app_keys::version.lt(i64::from(version)))
             .order(app_keys::version)
             .select(AppKeyRow::as_select());
-        let locked = locked!(below).load(self.writing()?).await;
+        let locked = for_update!(below).load(self.writing()?).await;
         read_all(self.done(locked)?)
     }
 
@@ -87,7 +87,7 @@ impl AppKeys for Unit {
             .filter(app_keys::purpose.eq(purpose.as_str()))
             .filter(app_keys::version.eq(i64::from(version)))
             .select(app_keys::version);
-        let held = held!(query).load::<i64>(self.writing()?).await;
+        let held = for_key_share!(query).load::<i64>(self.writing()?).await;
         Ok(!self.done(held)?.is_empty())
     }
 
@@ -112,7 +112,7 @@ impl AppKeys for Unit {
                 .filter(app_keys::version.eq(version))
                 .filter(app_keys::root_version.eq(root_version))
                 .select(app_keys::version);
-            let held = kept!(it).load::<i64>(self.writing()?).await;
+            let held = for_share!(it).load::<i64>(self.writing()?).await;
             if !self.done(held)?.is_empty() {
                 return Ok(true);
             }

@@ -56,7 +56,7 @@ impl Apps for Unit {
         let query = apps::table
             .filter(apps::id.eq(id.to_string()))
             .select(AppRow::as_select());
-        let found = dialect::locked!(query)
+        let found = dialect::for_update!(query)
             .first(self.writing()?)
             .await
             .optional();

@@ -84,7 +84,8 @@ impl Budgets for Unit {
     ) -> StoreResult<()> {
         let most = u32::MAX;
         let upsert = use_once!(world, name, subject, Limit { most, window }, now);
-        let counted = dialect::last!(self.writing()?, Rank::Uses, Prepared(upsert)).await;
+        let counted =
+            dialect::defer_to_commit!(self.writing()?, Rank::Uses, Prepared(upsert)).await;
         self.done(counted)
     }
 
@@ -102,7 +103,7 @@ impl Budgets for Unit {
         let fewer = case_when(budgets::used.gt(uses), budgets::used - uses)
             .otherwise(0_i64.into_sql::<BigInt>());
         let update = diesel::update(counter).set(budgets::used.eq(fewer));
-        let given = dialect::later!(self.writing()?, Prepared(update)).await;
+        let given = dialect::defer!(self.writing()?, Prepared(update)).await;
         self.done(given)
     }
 
@@ -115,7 +116,7 @@ impl Budgets for Unit {
         let counters = in_world!(budgets, world)
             .filter(budgets::name.eq_any(names.iter().copied()))
             .filter(budgets::subject.eq(subject::key(subject).into_owned()));
-        let deleted = dialect::later!(self.writing()?, diesel::delete(counters)).await;
+        let deleted = dialect::defer!(self.writing()?, diesel::delete(counters)).await;
         self.done(deleted)
     }
 

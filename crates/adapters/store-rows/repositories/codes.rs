@@ -28,7 +28,7 @@ impl Codes for Unit {
             ))
             .do_update()
             .set(CodeRow::try_from(code)?);
-        let replaced = dialect::later!(self.writing()?, Prepared(upsert)).await;
+        let replaced = dialect::defer!(self.writing()?, Prepared(upsert)).await;
         self.done(replaced)
     }
 
@@ -98,7 +98,7 @@ impl Codes for Unit {
 
     async fn forget(&mut self, world: &World, method: MethodId) -> StoreResult<()> {
         let all = in_world!(codes, world).filter(codes::method_id.eq(method.to_string()));
-        let deleted = dialect::later!(self.writing()?, diesel::delete(all)).await;
+        let deleted = dialect::defer!(self.writing()?, diesel::delete(all)).await;
         self.done(deleted)
     }
 

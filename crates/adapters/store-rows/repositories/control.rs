@@ -62,7 +62,7 @@ impl ControlLog for Unit {
             .order(control_chains::number)
             .limit(1)
             .select(control_chains::number);
-        let lowest = dialect::locked!(lowest)
+        let lowest = dialect::for_update!(lowest)
             .first::<i64>(self.writing()?)
             .await
             .optional();

@@ -153,7 +153,9 @@ impl Deliveries for Unit {
             .order(webhook_deliveries::due_at)
             .limit(limit)
             .select(webhook_deliveries::id);
-        let due = dialect::free!(due).load::<String>(self.writing()?).await;
+        let due = dialect::skip_locked!(due)
+            .load::<String>(self.writing()?)
+            .await;
         let due = self.done(due)?;
         if due.is_empty() {
             return Ok(Vec::new());

@@ -45,7 +45,10 @@ fn placed(rows: Vec<(i64, String, String)>) -> StoreResult<Vec<Placed>> {
 impl Unit {
     async fn selected_head(&mut self, world: &World) -> StoreResult<Option<EventHead>> {
         let head = in_world!(event_heads, world).select(EventHeadRow::as_select());
-        let found = dialect::free!(head).first(self.writing()?).await.optional();
+        let found = dialect::skip_locked!(head)
+            .first(self.writing()?)
+            .await
+            .optional();
         self.done(found)?.map(EventHead::try_from).transpose()
     }
 

@@ -56,14 +56,14 @@ impl Guards for Unit {
             .on_conflict((guards::app_id, guards::environment, guards::subject))
             .do_update()
             .set(guards::blocked_until.eq(until.unix()));
-        let blocked = dialect::later!(self.writing()?, Prepared(upsert)).await;
+        let blocked = dialect::defer!(self.writing()?, Prepared(upsert)).await;
         self.done(blocked)
     }
 
     async fn reset(&mut self, world: &World, subject: &str) -> StoreResult<()> {
         let guard =
             in_world!(guards, world).filter(guards::subject.eq(subject::key(subject).into_owned()));
-        let deleted = dialect::later!(self.writing()?, diesel::delete(guard)).await;
+        let deleted = dialect::defer!(self.writing()?, diesel::delete(guard)).await;
         self.done(deleted)
     }
 

@@ -30,7 +30,7 @@ impl Links for Unit {
             ))
             .do_update()
             .set(LinkRow::try_from(link)?);
-        let replaced = dialect::later!(self.writing()?, Prepared(upsert)).await;
+        let replaced = dialect::defer!(self.writing()?, Prepared(upsert)).await;
         self.done(replaced)
     }
 
@@ -112,7 +112,7 @@ impl Links for Unit {
         let link =
             in_world!(magic_links, world).filter(magic_links::token_hash.eq(token.0.to_vec()));
         let update = diesel::update(link).set(magic_links::session_id.eq(session.to_string()));
-        let offered = dialect::later!(self.writing()?, Prepared(update)).await;
+        let offered = dialect::defer!(self.writing()?, Prepared(update)).await;
         self.done(offered)
     }
 
@@ -140,7 +140,7 @@ impl Links for Unit {
         let link = in_world!(magic_links, world)
             .filter(magic_links::email_id.eq(email.to_string()))
             .filter(magic_links::purpose.eq(purpose.as_str()));
-        let deleted = dialect::later!(self.writing()?, diesel::delete(link)).await;
+        let deleted = dialect::defer!(self.writing()?, diesel::delete(link)).await;
         self.done(deleted)
     }
 
@@ -148,7 +148,7 @@ impl Links for Unit {
         let unused = in_world!(magic_links, world)
             .filter(magic_links::user_id.eq(user.to_string()))
             .filter(magic_links::used_at.is_null());
-        let deleted = dialect::later!(self.writing()?, diesel::delete(unused)).await;
+        let deleted = dialect::defer!(self.writing()?, diesel::delete(unused)).await;
         self.done(deleted)
     }
 

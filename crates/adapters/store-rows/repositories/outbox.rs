@@ -78,7 +78,7 @@ impl Unit {
 impl Outbox for Unit {
     async fn push(&mut self, job: &OutboxJob) -> StoreResult<()> {
         let insert = diesel::insert_into(outbox::table).values(OutboxRow::from(job));
-        let inserted = dialect::later!(self.writing()?, insert).await;
+        let inserted = dialect::defer!(self.writing()?, insert).await;
         self.done(inserted)
     }
 

@@ -144,7 +144,7 @@ impl Passkeys for Unit {
     async fn add_challenge(&mut self, challenge: &PasskeyChallenge) -> StoreResult<()> {
         let insert = diesel::insert_into(passkey_challenges::table)
             .values(PasskeyChallengeRow::from(challenge));
-        let inserted = dialect::later!(self.writing()?, insert).await;
+        let inserted = dialect::defer!(self.writing()?, insert).await;
         self.done(inserted)
     }
 

@@ -104,7 +104,7 @@ impl ProviderConnections for Unit {
 impl OauthFlows for Unit {
     async fn insert_flow(&mut self, flow: &Flow) -> StoreResult<()> {
         let insert = diesel::insert_into(oauth_flows::table).values(FlowRow::try_from(flow)?);
-        let inserted = dialect::later!(self.writing()?, insert).await;
+        let inserted = dialect::defer!(self.writing()?, insert).await;
         self.done(inserted)
     }
 
@@ -151,7 +151,7 @@ impl OauthFlows for Unit {
 
     async fn insert_pending(&mut self, pending: &Pending) -> StoreResult<()> {
         let insert = diesel::insert_into(oauth_tokens::table).values(PendingRow::from(pending));
-        let inserted = dialect::later!(self.writing()?, insert).await;
+        let inserted = dialect::defer!(self.writing()?, insert).await;
         self.done(inserted)
     }
 

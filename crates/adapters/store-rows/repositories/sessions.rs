@@ -36,7 +36,7 @@ impl Sessions for Unit {
         let row = SessionRow::try_from(session)?;
         let insert = diesel::insert_into(sessions::table)
             .values((row, sessions::token_hash.eq(token.0.to_vec())));
-        let inserted = dialect::later!(self.writing()?, insert).await;
+        let inserted = dialect::defer!(self.writing()?, insert).await;
         self.done(inserted)
     }
 

@@ -216,19 +216,21 @@ impl Drop for Unit {
                 drop(connection)
             }
             (Access::Transaction, Progress::Ready | Progress::Failed) => {
-                let doomed = Doomed(Some(connection));
+                let doomed = AbandonedConnection(Some(connection));
                 self.site.runtime.spawn(doomed.roll_back());
             }
             // The state of the connection is unknown.
-            (_, Progress::Running | Progress::Failed) => drop(Doomed(Some(connection))),
+            (_, Progress::Running | Progress::Failed) => {
+                drop(AbandonedConnection(Some(connection)))
+            }
         }
     }
 }
 
 /// A connection outside the pool that is closed unless its rollback succeeds.
-struct Doomed(Option<Pooled>);
+struct AbandonedConnection(Option<Pooled>);
 
-impl Doomed {
+impl AbandonedConnection {
     /// Rolls back uncommitted work. That is cheaper for the server than a new connection.
     async fn roll_back(mut self) {
         let Some(connection) = self.0.as_deref_mut() else {
@@ -244,7 +246,7 @@ impl Doomed {
     }
 }
 
-impl Drop for Doomed {
+impl Drop for AbandonedConnection {
     fn drop(&mut self) {
         if let Some(connection) = self.0.take() {
             dialect::close(Object::take(connection));

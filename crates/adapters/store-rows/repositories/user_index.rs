@@ -54,7 +54,7 @@ impl Unit {
             ))
             .do_update()
             .set(user_counts::users.eq(user_counts::users + by));
-        let counted = dialect::last!(self.writing()?, rank, Prepared(upsert)).await;
+        let counted = dialect::defer_to_commit!(self.writing()?, rank, Prepared(upsert)).await;
         self.done(counted)
     }
 
@@ -77,7 +77,7 @@ impl Unit {
             shard: recount.shard,
             is_active: from == UserStatus::Active,
         };
-        let counted = dialect::last!(self.writing()?, rank, recount).await;
+        let counted = dialect::defer_to_commit!(self.writing()?, rank, recount).await;
         self.done(counted)
     }
 
@@ -124,7 +124,7 @@ impl Unit {
                 user_metadata::user_id.eq(user.id.to_string()),
                 user_metadata::digest.eq(digest),
             ));
-            let inserted = dialect::later!(self.writing()?, insert).await;
+            let inserted = dialect::defer!(self.writing()?, insert).await;
             self.done(inserted)?;
         }
         Ok(())

@@ -52,7 +52,7 @@ impl Users for Unit {
     async fn insert(&mut self, user: &User) -> StoreResult<()> {
         let row = UserRow::try_from(user)?;
         let insert = diesel::insert_into(users::table).values(row);
-        let inserted = dialect::later!(self.writing()?, insert).await;
+        let inserted = dialect::defer!(self.writing()?, insert).await;
         self.done(inserted)?;
         self.index_new_metadata(user).await?;
         self.count_user(&user.world, user.id, user.status, 1).await
@@ -254,7 +254,7 @@ impl Users for Unit {
             .filter(users::id.eq(id.to_string()))
             .filter(users::founded.eq(false));
         let update = diesel::update(unfounded).set(users::founded.eq(true));
-        let founded = dialect::later!(self.writing()?, Prepared(update)).await;
+        let founded = dialect::defer!(self.writing()?, Prepared(update)).await;
         self.done(founded)
     }
 
@@ -383,7 +383,7 @@ impl Users for Unit {
             user_emails::successor.eq(None::<String>),
             user_emails::updated_at.eq(at.unix()),
         ));
-        let updated = dialect::later!(self.writing()?, Prepared(update)).await;
+        let updated = dialect::defer!(self.writing()?, Prepared(update)).await;
         self.done(updated)
     }
 
@@ -509,7 +509,7 @@ impl Users for Unit {
             user_phones::successor.eq(None::<String>),
             user_phones::updated_at.eq(at.unix()),
         ));
-        let updated = dialect::later!(self.writing()?, Prepared(update)).await;
+        let updated = dialect::defer!(self.writing()?, Prepared(update)).await;
         self.done(updated)
     }
 
@@ -563,7 +563,7 @@ impl Unit {
     async fn hold_user(&mut self, world: &World, id: UserId) -> StoreResult<()> {
         let row = in_world!(users, world).filter(users::id.eq(id.to_string()));
         let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
-        let held = dialect::later!(self.writing()?, Prepared(update)).await;
+        let held = dialect::defer!(self.writing()?, Prepared(update)).await;
         self.done(held)
     }
 

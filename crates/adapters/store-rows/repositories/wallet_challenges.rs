@@ -20,7 +20,7 @@ impl WalletChallenges for Unit {
     async fn insert(&mut self, challenge: &WalletChallenge) -> StoreResult<()> {
         let insert = diesel::insert_into(wallet_challenges::table)
             .values(WalletChallengeRow::from(challenge));
-        let inserted = dialect::later!(self.writing()?, insert).await;
+        let inserted = dialect::defer!(self.writing()?, insert).await;
         self.done(inserted)
     }
 
@@ -62,7 +62,7 @@ impl WalletChallenges for Unit {
     async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()> {
         let theirs = in_world!(wallet_challenges, world)
             .filter(wallet_challenges::user_id.eq(user.to_string()));
-        let deleted = dialect::later!(self.writing()?, diesel::delete(theirs)).await;
+        let deleted = dialect::defer!(self.writing()?, diesel::delete(theirs)).await;
         self.done(deleted)
     }
 

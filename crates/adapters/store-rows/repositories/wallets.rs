@@ -50,7 +50,7 @@ impl Wallets for Unit {
         }
         let row = WalletKeyRow::new(&wallet.wallet.world, key);
         let insert = diesel::insert_into(wallet_keys::table).values(row);
-        let inserted = dialect::later!(self.writing()?, insert).await;
+        let inserted = dialect::defer!(self.writing()?, insert).await;
         self.done(inserted)?;
         Ok(Created::Yes)
     }

@@ -90,13 +90,13 @@ impl WebhookEndpoints for Unit {
         let query = in_world!(webhook_endpoints, world)
             .filter(webhook_endpoints::disabled_reason.is_null())
             .select(EndpointRow::as_select());
-        let found = dialect::held!(query).load(self.writing()?).await;
+        let found = dialect::for_key_share!(query).load(self.writing()?).await;
         read_all(self.done(found)?)
     }
 
     async fn lock(&mut self, world: &World, id: WebhookEndpointId) -> StoreResult<bool> {
         let query = one!(world, id).select(webhook_endpoints::id);
-        let found = dialect::locked!(query).first::<String>(self.writing()?);
+        let found = dialect::for_update!(query).first::<String>(self.writing()?);
         let found = found.await.optional();
         Ok(self.done(found)?.is_some())
     }

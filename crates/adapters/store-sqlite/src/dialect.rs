@@ -69,22 +69,22 @@ macro_rules! load_three {
 pub(crate) use load_three;
 
 /// Runs a statement whose result nothing waits for. There is no round trip to save.
-macro_rules! later {
+macro_rules! defer {
     ($conn:expr, $statement:expr) => {{
         let (conn, statement) = ($conn, $statement);
         async move { RunQueryDsl::execute(statement, conn).await.map(drop) }
     }};
 }
-pub(crate) use later;
+pub(crate) use defer;
 
 /// Runs a statement at once. On Postgres it would be deferred to the commit; here there is only one writer, and nothing waits for the row.
-macro_rules! last {
+macro_rules! defer_to_commit {
     ($conn:expr, $rank:expr, $statement:expr) => {{
         let _rank: vestry_store_rows::rank::Rank = $rank;
-        $crate::dialect::later!($conn, $statement)
+        $crate::dialect::defer!($conn, $statement)
     }};
 }
-pub(crate) use last;
+pub(crate) use defer_to_commit;
 
 /// Inserts rows one at a time, without leaving the blocking thread.
 macro_rules! insert_all {
@@ -103,33 +103,33 @@ macro_rules! insert_all {
 pub(crate) use insert_all;
 
 /// Rows that no other transaction deletes before this one ends: there is only one writer.
-macro_rules! held {
+macro_rules! for_key_share {
     ($query:expr) => {
         $query
     };
 }
-pub(crate) use held;
+pub(crate) use for_key_share;
 
 /// Rows that no other transaction changes before this one ends, for the same reason.
-macro_rules! kept {
+macro_rules! for_share {
     ($query:expr) => {
         $query
     };
 }
-pub(crate) use kept;
+pub(crate) use for_share;
 
 /// Rows locked exclusively until the transaction ends, for the same reason.
-macro_rules! locked {
+macro_rules! for_update {
     ($query:expr) => {
         $query
     };
 }
-pub(crate) use locked;
+pub(crate) use for_update;
 
 /// Rows that no other transaction has locked.
-macro_rules! free {
+macro_rules! skip_locked {
     ($query:expr) => {
         $query
     };
 }
-pub(crate) use free;
+pub(crate) use skip_locked;

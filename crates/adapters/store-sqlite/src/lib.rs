@@ -41,7 +41,7 @@ use vestry_store_rows::settings::{Settings, Synchronous};
 pub use self::connection::{Conn, classify};
 pub use self::manager::{Manager, Role};
 pub use self::migrate::migrate;
-pub use self::statistics::SHARED_BY_MANY;
+pub use self::statistics::LOW_SELECTIVITY_COLUMNS;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations/sqlite");
 

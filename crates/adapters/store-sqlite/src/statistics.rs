@@ -17,7 +17,7 @@ const SOME: u64 = 100_000;
 const FEW: u64 = 10;
 
 /// Low-selectivity columns: their values are one of some Apps, of a few words, or of a few things of an App.
-pub const SHARED_BY_MANY: &[&str] = &[
+pub const LOW_SELECTIVITY_COLUMNS: &[&str] = &[
     "app_id",
     "chain",
     "endpoint_id",
@@ -75,7 +75,7 @@ fn said_of(first: &Column, columns: &[Column]) -> String {
     let mut said = vec![rows];
     for column in columns {
         let name = column.name.as_deref().unwrap_or_default();
-        rows = if SHARED_BY_MANY.contains(&name) {
+        rows = if LOW_SELECTIVITY_COLUMNS.contains(&name) {
             rows.div_ceil(4)
         } else if rows > FEW {
             FEW

@@ -15,7 +15,7 @@ use diesel::sql_types::{BigInt, Text};
 use diesel::{Connection, QueryableByName, RunQueryDsl, SqliteConnection, define_sql_function};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
-use vestry_store_sqlite::SHARED_BY_MANY;
+use vestry_store_sqlite::LOW_SELECTIVITY_COLUMNS;
 
 /// A row of `EXPLAIN QUERY PLAN`.
 #[derive(QueryableByName)]
@@ -248,7 +248,7 @@ fn walks(step: &str) -> bool {
         "SCAN" => !(of == "CONSTANT" || of.starts_with('(') || step.ends_with("VALUES CLAUSE")),
         "SEARCH" => {
             step.contains(" AUTOMATIC ")
-                || !compared(step).any(|column| !SHARED_BY_MANY.contains(&column))
+                || !compared(step).any(|column| !LOW_SELECTIVITY_COLUMNS.contains(&column))
         }
         _ => false,
     }
