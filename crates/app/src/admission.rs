@@ -54,7 +54,7 @@ impl Service {
         }
     }
 
-    /// Reads the caller from the store and caches it for the rest of this second.
+    /// BatchedReads the caller from the store and caches it for the rest of this second.
     async fn read_caller(
         &self,
         kind: ApiKeyKind,

@@ -29,7 +29,7 @@ const UNVERIFIED_PREFIX: &str = "sms_unverified_prefix";
 const UNVERIFIED_COUNTRY: &str = "sms_unverified_country";
 
 /// The send quotas of one world at one moment.
-pub(crate) struct Purse<'a> {
+pub(crate) struct SendQuota<'a> {
     pub(crate) world: &'a World,
     pub(crate) now: Timestamp,
     /// Hourly limit per identifier across all Apps of the deployment; 0 for no limit (attack 8).
@@ -86,7 +86,7 @@ impl Kind {
 /// A send counted against its identifier, whose counter stays locked until the transaction ends.
 pub(crate) struct Turn(Verdict);
 
-impl Purse<'_> {
+impl SendQuota<'_> {
     async fn count(
         &self,
         tx: &mut dyn Repositories,
@@ -164,7 +164,7 @@ impl Purse<'_> {
         }
         let day = self.count(tx, DAY, send.identifier, send.a_day).await?;
         let all_apps = World::of_all_apps(self.world.environment);
-        let together = Purse {
+        let together = SendQuota {
             world: &all_apps,
             ..*self
         };
@@ -280,8 +280,8 @@ impl Purse<'_> {
 
 impl Service {
     /// Returns the send quotas of a world at this moment.
-    pub(crate) fn purse<'a>(&self, world: &'a World, now: Timestamp) -> Purse<'a> {
-        Purse {
+    pub(crate) fn purse<'a>(&self, world: &'a World, now: Timestamp) -> SendQuota<'a> {
+        SendQuota {
             world,
             now,
             everywhere: self.settings.sends_per_identifier,
@@ -301,7 +301,7 @@ pub(crate) async fn text_was_verified(
         (UNVERIFIED_PREFIX, &range.prefix),
         (UNVERIFIED_COUNTRY, &range.country),
     ] {
-        tx.budgets().give_back(world, name, subject, uses).await?;
+        tx.budgets().refund(world, name, subject, uses).await?;
     }
     Ok(())
 }

@@ -85,9 +85,9 @@ impl Caller {
     }
 
     /// Records a precondition of the call. The stored response is replayed only while it holds.
-    pub(crate) fn rests_on(&self, condition: Condition) {
+    pub(crate) fn record_precondition(&self, condition: Condition) {
         if let Some(run) = &self.run {
-            run.rests_on(condition);
+            run.record_precondition(condition);
         }
     }
 
@@ -125,7 +125,7 @@ impl Caller {
     /// [`Refusal::NotAllowed`].
     pub fn require(&self, scope: Scope) -> Result<(), Refusal> {
         if self.key.allows(scope) {
-            self.rests_on(Condition::Right(scope));
+            self.record_precondition(Condition::Right(scope));
             Ok(())
         } else {
             Err(Refusal::NotAllowed(scope))

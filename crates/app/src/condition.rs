@@ -87,7 +87,7 @@ impl Condition {
         }
     }
 
-    /// Reads what [`Condition::written`] wrote; `None` for anything else.
+    /// BatchedReads what [`Condition::written`] wrote; `None` for anything else.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let words: Vec<&str> = text.split(' ').collect();
         Some(match words.as_slice() {

@@ -25,9 +25,9 @@ use vestry_domain::{Environment, Secret, Timestamp};
 use vestry_ports::mailer::SendError;
 use vestry_ports::sms::SmsError;
 
-use crate::delivery_notes::{Ending, Note};
 use crate::events::Source;
 use crate::fault::{causes, retried};
+use crate::outbox_outcomes::{Ending, Note};
 use crate::{Fault, Service};
 
 /// Jobs claimed in one transaction.
@@ -88,7 +88,7 @@ impl Service {
     }
 
     async fn take(&self, owner: &str) -> Vec<OutboxJob> {
-        if self.ports.store.is_spread() {
+        if self.ports.store.is_distributed() {
             return self.take_apart(owner).await;
         }
         match retried(|| self.claim(owner)).await {
@@ -199,7 +199,7 @@ impl Service {
             told: self.told(&job, &outcome),
             ending: self.ending(&job, outcome),
         };
-        match self.together(&self.notes, note).await {
+        match self.batched(&self.notes, note).await {
             Some(Ok(true)) => self.captured_bell.notify_waiters(),
             Some(Ok(false)) => {}
             // If recording fails, the message is sent again when the lease expires.

@@ -13,7 +13,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World, link, password, totp};
 use vestry_ports::store::{Repositories, StoreError};
 
-use crate::budget::Purse;
+use crate::budget::SendQuota;
 use crate::events::Source;
 use crate::failure_log::Untold;
 use crate::fault::{causes, retried};
@@ -137,7 +137,7 @@ async fn tell_of(
         return Ok(());
     }
     let told = Fact::sign_in_failed(Some(user), method, reason, None);
-    service.tell(tx, caller, [told]).await
+    service.emit(tx, caller, [told]).await
 }
 
 impl Service {
@@ -178,7 +178,7 @@ pub(crate) async fn block(
 ) -> Result<(), StoreError> {
     tx.guards().block(&caller.world, subject, until).await?;
     let told = Fact::sign_in_blocked(Some(failure.user), failure.method, until);
-    service.tell(tx, caller, [told]).await
+    service.emit(tx, caller, [told]).await
 }
 
 /// The subject of an attempt and the address that it came from, each with its own failure count.
@@ -256,7 +256,7 @@ impl Guarded {
     ///
     /// The subject stays locked until the transaction ends, so parallel attempts are serialised and counted exactly (OTP-4). Then call
     /// [`Guarded::count_success`] or [`Guarded::failed`], or drop the transaction, which undoes the count.
-    pub(crate) async fn begin_try(
+    pub(crate) async fn begin_attempt(
         &self,
         tx: &mut dyn Repositories,
         world: &World,
@@ -346,7 +346,7 @@ impl Guarded {
 /// Clears everything through which others can keep a user from signing in: failures, lockouts and send quotas.
 pub(crate) async fn unlock(
     tx: &mut dyn Repositories,
-    purse: &Purse<'_>,
+    purse: &SendQuota<'_>,
     user: UserId,
 ) -> Result<(), StoreError> {
     forget_failures_of(tx, purse.world, user).await?;

@@ -9,7 +9,7 @@ use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
 use vestry_ports::store::{Repositories, Store, StoreResult, WalletWithKey, WholeUser};
 
-use crate::together::{Batch, Together};
+use crate::batcher::{Batch, Batcher};
 
 /// A kind of row.
 pub(crate) trait Kind: Send + Sync + 'static {
@@ -36,22 +36,22 @@ impl<T> InWorld for (World, T) {
     }
 }
 
-/// Reads rows of one kind for several requests at once.
-pub(crate) struct Reads<K> {
+/// BatchedReads rows of one kind for several requests at once.
+pub(crate) struct BatchedReads<K> {
     store: Arc<dyn Store>,
     kind: PhantomData<K>,
 }
 
-impl<K: Kind> Reads<K> {
+impl<K: Kind> BatchedReads<K> {
     /// Creates the batcher for these reads.
-    pub(crate) fn desk(store: &Arc<dyn Store>) -> Arc<Together<Self>> {
+    pub(crate) fn batcher(store: &Arc<dyn Store>) -> Arc<Batcher<Self>> {
         let reads = Self {
             store: Arc::clone(store),
             kind: PhantomData,
         };
         // Each App has a queue of its own, even if all share a database: a batch costs as much as its rows, and an App must not wait for
         // another App's rows.
-        Arc::new(Together::new(reads, true))
+        Arc::new(Batcher::new(reads, true))
     }
 
     async fn read(&self, names: &[K::Name]) -> StoreResult<Vec<K::Found>> {
@@ -60,7 +60,7 @@ impl<K: Kind> Reads<K> {
     }
 }
 
-impl<K: Kind> Batch for Reads<K> {
+impl<K: Kind> Batch for BatchedReads<K> {
     type Asked = K::Name;
     /// `None`: the requester has to read on its own.
     type Answer = Option<K::Found>;

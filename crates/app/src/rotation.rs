@@ -11,7 +11,7 @@ use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::ids::WalletId;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::custody::NEWEST_WITHIN;
-use vestry_ports::store::{LastingKind, LastingSecret, Standing};
+use vestry_ports::store::{LastingSecret, PersistentKind, Standing};
 
 use crate::fault::retried;
 use crate::key_holds::hold_root;
@@ -70,7 +70,7 @@ pub struct FailedSecret {
     /// The environment that it belongs to.
     pub world: World,
     /// The kind of secret.
-    pub kind: LastingKind,
+    pub kind: PersistentKind,
     /// The owner, as in [`LastingSecret::owner`].
     pub owner: String,
 }

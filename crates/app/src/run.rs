@@ -75,7 +75,7 @@ impl Run {
     }
 
     /// Records a precondition. Duplicates from a retried transaction are ignored.
-    pub(crate) fn rests_on(&self, condition: Condition) {
+    pub(crate) fn record_precondition(&self, condition: Condition) {
         if let Condition::MaySignIn(user, _) = condition {
             self.is_about(About::User(user));
         }

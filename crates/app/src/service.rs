@@ -16,20 +16,20 @@ use vestry_ports::vault::VaultError;
 
 use crate::anchor_watch::AnchorWatch;
 use crate::audit_trail::Trail;
-use crate::checkpoint_desk::CheckpointDesk;
+use crate::batcher::{Batch, Batcher};
+use crate::checkpoint_state::CheckpointState;
 use crate::control_trail::ControlTrail;
-use crate::delivery_notes::Notes;
-use crate::event_desk::Desk;
+use crate::delivery_outcomes::WebhookNotes;
+use crate::delivery_scheduler::DeliveryScheduler;
+use crate::event_heads::EventHeads;
 use crate::failure_log::FailureLog;
+use crate::last_seen::Touches;
 use crate::memory::{Callers, JwtTimes, SigningKeys, TestClocks};
+use crate::outbox_outcomes::Notes;
 use crate::ports::Ports;
-use crate::reads::{Kind, PresentedSessions, Reads, WalletsToUse, WholeUsers};
+use crate::reads::{BatchedReads, Kind, PresentedSessions, WalletsToUse, WholeUsers};
 use crate::refusal_log::RefusalLog;
-use crate::together::{Batch, Together};
-use crate::touches::Touches;
 use crate::waiting_room::WaitingRoom;
-use crate::webhook_desk::WebhookDesk;
-use crate::webhook_notes::WebhookNotes;
 use crate::{Fault, mint};
 
 /// Time limit for a batched query. A query that hangs must not block every caller.
@@ -103,44 +103,44 @@ pub struct Service {
     /// The calls waiting for a captured message.
     pub(crate) captured_room: WaitingRoom,
     pub(crate) test_clocks: TestClocks,
-    pub(crate) trail: Arc<Together<Trail>>,
+    pub(crate) trail: Arc<Batcher<Trail>>,
     pub(crate) control: Arc<ControlTrail>,
     pub(crate) refusals: RefusalLog,
     pub(crate) failures: FailureLog,
-    pub(crate) notes: Arc<Together<Notes>>,
-    pub(crate) touches: Arc<Together<Touches>>,
-    pub(crate) wallets_to_use: Arc<Together<Reads<WalletsToUse>>>,
-    pub(crate) presented_sessions: Arc<Together<Reads<PresentedSessions>>>,
-    pub(crate) whole_users: Arc<Together<Reads<WholeUsers>>>,
+    pub(crate) notes: Arc<Batcher<Notes>>,
+    pub(crate) last_seen: Arc<Batcher<Touches>>,
+    pub(crate) wallets_to_use: Arc<Batcher<BatchedReads<WalletsToUse>>>,
+    pub(crate) presented_sessions: Arc<Batcher<BatchedReads<PresentedSessions>>>,
+    pub(crate) whole_users: Arc<Batcher<BatchedReads<WholeUsers>>>,
     pub(crate) jwt_times: JwtTimes,
     /// Limits concurrent searches.
     pub(crate) searches: Semaphore,
-    pub(crate) events: Desk,
-    pub(crate) webhooks: WebhookDesk,
-    pub(crate) webhook_notes: Arc<Together<WebhookNotes>>,
-    pub(crate) checkpoints: CheckpointDesk,
+    pub(crate) events: EventHeads,
+    pub(crate) webhooks: DeliveryScheduler,
+    pub(crate) webhook_notes: Arc<Batcher<WebhookNotes>>,
+    pub(crate) checkpoints: CheckpointState,
     pub(crate) anchors: AnchorWatch,
 }
 
 impl Service {
     /// Creates the service. `runtime` is the multi-thread runtime on which every command runs.
     pub fn new(ports: Ports, settings: Settings, runtime: Handle) -> Self {
-        let apart = ports.store.is_spread();
+        let apart = ports.store.is_distributed();
         let control = Arc::new(ControlTrail::new(&ports));
         Self {
-            trail: Arc::new(Together::new(Trail::new(&ports, &control), apart)),
-            notes: Arc::new(Together::new(Notes::new(&ports), apart)),
-            touches: Arc::new(Together::new(Touches::new(&ports), apart)),
-            wallets_to_use: Reads::desk(&ports.store),
-            presented_sessions: Reads::desk(&ports.store),
-            whole_users: Reads::desk(&ports.store),
+            trail: Arc::new(Batcher::new(Trail::new(&ports, &control), apart)),
+            notes: Arc::new(Batcher::new(Notes::new(&ports), apart)),
+            last_seen: Arc::new(Batcher::new(Touches::new(&ports), apart)),
+            wallets_to_use: BatchedReads::batcher(&ports.store),
+            presented_sessions: BatchedReads::batcher(&ports.store),
+            whole_users: BatchedReads::batcher(&ports.store),
             jwt_times: JwtTimes::default(),
             searches: Semaphore::new(settings.searches_at_once),
-            events: Desk::of(&*ports.store),
-            webhooks: WebhookDesk::new(settings.webhooks_in_flight),
-            webhook_notes: Arc::new(Together::new(WebhookNotes::new(&ports, &control), apart)),
+            events: EventHeads::of(&*ports.store),
+            webhooks: DeliveryScheduler::new(settings.webhooks_in_flight),
+            webhook_notes: Arc::new(Batcher::new(WebhookNotes::new(&ports, &control), apart)),
             control,
-            checkpoints: CheckpointDesk::default(),
+            checkpoints: CheckpointState::default(),
             anchors: AnchorWatch::from(ports.clock.machine()),
             refusals: RefusalLog::default(),
             failures: FailureLog::default(),
@@ -190,9 +190,9 @@ impl Service {
     }
 
     /// Submits a request to a batcher and waits for the response; `None` if the batch panicked or the service stops.
-    pub(crate) async fn together<B: Batch>(
+    pub(crate) async fn batched<B: Batch>(
         &self,
-        desk: &Arc<Together<B>>,
+        desk: &Arc<Batcher<B>>,
         asked: B::Asked,
     ) -> Option<B::Answer> {
         let (answer, turn) = desk.join(asked);
@@ -207,7 +207,7 @@ impl Service {
     /// Looks an object up by name with a query that starts after this call, so that everything committed before is visible.
     pub(crate) async fn find<K: Kind>(
         &self,
-        desk: &Arc<Together<Reads<K>>>,
+        desk: &Arc<Batcher<BatchedReads<K>>>,
         name: K::Name,
     ) -> Result<K::Found, Fault>
     where
@@ -226,10 +226,10 @@ impl Service {
     /// out.
     pub(crate) async fn find_with_others<K: Kind>(
         &self,
-        desk: &Arc<Together<Reads<K>>>,
+        desk: &Arc<Batcher<BatchedReads<K>>>,
         name: K::Name,
     ) -> Option<K::Found> {
-        let asked = self.together(desk, name);
+        let asked = self.batched(desk, name);
         tokio::time::timeout(PATIENCE, asked).await.ok()??
     }
 

@@ -28,7 +28,7 @@ pub struct ClockReading {
 }
 
 impl Service {
-    /// Reads the clock of the environment.
+    /// BatchedReads the clock of the environment.
     ///
     /// # Errors
     /// [`TestEnvError`].

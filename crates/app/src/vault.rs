@@ -7,7 +7,7 @@ use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::ids::WalletId;
 use vestry_ports::custody::CustodyError;
-use vestry_ports::store::LastingKind;
+use vestry_ports::store::PersistentKind;
 use vestry_ports::vault::{VaultError, VaultStatus};
 
 use crate::fault::retried;
@@ -309,7 +309,7 @@ impl Service {
     }
 
     async fn verify_secrets(&self, world: &World, report: &mut Verification) -> Result<(), Fault> {
-        for kind in LastingKind::ALL {
+        for kind in PersistentKind::ALL {
             let mut after = None;
             loop {
                 let page = self.secrets_page(world, kind, u32::MAX, after).await?;

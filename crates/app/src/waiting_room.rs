@@ -102,13 +102,13 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut taken = self.room.taken();
         taken.whole = taken.whole.saturating_sub(1);
-        give_back(&mut taken.of_apps, &self.app);
-        give_back(&mut taken.of_keys, &self.key);
+        refund(&mut taken.of_apps, &self.app);
+        refund(&mut taken.of_keys, &self.key);
     }
 }
 
 /// Decrements the count of a holder, and removes it at zero.
-fn give_back<K: Eq + Hash>(held: &mut HashMap<K, usize>, holder: &K) {
+fn refund<K: Eq + Hash>(held: &mut HashMap<K, usize>, holder: &K) {
     if let Some(count) = held.get_mut(holder) {
         *count -= 1;
         if *count == 0 {

@@ -46,12 +46,12 @@ pub mod events;
 pub mod guards;
 pub mod holdings;
 pub mod idempotency;
-pub mod lasting_secrets;
 pub mod leases;
 pub mod links;
 pub mod outbox;
 pub mod passkeys;
 pub mod passwords;
+pub mod persistent_secrets;
 pub mod providers;
 pub mod redirect_urls;
 pub mod sessions;
@@ -132,7 +132,7 @@ macro_rules! store_suite {
                 a_root_version_is_held_by_a_key_under_it
                 a_root_version_does_not_go_under_what_holds_it
             }
-            store::lasting_secrets {
+            store::persistent_secrets {
                 m_8_secrets_under_older_versions_are_found
                 m_8_a_secret_is_resealed_from_the_seal_seen
                 m_8_hashes_of_used_recovery_codes_are_forgotten

@@ -452,7 +452,7 @@ impl Session {
 
     /// Whether `last_active_at` is old enough to be updated: after a minute, or sooner under a short idle limit. That limit counts from the
     /// stored value, so an active session could otherwise expire between two updates.
-    pub fn wants_touch(&self, limits: SessionLimits, now: Timestamp) -> bool {
+    pub fn needs_activity_update(&self, limits: SessionLimits, now: Timestamp) -> bool {
         let tenth_of_idle = limits.idle.map(|idle| Seconds(idle.0 / 10));
         let every = tenth_of_idle.map_or(TOUCH_EVERY, |tenth| tenth.min(TOUCH_EVERY));
         now - self.last_active_at >= every

@@ -39,7 +39,7 @@ use crate::config::{
 };
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
-use crate::late_vault::LateVault;
+use crate::lazy_vault::LazyVault;
 
 /// Opens the database. Warns if the connection can be read or modified on the way. Runs no migrations and creates nothing.
 pub(crate) async fn store(settings: &DatabaseSettings) -> Result<Arc<SqlStore>, Failure> {
@@ -87,7 +87,7 @@ pub(crate) fn vaults(settings: &VaultSettings) -> Result<Vaults, Failure> {
 
 fn in_file(path: &Path) -> Arc<dyn KeyVault> {
     let entropy = Arc::new(SystemEntropy::new());
-    Arc::new(LateVault::new(path.to_owned(), entropy))
+    Arc::new(LazyVault::new(path.to_owned(), entropy))
 }
 
 fn in_environment(variable: &str, key: &Secret<String>) -> Result<Arc<dyn KeyVault>, Failure> {

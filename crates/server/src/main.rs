@@ -15,7 +15,7 @@ mod entropy;
 mod failure;
 mod hardening;
 mod http;
-mod late_vault;
+mod lazy_vault;
 mod listen;
 mod logging;
 mod migrate;

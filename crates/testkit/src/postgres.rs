@@ -23,7 +23,7 @@ impl Throwaway {
     /// Creates an empty database; `None` if the lane is excluded.
     pub async fn empty() -> Option<Self> {
         let empty = Self::create(&server_url()?, NOTHING).await;
-        if is_spread() {
+        if is_distributed() {
             empty.become_cluster().await;
         }
         Some(empty)
@@ -144,7 +144,7 @@ async fn template(server: &str) -> &'static str {
         let new = Throwaway::create(server, NOTHING).await;
         let settings = Settings::new(new.direct_url().parse().unwrap());
         migrate(&settings).await.unwrap();
-        if is_spread() {
+        if is_distributed() {
             new.become_cluster().await;
             distribute(&settings, &|_table, _left| {}).await.unwrap();
             new.close().await;
@@ -162,7 +162,7 @@ async fn template(server: &str) -> &'static str {
 }
 
 /// Whether the server has Citus, so that all migrated databases must be distributed.
-pub fn is_spread() -> bool {
+pub fn is_distributed() -> bool {
     lane::variable("VESTRY_TEST_POSTGRES_SPREAD").is_some()
 }
 

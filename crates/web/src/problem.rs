@@ -388,7 +388,7 @@ impl Problem {
     }
 
     /// The identity provider rejects the configuration of its connection.
-    pub(crate) fn provider_of_no_use(
+    pub(crate) fn provider_misconfigured(
         cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
         Self {

@@ -75,7 +75,7 @@ pub struct PostgresStore {
     limiter: LimiterPool,
     findings: Vec<String>,
     runtime: Handle,
-    is_spread: bool,
+    is_distributed: bool,
     bell: Arc<OnceLock<Bell>>,
     _statistics: Statistics,
     _leaving: Leaving,
@@ -107,12 +107,12 @@ impl PostgresStore {
             limiter: LimiterPool(limiter),
             pool: connections,
             runtime,
-            is_spread: false,
+            is_distributed: false,
             bell: Arc::default(),
         };
         let mut connection = pools.get().await?;
         pools.findings = durability::findings(&mut connection).await?;
-        pools.is_spread = spread::is_wholly_spread(&mut connection).await?;
+        pools.is_distributed = spread::is_wholly_spread(&mut connection).await?;
         drop(connection);
         Ok(pools)
     }
@@ -125,7 +125,7 @@ impl PostgresStore {
         Site {
             runtime: self.runtime.clone(),
             begin: self.pool.manager().begin(),
-            is_spread: self.is_spread,
+            is_distributed: self.is_distributed,
             bell: Arc::clone(&self.bell),
         }
     }
@@ -136,9 +136,9 @@ impl PostgresStore {
         let _is_second = self.bell.set(bell);
     }
 
-    /// See [`vestry_ports::store::Store::is_spread`].
-    pub const fn is_spread(&self) -> bool {
-        self.is_spread
+    /// See [`vestry_ports::store::Store::is_distributed`].
+    pub const fn is_distributed(&self) -> bool {
+        self.is_distributed
     }
 
     /// Returns the kind of pooler in front of the server, if there is one that rejects or drops session start-up options.
@@ -160,7 +160,7 @@ impl PostgresStore {
     /// # Errors
     /// [`StoreError`].
     pub async fn spread(&self) -> StoreResult<Option<Spread>> {
-        if !self.is_spread {
+        if !self.is_distributed {
             return Ok(None);
         }
         spread::report(&mut *self.get().await?).await.map(Some)
@@ -196,7 +196,7 @@ impl PostgresStore {
         entries: &[AuditEntry],
         steps: &[AuditStep],
     ) -> StoreResult<Vec<AuditChainId>> {
-        if self.is_spread() {
+        if self.is_distributed() {
             let mut tx = self.begin().await?;
             let left = tx.audit_log().append(entries, steps).await?;
             tx.commit().await?;

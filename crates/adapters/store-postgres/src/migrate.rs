@@ -69,7 +69,7 @@ pub async fn migrate(url: &PostgresUrl, settings: &Settings) -> StoreResult<Vec<
         let applied = apply(conn).await?;
         // New tables are distributed like the rest.
         let mut conn = open(&connector).await?;
-        if spread::is_spread(&mut conn).await? {
+        if spread::is_distributed(&mut conn).await? {
             spread::spread(&mut conn, &|_table, _left| {}).await?;
         }
         Ok(applied)

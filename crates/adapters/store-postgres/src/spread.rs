@@ -126,7 +126,7 @@ async fn is(conn: &mut Conn, condition: &str) -> StoreResult<bool> {
 }
 
 /// Whether Apps are distributed over several servers, or distribution has begun.
-pub(super) async fn is_spread(conn: &mut Conn) -> StoreResult<bool> {
+pub(super) async fn is_distributed(conn: &mut Conn) -> StoreResult<bool> {
     Ok(is(conn, HAS_CITUS).await? && is(conn, IS_SPREAD).await?)
 }
 
@@ -135,7 +135,7 @@ pub(super) async fn is_spread(conn: &mut Conn) -> StoreResult<bool> {
 /// # Errors
 /// [`StoreError::Other`] if distribution was begun and is not complete.
 pub(super) async fn is_wholly_spread(conn: &mut Conn) -> StoreResult<bool> {
-    if !is_spread(conn).await? {
+    if !is_distributed(conn).await? {
         return Ok(false);
     }
     let left = unspread(conn).await?;

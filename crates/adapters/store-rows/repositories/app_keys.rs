@@ -46,7 +46,7 @@ impl AppKeys for Unit {
         read_all(self.done(locked)?)
     }
 
-    async fn standing_below(
+    async fn references_below(
         &mut self,
         world: &World,
         purpose: KeyPurpose,

@@ -97,9 +97,9 @@ impl AuditLog for Unit {
         steps: &[AuditStep],
     ) -> StoreResult<Vec<AuditChainId>> {
         let (rows, step_rows) = rows(entries, steps);
-        let is_spread = self.is_spread();
+        let is_distributed = self.is_distributed();
         let conn = self.writing()?;
-        let appended = if is_spread {
+        let appended = if is_distributed {
             append_step_by_step(conn, rows, step_rows).await
         } else {
             append_to_audit_log(conn, rows, step_rows).await

@@ -9,7 +9,7 @@ use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Budgets, StoreResult, SweptWorlds};
+use vestry_ports::store::{Quotas, StoreResult, SweptWorlds};
 
 use super::{Unit, count, dialect, in_world, in_worlds, oldest_first};
 use vestry_store_rows::delete_few;
@@ -55,7 +55,7 @@ macro_rules! use_once {
 }
 
 #[port]
-impl Budgets for Unit {
+impl Quotas for Unit {
     async fn spend(
         &mut self,
         world: &World,
@@ -89,7 +89,7 @@ impl Budgets for Unit {
         self.done(counted)
     }
 
-    async fn give_back(
+    async fn refund(
         &mut self,
         world: &World,
         name: &'static str,

@@ -5,7 +5,7 @@ use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 use vestry_domain::ids::UserId;
-use vestry_ports::store::{Holdings, StoreResult};
+use vestry_ports::store::{AccountTrust, StoreResult};
 
 use super::{Unit, in_world};
 use vestry_store_rows::schema::{
@@ -22,7 +22,11 @@ macro_rules! has {
 
 impl Unit {
     /// Reads every table that the first verification clears, under the same conditions.
-    pub(super) async fn holdings_of(&mut self, world: &World, id: UserId) -> StoreResult<Holdings> {
+    pub(super) async fn holdings_of(
+        &mut self,
+        world: &World,
+        id: UserId,
+    ) -> StoreResult<AccountTrust> {
         let user = id.to_string();
         let emails = in_world!(user_emails, world)
             .filter(user_emails::user_id.eq(&user))
@@ -50,6 +54,6 @@ impl Unit {
         let query = select((exists(emails).or(exists(phones)), planted));
         let found = query.get_result(self.reading()?).await;
         let (proved, planted) = self.done(found)?;
-        Ok(Holdings { proved, planted })
+        Ok(AccountTrust { proved, planted })
     }
 }

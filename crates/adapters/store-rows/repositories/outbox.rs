@@ -89,7 +89,7 @@ impl Outbox for Unit {
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>> {
-        if self.is_spread() {
+        if self.is_distributed() {
             // On a cluster no statement can lock rows of several Apps.
             let due = due(now, limit).load(self.writing()?).await;
             let due = self.done(due)?;

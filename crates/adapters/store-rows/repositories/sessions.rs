@@ -13,7 +13,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    EndedSome, NewToken, SeenSession, SessionPage, Sessions, StoreResult, SweptWorlds,
+    EndedSome, NewToken, SessionActivity, SessionPage, Sessions, StoreResult, SweptWorlds,
 };
 
 use super::dialect::{self, sessions_by_tokens};
@@ -57,7 +57,7 @@ impl Sessions for Unit {
         wanted: &[(World, TokenHash)],
     ) -> StoreResult<Vec<Option<Session>>> {
         let distinct: HashSet<_> = wanted.iter().copied().collect();
-        let (distinct, apart) = (distinct.into_iter().collect(), self.is_spread());
+        let (distinct, apart) = (distinct.into_iter().collect(), self.is_distributed());
         let found = sessions_by_tokens(self.reading()?, distinct, apart).await;
         let mut sessions = HashMap::with_capacity(wanted.len());
         for (row, token) in self.done(found)? {
@@ -161,10 +161,10 @@ impl Sessions for Unit {
         Ok(self.done(locked)? == 1)
     }
 
-    async fn touch(&mut self, seen: &[SeenSession]) -> StoreResult<()> {
+    async fn touch(&mut self, seen: &[SessionActivity]) -> StoreResult<()> {
         // Sorted, so that concurrent updates lock rows in the same order and the latest time is written last.
         let mut moments = BTreeMap::<_, BTreeSet<_>>::new();
-        for SeenSession { world, at, id } in seen {
+        for SessionActivity { world, at, id } in seen {
             moments.entry((*world, *at)).or_default().insert(*id);
         }
         for ((world, at), ids) in moments {

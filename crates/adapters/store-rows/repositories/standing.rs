@@ -57,7 +57,7 @@ impl Unit {
         Ok([rows, keys, imports].concat())
     }
 
-    /// Counts what [`vestry_ports::store::LastingSecrets`] finds.
+    /// Counts what [`vestry_ports::store::PersistentSecrets`] finds.
     pub(super) async fn standing_of_lasting(
         &mut self,
         world: &World,

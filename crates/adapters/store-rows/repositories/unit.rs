@@ -11,9 +11,9 @@ use vestry_domain::World;
 use vestry_domain::event::NewEvent;
 use vestry_ports::port;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Checkpoints, Codes, ControlLog,
-    Deliveries, Events, Guards, Idempotency, ImportedUsers, LastingSecrets, Leases, Links,
-    OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks, RedirectUrls,
+    ApiKeys, AppKeys, Apps, AuditLog, Bell, Captured, Checkpoints, Codes, ControlLog, Deliveries,
+    Events, Guards, Idempotency, ImportedUsers, Leases, Links, OauthFlows, Outbox, Passkeys,
+    Passwords, PersistentSecrets, ProviderConnections, ProviderLinks, Quotas, RedirectUrls,
     Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx, Users, WalletChallenges,
     WalletImports, Wallets, WebhookEndpoints, WebhookReplays,
 };
@@ -56,8 +56,8 @@ pub(crate) struct Site {
     pub(crate) runtime: Handle,
     /// The statement that opens a writing transaction.
     pub(crate) begin: &'static str,
-    /// See [`vestry_ports::store::Store::is_spread`].
-    pub(crate) is_spread: bool,
+    /// See [`vestry_ports::store::Store::is_distributed`].
+    pub(crate) is_distributed: bool,
     /// Notified after commits of events; see [`vestry_ports::store::Store::when_told`].
     pub(crate) bell: Arc<OnceLock<Bell>>,
 }
@@ -157,8 +157,8 @@ impl Unit {
     }
 
     /// Whether the Apps are distributed over several servers.
-    pub(super) const fn is_spread(&self) -> bool {
-        self.site.is_spread
+    pub(super) const fn is_distributed(&self) -> bool {
+        self.site.is_distributed
     }
 
     /// Whether another statement may follow.
@@ -271,7 +271,7 @@ impl Repositories for Unit {
         self
     }
 
-    fn lasting_secrets(&mut self) -> &mut dyn LastingSecrets {
+    fn persistent_secrets(&mut self) -> &mut dyn PersistentSecrets {
         self
     }
 
@@ -319,7 +319,7 @@ impl Repositories for Unit {
         self
     }
 
-    fn budgets(&mut self) -> &mut dyn Budgets {
+    fn budgets(&mut self) -> &mut dyn Quotas {
         self
     }
 

@@ -21,7 +21,7 @@ use vestry_domain::user::{
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    Attached, Holdings, Moved, StoreError, StoreResult, UserPage, Users, WholeUser,
+    AccountTrust, Attached, Moved, StoreError, StoreResult, UserPage, Users, WholeUser,
 };
 
 use super::user_search::PageOf;
@@ -149,7 +149,7 @@ impl Users for Unit {
         self.done(locked)?.map(User::try_from).transpose()
     }
 
-    async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<Holdings> {
+    async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<AccountTrust> {
         self.holdings_of(world, id).await
     }
 

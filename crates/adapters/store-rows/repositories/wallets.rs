@@ -134,7 +134,7 @@ impl Wallets for Unit {
         wanted: &[(World, WalletId)],
     ) -> StoreResult<Vec<Option<WalletWithKey>>> {
         let distinct: HashSet<_> = wanted.iter().copied().collect();
-        let (distinct, apart) = (distinct.into_iter().collect(), self.is_spread());
+        let (distinct, apart) = (distinct.into_iter().collect(), self.is_distributed());
         let found = wallets_with_keys(self.reading()?, distinct, apart).await;
         let mut rows = HashMap::with_capacity(wanted.len());
         for (wallet, key) in self.done(found)? {

@@ -124,10 +124,10 @@ impl Store for SqlStore {
         }
     }
 
-    fn is_spread(&self) -> bool {
+    fn is_distributed(&self) -> bool {
         match &self.0 {
             Engine::Sqlite(_) => false,
-            Engine::Postgres(store) => store.is_spread(),
+            Engine::Postgres(store) => store.is_distributed(),
         }
     }
 

@@ -101,7 +101,7 @@ impl SqliteStore {
             site: Site {
                 runtime: Handle::current(),
                 begin: dialect::BEGIN,
-                is_spread: false,
+                is_distributed: false,
                 bell: Arc::default(),
             },
             _watch: watch.map_err(|refused| StoreError::Unavailable(Box::new(refused)))?,

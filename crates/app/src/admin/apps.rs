@@ -53,7 +53,8 @@ impl Service {
         for key in &keys {
             tx.app_keys().insert(key).await?;
         }
-        self.tell_app(&mut *tx, app.id, Fact::app_created()).await?;
+        self.emit_in_both_environments(&mut *tx, app.id, Fact::app_created())
+            .await?;
         let detail = Detail::default().with("name", app.name.as_str());
         self.note_in_both(&mut tx, app.id, ControlAction::AppCreate, &detail);
         Ok(tx.commit().await?)
@@ -122,7 +123,7 @@ impl Service {
             return Err(AdminError::NotFound("app"));
         }
         let told = Fact::app_updated(names);
-        self.tell_app(&mut *tx, id, told).await?;
+        self.emit_in_both_environments(&mut *tx, id, told).await?;
         self.note_in_both(&mut tx, id, ControlAction::AppUpdate, &detail);
         tx.commit().await?;
         Ok(app)

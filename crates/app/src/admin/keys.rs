@@ -71,7 +71,7 @@ impl Service {
         let mut tx = self.begin_change([record.world]).await?;
         tx.api_keys().insert(record).await?;
         let told = Fact::api_key_created(record.id, record.kind, record.scopes.clone());
-        self.tell(&mut *tx, Source::cli(record.world), [told])
+        self.emit(&mut *tx, Source::cli(record.world), [told])
             .await?;
         let scopes: Vec<_> = record.scopes.iter().map(|scope| scope.as_str()).collect();
         let detail = Detail::default()
@@ -131,7 +131,7 @@ impl Service {
             return Err(not_found);
         }
         let told = Fact::api_key_revoked(id);
-        self.tell(&mut *tx, Source::cli(key.world), [told]).await?;
+        self.emit(&mut *tx, Source::cli(key.world), [told]).await?;
         let action = ControlAction::ApiKeyRevoke;
         tx.note(self.done_by_cli(key.world, action, id, &Detail::default()));
         Ok(tx.commit().await?)

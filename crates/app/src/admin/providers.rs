@@ -91,7 +91,7 @@ impl Service {
             return Err(Fault::LostRace.into());
         }
         let told = Fact::provider_set(wanted.name.clone());
-        self.tell(&mut *tx, Source::cli(wanted.world), [told])
+        self.emit(&mut *tx, Source::cli(wanted.world), [told])
             .await?;
         let detail = changes(known.as_ref(), &stored.connection)?;
         let action = ControlAction::ProviderSet;
@@ -134,7 +134,7 @@ impl Service {
             return Err(AdminError::NotFound("provider"));
         }
         let told = Fact::provider_removed(name.clone());
-        self.tell(&mut *tx, Source::cli(world), [told]).await?;
+        self.emit(&mut *tx, Source::cli(world), [told]).await?;
         let (action, subject) = (ControlAction::ProviderRemove, Subject::provider(name));
         tx.note(self.done_by_cli(world, action, subject, &Detail::default()));
         Ok(tx.commit().await?)

@@ -52,7 +52,7 @@ impl Service {
         let mut tx = self.begin_change([url.world]).await?;
         if tx.redirect_urls().insert(url).await? {
             let told = Fact::redirect_url_added(url.id, url.kind);
-            self.tell(&mut *tx, Source::cli(url.world), [told]).await?;
+            self.emit(&mut *tx, Source::cli(url.world), [told]).await?;
             let action = ControlAction::RedirectUrlAdd;
             tx.note(self.done_by_cli(url.world, action, url.id, &described(url)));
             tx.commit().await?;
@@ -117,7 +117,7 @@ impl Service {
             return Err(not_found);
         }
         let told = Fact::redirect_url_removed(id);
-        self.tell(&mut *tx, Source::cli(url.world), [told]).await?;
+        self.emit(&mut *tx, Source::cli(url.world), [told]).await?;
         let action = ControlAction::RedirectUrlRemove;
         tx.note(self.done_by_cli(url.world, action, id, &described(&url)));
         Ok(tx.commit().await?)

@@ -116,7 +116,7 @@ impl Service {
             return Err(AdminError::NotFound("signing key"));
         }
         let told = next.map(|next| Fact::signing_key_rotated(next.id));
-        self.tell(&mut *tx, Source::cli(*world), told).await?;
+        self.emit(&mut *tx, Source::cli(*world), told).await?;
         if let Some(next) = next {
             tx.note(self.signing_key_made(next));
         }
@@ -159,7 +159,7 @@ impl Service {
     ) -> Result<(), AdminError> {
         let mut tx = self.begin_change([key.world]).await?;
         tx.signing_keys().insert(key).await?;
-        self.tell(&mut *tx, Source::cli(key.world), told).await?;
+        self.emit(&mut *tx, Source::cli(key.world), told).await?;
         tx.note(self.signing_key_made(key));
         Ok(tx.commit().await?)
     }

@@ -40,7 +40,7 @@ impl Service {
         let purse = self.purse(&world, self.now(&world));
         guard::unlock(&mut *tx, &purse, id).await?;
         tx.note(self.done(&by, ControlAction::UserUnlock, id, &Detail::default()));
-        self.tell(&mut *tx, by, [Fact::user_unlocked(id)]).await?;
+        self.emit(&mut *tx, by, [Fact::user_unlocked(id)]).await?;
         Ok(tx.commit().await?)
     }
 }

@@ -190,7 +190,7 @@ impl Service {
         tx.webhook_endpoints().insert_secret(secret).await?;
         name_events(&mut *tx, &app).await?;
         let told = Fact::webhook_endpoint_created(endpoint.id);
-        self.tell(&mut *tx, Source::cli(world), [told]).await?;
+        self.emit(&mut *tx, Source::cli(world), [told]).await?;
         let action = ControlAction::WebhookEndpointCreate;
         tx.note(self.done_by_cli(world, action, endpoint.id, &changes(None, endpoint)));
         Ok(tx.commit().await?)
@@ -289,7 +289,7 @@ impl Service {
         name_events(&mut *tx, &app).await?;
         let names = changed.into_iter().map(str::to_owned).collect();
         let told = Fact::webhook_endpoint_updated(id, ChangedFields(names));
-        self.tell(&mut *tx, Source::cli(known.world), [told])
+        self.emit(&mut *tx, Source::cli(known.world), [told])
             .await?;
         let action = ControlAction::WebhookEndpointUpdate;
         let detail = changes(Some(&known), &wanted);
@@ -339,7 +339,7 @@ impl Service {
             .await?;
         endpoints.insert_secret(secret).await?;
         let told = Fact::webhook_endpoint_secret_rotated(endpoint);
-        self.tell(&mut *tx, Source::cli(world), [told]).await?;
+        self.emit(&mut *tx, Source::cli(world), [told]).await?;
         let detail = Detail::default().with("previous_secret_expires_at", until.unix());
         let action = ControlAction::WebhookEndpointRotateSecret;
         tx.note(self.done_by_cli(world, action, endpoint, &detail));
@@ -372,7 +372,7 @@ impl Service {
                 tx.deliveries().drop_waiting(&world, id, now).await?;
             }
             let told = Fact::webhook_endpoint_enabled(id);
-            self.tell(&mut *tx, Source::cli(world), [told]).await?;
+            self.emit(&mut *tx, Source::cli(world), [told]).await?;
             let detail = Detail::default().with("discard_pending", resume == Resume::Nothing);
             let action = ControlAction::WebhookEndpointEnable;
             tx.note(self.done_by_cli(world, action, id, &detail));
@@ -405,7 +405,7 @@ impl Service {
             }
             name_events(&mut *tx, &app).await?;
             let told = Fact::webhook_endpoint_disabled(id, reason);
-            self.tell(&mut *tx, Source::cli(world), [told]).await?;
+            self.emit(&mut *tx, Source::cli(world), [told]).await?;
             let detail = Detail::default().with("reason", reason.as_str());
             let action = ControlAction::WebhookEndpointDisable;
             tx.note(self.done_by_cli(world, action, id, &detail));
@@ -435,7 +435,7 @@ impl Service {
             tx.deliveries().drop_waiting(&world, id, now).await?;
             name_events(&mut *tx, &app).await?;
             let told = Fact::webhook_endpoint_deleted(id);
-            self.tell(&mut *tx, Source::cli(world), [told]).await?;
+            self.emit(&mut *tx, Source::cli(world), [told]).await?;
             let action = ControlAction::WebhookEndpointDelete;
             tx.note(self.done_by_cli(world, action, id, &Detail::default()));
             Ok(tx.commit().await?)

@@ -7,7 +7,7 @@ use vestry_domain::audit::control::{ControlAction, ControlEntry, ControlFilter, 
 use vestry_domain::{Invalid, World};
 
 use super::flaw::{About, Acknowledged, AuditFlaw, AuditReport};
-use super::witness::{FoundNote, TrustedKeys};
+use super::witness::{SourcedNote, TrustedKeys};
 use crate::admin::AdminError;
 use crate::{Fault, Service};
 
@@ -31,7 +31,7 @@ impl Service {
         &self,
         about: &str,
         reason: &str,
-        notes: &[FoundNote],
+        notes: &[SourcedNote],
         keys: &TrustedKeys,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Vec<AuditFlaw>, AdminError> {
@@ -89,7 +89,7 @@ impl Service {
         Ok(())
     }
 
-    /// Reads all acknowledgements with their reasons. Entries that are not authentic are ignored.
+    /// BatchedReads all acknowledgements with their reasons. Entries that are not authentic are ignored.
     async fn acknowledgements(&self) -> Result<HashMap<String, String>, Fault> {
         let filter = ControlFilter {
             actions: vec![ControlAction::AuditFindingAcknowledge],

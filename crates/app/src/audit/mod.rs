@@ -17,4 +17,4 @@ pub use checkpoint::MadeCheckpoint;
 pub use flaw::{About, Acknowledged, AuditFlaw, AuditReport, Flaw};
 pub use list::{AuditPage, ListAudit};
 pub use prune::{Exported, Prunable};
-pub use witness::{FoundNote, TrustedKeys};
+pub use witness::{SourcedNote, TrustedKeys};

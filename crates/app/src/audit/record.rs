@@ -20,7 +20,7 @@ impl Service {
     /// # Errors
     /// The entry may be missing, so the result that it records must not be returned to the caller.
     async fn record(&self, event: AuditEvent, tale: Option<Tale>) -> Result<(), Fault> {
-        let written = self.together(&self.trail, Note { event, tale }).await;
+        let written = self.batched(&self.trail, Note { event, tale }).await;
         written.unwrap_or_else(|| Err(unwritten()))
     }
 

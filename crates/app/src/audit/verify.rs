@@ -11,7 +11,7 @@ use vestry_domain::ids::AuditChainId;
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::flaw::{About, AuditFlaw, AuditReport, Flaw};
-use super::witness::{FoundNote, TrustedKeys, Witness};
+use super::witness::{SourcedNote, TrustedKeys, Witness};
 use crate::audit_seals::{control_head_matches, entry_matches, head_matches, held, marker_matches};
 use crate::{Fault, Service};
 
@@ -140,7 +140,7 @@ impl Service {
     /// As for [`Service::verify_audit_log`].
     pub async fn verify_audit_log_against(
         &self,
-        notes: &[FoundNote],
+        notes: &[SourcedNote],
         keys: &TrustedKeys,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<AuditReport, Fault> {

@@ -17,7 +17,7 @@ use crate::{Fault, Service};
 
 /// A signed note and its location.
 #[derive(Debug, Clone)]
-pub struct FoundNote {
+pub struct SourcedNote {
     /// The location, such as a file path.
     pub place: String,
     /// The signed note.
@@ -69,9 +69,9 @@ pub(super) struct Witness {
 }
 
 impl Witness {
-    /// Reads notes in any order. Notes that are not checkpoints signed by a trusted key are ignored and reported.
+    /// BatchedReads notes in any order. Notes that are not checkpoints signed by a trusted key are ignored and reported.
     fn read(
-        notes: &[FoundNote],
+        notes: &[SourcedNote],
         keys: &TrustedKeys,
         own: Option<[u8; 32]>,
         notary: &dyn Notary,
@@ -216,13 +216,13 @@ fn believed(
 }
 
 impl Service {
-    /// Reads the supplied checkpoints.
+    /// BatchedReads the supplied checkpoints.
     ///
     /// # Errors
     /// See [`Fault`]; an invalid checkpoint is a finding, not an error.
     pub(super) async fn witness(
         &self,
-        notes: &[FoundNote],
+        notes: &[SourcedNote],
         keys: &TrustedKeys,
     ) -> Result<Witness, Fault> {
         let own = match keys {
@@ -348,7 +348,7 @@ impl Service {
                 }
             };
             let place = sink.name().to_owned();
-            if let Err(fault) = self.look_at(FoundNote { place, note }).await {
+            if let Err(fault) = self.look_at(SourcedNote { place, note }).await {
                 let error = causes(&fault);
                 tracing::warn!(
                     sink = sink.name(),
@@ -359,7 +359,7 @@ impl Service {
         }
     }
 
-    async fn look_at(&self, found: FoundNote) -> Result<(), Fault> {
+    async fn look_at(&self, found: SourcedNote) -> Result<(), Fault> {
         let sink = found.place.clone();
         let mut witness = self.witness(&[found], &TrustedKeys::Own).await?;
         let mut flaws = std::mem::take(&mut witness.flaws);

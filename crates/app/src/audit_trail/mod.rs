@@ -17,10 +17,10 @@ use vestry_ports::entropy::Entropy;
 use vestry_ports::store::Store;
 
 use crate::audit_seals::{entry_mac, new_head};
+use crate::batcher::Batch;
 use crate::control_trail::ControlTrail;
 use crate::fault::{causes, retried};
 use crate::ports::Ports;
-use crate::together::Batch;
 use crate::{Fault, mint};
 
 /// Maximum entries per transaction. It is bounded by what one statement can hold and by how long a caller should wait for others.

@@ -18,7 +18,7 @@ use vestry_ports::store::{Attached, Repositories, StoreResult};
 use super::contact::Contact;
 use crate::budget::{Kind, Send};
 use crate::fault::retried;
-use crate::letters::Delivery;
+use crate::outbox_message::Delivery;
 use crate::sessions::SessionNamed;
 use crate::users::arrival::{Arrival, whom};
 use crate::users::proof::is_provable;
@@ -486,7 +486,7 @@ impl Service {
                 return Ok(Stored::ChangedMeanwhile);
             }
             let told = arrival.told(user.id, contact.method_id(), via(C::CHANNEL));
-            self.tell(&mut *tx, caller, told).await?;
+            self.emit(&mut *tx, caller, told).await?;
         }
         tx.codes().replace(&draft.code).await?;
         tx.outbox().push(&draft.job).await?;

@@ -15,9 +15,9 @@ use crate::budget::text_was_verified;
 use crate::fault::retried;
 use crate::guard::{Failure, Guarded};
 use crate::refusal::has_common;
-use crate::sessions::issue::{GrantError, SessionWish};
+use crate::sessions::issue::{GrantError, SessionRequest};
 use crate::sessions::{IssuedSession, SessionFields};
-use crate::users::proof::{ProofError, ProofOf, Proven, Spelling};
+use crate::users::proof::{IdentifierVerification, ProofError, Proven, Spelling};
 use crate::{Caller, Fault, Refusal, Service};
 
 /// The parameters of the call.
@@ -140,14 +140,14 @@ impl Service {
         &self,
         caller: &Caller,
         presented: &Presented<'_>,
-        wish: &SessionWish,
+        wish: &SessionRequest,
     ) -> Result<Option<SignedIn>, VerifyCodeError> {
         let world = &caller.world;
         let now = self.now(world);
         let method_id = presented.command.method_id;
         let mut tx = self.ports.store.begin().await?;
         let reserved = is_reserved(&mut *tx, caller, method_id).await?;
-        let (code, has_failed) = begin_try(&mut *tx, caller, presented, reserved, now).await?;
+        let (code, has_failed) = begin_attempt(&mut *tx, caller, presented, reserved, now).await?;
         if !self.is_right(caller, presented, &code).await? {
             if !reserved {
                 let failure = Failure::wrong(Method::Otp, code.user_id);
@@ -170,7 +170,7 @@ impl Service {
             // The link that may have been mailed with the code is no longer valid.
             tx.links().forget(world, email, LinkPurpose::Login).await?;
         }
-        let proof = ProofOf {
+        let proof = IdentifierVerification {
             method: method_id,
             user: code.user_id,
             vouched: !code.for_anybody,
@@ -213,7 +213,7 @@ impl Service {
         let now = self.now(&caller.world);
         let mut tx = self.ports.store.begin().await?;
         let reserved = is_reserved(&mut *tx, caller, presented.command.method_id).await?;
-        let (code, _) = begin_try(&mut *tx, caller, presented, reserved, now).await?;
+        let (code, _) = begin_attempt(&mut *tx, caller, presented, reserved, now).await?;
         if !reserved {
             let failure = Failure::user_disabled(Method::Otp, code.user_id);
             presented
@@ -255,7 +255,7 @@ impl Service {
 /// Returns the code to compare with, and whether its identifier has failed before.
 ///
 /// The attempt is counted before anything is compared, and the row stays locked until the end (OTP-3, OTP-4).
-async fn begin_try(
+async fn begin_attempt(
     tx: &mut dyn Repositories,
     caller: &Caller,
     presented: &Presented<'_>,

@@ -1,10 +1,10 @@
 //! Events: emitting, sequencing and reading them.
 
 mod address;
+mod emit;
 mod read;
 mod sequencer;
-mod tell;
 
 pub(crate) use address::show_addresses;
+pub(crate) use emit::Source;
 pub use read::{EventPage, ListEvents, ListEventsError};
-pub(crate) use tell::Source;

@@ -99,7 +99,7 @@ impl Service {
     /// Returns environments with unsequenced events, or some of them if there are many.
     async fn waiting_worlds(&self) -> Result<Vec<World>, Fault> {
         let found = self.look_for_worlds().await;
-        if found.is_ok() || !self.ports.store.is_spread() {
+        if found.is_ok() || !self.ports.store.is_distributed() {
             return found;
         }
         // A database server is down. Try all environments: those on other servers respond.
@@ -132,7 +132,7 @@ impl Service {
         };
         for batch in self.batches(worlds) {
             let placing = retried(|| self.place_some(&batch));
-            let placed = if self.ports.store.is_spread() {
+            let placed = if self.ports.store.is_distributed() {
                 let placed = tokio::time::timeout(PATIENCE_WITH_ONE, placing).await;
                 placed.unwrap_or_else(|_too_long| Err(Fault::Overloaded))
             } else {
@@ -160,7 +160,7 @@ impl Service {
 
     /// Groups environments that can share a transaction: only those of one App if Apps are spread over several servers.
     fn batches(&self, worlds: Vec<World>) -> Vec<Vec<World>> {
-        if self.ports.store.is_spread() {
+        if self.ports.store.is_distributed() {
             let of_one_app = worlds.chunk_by(|one, next| one.app_id == next.app_id);
             return of_one_app.map(<[World]>::to_vec).collect();
         }

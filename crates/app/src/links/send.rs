@@ -20,10 +20,10 @@ use super::RedirectError;
 use super::landing::Registered;
 use super::repeat::{link_to, repeated};
 use crate::fault::retried;
-use crate::letters::Delivery;
-use crate::starter::Starter;
+use crate::outbox_message::Delivery;
+use crate::sign_in_binding::Starter;
 use crate::users::arrival::{Arrival, Found, whom};
-use crate::{Caller, Fault, Refusal, Service, StartedBy, mint};
+use crate::{Caller, Fault, Refusal, Service, SignInBinding, mint};
 
 /// The parameters of `login_or_create`.
 #[derive(Clone, Default)]
@@ -43,7 +43,7 @@ pub struct LoginByLink {
     /// Whether a user created here stays `pending` until it is verified; the App's setting when absent.
     pub requires_verification: Option<bool>,
     /// The party that starts the sign-in.
-    pub started_by: StartedBy,
+    pub started_by: SignInBinding,
     /// The end user's device, if sent.
     pub device_fingerprint: Option<DeviceFingerprint>,
 }
@@ -495,7 +495,7 @@ impl Service {
         }
         let (arrival, method) = (owner.arrival, MethodId::Email(owner.email.id));
         let told = arrival.told(owner.user.id, method, request.via());
-        self.tell(&mut *tx, caller, told).await?;
+        self.emit(&mut *tx, caller, told).await?;
         tx.links().replace(&draft.link).await?;
         if let Some(code) = &draft.code {
             tx.codes().replace(code).await?;

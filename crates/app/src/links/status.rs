@@ -100,7 +100,7 @@ impl Service {
         let owner = profile.map(|profile| profile.user);
         let owner = owner.filter(|user| user.disabled.is_none());
         let status = owner.ok_or(LoginStatusError::Expired)?.status;
-        caller.rests_on(Condition::MaySignIn(link.user_id, Shown::Origin));
+        caller.record_precondition(Condition::MaySignIn(link.user_id, Shown::Origin));
         let issued = match link.session_id {
             Some(session) => Some(self.hand_over(caller, &link, session, used_at).await?),
             None => None,

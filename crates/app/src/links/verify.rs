@@ -14,9 +14,9 @@ use vestry_ports::store::{Repositories, StoreError};
 use crate::fault::retried;
 use crate::guard::{self, Failure};
 use crate::refusal::has_common;
-use crate::sessions::issue::{GrantError, SessionWish};
+use crate::sessions::issue::{GrantError, SessionRequest};
 use crate::sessions::{IssuedSession, SessionFields};
-use crate::users::proof::{ProofError, ProofOf, Spelling};
+use crate::users::proof::{IdentifierVerification, ProofError, Spelling};
 use crate::{Caller, Refusal, Service};
 
 /// The parameters of the call.
@@ -154,7 +154,7 @@ impl Service {
         &self,
         caller: &Caller,
         command: &VerifyLink,
-        wish: &SessionWish,
+        wish: &SessionRequest,
     ) -> Result<Used, VerifyLinkError> {
         let world = &caller.world;
         let now = self.now(world);
@@ -191,7 +191,7 @@ impl Service {
             .await?;
         let link = used.ok_or(VerifyLinkError::InvalidToken)?;
         tx.guards().reset(world, &subject).await?;
-        let proof = ProofOf {
+        let proof = IdentifierVerification {
             method,
             user: link.user_id,
             // The App itself named the user or the address, and has the link.

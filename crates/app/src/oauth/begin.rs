@@ -16,8 +16,8 @@ use super::test_provider::TestChoice;
 use super::{Opened, UNFINISHED};
 use crate::fault::retried;
 use crate::refusal::has_common;
-use crate::starter::Starter;
-use crate::{Caller, Fault, Refusal, Service, StartedBy};
+use crate::sign_in_binding::Starter;
+use crate::{Caller, Fault, Refusal, Service, SignInBinding};
 
 /// The parameters of the call.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub struct BeginOauth {
     /// When absent, the one from the App's settings applies, unless another field requires our callback.
     pub redirect_uri: Option<String>,
     /// The party that may redeem the token issued by our callback.
-    pub started_by: StartedBy,
+    pub started_by: SignInBinding,
     /// Whether the response redirects this very browser, so that the flow can be bound to it.
     pub sends_browser: bool,
     /// The client address of the call, for the limit on calls with a public token.

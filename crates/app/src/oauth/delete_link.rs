@@ -7,7 +7,7 @@ use vestry_domain::message::CredentialChange;
 use vestry_domain::provider::ProviderLink;
 
 use crate::fault::retried;
-use crate::users::credentials::AnnouncedChange;
+use crate::users::credentials::CredentialChangeNotice;
 use crate::users::last_way::one_remains;
 use crate::{Caller, Refusal, Service};
 
@@ -45,7 +45,7 @@ impl Service {
         &self,
         caller: &Caller,
         link: &ProviderLink,
-        change: &AnnouncedChange,
+        change: &CredentialChangeNotice,
     ) -> Result<(), Refusal> {
         let world = &caller.world;
         let (id, user) = (link.id, link.user_id);
@@ -59,7 +59,7 @@ impl Service {
             return Err(Refusal::LastSignInMethod);
         }
         let told = Fact::oauth_link_removed(user, id, link.provider.clone());
-        self.tell(&mut *tx, caller, [told]).await?;
+        self.emit(&mut *tx, caller, [told]).await?;
         self.carry_out(&mut *tx, caller, change, None, now).await?;
         Ok(caller.commit_last(tx).await?)
     }

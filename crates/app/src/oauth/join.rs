@@ -20,7 +20,7 @@ use vestry_domain::{Timestamp, World, text};
 use vestry_ports::store::{Attached, Repositories, StoreError};
 
 use crate::users::arrival::{Found, whom};
-use crate::users::proof::{ProofError, ProofOf, Spelling};
+use crate::users::proof::{IdentifierVerification, ProofError, Spelling};
 use crate::{Caller, Fault, Refusal, Service};
 
 /// The person to be joined, and what the call knows of their browser.
@@ -183,7 +183,7 @@ impl Service {
         now: Timestamp,
     ) -> Result<UserId, Refusal> {
         let user = self.receiver(tx, caller, candidate, owned, now).await?;
-        let proof = ProofOf {
+        let proof = IdentifierVerification {
             method: MethodId::Email(owned.id),
             user,
             vouched: false,
@@ -236,7 +236,7 @@ impl Service {
         let owned = tx.users().email_by_identity(world, email.identity());
         match owned.await? {
             Some((owned, _)) if owned.user_id == user => {
-                let proof = ProofOf {
+                let proof = IdentifierVerification {
                     method: MethodId::Email(owned.id),
                     user,
                     vouched: false,
@@ -283,7 +283,7 @@ impl Service {
         caller.may_create_user()?;
         tx.users().insert(user).await?;
         let told = Fact::user_created(user.id, Via::Oauth);
-        Ok(self.tell(tx, caller, [told]).await?)
+        Ok(self.emit(tx, caller, [told]).await?)
     }
 
     async fn attach_proved(
@@ -312,7 +312,7 @@ impl Service {
         }
         let added = Fact::email_added(user_id, email.id);
         let verified = Fact::email_verified(user_id, email.id);
-        self.tell(tx, caller, [added, verified]).await?;
+        self.emit(tx, caller, [added, verified]).await?;
         Ok(email.id)
     }
 
@@ -348,7 +348,7 @@ impl Service {
             return Err(Fault::LostRace.into());
         }
         let told = Fact::oauth_link_added(user_id, link.id, link.provider.clone());
-        self.tell(&mut *tx, caller, [told]).await?;
+        self.emit(&mut *tx, caller, [told]).await?;
         tx.users().found(world, user_id, now).await?;
         Ok(Joined { link, adds_a_way })
     }

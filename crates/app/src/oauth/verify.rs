@@ -17,9 +17,9 @@ use super::join::{Candidate, probable_user};
 use super::{ExchangeError, Person, Returned, UNFINISHED};
 use crate::fault::retried;
 use crate::refusal::has_common;
-use crate::sessions::issue::{GrantError, SessionWish};
+use crate::sessions::issue::{GrantError, SessionRequest};
 use crate::sessions::{IssuedSession, SessionFields};
-use crate::users::credentials::AnnouncedChange;
+use crate::users::credentials::CredentialChangeNotice;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// Evidence that the person signed in at the provider.
@@ -135,7 +135,7 @@ struct Presented<'a> {
     is_bound: bool,
     /// Whether the call presented the verifier of the flow's challenge.
     met_challenge: bool,
-    wish: SessionWish,
+    wish: SessionRequest,
     device_fingerprint: &'a DeviceFingerprint,
 }
 
@@ -339,7 +339,7 @@ impl Service {
             self.carry_out(&mut *tx, caller, &change, kept, now).await?;
         }
         if let Some(from) = &presented.begun_from {
-            tx.budgets().give_back(world, UNFINISHED, from, 1).await?;
+            tx.budgets().refund(world, UNFINISHED, from, 1).await?;
         }
         let profile = tx.users().profile(world, link.user_id).await?;
         let email = profile.map(|profile| shown_email(&profile, &link));
@@ -356,7 +356,7 @@ impl Service {
         &self,
         caller: &Caller,
         candidate: &Candidate<'_>,
-    ) -> Result<Option<(UserId, AnnouncedChange)>, Fault> {
+    ) -> Result<Option<(UserId, CredentialChangeNotice)>, Fault> {
         let mut read = self.ports.store.read().await?;
         let user = probable_user(&mut *read, &caller.world, candidate).await?;
         drop(read);

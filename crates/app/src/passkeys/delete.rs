@@ -6,7 +6,7 @@ use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::message::CredentialChange;
 
 use crate::fault::retried;
-use crate::users::credentials::AnnouncedChange;
+use crate::users::credentials::CredentialChangeNotice;
 use crate::users::last_way::one_remains;
 use crate::{Caller, Refusal, Service};
 
@@ -46,7 +46,7 @@ impl Service {
         caller: &Caller,
         id: WebauthnCredentialId,
         user: UserId,
-        change: &AnnouncedChange,
+        change: &CredentialChangeNotice,
     ) -> Result<(), Refusal> {
         let world = &caller.world;
         let now = self.now(world);
@@ -59,7 +59,7 @@ impl Service {
             return Err(Refusal::LastSignInMethod);
         }
         let told = Fact::passkey_removed(user, id);
-        self.tell(&mut *tx, caller, [told]).await?;
+        self.emit(&mut *tx, caller, [told]).await?;
         self.carry_out(&mut *tx, caller, change, None, now).await?;
         Ok(caller.commit_last(tx).await?)
     }

@@ -18,7 +18,7 @@ use vestry_ports::store::Attached;
 
 use super::{allowed_domain, must_verify_user, on_domain, origins};
 use crate::fault::retried;
-use crate::users::credentials::{AnnouncedChange, tell};
+use crate::users::credentials::{CredentialChangeNotice, tell};
 use crate::{Caller, Refusal, Service};
 
 /// The user who will get a passkey, and its domain.
@@ -256,7 +256,7 @@ impl Service {
         caller: &Caller,
         challenge: &PasskeyChallenge,
         outcome: &Result<Passkey, Refused>,
-        change: &AnnouncedChange,
+        change: &CredentialChangeNotice,
         now: Timestamp,
     ) -> Result<(), Refusal> {
         let world = &caller.world;
@@ -287,7 +287,7 @@ impl Service {
             return Err(Refusal::Taken("public_key_credential".into()));
         }
         let told = Fact::passkey_added(passkey.user_id, passkey.id);
-        self.tell(&mut *tx, caller, [told]).await?;
+        self.emit(&mut *tx, caller, [told]).await?;
         tell(&mut *tx, change).await?;
         Ok(caller.commit_last(tx).await?)
     }

@@ -15,7 +15,7 @@ use vestry_ports::store::PasskeyUse;
 use super::{must_verify_user, origins};
 use crate::fault::retried;
 use crate::guard::{Failure, tell_failure};
-use crate::sessions::issue::{GrantError, SessionWish};
+use crate::sessions::issue::{GrantError, SessionRequest};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::status::status_of;
 use crate::{Caller, Refusal, Service};
@@ -144,7 +144,7 @@ impl Service {
         &self,
         caller: &Caller,
         answer: &Answer,
-        wish: &SessionWish,
+        wish: &SessionRequest,
         device: &DeviceFingerprint,
     ) -> Result<(Passkey, Option<(Session, Secret<String>)>), Refusal> {
         let world = &caller.world;
@@ -188,7 +188,7 @@ impl Service {
             let there = tx.passkeys().find(world, passkey.id).await?;
             let told =
                 there.map(|passkey| Fact::passkey_counter_regressed(passkey.user_id, passkey.id));
-            self.tell(&mut *tx, caller, told).await?;
+            self.emit(&mut *tx, caller, told).await?;
             tx.commit().await?;
             tracing::warn!(
                 passkey = %passkey.id,

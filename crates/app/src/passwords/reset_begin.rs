@@ -15,8 +15,8 @@ use vestry_domain::user::UserEmail;
 use vestry_domain::{Secret, Timestamp};
 
 use crate::fault::retried;
-use crate::letters::Delivery;
 use crate::links::repeat::{link_to, repeated};
+use crate::outbox_message::Delivery;
 use crate::sessions::SessionNamed;
 use crate::users::arrival::Found;
 use crate::users::proof::is_provable;
@@ -175,7 +175,7 @@ impl Service {
                 tx.outbox().push(&draft.job).await?;
                 if !draft.is_decoy {
                     let told = Fact::password_reset_requested(draft.link.user_id);
-                    self.tell(&mut *tx, caller, [told]).await?;
+                    self.emit(&mut *tx, caller, [told]).await?;
                 }
                 Ok(BegunReset::of(&draft.link))
             }

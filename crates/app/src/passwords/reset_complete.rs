@@ -15,9 +15,9 @@ use super::set::{Grounds, NewPassword};
 use crate::fault::retried;
 use crate::guard::{self, Failure};
 use crate::refusal::has_common;
-use crate::sessions::issue::{GrantError, SessionWish};
+use crate::sessions::issue::{GrantError, SessionRequest};
 use crate::sessions::{IssuedSession, SessionFields};
-use crate::users::proof::{ProofError, ProofOf, Spelling};
+use crate::users::proof::{IdentifierVerification, ProofError, Spelling};
 use crate::{Caller, Fault, Refusal, Service};
 
 /// The parameters of the call.
@@ -162,7 +162,7 @@ impl Service {
         &self,
         caller: &Caller,
         user: UserId,
-        wish: &SessionWish,
+        wish: &SessionRequest,
     ) -> Result<(), CompleteResetError> {
         let mut read = self.ports.store.read().await?;
         let profile = read.users().profile(&caller.world, user).await?;
@@ -183,7 +183,7 @@ impl Service {
         repositories: &mut dyn Repositories,
         caller: &Caller,
         user: UserId,
-        wish: &SessionWish,
+        wish: &SessionRequest,
     ) -> Result<(), CompleteResetError> {
         let world = &caller.world;
         let enrolled = repositories.totps().count_verified(world, user).await? > 0;
@@ -203,7 +203,7 @@ impl Service {
         caller: &Caller,
         token: &TokenHash,
         new: &NewPassword,
-        wish: &SessionWish,
+        wish: &SessionRequest,
         device_fingerprint: DeviceFingerprint,
     ) -> Result<Option<(Session, Secret<String>)>, CompleteResetError> {
         let world = &caller.world;
@@ -224,7 +224,7 @@ impl Service {
             .reset(world, &reset_guard_subject(link.email_id))
             .await?;
         let method = MethodId::Email(link.email_id);
-        let proof = ProofOf {
+        let proof = IdentifierVerification {
             method,
             user: link.user_id,
             vouched: true,

@@ -9,13 +9,13 @@ use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
 use super::compare::RightPassword;
-use crate::users::credentials::AnnouncedChange;
+use crate::users::credentials::CredentialChangeNotice;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// A password that was accepted, hashed and sealed, before its transaction.
 pub(crate) struct NewPassword {
     row: StoredPassword,
-    change: AnnouncedChange,
+    change: CredentialChangeNotice,
 }
 
 /// What authorises setting a password.
@@ -118,7 +118,7 @@ impl NewPassword {
         };
         let subject = password::guarded_user(user);
         tx.guards().reset(&caller.world, &subject).await?;
-        service.tell(&mut *tx, caller, [told]).await?;
+        service.emit(&mut *tx, caller, [told]).await?;
         service
             .carry_out(tx, caller, &self.change, kept, now)
             .await?;

@@ -10,7 +10,7 @@ use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use super::compare::RightPassword;
 use crate::fault::retried;
 use crate::guard::{Failure, Guarded};
-use crate::sessions::issue::{GrantError, SessionWish};
+use crate::sessions::issue::{GrantError, SessionRequest};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -117,7 +117,7 @@ impl Service {
         &self,
         caller: &Caller,
         compared: &Compared<'_>,
-        wish: &SessionWish,
+        wish: &SessionRequest,
     ) -> Result<Concluded, Refusal> {
         let world = &caller.world;
         let now = self.now(world);

@@ -63,7 +63,7 @@ impl Service {
             }
             if goal.purpose == KeyPurpose::Secrets {
                 // The hashes of used secrets would refer to a destroyed key.
-                let secrets = tx.lasting_secrets();
+                let secrets = tx.persistent_secrets();
                 secrets.forget_used(&goal.world, goal.version).await?;
             }
             tx.commit().await?;
@@ -108,7 +108,7 @@ async fn fates(
     let older = tx.app_keys().lock_below(world, purpose, version).await?;
     let standing = tx
         .app_keys()
-        .standing_below(world, purpose, version)
+        .references_below(world, purpose, version)
         .await?;
     let newest = tx.app_keys().find(world, purpose, version).await?;
     let mut next = newest.map(|key| key.created_at);

@@ -5,7 +5,7 @@ use vestry_domain::ids::UserId;
 use vestry_domain::totp;
 use vestry_domain::{Secret, World};
 use vestry_ports::custody::CustodyError;
-use vestry_ports::store::{LastingKind, LastingSecret};
+use vestry_ports::store::{LastingSecret, PersistentKind};
 
 use super::{BATCH, Course, FailedSecret};
 use crate::fault::retried;
@@ -27,7 +27,7 @@ impl Service {
         world: &World,
         version: u32,
     ) -> Result<bool, Fault> {
-        for kind in LastingKind::ALL {
+        for kind in PersistentKind::ALL {
             let mut after = None;
             loop {
                 let page = self.secrets_page(world, kind, version, after).await?;
@@ -53,10 +53,10 @@ impl Service {
     ) -> Result<u64, Fault> {
         let mut read = self.ports.store.read().await?;
         let purpose = KeyPurpose::Secrets;
-        let standing = read.app_keys().standing_below(world, purpose, version);
+        let standing = read.app_keys().references_below(world, purpose, version);
         let standing = standing.await?;
         let lasting = standing.iter().filter(|standing| {
-            let mut kinds = LastingKind::ALL.into_iter();
+            let mut kinds = PersistentKind::ALL.into_iter();
             kinds.any(|kind| kind.table() == standing.table)
         });
         Ok(lasting.map(|standing| standing.rows).sum())
@@ -71,7 +71,7 @@ impl Service {
     ) -> Result<(), Fault> {
         loop {
             let before = course.rotation.resealed;
-            for kind in LastingKind::ALL {
+            for kind in PersistentKind::ALL {
                 self.reseal_kind(world, kind, version, course).await?;
             }
             if course.rotation.resealed == before {
@@ -83,7 +83,7 @@ impl Service {
     async fn reseal_kind(
         &self,
         world: &World,
-        kind: LastingKind,
+        kind: PersistentKind,
         version: u32,
         course: &mut Course<'_>,
     ) -> Result<(), Fault> {
@@ -117,12 +117,12 @@ impl Service {
     pub(crate) async fn secrets_page(
         &self,
         world: &World,
-        kind: LastingKind,
+        kind: PersistentKind,
         version: u32,
         after: Option<String>,
     ) -> Result<Vec<LastingSecret>, Fault> {
         let mut read = self.ports.store.read().await?;
-        let secrets = read.lasting_secrets();
+        let secrets = read.persistent_secrets();
         let page = secrets.under_older(world, kind, version, after.as_deref(), BATCH);
         Ok(page.await?)
     }
@@ -194,7 +194,7 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         let mut kept = 0;
         for Resealed { fresh, seen } in batch {
-            if tx.lasting_secrets().reseal(fresh, seen).await? {
+            if tx.persistent_secrets().reseal(fresh, seen).await? {
                 kept += 1;
             }
         }

@@ -72,7 +72,7 @@ impl Service {
             .await?;
         if is_ended {
             let told = ended(Some(session.user_id), vec![session.id], EndReason::Deleted);
-            self.tell(&mut *tx, caller, told).await?;
+            self.emit(&mut *tx, caller, told).await?;
         }
         caller.commit_last(tx).await?;
         Ok(is_ended)
@@ -102,7 +102,7 @@ impl Service {
             .await?;
         let count = ids.len();
         let told = ended(Some(user_id), ids, EndReason::Deleted);
-        self.tell(&mut *tx, caller, told).await?;
+        self.emit(&mut *tx, caller, told).await?;
         caller.commit_last(tx).await?;
         Ok(u64::try_from(count).unwrap_or(u64::MAX))
     }

@@ -58,7 +58,7 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         let step = tx.sessions().delete_some(&world, after, STEP, now).await?;
         let told = ended(None, step.ids.clone(), EndReason::AppWide);
-        self.tell(&mut *tx, by, told).await?;
+        self.emit(&mut *tx, by, told).await?;
         tx.commit().await?;
         Ok(step)
     }

@@ -54,7 +54,7 @@ pub struct IssuedSession {
 }
 
 /// Validated session fields.
-pub(crate) struct SessionWish {
+pub(crate) struct SessionRequest {
     length: Option<Seconds>,
     presented: Option<Presented>,
     permissions: Option<Vec<String>>,
@@ -98,7 +98,7 @@ impl Presented {
     }
 }
 
-impl SessionWish {
+impl SessionRequest {
     /// The user of the session to continue, if one was presented.
     pub(crate) fn user(&self) -> Option<UserId> {
         let presented = self.presented.as_ref();
@@ -130,7 +130,7 @@ impl Service {
         &self,
         caller: &Caller,
         session_fields: &SessionFields,
-    ) -> Result<SessionWish, Refusal> {
+    ) -> Result<SessionRequest, Refusal> {
         let (least, most) = EXPIRES_IN_MINUTES;
         let length = session_fields
             .session_expires_in
@@ -148,7 +148,7 @@ impl Service {
                 session_fields.session_jwt.as_ref(),
             )
             .await?;
-        Ok(SessionWish {
+        Ok(SessionRequest {
             length,
             presented,
             permissions,
@@ -197,7 +197,7 @@ impl Service {
             )
             .into()),
             (Some(session), _) | (None, Some(session)) => {
-                caller.rests_on(Condition::MaySignIn(session.user_id, Shown::Session));
+                caller.record_precondition(Condition::MaySignIn(session.user_id, Shown::Session));
                 Ok(Some(Presented {
                     session,
                     token: hash,
@@ -239,7 +239,7 @@ impl Service {
         &self,
         tx: &mut dyn Repositories,
         caller: &Caller,
-        wish: &SessionWish,
+        wish: &SessionRequest,
         sign_in: SignIn,
         now: Timestamp,
     ) -> Result<Option<(Session, Secret<String>)>, GrantError> {
@@ -278,7 +278,7 @@ impl Service {
             if !tx.sessions().update(&session, Some(fresh)).await? {
                 return Err(Refusal::InvalidSession.into());
             }
-            self.tell(&mut *tx, caller, [told]).await?;
+            self.emit(&mut *tx, caller, [told]).await?;
             return Ok(Some((session, token)));
         }
         let Some(length) = wish.length else {
@@ -290,7 +290,7 @@ impl Service {
         session.permissions = wish.permissions.clone().unwrap_or_default();
         check_size(&session, "permissions")?;
         tx.sessions().insert(&session, &hash).await?;
-        self.tell(&mut *tx, caller, [told]).await?;
+        self.emit(&mut *tx, caller, [told]).await?;
         Ok(Some((session, token)))
     }
 
@@ -298,7 +298,7 @@ impl Service {
     pub(crate) async fn key_for(
         &self,
         world: &World,
-        wish: &SessionWish,
+        wish: &SessionRequest,
     ) -> Result<Option<Arc<SigningKey>>, Fault> {
         if wish.wants_session() {
             self.ready_signing_key(world).await.map(Some)
@@ -347,11 +347,11 @@ pub(crate) async fn admit(
     if !tx.users().admit(&caller.world, user, now).await? {
         return Err(GrantError::ShutOut);
     }
-    caller.rests_on(Condition::MaySignIn(user, shown));
+    caller.record_precondition(Condition::MaySignIn(user, shown));
     Ok(())
 }
 
-/// Reads and locks the session until the transaction ends; `None` if it has ended.
+/// BatchedReads and locks the session until the transaction ends; `None` if it has ended.
 ///
 /// It may have changed since it was looked up, and writing the old values would undo that. Locking is not use: the idle timeout is checked
 /// against the stored activity (S-3).

@@ -7,12 +7,12 @@ use vestry_domain::signing_key::SigningKey;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret, Timestamp};
-use vestry_ports::store::SeenSession;
+use vestry_ports::store::SessionActivity;
 
 use super::issue::hold;
 use super::object::{SessionObject, check_size};
 use crate::fault::retried;
-use crate::{Caller, Fault, Refusal, Service, touches};
+use crate::{Caller, Fault, Refusal, Service, last_seen};
 
 /// The parameters of the call.
 #[derive(Debug, Default)]
@@ -90,10 +90,10 @@ impl Service {
         let limits = caller.settings().session_limits();
         if change.is_wanted() {
             session = retried(|| self.change(&session, &change, limits, now)).await?;
-        } else if session.wants_touch(limits, now) {
+        } else if session.needs_activity_update(limits, now) {
             let seen = seen(&session, now);
             if !self.touch_with_others(seen).await {
-                touches::write(&*self.ports.store, &[seen]).await?;
+                last_seen::write(&*self.ports.store, &[seen]).await?;
             }
             session.last_active_at = now;
         }
@@ -131,7 +131,7 @@ impl Service {
             Ok(session) => session,
             Err(refusal) => return Some(Err(refusal)),
         };
-        if session.wants_touch(caller.settings().session_limits(), now) {
+        if session.needs_activity_update(caller.settings().session_limits(), now) {
             if !self.touch_with_others(seen(&session, now)).await {
                 return None;
             }
@@ -189,13 +189,13 @@ impl Service {
     }
 
     /// Records session activity in a batch (PR-103); `false` when that failed.
-    async fn touch_with_others(&self, seen: SeenSession) -> bool {
-        self.together(&self.touches, seen).await == Some(true)
+    async fn touch_with_others(&self, seen: SessionActivity) -> bool {
+        self.batched(&self.last_seen, seen).await == Some(true)
     }
 }
 
-const fn seen(session: &Session, at: Timestamp) -> SeenSession {
-    SeenSession {
+const fn seen(session: &Session, at: Timestamp) -> SessionActivity {
+    SessionActivity {
         world: session.world,
         at,
         id: session.id,

@@ -7,7 +7,7 @@ use vestry_domain::message::CredentialChange;
 use vestry_domain::totp::Totp;
 
 use crate::fault::retried;
-use crate::users::credentials::AnnouncedChange;
+use crate::users::credentials::CredentialChangeNotice;
 use crate::{Caller, Refusal, Service};
 
 impl Service {
@@ -36,7 +36,7 @@ impl Service {
         &self,
         caller: &Caller,
         totp: &Totp,
-        change: &AnnouncedChange,
+        change: &CredentialChangeNotice,
     ) -> Result<(), Refusal> {
         let world = &caller.world;
         let now = self.now(world);
@@ -47,7 +47,7 @@ impl Service {
         }
         if totp.verified {
             let told = Fact::totp_removed(totp.user_id, totp.id);
-            self.tell(&mut *tx, caller, [told]).await?;
+            self.emit(&mut *tx, caller, [told]).await?;
             self.carry_out(&mut *tx, caller, change, None, now).await?;
         }
         caller.commit_last(tx).await?;

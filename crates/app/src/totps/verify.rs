@@ -18,9 +18,9 @@ use super::seed_place;
 use crate::fault::retried;
 use crate::guard::{self, Failure, Guarded, Try};
 use crate::refusal::has_common;
-use crate::sessions::issue::{GrantError, SessionWish};
+use crate::sessions::issue::{GrantError, SessionRequest};
 use crate::sessions::{IssuedSession, SessionFields};
-use crate::users::credentials::AnnouncedChange;
+use crate::users::credentials::CredentialChangeNotice;
 use crate::users::status::status_of;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -109,13 +109,13 @@ enum Matched {
 /// Everything known before the transaction.
 struct Tried<'a> {
     command: &'a VerifyTotp,
-    wish: &'a SessionWish,
+    wish: &'a SessionRequest,
     /// The matches of the presented code; empty when it is wrong.
     matches: Vec<Match>,
     /// How many authenticator apps a code was compared with.
     apps: usize,
     /// The notices of a first code.
-    change: Option<AnnouncedChange>,
+    change: Option<CredentialChangeNotice>,
     now: Timestamp,
 }
 
@@ -268,7 +268,7 @@ impl Service {
         let now = tried.now;
         let guarded = guarded(tried.command);
         let mut tx = self.ports.store.begin().await?;
-        let failures = match guarded.begin_try(&mut *tx, world, now).await? {
+        let failures = match guarded.begin_attempt(&mut *tx, world, now).await? {
             Try::Counted(failures) => failures,
             Try::Waits(retry_after) => {
                 return Err(Refusal::TooMany { retry_after }.into());
@@ -309,7 +309,7 @@ impl Service {
             .count_success(&mut *tx, world, user_id, true, now)
             .await?;
         let told = told_of(&mut *tx, world, user_id, taken).await?;
-        self.tell(&mut *tx, caller, told).await?;
+        self.emit(&mut *tx, caller, told).await?;
         let sign_in = SignIn {
             user_id,
             factor: factor(taken, now),

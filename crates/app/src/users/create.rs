@@ -208,7 +208,7 @@ impl Service {
             // A new user has no wallet, and a new key is unique.
             Created::Exists => return Err(Fault::Internal("a fresh wallet collided".into()).into()),
         }
-        self.tell(&mut *tx, caller, new.facts()).await?;
+        self.emit(&mut *tx, caller, new.facts()).await?;
         if let Some(vouched) = vouched {
             tx.note(self.vouched(&caller.into(), vouched));
         }

@@ -6,12 +6,12 @@ use vestry_domain::message::{CredentialChange, NOTICE_LIFETIME, OutboxJob, secur
 use vestry_domain::{Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
-use crate::letters::Delivery;
+use crate::outbox_message::Delivery;
 use crate::sessions::ended;
 use crate::{Caller, Fault, Service};
 
 /// A pending credential change with its notices.
-pub(crate) struct AnnouncedChange {
+pub(crate) struct CredentialChangeNotice {
     user: UserId,
     notices: Vec<OutboxJob>,
 }
@@ -25,7 +25,7 @@ impl Service {
         caller: &Caller,
         user: UserId,
         change: CredentialChange,
-    ) -> Result<AnnouncedChange, Fault> {
+    ) -> Result<CredentialChangeNotice, Fault> {
         let mut notices = Vec::new();
         if caller.settings().notify_on_change && (caller.is_test() || self.has_mailer()) {
             let mut read = self.ports.store.read().await?;
@@ -39,7 +39,7 @@ impl Service {
                 notices.push(self.letter(&caller.world, &notice, delivery).await?);
             }
         }
-        Ok(AnnouncedChange { user, notices })
+        Ok(CredentialChangeNotice { user, notices })
     }
 
     /// Applies the consequences of a change, in its transaction.
@@ -50,7 +50,7 @@ impl Service {
         &self,
         tx: &mut dyn Repositories,
         caller: &Caller,
-        change: &AnnouncedChange,
+        change: &CredentialChangeNotice,
         current: Option<SessionId>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
@@ -62,7 +62,7 @@ impl Service {
                 None => sessions.delete_all(world, user, now).await?,
             };
             let told = ended(Some(user), ids, EndReason::CredentialChanged);
-            self.tell(&mut *tx, caller, told).await?;
+            self.emit(&mut *tx, caller, told).await?;
         }
         tell(tx, change).await
     }
@@ -71,7 +71,7 @@ impl Service {
 /// Queues the notices of a change that ends no session: the App's backend attached something that does not yet allow a sign-in.
 pub(crate) async fn tell(
     tx: &mut dyn Repositories,
-    change: &AnnouncedChange,
+    change: &CredentialChangeNotice,
 ) -> Result<(), StoreError> {
     for notice in &change.notices {
         tx.outbox().push(notice).await?;

@@ -59,7 +59,7 @@ impl Service {
             let ids = sessions.iter().map(|session| session.id).collect();
             let over = ended(Some(id), ids, EndReason::UserDeleted);
             let told = over.into_iter().chain([Fact::user_deleted(id)]);
-            self.tell(&mut *tx, caller, told).await?;
+            self.emit(&mut *tx, caller, told).await?;
             caller.commit_last(tx).await?;
         }
         Ok(keys)

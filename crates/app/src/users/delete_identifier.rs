@@ -9,7 +9,7 @@ use vestry_domain::message::CredentialChange;
 use vestry_ports::store::{Repositories, StoreError};
 
 use super::arrival::removed;
-use super::credentials::AnnouncedChange;
+use super::credentials::CredentialChangeNotice;
 use super::last_way::{count_ways, one_remains};
 use crate::fault::retried;
 use crate::{Caller, Refusal, Service};
@@ -67,7 +67,7 @@ impl Service {
         user: UserId,
         method: MethodId,
         kind: &'static str,
-        change: &AnnouncedChange,
+        change: &CredentialChangeNotice,
     ) -> Result<bool, Refusal> {
         let world = &caller.world;
         let now = self.now(world);
@@ -96,7 +96,7 @@ impl Service {
             return Err(Refusal::LastSignInMethod);
         }
         let told = removed(user, method);
-        self.tell(&mut *tx, caller, [told]).await?;
+        self.emit(&mut *tx, caller, [told]).await?;
         self.carry_out(&mut *tx, caller, change, None, now).await?;
         caller.commit_last(tx).await?;
         Ok(true)

@@ -6,7 +6,7 @@ use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::wallet::Wallet;
 
-use super::credentials::AnnouncedChange;
+use super::credentials::CredentialChangeNotice;
 use super::last_way::one_remains;
 use crate::fault::retried;
 use crate::refusal::has_common;
@@ -59,7 +59,7 @@ impl Service {
         &self,
         caller: &Caller,
         wallet: &Wallet,
-        change: Option<&AnnouncedChange>,
+        change: Option<&CredentialChangeNotice>,
     ) -> Result<(), DeleteWalletError> {
         let world = &caller.world;
         let now = self.now(world);
@@ -70,7 +70,7 @@ impl Service {
             return Err(Refusal::NotFound("wallet").into());
         }
         let told = Fact::wallet_deleted(wallet.user_id, wallet.id, wallet.wallet_type);
-        self.tell(&mut *tx, caller, [told]).await?;
+        self.emit(&mut *tx, caller, [told]).await?;
         if let Some(change) = change {
             if !one_remains(&mut *tx, caller, wallet.user_id).await? {
                 return Err(Refusal::LastSignInMethod.into());

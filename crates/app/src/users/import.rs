@@ -148,7 +148,7 @@ impl UserImport<'_> {
         let mut tx = service.ports.store.begin().await?;
         let told = [Fact::users_imported(count)];
         service
-            .tell(&mut *tx, Source::cli(self.world), told)
+            .emit(&mut *tx, Source::cli(self.world), told)
             .await?;
         Ok(tx.commit().await?)
     }
@@ -476,7 +476,7 @@ impl UserImport<'_> {
                 return Err(Fault::LostRace);
             }
             let told = [removed(*owner, *method)];
-            self.service.tell(tx, source.clone(), told).await?;
+            self.service.emit(tx, source.clone(), told).await?;
         }
         Ok(())
     }
@@ -563,7 +563,7 @@ impl UserImport<'_> {
             told = vec![Fact::users_imported(1)];
         }
         let source = Source::cli(self.world);
-        self.service.tell(&mut *tx, source, told).await?;
+        self.service.emit(&mut *tx, source, told).await?;
         tx.commit_with_any().await
     }
 }

@@ -19,7 +19,7 @@ pub(crate) mod last_way;
 pub(crate) mod proof;
 pub(crate) mod status;
 
-mod unproven_wallets;
+mod untrusted_wallets;
 mod vouched;
 
 pub use create::{CreateUser, CreatedUser};

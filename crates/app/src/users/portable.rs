@@ -115,7 +115,7 @@ pub struct PortableWallet {
     pub public_address: String,
 }
 
-/// Reads an optional value. `null`, which other services write for unknown values, counts as absent.
+/// BatchedReads an optional value. `null`, which other services write for unknown values, counts as absent.
 fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
     field: D,
 ) -> Result<T, D::Error> {

@@ -29,7 +29,7 @@ use crate::sessions::ended;
 use crate::{Caller, Fault, Service};
 
 /// A proof, with the context of the step that requested it and the call that presents it.
-pub(crate) struct ProofOf {
+pub(crate) struct IdentifierVerification {
     /// The identifier that was proved.
     pub(crate) method: MethodId,
     /// The user named in the step's response: the owner of the identifier, or a successor.
@@ -106,7 +106,7 @@ impl Service {
         &self,
         tx: &mut dyn Repositories,
         caller: &Caller,
-        proof: ProofOf,
+        proof: IdentifierVerification,
         now: Timestamp,
     ) -> Result<Proven, ProofError> {
         let world = &caller.world;
@@ -136,7 +136,7 @@ impl Service {
             MethodId::Phone(id) => tx.users().verify_phone(world, id, now).await?,
         }
         let told = verified(owner.id, proof.method);
-        self.tell(tx, caller, [told]).await?;
+        self.emit(tx, caller, [told]).await?;
         self.found(tx, caller, &owner, now).await?;
         Ok(identifier.proven_by(owner.id))
     }
@@ -146,7 +146,7 @@ impl Service {
         &self,
         tx: &mut dyn Repositories,
         caller: &Caller,
-        proof: &ProofOf,
+        proof: &IdentifierVerification,
         owner: &User,
         identifier: &Identifier,
         now: Timestamp,
@@ -213,7 +213,7 @@ impl Service {
         let claimed = (!dropped.is_empty()).then(|| Fact::user_claimed(user, dropped));
         let ended = ended(Some(user), sessions, EndReason::UserClaimed);
         let told = claimed.into_iter().chain(ended);
-        self.tell(tx, by.clone(), told).await?;
+        self.emit(tx, by.clone(), told).await?;
         self.disable_unproven_wallets(tx, by, user, now).await
     }
 
@@ -231,7 +231,7 @@ impl Service {
         }
         tx.users().found(&user.world, user.id, now).await?;
         let told = (!is_active).then(|| Fact::user_activated(user.id));
-        self.tell(tx, caller, told).await
+        self.emit(tx, caller, told).await
     }
 
     /// Moves a claim to its successor, whose row is locked like that of the account it leaves.
@@ -239,7 +239,7 @@ impl Service {
         &self,
         tx: &mut dyn Repositories,
         caller: &Caller,
-        proof: &ProofOf,
+        proof: &IdentifierVerification,
         from: UserId,
     ) -> Result<User, ProofError> {
         let (world, to) = (&caller.world, proof.user);
@@ -257,7 +257,7 @@ impl Service {
             Moved::Full => return Err(ProofError::LimitReached(proof.method)),
         };
         let told = [removed(from, proof.method), added(to, proof.method)];
-        self.tell(tx, caller, told).await?;
+        self.emit(tx, caller, told).await?;
         Ok(successor.user)
     }
 }

@@ -81,7 +81,7 @@ impl Service {
         }
         let profile = tx.users().profile(world, id).await?;
         let profile = profile.ok_or(Refusal::NotFound("user"))?;
-        self.tell(&mut *tx, caller, told).await?;
+        self.emit(&mut *tx, caller, told).await?;
         caller.commit_last(tx).await?;
         Ok(profile)
     }

@@ -14,7 +14,7 @@ use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Invalid, Timestamp, text};
 use vestry_ports::store::{Attached, Repositories};
 
-use super::credentials::{AnnouncedChange, tell};
+use super::credentials::{CredentialChangeNotice, tell};
 use super::get::FullUser;
 use super::vouched::Vouched;
 use crate::fault::retried;
@@ -71,8 +71,8 @@ struct Change {
 
 /// The notices that a change may need.
 struct Notices {
-    email: Option<AnnouncedChange>,
-    phone: Option<AnnouncedChange>,
+    email: Option<CredentialChangeNotice>,
+    phone: Option<CredentialChangeNotice>,
 }
 
 impl Service {
@@ -160,7 +160,7 @@ impl Service {
             let after = tx.users().profile(world, id).await?;
             after.ok_or(Refusal::NotFound("user"))?
         };
-        self.tell(&mut *tx, caller, changes(&before, &profile))
+        self.emit(&mut *tx, caller, changes(&before, &profile))
             .await?;
         if let Some(vouched) = Vouched::since(&before, &profile) {
             tx.note(self.vouched(&caller.into(), vouched));
@@ -431,7 +431,7 @@ fn name(param: &'static str, value: Option<String>) -> Result<Option<String>, In
     text::name(param, &value).map(Some)
 }
 
-/// Reads every entry; a refusal names its place in the list.
+/// BatchedReads every entry; a refusal names its place in the list.
 fn list<T>(
     list: &'static str,
     field: &'static str,

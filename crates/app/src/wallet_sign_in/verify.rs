@@ -16,9 +16,9 @@ use vestry_ports::store::{Created, Repositories, StoreError};
 use crate::fault::retried;
 use crate::guard::{Failure, tell_failure};
 use crate::key_holds::hold_wallet_key;
-use crate::sessions::issue::{GrantError, SessionWish};
+use crate::sessions::issue::{GrantError, SessionRequest};
 use crate::sessions::{IssuedSession, SessionFields};
-use crate::users::credentials::AnnouncedChange;
+use crate::users::credentials::CredentialChangeNotice;
 use crate::users::status::status_of;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -60,12 +60,12 @@ pub struct VerifiedWallet {
 /// Everything that is known before the transaction.
 struct Signed<'a> {
     command: &'a VerifyWallet,
-    wish: &'a SessionWish,
+    wish: &'a SessionRequest,
     challenge: WalletChallenge,
     /// The wallet that the address becomes, if it is new.
     adopted: StoredWallet,
     /// The notices of a new way to sign in for a user who exists.
-    change: Option<AnnouncedChange>,
+    change: Option<CredentialChangeNotice>,
 }
 
 impl Service {
@@ -212,7 +212,7 @@ impl Service {
                     caller.may_create_user()?;
                 }
                 let wallet = adopt(&mut *tx, signed, now).await?;
-                self.tell(&mut *tx, caller, adopted(&wallet, challenge))
+                self.emit(&mut *tx, caller, adopted(&wallet, challenge))
                     .await?;
                 wallet
             }

@@ -104,7 +104,7 @@ impl Service {
         let created = tx.wallets().insert(wallet, key).await?;
         if created == Created::Yes {
             let told = Fact::wallet_created(user_id, wallet.wallet.id, wallet_type);
-            self.tell(&mut *tx, caller, [told]).await?;
+            self.emit(&mut *tx, caller, [told]).await?;
             caller.commit_last(tx).await?;
         }
         Ok(created)

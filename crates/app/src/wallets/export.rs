@@ -53,7 +53,7 @@ impl Service {
         if !caller.settings().wallet_export {
             return Err(ExportWalletError::Disabled);
         }
-        caller.rests_on(Condition::Export);
+        caller.record_precondition(Condition::Export);
         if command.entropy_type == EntropyType::Hd {
             let message = "entropy_type must be private_key; mnemonic phrases are not stored";
             return Err(Invalid::value("entropy_type", message).into());

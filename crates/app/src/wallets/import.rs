@@ -148,7 +148,7 @@ impl Service {
         for stored in [&imported.as_default, &imported.as_further] {
             if tx.wallets().insert(stored, &imported.key).await? == Created::Yes {
                 let told = Fact::wallet_imported(wallet.user_id, wallet.id, wallet.wallet_type);
-                self.tell(&mut *tx, caller, [told]).await?;
+                self.emit(&mut *tx, caller, [told]).await?;
                 caller.commit_last(tx).await?;
                 return Ok(stored.clone());
             }

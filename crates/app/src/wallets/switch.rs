@@ -82,7 +82,7 @@ impl Service {
                 // A concurrent call changed it, so decide again.
                 return Err(SwitchWalletError::from(Fault::LostRace));
             }
-            self.tell(&mut *tx, caller, [switched(&changed.wallet)])
+            self.emit(&mut *tx, caller, [switched(&changed.wallet)])
                 .await?;
             caller.commit_last(tx).await?;
             Ok(changed.wallet)

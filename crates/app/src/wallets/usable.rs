@@ -55,7 +55,7 @@ impl Service {
             self.authenticated(caller, stored).await?;
             return Ok(Err(UnusableWallet::Disabled));
         }
-        caller.rests_on(Condition::Usable(id));
+        caller.record_precondition(Condition::Usable(id));
         caller.is_about(About::User(stored.wallet.user_id));
         Ok(Ok(UsableWallet { stored, key }))
     }

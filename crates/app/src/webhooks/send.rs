@@ -21,10 +21,10 @@ use vestry_ports::store::{Lane, Queue};
 use vestry_ports::webhooks::{WebhookAnswer, WebhookError, WebhookSender};
 
 use super::{opened_secrets, webhook_request};
+use crate::delivery_outcomes::Note;
+use crate::delivery_scheduler::Showing;
 use crate::events::show_addresses;
 use crate::fault::{causes, retried};
-use crate::webhook_desk::Showing;
-use crate::webhook_notes::Note;
 use crate::{Fault, Service};
 
 /// Lease of a claimed delivery: several times the maximum duration of an attempt.
@@ -125,7 +125,7 @@ impl Service {
     async fn look_for_work(&self, mut cursor: Option<Queue>) -> Option<Queue> {
         if let Err(fault) = self.step_replays().await
             // If a database server is down, replays pause until it is back.
-            && !self.ports.store.is_spread()
+            && !self.ports.store.is_distributed()
         {
             tracing::warn!(
                 error = causes(&fault),
@@ -142,7 +142,7 @@ impl Service {
             return;
         };
         *cursor = None;
-        if !self.ports.store.is_spread() {
+        if !self.ports.store.is_distributed() {
             tracing::warn!(
                 error = causes(&fault),
                 "webhook queue poll failed; retrying"
@@ -231,7 +231,7 @@ impl Service {
     /// Claims due deliveries of a queue, up to its capacity.
     async fn taken_from(&self, queue: Queue, room: usize) -> Vec<Job> {
         let taking = retried(|| self.claim_from(queue, room));
-        let taken = if self.ports.store.is_spread() {
+        let taken = if self.ports.store.is_distributed() {
             let taken = tokio::time::timeout(PATIENCE_WITH_ONE, taking).await;
             taken.unwrap_or_else(|_too_long| Err(Fault::Overloaded))
         } else {
@@ -381,7 +381,7 @@ impl Service {
 
     async fn note(&self, note: Note) {
         let id = note.delivery.id;
-        match self.together(&self.webhook_notes, note).await {
+        match self.batched(&self.webhook_notes, note).await {
             Some(Ok(())) => {}
             // If recording fails, the event is sent again when the lease expires.
             None => {

@@ -10,7 +10,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use vestry_anchor::{FileSink, LogSink, notes_at};
 use vestry_app::admin::AdminError;
-use vestry_app::audit::{About, AuditFlaw, AuditReport, Flaw, FoundNote, TrustedKeys};
+use vestry_app::audit::{About, AuditFlaw, AuditReport, Flaw, SourcedNote, TrustedKeys};
 use vestry_app::users::CreateUser;
 use vestry_app::wallets::SignError;
 use vestry_app::{Fault, Refusal, Service};
@@ -69,7 +69,7 @@ impl Anchored {
         self.rig.pass(60);
     }
 
-    fn notes(&self) -> Vec<FoundNote> {
+    fn notes(&self) -> Vec<SourcedNote> {
         found(self.directory.path())
     }
 
@@ -87,10 +87,10 @@ fn sink_in(directory: &Path) -> Arc<dyn CheckpointSink> {
     Arc::new(FileSink::new(directory))
 }
 
-fn found(directory: &Path) -> Vec<FoundNote> {
+fn found(directory: &Path) -> Vec<SourcedNote> {
     let notes = notes_at(directory).unwrap().into_iter();
     notes
-        .map(|(place, note)| FoundNote { place, note })
+        .map(|(place, note)| SourcedNote { place, note })
         .collect()
 }
 
@@ -98,7 +98,7 @@ fn stated(note: &str) -> Checkpoint {
     Checkpoint::parse(&SignedNote::parse(note).unwrap().text).unwrap()
 }
 
-async fn against(service: &Service, notes: &[FoundNote], keys: &TrustedKeys) -> AuditReport {
+async fn against(service: &Service, notes: &[SourcedNote], keys: &TrustedKeys) -> AuditReport {
     let report = service.verify_audit_log_against(notes, keys, &|_| {});
     report.await.unwrap()
 }
@@ -417,7 +417,7 @@ async fn aud_8_a_forged_checkpoint_states_nothing() {
         ("nothing", "", Flaw::NoCheckpoint),
         ("without a signature", &*text(&note), Flaw::NoCheckpoint),
     ] {
-        let found = FoundNote {
+        let found = SourcedNote {
             place: "a file".to_owned(),
             note: forged.to_owned(),
         };

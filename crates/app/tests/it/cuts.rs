@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vestry_app::Service;
-use vestry_app::audit::{AuditReport, FoundNote, TrustedKeys};
+use vestry_app::audit::{AuditReport, SourcedNote, TrustedKeys};
 use vestry_contract::fakes::Kept;
 use vestry_contract::rng::{self, Rng};
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
@@ -255,7 +255,7 @@ struct Past {
     states: Vec<Kept>,
     heads: Vec<AuditHead>,
     control_heads: Vec<ControlHead>,
-    notes: Vec<FoundNote>,
+    notes: Vec<SourcedNote>,
 }
 
 impl Past {
@@ -282,7 +282,7 @@ impl Past {
                 past.service.sequence_all().await.unwrap();
                 let made = process.make_checkpoint().await.unwrap().unwrap();
                 past.service.bring_to_sinks().await;
-                past.notes.push(FoundNote {
+                past.notes.push(SourcedNote {
                     place: made.number.to_string(),
                     note: made.note,
                 });

@@ -1,7 +1,7 @@
 //! Binding of mailed links to their requester (M-2).
 
 use vestry_app::links::{LoginByLink, VerifiedLink, VerifyLink, VerifyLinkError};
-use vestry_app::{Caller, Refusal, StartedBy};
+use vestry_app::{Caller, Refusal, SignInBinding};
 use vestry_domain::Secret;
 use vestry_domain::message::Message;
 use vestry_domain::pkce::CodeChallenge;
@@ -17,21 +17,21 @@ fn secret(text: &str) -> Secret<String> {
     Secret::new(text.to_owned())
 }
 
-fn with_challenge() -> StartedBy {
-    StartedBy {
+fn with_challenge() -> SignInBinding {
+    SignInBinding {
         code_challenge: Some(CodeChallenge::of(&secret(VERIFIER)).to_string()),
-        ..StartedBy::default()
+        ..SignInBinding::default()
     }
 }
 
-fn asked_by(started_by: StartedBy) -> LoginByLink {
+fn asked_by(started_by: SignInBinding) -> LoginByLink {
     LoginByLink {
         started_by,
         ..link_for(ADA)
     }
 }
 
-async fn mailed(rig: &Rig, caller: &Caller, started_by: StartedBy) -> Message {
+async fn mailed(rig: &Rig, caller: &Caller, started_by: SignInBinding) -> Message {
     let command = asked_by(started_by);
     let sent = rig.service.login_or_create_by_link(caller, command);
     sent.await.unwrap();
@@ -71,7 +71,7 @@ async fn m_2_a_link_belongs_to_its_requester() {
 async fn m_2_a_verifier_is_refused_if_the_link_has_no_challenge() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
-    let mail = mailed(&rig, &test, StartedBy::default()).await;
+    let mail = mailed(&rig, &test, SignInBinding::default()).await;
     for verifier in ["", VERIFIER] {
         let refused = open_with(&rig, &test, &mail.token, Some(verifier)).await;
         assert!(is_invalid(&refused), "{verifier}");
@@ -163,9 +163,9 @@ async fn m_2_parallel_verifiers_of_a_link_are_counted_one_by_one() {
 async fn m_2_a_link_carries_its_callers_state() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
-    let started_by = StartedBy {
+    let started_by = SignInBinding {
         state: Some("a b&c".to_owned()),
-        ..StartedBy::default()
+        ..SignInBinding::default()
     };
     let mail = mailed(&rig, &test, started_by).await;
     let expected = format!(
@@ -185,7 +185,7 @@ async fn m_2_an_app_may_require_a_challenge_for_links() {
     let test = rig.test().await;
     let service = &rig.service;
     let refused = service
-        .login_or_create_by_link(&test, asked_by(StartedBy::default()))
+        .login_or_create_by_link(&test, asked_by(SignInBinding::default()))
         .await;
     assert!(matches!(
         refused,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use vestry_app::admin::AdminError;
-use vestry_app::audit::{AuditFlaw, Exported, Flaw, FoundNote, TrustedKeys};
+use vestry_app::audit::{AuditFlaw, Exported, Flaw, SourcedNote, TrustedKeys};
 use vestry_contract::sealing::Recipient;
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::control::ControlAction;
@@ -142,7 +142,7 @@ async fn aud_2_aud_3_a_pruned_log_is_verified_from_its_new_start() {
     added.await.unwrap();
     grown.goes_on("later").await;
     assert_eq!((flaws(rig).await, grown.restarts().await), (vec![], 0));
-    let notes = [old.note, between.note].map(|note| FoundNote {
+    let notes = [old.note, between.note].map(|note| SourcedNote {
         place: "a file".to_owned(),
         note,
     });

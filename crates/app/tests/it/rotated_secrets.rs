@@ -17,7 +17,7 @@ use vestry_domain::World;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::provider::ConnectionSettings;
 use vestry_domain::webhook::SigningSecret;
-use vestry_ports::store::{LastingKind, LastingSecret, Standing, Store};
+use vestry_ports::store::{LastingSecret, PersistentKind, Standing, Store};
 
 use crate::audit::flaws;
 use crate::passwords::{change, verify, with_password};
@@ -43,9 +43,9 @@ async fn retire(service: &Service) -> AppRotation {
         .unwrap()
 }
 
-async fn lasting(rig: &Rig, world: World, kind: LastingKind, below: u32) -> Vec<LastingSecret> {
+async fn lasting(rig: &Rig, world: World, kind: PersistentKind, below: u32) -> Vec<LastingSecret> {
     let mut view = rig.fake.read().await.unwrap();
-    let secrets = view.lasting_secrets();
+    let secrets = view.persistent_secrets();
     let found = secrets.under_older(&world, kind, below, None, 1_000);
     found.await.unwrap()
 }
@@ -120,7 +120,7 @@ async fn m_8_every_persistent_secret_moves_to_a_new_key() {
     // events.
     assert_eq!(rotation.resealed, 2 + 1 + 1 + 15 + 1 + 1);
     assert_eq!((rotation.failed, rotation.failed_secrets), (vec![], vec![]));
-    for kind in LastingKind::ALL {
+    for kind in PersistentKind::ALL {
         assert_eq!(lasting(&rig, test.world, kind, 2).await, [], "{kind:?}");
         assert_ne!(lasting(&rig, test.world, kind, 3).await, [], "{kind:?}");
     }
@@ -250,7 +250,7 @@ async fn m_8_an_altered_secret_keeps_only_its_own_key() {
     tx.commit().await.unwrap();
     let altered = FailedSecret {
         world: test.world,
-        kind: LastingKind::Password,
+        kind: PersistentKind::Password,
         owner: ada.to_string(),
     };
     for version in [2, 3] {

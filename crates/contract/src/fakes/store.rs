@@ -10,13 +10,13 @@ mod codes;
 mod control;
 mod events;
 mod idempotency;
-mod lasting_secrets;
 mod leases;
 mod limits;
 mod links;
 mod outbox;
 mod passkeys;
 mod passwords;
+mod persistent_secrets;
 mod providers;
 mod search;
 mod sessions;
@@ -40,9 +40,9 @@ use vestry_domain::event::{Event, EventHead};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Checkpoints, Codes, ControlLog,
-    Deliveries, Events, Guards, Idempotency, ImportedUsers, KeptCheckpoint, LastingSecrets, Leases,
-    Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks,
+    ApiKeys, AppKeys, Apps, AuditLog, Bell, Captured, Checkpoints, Codes, ControlLog, Deliveries,
+    Events, Guards, Idempotency, ImportedUsers, KeptCheckpoint, Leases, Links, OauthFlows, Outbox,
+    Passkeys, Passwords, PersistentSecrets, ProviderConnections, ProviderLinks, Quotas,
     RedirectUrls, Repositories, Sessions, SigningKeys, SinkProgress, Store, StoreError,
     StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets, WebhookEndpoints,
     WebhookReplays,
@@ -360,7 +360,7 @@ impl Repositories for Work {
         self
     }
 
-    fn lasting_secrets(&mut self) -> &mut dyn LastingSecrets {
+    fn persistent_secrets(&mut self) -> &mut dyn PersistentSecrets {
         self
     }
 
@@ -408,7 +408,7 @@ impl Repositories for Work {
         self
     }
 
-    fn budgets(&mut self) -> &mut dyn Budgets {
+    fn budgets(&mut self) -> &mut dyn Quotas {
         self
     }
 

@@ -192,7 +192,7 @@ pub async fn a_key_is_not_removed_under_what_holds_it(store: Arc<dyn Store>) {
             let mut tx = works(from.begin().await);
             let keys = tx.app_keys();
             works(keys.lock_below(&world, KeyPurpose::Wallets, 2).await);
-            let standing = works(keys.standing_below(&world, KeyPurpose::Wallets, 2).await);
+            let standing = works(keys.references_below(&world, KeyPurpose::Wallets, 2).await);
             if standing.is_empty() {
                 works(keys.remove(&world, KeyPurpose::Wallets, 1).await);
                 works(tx.commit().await);

@@ -127,7 +127,7 @@ pub async fn uses_are_given_back(store: Arc<dyn Store>) {
     let give = async |world: World, subject: &str, uses: u32| {
         in_tx!(stage.store, |tx| tx
             .budgets()
-            .give_back(&world, NAME, subject, uses)
+            .refund(&world, NAME, subject, uses)
             .await);
     };
     give(world, "subject", 3).await;

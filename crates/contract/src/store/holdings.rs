@@ -9,7 +9,7 @@ use vestry_domain::passkey::Ceremony;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::User;
 use vestry_domain::wallet::WalletType;
-use vestry_ports::store::{Holdings, Store};
+use vestry_ports::store::{AccountTrust, Store};
 
 use super::stage::Stage;
 use crate::race::{count, race};
@@ -31,7 +31,7 @@ const PLANTED: [&str; 12] = [
 ];
 
 impl Stage {
-    async fn holdings(&self, user: &User) -> Holdings {
+    async fn holdings(&self, user: &User) -> AccountTrust {
         in_view!(self.store, |view| view
             .users()
             .holdings(&user.world, user.id)
@@ -160,7 +160,7 @@ pub async fn verified_identifiers_are_detected(store: Arc<dyn Store>) {
                     .await,
             false => tx.users().verify_phone(&world, phone.id, at).await,
         });
-        let expected = Holdings {
+        let expected = AccountTrust {
             proved: true,
             planted: false,
         };

@@ -28,7 +28,7 @@ impl Stage {
             .await)
     }
 
-    async fn give_back(&self, job: &OutboxJob, owner: &str, at: Timestamp) -> bool {
+    async fn refund(&self, job: &OutboxJob, owner: &str, at: Timestamp) -> bool {
         let (world, id) = (job.world, job.id);
         in_tx!(self.store, |tx| tx
             .outbox()
@@ -197,7 +197,7 @@ pub async fn a_lost_lease_ends_nothing(store: Arc<dyn Store>) {
     assert_eq!(stage.claim("one", now, 10).await.len(), 1);
     assert_eq!(stage.claim("two", later, 10).await.len(), 1);
     assert!(!stage.finish(&job, "one", later).await);
-    assert!(!stage.give_back(&job, "one", later).await);
+    assert!(!stage.refund(&job, "one", later).await);
     assert_eq!(stage.waiting().await, 1);
     assert_eq!(stage.claim("one", later, 10).await, []);
     assert!(stage.finish(&job, "two", later).await);
@@ -212,7 +212,7 @@ pub async fn an_unclaimed_job_cannot_be_ended(store: Arc<dyn Store>) {
     let now = stage.samples.tick();
     for owner in ["one", ""] {
         assert!(!stage.finish(&job, owner, now).await);
-        assert!(!stage.give_back(&job, owner, now + Seconds(500)).await);
+        assert!(!stage.refund(&job, owner, now + Seconds(500)).await);
     }
     assert_eq!(ids(&stage.claim("one", now, 10).await), [job.id]);
 }
@@ -234,7 +234,7 @@ pub async fn a_finished_job_is_over(store: Arc<dyn Store>) {
         assert!(ended, "{end:?}");
         assert_eq!(stage.waiting().await, 0);
         assert!(!stage.finish(&job, "one", now).await);
-        assert!(!stage.give_back(&job, "one", now).await);
+        assert!(!stage.refund(&job, "one", now).await);
     }
     assert_eq!(stage.claim("one", now + Seconds(1_000_000), 10).await, []);
 }
@@ -247,10 +247,10 @@ pub async fn a_job_is_given_back(store: Arc<dyn Store>) {
     let now = stage.samples.tick();
     let again = now + Seconds(3);
     assert_eq!(stage.claim("one", now, 10).await.len(), 1);
-    assert!(stage.give_back(&job, "one", again).await);
+    assert!(stage.refund(&job, "one", again).await);
     assert_eq!(stage.waiting().await, 1);
     assert!(!stage.finish(&job, "one", now).await);
-    assert!(!stage.give_back(&job, "one", now).await);
+    assert!(!stage.refund(&job, "one", now).await);
     for owner in ["one", "two"] {
         assert_eq!(stage.claim(owner, again - Seconds(1), 10).await, []);
     }
@@ -279,7 +279,7 @@ pub async fn jobs_stay_in_their_world(store: Arc<dyn Store>) {
             ..job.clone()
         };
         assert!(!stage.finish(&foreign, "one", now).await);
-        assert!(!stage.give_back(&foreign, "one", now).await);
+        assert!(!stage.refund(&foreign, "one", now).await);
     }
     let twin = OutboxJob {
         world: strangers[0],

@@ -9,7 +9,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::user::User;
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{NewToken, SeenSession, SessionPage, Store, SweptApps, SweptWorlds};
+use vestry_ports::store::{NewToken, SessionActivity, SessionPage, Store, SweptApps, SweptWorlds};
 
 use super::stage::{Stage, committed, works};
 use crate::race::{count, race};
@@ -474,8 +474,8 @@ pub async fn a_touch_writes_the_activity(store: Arc<dyn Store>) {
 }
 
 /// The activity record of a session used just now in this world.
-const fn seen(world: &World, session: &Session, at: Timestamp) -> SeenSession {
-    SeenSession {
+const fn seen(world: &World, session: &Session, at: Timestamp) -> SessionActivity {
+    SessionActivity {
         world: *world,
         at,
         id: session.id,

@@ -107,7 +107,7 @@ pub trait AppKeys: Send {
     ) -> StoreResult<Vec<AppKey>>;
     /// The rows that use versions of a key below the given one and are lost without them, whether still usable or not. Excludes the audit
     /// log ([`KeyPurpose::PastAudit`]).
-    async fn standing_below(
+    async fn references_below(
         &mut self,
         world: &World,
         purpose: KeyPurpose,

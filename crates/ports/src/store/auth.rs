@@ -95,7 +95,7 @@ pub trait Guards: Send {
 
 /// Counters of sends and failures that must be exact and survive restarts.
 #[port]
-pub trait Budgets: Send {
+pub trait Quotas: Send {
     /// Counts one use of `name` for `subject` in the window that its first use opened, in one statement. A use beyond the limit returns
     /// `admitted: false` and may leave the counter above the limit; callers then drop the transaction. A disabled limit admits every use.
     async fn spend(
@@ -117,7 +117,7 @@ pub trait Budgets: Send {
         now: Timestamp,
     ) -> StoreResult<()>;
     /// Refunds this many uses of the current window, not below zero, in one statement; does nothing if there is no window.
-    async fn give_back(
+    async fn refund(
         &mut self,
         world: &World,
         name: &'static str,
@@ -164,7 +164,7 @@ pub struct NewToken {
 
 /// A session that was just used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SeenSession {
+pub struct SessionActivity {
     /// Its world.
     pub world: World,
     /// When it was used.
@@ -232,7 +232,7 @@ pub trait Sessions: Send {
     async fn lock(&mut self, world: &World, id: SessionId) -> StoreResult<bool>;
     /// Writes only `last_active_at` of those sessions that are not deleted. They can be of several worlds, and one can be listed twice: at
     /// the same time, or at the latest of several.
-    async fn touch(&mut self, seen: &[SeenSession]) -> StoreResult<()>;
+    async fn touch(&mut self, seen: &[SessionActivity]) -> StoreResult<()>;
     /// Ends a session; `false` if it has ended or does not exist. `deleted_at` is set once (S-4).
     async fn delete(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<bool>;
     /// Ends all sessions of a user; returns their ids.

@@ -14,12 +14,12 @@ mod checkpoints;
 mod control;
 mod events;
 mod idempotency;
-mod lasting_secrets;
 mod leases;
 mod links;
 mod outbox;
 mod passkeys;
 mod passwords;
+mod persistent_secrets;
 mod providers;
 mod totps;
 mod users;
@@ -36,21 +36,22 @@ use vestry_port_macro::port;
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys, Standing};
 pub use audit::AuditLog;
 pub use auth::{
-    Attempt, Budgets, Codes, EndedSome, Guards, NewToken, Noted, SeenSession, SessionPage, Sessions,
+    Attempt, Codes, EndedSome, Guards, NewToken, Noted, Quotas, SessionActivity, SessionPage,
+    Sessions,
 };
 pub use checkpoints::{Checkpoints, KeptCheckpoint, SinkProgress};
 pub use control::ControlLog;
 pub use events::{Bell, EventFilter, Events, Stretch};
 pub use idempotency::Idempotency;
-pub use lasting_secrets::{LastingKind, LastingSecret, LastingSecrets};
 pub use leases::{Leases, MAX_LEASE};
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use passkeys::{PasskeyUse, Passkeys};
 pub use passwords::{ImportedUsers, PasswordHolder, Passwords};
+pub use persistent_secrets::{LastingSecret, PersistentKind, PersistentSecrets};
 pub use providers::{OauthFlows, ProviderConnections, ProviderLinks, StoredConnection};
 pub use totps::Totps;
-pub use users::{Attached, Holdings, Moved, UserPage, Users, WholeUser};
+pub use users::{AccountTrust, Attached, Moved, UserPage, Users, WholeUser};
 pub use wallet_challenges::WalletChallenges;
 pub use wallet_imports::WalletImports;
 pub use wallets::{Created, WalletPage, WalletWithKey, Wallets};
@@ -170,7 +171,7 @@ pub trait Store: Send + Sync {
 
     /// Whether Apps are distributed over several servers, each of which can fail independently. Batched reads and writes then cover only
     /// one App.
-    fn is_spread(&self) -> bool {
+    fn is_distributed(&self) -> bool {
         false
     }
 
@@ -202,7 +203,7 @@ pub trait Repositories: Send {
     /// App keys, wrapped.
     fn app_keys(&mut self) -> &mut dyn AppKeys;
     /// Persistent secrets, for re-encryption under another key.
-    fn lasting_secrets(&mut self) -> &mut dyn LastingSecrets;
+    fn persistent_secrets(&mut self) -> &mut dyn PersistentSecrets;
     /// Signing keys of session JWTs.
     fn signing_keys(&mut self) -> &mut dyn SigningKeys;
     /// Users, e-mails, phone numbers.
@@ -226,7 +227,7 @@ pub trait Repositories: Send {
     /// Consecutive failures of an identifier.
     fn guards(&mut self) -> &mut dyn Guards;
     /// Counters of sends and failures.
-    fn budgets(&mut self) -> &mut dyn Budgets;
+    fn budgets(&mut self) -> &mut dyn Quotas;
     /// Authenticator apps.
     fn totps(&mut self) -> &mut dyn Totps;
     /// Passkeys, the challenges of their ceremonies, and user handles.

@@ -58,7 +58,7 @@ pub struct WholeUser {
 
 /// Facts about an account that matter when one of its addresses or numbers is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holdings {
+pub struct AccountTrust {
     /// An address or number is verified.
     pub proved: bool,
     /// The account has something that could let someone in or whose key someone could know. This is a credential, one being added, an
@@ -110,8 +110,8 @@ pub trait Users: Send {
     /// Locks the owner of an address or number like [`lock`](Self::lock); `None` if there is none. The identifier may have moved to another
     /// user in the meantime, which reading it afterwards shows.
     async fn lock_owner(&mut self, world: &World, method: MethodId) -> StoreResult<Option<User>>;
-    /// The user's [`Holdings`]. While the user is locked, no credential or sign-in can be added.
-    async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<Holdings>;
+    /// The user's [`AccountTrust`]. While the user is locked, no credential or sign-in can be added.
+    async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<AccountTrust>;
     /// Writes names, metadata and `updated_at`; `false` if there is no such user.
     async fn update(&mut self, user: &User) -> StoreResult<bool>;
     /// Locks the user like [`lock`](Self::lock) and records the sign-in, if allowed; `false` if the user is disabled or does not exist.

@@ -5,7 +5,7 @@ mod prune;
 use serde_json::{Map, Value, json};
 use vestry_anchor::{Settings as Reach, notes_at, notes_from};
 use vestry_app::Service;
-use vestry_app::audit::{About, AuditFlaw, AuditReport, FoundNote, TrustedKeys};
+use vestry_app::audit::{About, AuditFlaw, AuditReport, SourcedNote, TrustedKeys};
 
 use super::failed;
 use crate::cli::{self, Against, Answer, Kept};
@@ -72,7 +72,7 @@ fn named(has_base_url: bool) -> Result<(), Failure> {
 async fn witnesses(
     against: Against,
     reach: &Reach,
-) -> Result<(Vec<FoundNote>, TrustedKeys), Failure> {
+) -> Result<(Vec<SourcedNote>, TrustedKeys), Failure> {
     let mut notes = Vec::new();
     for kept in against.places {
         let found = match kept {
@@ -87,7 +87,7 @@ async fn witnesses(
         notes.extend(
             found
                 .into_iter()
-                .map(|(place, note)| FoundNote { place, note }),
+                .map(|(place, note)| SourcedNote { place, note }),
         );
     }
     let keys = if against.keys.is_empty() {

@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::StartedBy;
+use vestry_app::SignInBinding;
 use vestry_app::links::LoginByLink;
 
 use crate::body::Body;
@@ -118,7 +118,7 @@ pub(crate) async fn handle(
         registration_expires_in: request.registration_expires_in,
         expires_in: request.expires_in,
         requires_verification: request.requires_verification,
-        started_by: StartedBy {
+        started_by: SignInBinding {
             code_challenge: request.code_challenge,
             code_challenge_method: request.code_challenge_method,
             state: request.state,

@@ -5,7 +5,7 @@ use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use vestry_app::StartedBy;
+use vestry_app::SignInBinding;
 use vestry_app::oauth::{BeginOauth, TestAnswer, TestChoice};
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::session::DeviceFingerprint;
@@ -151,7 +151,7 @@ pub(crate) async fn handle(
         login_redirect_url: query.login_redirect_url,
         registration_redirect_url: query.registration_redirect_url,
         redirect_uri: query.redirect_uri,
-        started_by: StartedBy {
+        started_by: SignInBinding {
             code_challenge: query.code_challenge,
             code_challenge_method: query.code_challenge_method,
             state: query.state,

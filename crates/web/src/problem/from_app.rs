@@ -190,7 +190,7 @@ impl From<BeginOauthError> for Problem {
     fn from(error: BeginOauthError) -> Self {
         match error {
             BeginOauthError::NotConfigured => Self::new(Code::ProviderNotConfigured),
-            BeginOauthError::Misconfigured(fault) => Self::provider_of_no_use(fault),
+            BeginOauthError::Misconfigured(fault) => Self::provider_misconfigured(fault),
             BeginOauthError::TooMany { retry_after } => {
                 Self::new(Code::RateLimited).after(retry_after)
             }
@@ -221,7 +221,7 @@ impl From<VerifyOauthError> for Problem {
                 message: FOR_OUR_CALLBACK.into(),
                 ..Self::new(Code::InvalidState)
             },
-            VerifyOauthError::Misconfigured(fault) => Self::provider_of_no_use(fault),
+            VerifyOauthError::Misconfigured(fault) => Self::provider_misconfigured(fault),
             VerifyOauthError::NotConfigured => Self::new(Code::ProviderNotConfigured),
             VerifyOauthError::Common(refusal) => refusal.into(),
         }

@@ -1,6 +1,6 @@
 //! Binding of sign-in tokens to their requester (M-2), and where a secret key lets the flow end (M-15).
 
-use vestry_app::StartedBy;
+use vestry_app::SignInBinding;
 use vestry_domain::pkce::CodeChallenge;
 
 use super::*;
@@ -11,16 +11,16 @@ fn secret(text: &str) -> Secret<String> {
     Secret::new(text.to_owned())
 }
 
-fn with_challenge() -> StartedBy {
-    StartedBy {
+fn with_challenge() -> SignInBinding {
+    SignInBinding {
         code_challenge: Some(CodeChallenge::of(&secret(VERIFIER)).to_string()),
-        ..StartedBy::default()
+        ..SignInBinding::default()
     }
 }
 
 impl Desk {
     /// Signs a person in at Google and returns the token.
-    async fn token_for(&self, person: &ProvenIdentity, started_by: StartedBy) -> String {
+    async fn token_for(&self, person: &ProvenIdentity, started_by: SignInBinding) -> String {
         let command = BeginOauth {
             started_by,
             ..to_google()
@@ -101,7 +101,7 @@ async fn m_2_a_token_belongs_to_its_requester() {
 async fn m_2_a_verifier_is_refused_without_a_challenge() {
     let desk = Desk::new().await;
     let ada = person("1", "ada@example.com", true);
-    let token = desk.token_for(&ada, StartedBy::default()).await;
+    let token = desk.token_for(&ada, SignInBinding::default()).await;
     for verifier in ["", VERIFIER] {
         let refused = desk.verify_with(&token, Some(verifier)).await;
         assert!(is_invalid(&refused), "{verifier}");
@@ -116,7 +116,7 @@ async fn m_2_five_wrong_verifiers_use_a_token_up() {
     let ada = person("1", "ada@example.com", true);
     for (started_by, right) in [
         (with_challenge(), Some(VERIFIER)),
-        (StartedBy::default(), None),
+        (SignInBinding::default(), None),
     ] {
         for wrong in [4, 5] {
             let token = desk.token_for(&ada, started_by.clone()).await;
@@ -231,7 +231,7 @@ async fn m_2_an_app_may_require_a_challenge() {
 #[tokio::test]
 async fn m_2_the_callers_state_is_returned() {
     let desk = Desk::new().await;
-    let started_by = StartedBy {
+    let started_by = SignInBinding {
         state: Some("a b&token=x".to_owned()),
         ..with_challenge()
     };
@@ -253,12 +253,12 @@ async fn m_2_the_callers_state_is_returned() {
     let back = desk.back(&begun, None).await;
     assert_eq!(back.url, format!("{LOGIN}?error=invalid_state"));
 
-    let none = StartedBy::default;
+    let none = SignInBinding::default;
     let own = Some(OWN.to_owned());
     for (redirect_uri, started_by, field) in [
         (
             None,
-            StartedBy {
+            SignInBinding {
                 state: Some(String::new()),
                 ..none()
             },
@@ -266,7 +266,7 @@ async fn m_2_the_callers_state_is_returned() {
         ),
         (
             None,
-            StartedBy {
+            SignInBinding {
                 code_challenge: Some("x".to_owned()),
                 ..none()
             },
@@ -274,7 +274,7 @@ async fn m_2_the_callers_state_is_returned() {
         ),
         (
             None,
-            StartedBy {
+            SignInBinding {
                 code_challenge_method: Some("plain".to_owned()),
                 ..with_challenge()
             },
@@ -283,7 +283,7 @@ async fn m_2_the_callers_state_is_returned() {
         (own.clone(), with_challenge(), "code_challenge"),
         (
             own,
-            StartedBy {
+            SignInBinding {
                 state: Some("x".to_owned()),
                 ..none()
             },

@@ -188,13 +188,13 @@ impl AppKeys for Work {
         })
     }
 
-    async fn standing_below(
+    async fn references_below(
         &mut self,
         world: &World,
         purpose: KeyPurpose,
         version: u32,
     ) -> StoreResult<Vec<Standing>> {
-        self.reading(|state| state.standing_below(*world, purpose, version))
+        self.reading(|state| state.references_below(*world, purpose, version))
     }
 
     async fn remove(

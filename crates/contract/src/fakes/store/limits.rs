@@ -4,7 +4,7 @@ use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Budgets, Guards, Noted, StoreResult, SweptWorlds};
+use vestry_ports::store::{Guards, Noted, Quotas, StoreResult, SweptWorlds};
 
 use super::Work;
 use super::state::{Budget, count_few};
@@ -56,7 +56,7 @@ impl Guards for Work {
 }
 
 #[port]
-impl Budgets for Work {
+impl Quotas for Work {
     async fn spend(
         &mut self,
         world: &World,
@@ -94,7 +94,7 @@ impl Budgets for Work {
         self.spend(world, name, subject, limit, now).await.map(drop)
     }
 
-    async fn give_back(
+    async fn refund(
         &mut self,
         world: &World,
         name: &'static str,

@@ -6,7 +6,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    EndedSome, NewToken, SeenSession, SessionPage, Sessions, StoreResult, SweptWorlds,
+    EndedSome, NewToken, SessionActivity, SessionPage, Sessions, StoreResult, SweptWorlds,
 };
 
 use super::Work;
@@ -148,11 +148,11 @@ impl Sessions for Work {
         self.writing(|state| Ok(state.living_session(*world, id).is_some()))
     }
 
-    async fn touch(&mut self, seen: &[SeenSession]) -> StoreResult<()> {
+    async fn touch(&mut self, seen: &[SessionActivity]) -> StoreResult<()> {
         let mut in_order = seen.to_vec();
         in_order.sort_unstable();
         self.writing(|state| {
-            for SeenSession { world, at, id } in in_order {
+            for SessionActivity { world, at, id } in in_order {
                 if let Some((_, session)) = state.living_session(world, id) {
                     session.last_active_at = at;
                 }

@@ -14,8 +14,8 @@ use vestry_domain::user::{
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    Attached, Holdings, Moved, Passkeys, ProviderLinks, StoreError, StoreResult, Totps, UserPage,
-    Users, Wallets, WholeUser,
+    AccountTrust, Attached, Moved, Passkeys, ProviderLinks, StoreError, StoreResult, Totps,
+    UserPage, Users, Wallets, WholeUser,
 };
 
 use super::Work;
@@ -107,7 +107,7 @@ impl State {
         });
     }
 
-    fn holdings(&self, world: World, id: UserId) -> Holdings {
+    fn holdings(&self, world: World, id: UserId) -> AccountTrust {
         let verified_email = |email: &UserEmail| email.user_id == id && email.verified;
         let verified_phone = |phone: &UserPhone| phone.user_id == id && phone.verified;
         let proved = self.email(world, verified_email).is_some()
@@ -134,7 +134,7 @@ impl State {
             || (self.sessions.iter()).any(|(_, session)| {
                 is_theirs(session.world, session.user_id) && session.deleted_at.is_none()
             });
-        Holdings { proved, planted }
+        AccountTrust { proved, planted }
     }
 
     pub(super) fn profile(&self, world: World, id: UserId) -> Option<UserProfile> {
@@ -246,7 +246,7 @@ impl Users for Work {
         })
     }
 
-    async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<Holdings> {
+    async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<AccountTrust> {
         self.reading(|state| state.holdings(*world, id))
     }
 

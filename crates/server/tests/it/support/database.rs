@@ -41,8 +41,8 @@ impl Database {
     }
 
     /// Whether its tables are distributed.
-    pub(crate) fn is_spread(&self) -> bool {
-        matches!(self, Self::Postgres(_)) && vestry_testkit::postgres::is_spread()
+    pub(crate) fn is_distributed(&self) -> bool {
+        matches!(self, Self::Postgres(_)) && vestry_testkit::postgres::is_distributed()
     }
 
     /// Whether it is behind a connection pooler.

@@ -162,7 +162,7 @@ impl Site {
 
     /// Sets up everything up to a first key: tables, root key, an App, a secret key for test and for live.
     pub(crate) fn set_up(&self) -> Keys {
-        let migrate: &[&str] = match self.database.is_spread() {
+        let migrate: &[&str] = match self.database.is_distributed() {
             true => &["migrate", "--distribute"],
             false => &["migrate"],
         };

@@ -16,7 +16,7 @@ const ALL_EVERY: i64 = 100;
 
 /// The state.
 #[derive(Default)]
-pub(crate) struct CheckpointDesk {
+pub(crate) struct CheckpointState {
     named: Mutex<Named>,
     /// Time of the last known round; initially, the time of the first query.
     round: Mutex<Option<Timestamp>>,
@@ -32,7 +32,7 @@ struct Named {
     hasher: RandomState,
 }
 
-impl CheckpointDesk {
+impl CheckpointState {
     /// Returns the lines that the next checkpoint must list: those not known to be listed, and periodically all.
     pub(crate) fn due(&self, newest: i64, lines: Vec<Line>) -> Vec<Line> {
         let mut named = lock(&self.named);

@@ -12,9 +12,9 @@ use vestry_ports::clock::Clock;
 use vestry_ports::store::{Repositories, Store};
 
 use crate::Fault;
+use crate::batcher::Batch;
 use crate::fault::retried;
 use crate::ports::Ports;
-use crate::together::Batch;
 
 /// The outcome of one job.
 pub(crate) struct Note {

@@ -6,7 +6,9 @@ use vestry_domain::World;
 use vestry_domain::envelope::{KeyPurpose, Mac, Sealed};
 use vestry_domain::totp::recovery_owner;
 use vestry_ports::port;
-use vestry_ports::store::{LastingKind, LastingSecret, LastingSecrets, Standing, StoreResult};
+use vestry_ports::store::{
+    LastingSecret, PersistentKind, PersistentSecrets, Standing, StoreResult,
+};
 
 use super::Work;
 use super::state::{State, at_most};
@@ -15,7 +17,7 @@ use super::state::{State, at_most};
 type Slots<'a> = (&'a mut Sealed, Option<&'a mut Mac>);
 
 impl State {
-    fn lasting(&self, world: World, kind: LastingKind) -> Vec<LastingSecret> {
+    fn lasting(&self, world: World, kind: PersistentKind) -> Vec<LastingSecret> {
         let secret = |owner: String, sealed: &Sealed| LastingSecret {
             world,
             kind,
@@ -24,29 +26,29 @@ impl State {
             hash: None,
         };
         let mut found: Vec<LastingSecret> = match kind {
-            LastingKind::SigningKey => {
+            PersistentKind::SigningKey => {
                 let keys = self.signing_keys.iter().filter(|key| key.world == world);
                 keys.map(|key| secret(key.id.to_string(), &key.private))
                     .collect()
             }
-            LastingKind::Password => {
+            PersistentKind::Password => {
                 let rows = self.passwords.iter().filter(|row| row.world == world);
                 rows.map(|row| secret(row.user_id.to_string(), &row.sealed))
                     .collect()
             }
-            LastingKind::TotpSeed => {
+            PersistentKind::TotpSeed => {
                 let rows = self.totps.iter().filter(|row| row.totp.world == world);
                 rows.map(|row| secret(row.totp.id.to_string(), &row.totp.seed))
                     .collect()
             }
-            LastingKind::RecoveryCode => self.unused_recovery_codes(world),
-            LastingKind::ProviderSecret => {
+            PersistentKind::RecoveryCode => self.unused_recovery_codes(world),
+            PersistentKind::ProviderSecret => {
                 let rows = self.provider_connections.iter();
                 rows.filter(|row| row.connection.world == world)
                     .map(|row| secret(row.connection.callback_id.to_string(), &row.secret))
                     .collect()
             }
-            LastingKind::WebhookSecret => {
+            PersistentKind::WebhookSecret => {
                 let rows = self.webhook_secrets.iter().filter(|row| row.world == world);
                 rows.map(|row| secret(row.id.to_string(), &row.sealed))
                     .collect()
@@ -62,7 +64,7 @@ impl State {
             let unused = row.recovery_codes.iter().filter(|code| !code.used);
             unused.map(move |code| LastingSecret {
                 world,
-                kind: LastingKind::RecoveryCode,
+                kind: PersistentKind::RecoveryCode,
                 owner: recovery_owner(&row.totp.id.to_string(), code.number),
                 sealed: code.sealed.clone(),
                 hash: Some((row.totp.user_id, code.mac.clone())),
@@ -74,23 +76,23 @@ impl State {
     fn lasting_slots(&mut self, secret: &LastingSecret) -> Option<Slots<'_>> {
         let (world, owner) = (secret.world, secret.owner.as_str());
         match secret.kind {
-            LastingKind::SigningKey => {
+            PersistentKind::SigningKey => {
                 let mut rows = self.signing_keys.iter_mut();
                 let row = rows.find(|key| key.world == world && key.id.to_string() == owner);
                 row.map(|key| (&mut key.private, None))
             }
-            LastingKind::Password => {
+            PersistentKind::Password => {
                 let mut rows = self.passwords.iter_mut();
                 let row = rows.find(|row| row.world == world && row.user_id.to_string() == owner);
                 row.map(|row| (&mut row.sealed, None))
             }
-            LastingKind::TotpSeed => {
+            PersistentKind::TotpSeed => {
                 let mut rows = self.totps.iter_mut();
                 let row =
                     rows.find(|row| row.totp.world == world && row.totp.id.to_string() == owner);
                 row.map(|row| (&mut row.totp.seed, None))
             }
-            LastingKind::RecoveryCode => {
+            PersistentKind::RecoveryCode => {
                 let rows = self.totps.iter_mut();
                 let mut codes = rows.filter(|row| row.totp.world == world).flat_map(|row| {
                     let totp = row.totp.id.to_string();
@@ -100,14 +102,14 @@ impl State {
                 let code = codes.find(|(id, _)| id == owner);
                 code.map(|(_, code)| (&mut code.sealed, Some(&mut code.mac)))
             }
-            LastingKind::ProviderSecret => {
+            PersistentKind::ProviderSecret => {
                 let mut rows = self.provider_connections.iter_mut();
                 let row = rows.find(|row| {
                     row.connection.world == world && row.connection.callback_id.to_string() == owner
                 });
                 row.map(|row| (&mut row.secret, None))
             }
-            LastingKind::WebhookSecret => {
+            PersistentKind::WebhookSecret => {
                 let mut rows = self.webhook_secrets.iter_mut();
                 let row = rows.find(|row| row.world == world && row.id.to_string() == owner);
                 row.map(|row| (&mut row.sealed, None))
@@ -115,8 +117,8 @@ impl State {
         }
     }
 
-    /// Implements [`vestry_ports::store::AppKeys::standing_below`].
-    pub(super) fn standing_below(
+    /// Implements [`vestry_ports::store::AppKeys::references_below`].
+    pub(super) fn references_below(
         &self,
         world: World,
         purpose: KeyPurpose,
@@ -143,7 +145,7 @@ impl State {
             KeyPurpose::Wallets => self.versions_of_wallets(world),
             KeyPurpose::Secrets => {
                 let mut found = self.versions_of_passing(world);
-                for kind in LastingKind::ALL {
+                for kind in PersistentKind::ALL {
                     for secret in self.lasting(world, kind) {
                         found.push((kind.table(), secret.sealed.key_version));
                         if let Some((_, mac)) = secret.hash
@@ -203,11 +205,11 @@ impl State {
 }
 
 #[port]
-impl LastingSecrets for Work {
+impl PersistentSecrets for Work {
     async fn under_older(
         &mut self,
         world: &World,
-        kind: LastingKind,
+        kind: PersistentKind,
         version: u32,
         after: Option<&str>,
         limit: i64,

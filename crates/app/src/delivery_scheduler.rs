@@ -17,7 +17,7 @@ use vestry_ports::store::Queue;
 type Key = (World, WebhookEndpointId);
 
 /// The webhook state of one process.
-pub(crate) struct WebhookDesk {
+pub(crate) struct DeliveryScheduler {
     /// Maximum concurrent attempts.
     most: usize,
     state: Mutex<State>,
@@ -97,7 +97,7 @@ impl State {
     }
 }
 
-impl WebhookDesk {
+impl DeliveryScheduler {
     /// Creates the state with a maximum number of concurrent attempts.
     pub(crate) fn new(most: usize) -> Self {
         Self {

@@ -10,7 +10,9 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::totp::recovery_owner;
 use vestry_domain::user::User;
 use vestry_domain::wallet::WalletType;
-use vestry_ports::store::{LastingKind, LastingSecret, Repositories, Standing, Store, StoreResult};
+use vestry_ports::store::{
+    LastingSecret, PersistentKind, Repositories, Standing, Store, StoreResult,
+};
 
 use super::stage::{Stage, works};
 
@@ -40,22 +42,26 @@ impl Stage {
         };
         let mut key = self.samples.signing_key(world);
         key.private = self.sealed_under(version);
-        made_one(LastingKind::SigningKey, key.id.to_string(), &key.private);
+        made_one(PersistentKind::SigningKey, key.id.to_string(), &key.private);
         let mut password = self.password(user);
         password.sealed = self.sealed_under(version);
-        made_one(LastingKind::Password, user.id.to_string(), &password.sealed);
+        made_one(
+            PersistentKind::Password,
+            user.id.to_string(),
+            &password.sealed,
+        );
         let mut stored = self.samples.connection(world, &format!("name-{version}"));
         stored.secret = self.sealed_under(version);
         let callback = stored.connection.callback_id.to_string();
-        made_one(LastingKind::ProviderSecret, callback, &stored.secret);
+        made_one(PersistentKind::ProviderSecret, callback, &stored.secret);
         let endpoint = self.samples.endpoint(world);
         let mut signing = self.samples.webhook_secret(world, endpoint.id);
         signing.sealed = self.sealed_under(version);
         let id = signing.id.to_string();
-        made_one(LastingKind::WebhookSecret, id, &signing.sealed);
+        made_one(PersistentKind::WebhookSecret, id, &signing.sealed);
         let (mut totp, mut codes) = self.samples.totp(user);
         totp.seed = self.sealed_under(version);
-        made_one(LastingKind::TotpSeed, totp.id.to_string(), &totp.seed);
+        made_one(PersistentKind::TotpSeed, totp.id.to_string(), &totp.seed);
         codes.truncate(3);
         for code in &mut codes {
             code.sealed.key_version = version;
@@ -67,7 +73,7 @@ impl Stage {
         for code in codes.iter().take(2) {
             made.push(LastingSecret {
                 world,
-                kind: LastingKind::RecoveryCode,
+                kind: PersistentKind::RecoveryCode,
                 owner: recovery_owner(&totp.id.to_string(), code.number),
                 sealed: code.sealed.clone(),
                 hash: Some((user.id, code.mac.clone())),
@@ -87,11 +93,16 @@ impl Stage {
         made
     }
 
-    async fn lasting(&self, world: World, kind: LastingKind, version: u32) -> Vec<LastingSecret> {
+    async fn lasting(
+        &self,
+        world: World,
+        kind: PersistentKind,
+        version: u32,
+    ) -> Vec<LastingSecret> {
         let (mut all, mut after) = (Vec::new(), None::<String>);
         loop {
             let page = in_view!(self.store, |view| view
-                .lasting_secrets()
+                .persistent_secrets()
                 .under_older(&world, kind, version, after.as_deref(), 2)
                 .await);
             assert!(page.len() <= 2);
@@ -104,7 +115,7 @@ impl Stage {
     async fn standing(&self, world: World, purpose: KeyPurpose) -> BTreeMap<(String, u32), u64> {
         let standing = in_view!(self.store, |view| view
             .app_keys()
-            .standing_below(&world, purpose, NEWEST)
+            .references_below(&world, purpose, NEWEST)
             .await);
         let mut found = BTreeMap::new();
         for Standing {
@@ -138,7 +149,7 @@ pub async fn m_8_secrets_under_older_versions_are_found(store: Arc<dyn Store>) {
     let user = stage.user(stranger).await;
     stage.secrets_under(&user, 1).await;
     for below in [1, 3, NEWEST] {
-        for kind in LastingKind::ALL {
+        for kind in PersistentKind::ALL {
             let is_older = |secret: &LastingSecret| {
                 let hash = secret.hash.as_ref().map(|(_, mac)| mac.key_version);
                 secret.sealed.key_version < below || hash.is_some_and(|hash| hash < below)
@@ -187,7 +198,7 @@ pub async fn m_8_a_secret_is_resealed_from_the_seal_seen(store: Arc<dyn Store>) 
             (&fresh, &secret.sealed, false),
         ] {
             let done = in_tx!(stage.store, |tx| tx
-                .lasting_secrets()
+                .persistent_secrets()
                 .reseal(fresh, seen)
                 .await);
             assert_eq!(done, expected, "{:?}", secret.kind);
@@ -216,7 +227,7 @@ pub async fn m_8_hashes_of_used_recovery_codes_are_forgotten(store: Arc<dyn Stor
     let before = codes().await;
     for (version, expected) in [(3, 0), (4, 1), (4, 0)] {
         let forgotten = in_tx!(stage.store, |tx| tx
-            .lasting_secrets()
+            .persistent_secrets()
             .forget_used(&world, version)
             .await);
         assert_eq!(forgotten, expected, "below {version}");

@@ -13,13 +13,13 @@ use vestry_ports::vault::{KeyVault, VaultError, VaultStatus};
 use vestry_vault_local::LocalVault;
 
 /// A vault that opens its key file on first use.
-pub(crate) struct LateVault {
+pub(crate) struct LazyVault {
     path: PathBuf,
     entropy: Arc<dyn Entropy>,
     opened: RwLock<Option<Arc<LocalVault>>>,
 }
 
-impl LateVault {
+impl LazyVault {
     pub(crate) fn new(path: PathBuf, entropy: Arc<dyn Entropy>) -> Self {
         Self {
             path,
@@ -50,7 +50,7 @@ impl LateVault {
 }
 
 #[port]
-impl KeyVault for LateVault {
+impl KeyVault for LazyVault {
     async fn wrap(&self, context: &[u8], key: &Secret<[u8; 32]>) -> Result<WrappedKey, VaultError> {
         self.vault().await?.wrap(context, key).await
     }

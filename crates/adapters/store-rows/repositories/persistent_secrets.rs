@@ -6,7 +6,9 @@ use vestry_domain::World;
 use vestry_domain::envelope::{Mac, Sealed};
 use vestry_domain::totp::recovery_owner;
 use vestry_ports::port;
-use vestry_ports::store::{LastingKind, LastingSecret, LastingSecrets, StoreError, StoreResult};
+use vestry_ports::store::{
+    LastingSecret, PersistentKind, PersistentSecrets, StoreError, StoreResult,
+};
 
 use super::{Unit, count, in_world};
 use vestry_store_rows::prepared::Prepared;
@@ -60,7 +62,7 @@ type CodeRow = (String, i64, i64, Vec<u8>, i64, Vec<u8>, String);
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     world: &'a World,
-    kind: LastingKind,
+    kind: PersistentKind,
     version: u32,
     after: Option<&'a str>,
     limit: i64,
@@ -188,11 +190,11 @@ impl Unit {
 }
 
 #[port]
-impl LastingSecrets for Unit {
+impl PersistentSecrets for Unit {
     async fn under_older(
         &mut self,
         world: &World,
-        kind: LastingKind,
+        kind: PersistentKind,
         version: u32,
         after: Option<&str>,
         limit: i64,
@@ -205,13 +207,15 @@ impl LastingSecrets for Unit {
             limit,
         };
         match kind {
-            LastingKind::SigningKey => {
+            PersistentKind::SigningKey => {
                 page!(self, wanted, signing_keys, id, private_key_version, private)
             }
-            LastingKind::Password => page!(self, wanted, passwords, user_id, key_version, sealed),
-            LastingKind::TotpSeed => page!(self, wanted, totps, id, seed_key_version, seed),
-            LastingKind::RecoveryCode => self.codes_under_older(wanted).await,
-            LastingKind::ProviderSecret => page!(
+            PersistentKind::Password => {
+                page!(self, wanted, passwords, user_id, key_version, sealed)
+            }
+            PersistentKind::TotpSeed => page!(self, wanted, totps, id, seed_key_version, seed),
+            PersistentKind::RecoveryCode => self.codes_under_older(wanted).await,
+            PersistentKind::ProviderSecret => page!(
                 self,
                 wanted,
                 provider_connections,
@@ -219,7 +223,7 @@ impl LastingSecrets for Unit {
                 secret_key_version,
                 secret
             ),
-            LastingKind::WebhookSecret => {
+            PersistentKind::WebhookSecret => {
                 page!(self, wanted, webhook_secrets, id, key_version, secret)
             }
         }
@@ -227,7 +231,7 @@ impl LastingSecrets for Unit {
 
     async fn reseal(&mut self, fresh: &LastingSecret, seen: &Sealed) -> StoreResult<bool> {
         match fresh.kind {
-            LastingKind::SigningKey => {
+            PersistentKind::SigningKey => {
                 put!(
                     self,
                     fresh,
@@ -238,12 +242,12 @@ impl LastingSecrets for Unit {
                     private
                 )
             }
-            LastingKind::Password => {
+            PersistentKind::Password => {
                 put!(self, fresh, seen, passwords, user_id, key_version, sealed)
             }
-            LastingKind::TotpSeed => put!(self, fresh, seen, totps, id, seed_key_version, seed),
-            LastingKind::RecoveryCode => self.reseal_code(fresh, seen).await,
-            LastingKind::ProviderSecret => put!(
+            PersistentKind::TotpSeed => put!(self, fresh, seen, totps, id, seed_key_version, seed),
+            PersistentKind::RecoveryCode => self.reseal_code(fresh, seen).await,
+            PersistentKind::ProviderSecret => put!(
                 self,
                 fresh,
                 seen,
@@ -252,7 +256,7 @@ impl LastingSecrets for Unit {
                 secret_key_version,
                 secret
             ),
-            LastingKind::WebhookSecret => {
+            PersistentKind::WebhookSecret => {
                 put!(self, fresh, seen, webhook_secrets, id, key_version, secret)
             }
         }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use vestry_domain::ids::AppId;
-use vestry_ports::store::{SeenSession, Store};
+use vestry_ports::store::{SessionActivity, Store};
 
 use crate::Fault;
+use crate::batcher::Batch;
 use crate::fault::retried;
 use crate::ports::Ports;
-use crate::together::Batch;
 
 /// The store that activity is written to.
 pub(crate) struct Touches {
@@ -24,7 +24,7 @@ impl Touches {
 }
 
 /// Writes all of it, or nothing.
-pub(crate) async fn write(store: &dyn Store, seen: &[SeenSession]) -> Result<(), Fault> {
+pub(crate) async fn write(store: &dyn Store, seen: &[SessionActivity]) -> Result<(), Fault> {
     retried(|| async {
         let mut tx = store.begin().await?;
         tx.sessions().touch(seen).await?;
@@ -35,18 +35,18 @@ pub(crate) async fn write(store: &dyn Store, seen: &[SeenSession]) -> Result<(),
 }
 
 impl Batch for Touches {
-    type Asked = SeenSession;
+    type Asked = SessionActivity;
     /// `false`: the requester has to write on its own, and learns the reason for the failure.
     type Answer = bool;
     type Memory = ();
 
     const MAX_SIZE: usize = 64;
 
-    fn app(seen: &SeenSession) -> AppId {
+    fn app(seen: &SessionActivity) -> AppId {
         seen.world.app_id
     }
 
-    async fn serve(&self, seen: Vec<SeenSession>, (): &mut ()) -> Vec<bool> {
+    async fn serve(&self, seen: Vec<SessionActivity>, (): &mut ()) -> Vec<bool> {
         let written = write(&*self.store, &seen).await.is_ok();
         vec![written; seen.len()]
     }

@@ -36,7 +36,7 @@ impl Batch for Doubles {
 type Answers = Vec<oneshot::Receiver<(u32, usize)>>;
 
 /// Has all of them ask; the turn is the first one's.
-fn ask(desk: &Arc<Together<Doubles>>, numbers: &[u32]) -> (Answers, Turn<Doubles>) {
+fn ask(desk: &Arc<Batcher<Doubles>>, numbers: &[u32]) -> (Answers, Flush<Doubles>) {
     let mut joined = numbers.iter().map(|number| desk.join(*number));
     let (first, turn) = joined.next().unwrap();
     let mut answers = vec![first];
@@ -49,7 +49,7 @@ fn ask(desk: &Arc<Together<Doubles>>, numbers: &[u32]) -> (Answers, Turn<Doubles
 
 #[tokio::test]
 async fn everybody_is_served_in_order_and_no_more_than_fit() {
-    let desk = Arc::new(Together::new(Doubles::default(), false));
+    let desk = Arc::new(Batcher::new(Doubles::default(), false));
     let (answers, turn) = ask(&desk, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     turn.serve().await;
     let mut told = Vec::new();
@@ -81,7 +81,7 @@ async fn everybody_is_served_in_order_and_no_more_than_fit() {
 /// A dropped receiver does not delay the others.
 #[tokio::test]
 async fn a_dropped_receiver_does_not_delay_the_others() {
-    let desk = Arc::new(Together::new(Doubles::default(), false));
+    let desk = Arc::new(Batcher::new(Doubles::default(), false));
     let (mut answers, turn) = ask(&desk, &[1, 2, 3]);
     drop(answers.remove(1));
     turn.serve().await;
@@ -93,7 +93,7 @@ async fn a_dropped_receiver_does_not_delay_the_others() {
 /// A batch that panics, or a turn that never runs, closes the channels of all waiting requests; the next request is served.
 #[tokio::test]
 async fn a_broken_batch_closes_all_waiting_channels() {
-    let desk = Arc::new(Together::new(Doubles::default(), false));
+    let desk = Arc::new(Batcher::new(Doubles::default(), false));
     for numbers in [&[1][..], &[13, 1, 2, 3, 4, 5]] {
         let (answers, turn) = ask(&desk, numbers);
         match numbers {
@@ -116,7 +116,7 @@ async fn a_broken_batch_closes_all_waiting_channels() {
 /// With a queue per App, a turn that never runs delays only its own App. The memory between batches is per App.
 #[tokio::test]
 async fn each_app_has_its_own_turn() {
-    let desk = Arc::new(Together::new(Doubles::default(), true));
+    let desk = Arc::new(Batcher::new(Doubles::default(), true));
     let (held_up, stuck) = desk.join(1);
     let (first, turn) = desk.join(101);
     let (second, none) = desk.join(102);

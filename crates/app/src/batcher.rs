@@ -30,7 +30,7 @@ pub(crate) trait Batch: Send + Sync + 'static {
 }
 
 /// The waiting requests, and the work that serves them.
-pub(crate) struct Together<B: Batch> {
+pub(crate) struct Batcher<B: Batch> {
     batch: B,
     /// Whether each App has a queue of its own, so that an unavailable database of one App does not delay another.
     apart: bool,
@@ -60,8 +60,8 @@ impl<B: Batch> Default for Queue<B> {
     }
 }
 
-impl<B: Batch> Together<B> {
-    /// Creates one; with `apart`, Apps are not served together ([`Store::is_spread`](vestry_ports::store::Store::is_spread)).
+impl<B: Batch> Batcher<B> {
+    /// Creates one; with `apart`, Apps are not served together ([`Store::is_distributed`](vestry_ports::store::Store::is_distributed)).
     pub(crate) fn new(batch: B, apart: bool) -> Self {
         Self {
             batch,
@@ -78,7 +78,7 @@ impl<B: Batch> Together<B> {
     pub(crate) fn join(
         self: &Arc<Self>,
         asked: B::Asked,
-    ) -> (oneshot::Receiver<B::Answer>, Option<Turn<B>>) {
+    ) -> (oneshot::Receiver<B::Answer>, Option<Flush<B>>) {
         let (sender, answer) = oneshot::channel();
         let of = self.apart.then(|| B::app(&asked));
         let mut queues = self.queues();
@@ -87,7 +87,7 @@ impl<B: Batch> Together<B> {
             asked,
             answer: sender,
         });
-        let turn = queue.memory.take().map(|memory| Turn {
+        let turn = queue.memory.take().map(|memory| Flush {
             desk: Arc::clone(self),
             of,
             memory: Some(memory),
@@ -100,8 +100,8 @@ impl<B: Batch> Together<B> {
 /// The work of one task.
 ///
 /// It always ends with the memory back in the queue, even if it never starts: otherwise no other task would serve again.
-pub(crate) struct Turn<B: Batch> {
-    desk: Arc<Together<B>>,
+pub(crate) struct Flush<B: Batch> {
+    desk: Arc<Batcher<B>>,
     /// The App whose queue this is.
     of: Option<AppId>,
     memory: Option<B::Memory>,
@@ -109,7 +109,7 @@ pub(crate) struct Turn<B: Batch> {
     told: Vec<oneshot::Sender<B::Answer>>,
 }
 
-impl<B: Batch> Turn<B> {
+impl<B: Batch> Flush<B> {
     /// Serves until the queue is empty.
     pub(crate) async fn serve(mut self) {
         let desk = Arc::clone(&self.desk);
@@ -143,7 +143,7 @@ impl<B: Batch> Turn<B> {
     }
 }
 
-impl<B: Batch> Drop for Turn<B> {
+impl<B: Batch> Drop for Flush<B> {
     fn drop(&mut self) {
         if self.memory.is_none() {
             return;

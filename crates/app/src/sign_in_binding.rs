@@ -9,7 +9,7 @@ use vestry_domain::redirect::CallerState;
 
 /// The binding fields of a start call.
 #[derive(Debug, Clone, Default)]
-pub struct StartedBy {
+pub struct SignInBinding {
     /// The challenge whose verifier the verify call must present.
     pub code_challenge: Option<String>,
     /// `S256`, which is also the default.
@@ -25,7 +25,7 @@ pub(crate) struct Starter {
     pub(crate) state: Option<CallerState>,
 }
 
-impl StartedBy {
+impl SignInBinding {
     pub(crate) fn check(&self) -> Result<Starter, Invalid> {
         let method = self.code_challenge_method.as_deref();
         let state = self.state.as_deref().map(CallerState::parse);

@@ -16,10 +16,10 @@ use vestry_ports::clock::Clock;
 use vestry_ports::entropy::Entropy;
 use vestry_ports::store::{Failures, Repositories, Store};
 
+use crate::batcher::Batch;
 use crate::control_trail::ControlTrail;
 use crate::fault::retried;
 use crate::ports::Ports;
-use crate::together::Batch;
 use crate::{Fault, mint};
 
 /// Attempt of a delivery from which its endpoint counts as failing.

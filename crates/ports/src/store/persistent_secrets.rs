@@ -11,7 +11,7 @@ use super::StoreResult;
 
 /// The kind of a persistent secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LastingKind {
+pub enum PersistentKind {
     /// Private half of a session signing key.
     SigningKey,
     /// Hash of a password.
@@ -26,7 +26,7 @@ pub enum LastingKind {
     WebhookSecret,
 }
 
-impl LastingKind {
+impl PersistentKind {
     /// All kinds.
     pub const ALL: [Self; 6] = [
         Self::SigningKey,
@@ -68,7 +68,7 @@ pub struct LastingSecret {
     /// App and environment.
     pub world: World,
     /// The kind of secret.
-    pub kind: LastingKind,
+    pub kind: PersistentKind,
     /// The owner that the encryption is bound to, in addition to world and kind. It is the id of a signing key, of the password's user, of
     /// an authenticator app, of a connection's callback, or of a webhook secret. For a recovery code it is `totp_…/number`.
     pub owner: String,
@@ -80,13 +80,13 @@ pub struct LastingSecret {
 
 /// Persistent secrets of all tables.
 #[port]
-pub trait LastingSecrets: Send {
+pub trait PersistentSecrets: Send {
     /// Secrets of a kind in a world whose encryption or MAC uses a version of the App key below the given one. In a stable order, after the
     /// one of this owner, at most `limit`.
     async fn under_older(
         &mut self,
         world: &World,
-        kind: LastingKind,
+        kind: PersistentKind,
         version: u32,
         after: Option<&str>,
         limit: i64,

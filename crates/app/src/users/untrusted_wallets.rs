@@ -61,7 +61,7 @@ impl Service {
         // One that signed nothing before has got another reason only.
         let told =
             signed.then(|| Fact::wallet_disabled(wallet.user_id, wallet.id, wallet.wallet_type));
-        Ok(self.tell(tx, by.clone(), told).await?)
+        Ok(self.emit(tx, by.clone(), told).await?)
     }
 }
 

@@ -17,7 +17,7 @@ const WAITING_PER_KEY: usize = 5;
 const MAX_ENDS: usize = 10_000;
 
 /// The event state of one process.
-pub(crate) struct Desk {
+pub(crate) struct EventHeads {
     /// Environments with unsequenced events.
     told: Arc<Told>,
     ends: Mutex<HashMap<World, EventHead>>,
@@ -45,7 +45,7 @@ impl Told {
     }
 }
 
-impl Desk {
+impl EventHeads {
     /// Creates the state and registers it for every commit of events by this process.
     pub(crate) fn of(store: &dyn Store) -> Self {
         let desk = Self {
@@ -114,7 +114,7 @@ impl Desk {
 pub(crate) struct Waiter<'a> {
     /// Notified when the log grows.
     pub(crate) bell: Arc<Notify>,
-    desk: &'a Desk,
+    desk: &'a EventHeads,
     world: World,
     _place: Place<'a>,
 }

@@ -16,7 +16,7 @@ fn queue(app: u8, endpoint: u8, is_later: bool) -> Queue {
 }
 
 /// Makes every endpoint respond once.
-fn known(desk: &WebhookDesk, queues: &[Queue]) {
+fn known(desk: &DeliveryScheduler, queues: &[Queue]) {
     for queue in queues {
         desk.begin(queue);
         desk.end(queue, Showing::Took);
@@ -24,7 +24,7 @@ fn known(desk: &WebhookDesk, queues: &[Queue]) {
 }
 
 /// Starts as many attempts as there is capacity for, with endless queues.
-fn fill(desk: &WebhookDesk, queues: &[Queue]) -> Vec<Queue> {
+fn fill(desk: &DeliveryScheduler, queues: &[Queue]) -> Vec<Queue> {
     let mut begun = Vec::new();
     desk.ring(queues.iter().copied());
     while let Some((queue, room)) = desk.next() {
@@ -43,7 +43,7 @@ fn count(begun: &[Queue], is_wanted: impl Fn(&Queue) -> bool) -> usize {
 
 #[test]
 fn an_endpoint_is_limited_to_its_window() {
-    let desk = WebhookDesk::new(256);
+    let desk = DeliveryScheduler::new(256);
     let one = queue(1, 1, false);
     assert_eq!(fill(&desk, &[one]), [one]);
     desk.end(&one, Showing::Took);
@@ -56,7 +56,7 @@ fn an_endpoint_is_limited_to_its_window() {
 
 #[test]
 fn retries_leave_half_of_the_window() {
-    let desk = WebhookDesk::new(256);
+    let desk = DeliveryScheduler::new(256);
     let (first, later) = (queue(1, 1, false), queue(1, 1, true));
     known(&desk, &[first]);
     desk.ring([later]);
@@ -73,7 +73,7 @@ fn retries_leave_half_of_the_window() {
 /// Any number of dead endpoints leave half of all attempts to those that respond (WH-4).
 #[test]
 fn wh_4_dead_endpoints_leave_half_of_the_room() {
-    let desk = WebhookDesk::new(64);
+    let desk = DeliveryScheduler::new(64);
     // Spread over many Apps, so that the limit per App does not apply.
     let dead = (0..100).map(|number| queue(number % 10, number, false));
     let dead: Vec<_> = dead.collect();
@@ -94,7 +94,7 @@ fn wh_4_dead_endpoints_leave_half_of_the_room() {
 /// Untested endpoints may turn out to be dead, so they leave a quarter free. One that is tried late still gets its turn beside dead ones.
 #[test]
 fn wh_4_new_endpoints_leave_a_quarter_of_the_room() {
-    let desk = WebhookDesk::new(64);
+    let desk = DeliveryScheduler::new(64);
     let alive = queue(200, 200, false);
     known(&desk, &[alive]);
     let new: Vec<_> = (0..100)
@@ -108,7 +108,7 @@ fn wh_4_new_endpoints_leave_a_quarter_of_the_room() {
     assert_eq!(desk.next(), Some((alive, 8)));
 
     // Once they have failed, they share half.
-    let desk = WebhookDesk::new(64);
+    let desk = DeliveryScheduler::new(64);
     for one in &begun {
         desk.begin(one);
         desk.end(one, Showing::Failed { is_overload: false });
@@ -121,7 +121,7 @@ fn wh_4_new_endpoints_leave_a_quarter_of_the_room() {
 
 #[test]
 fn no_app_has_more_than_half() {
-    let desk = WebhookDesk::new(64);
+    let desk = DeliveryScheduler::new(64);
     let greedy = (0..100).map(|number| queue(1, number, false));
     let queues: Vec<_> = greedy.chain([queue(2, 1, false)]).collect();
     known(&desk, &queues);
@@ -129,14 +129,14 @@ fn no_app_has_more_than_half() {
     let app = queue(1, 0, false).world.app_id;
     assert_eq!(count(&begun, |queue| queue.world.app_id == app), 32);
     assert_eq!(count(&begun, |queue| queue.world.app_id != app), 8);
-    let alone = WebhookDesk::new(64);
+    let alone = DeliveryScheduler::new(64);
     known(&alone, &queues[..100]);
     assert_eq!(fill(&alone, &queues[..100]).len(), 32);
 }
 
 #[test]
 fn queues_are_served_in_turn() {
-    let desk = WebhookDesk::new(256);
+    let desk = DeliveryScheduler::new(256);
     let queues = [queue(1, 1, false), queue(1, 2, false), queue(2, 1, false)];
     desk.ring(queues);
     let mut served = Vec::new();

@@ -61,7 +61,7 @@ impl Source<'_> {
 
 impl Service {
     /// Emits events in the transaction. Optional events that no App setting or endpoint asks for are dropped.
-    pub(crate) async fn tell(
+    pub(crate) async fn emit(
         &self,
         tx: &mut dyn Repositories,
         source: impl Into<Source<'_>> + Send,
@@ -77,7 +77,7 @@ impl Service {
     }
 
     /// Emits an event in both environments of an App, for changes to the App as a whole.
-    pub(crate) async fn tell_app(
+    pub(crate) async fn emit_in_both_environments(
         &self,
         tx: &mut dyn Repositories,
         app: AppId,
@@ -85,7 +85,7 @@ impl Service {
     ) -> StoreResult<()> {
         for environment in Environment::ALL {
             let source = Source::cli(World::new(app, environment));
-            self.tell(&mut *tx, source, [fact.clone()]).await?;
+            self.emit(&mut *tx, source, [fact.clone()]).await?;
         }
         Ok(())
     }
