@@ -87,7 +87,7 @@ events! {
     always user_disabled UserDisabled "user.disabled" "A user was disabled and can no longer sign in." (user_id: UserId);
     always user_enabled UserEnabled "user.enabled" "A disabled user was enabled and can sign in again." (user_id: UserId);
     always user_unlocked UserUnlocked "user.unlocked" "A user's sign-in lockout was cleared." (user_id: UserId);
-    always user_claimed UserClaimed "user.claimed" "The owner of an address or phone number verified it and took over an account that someone else may have created with it. `removed` lists what was deleted." (user_id: UserId, removed: Vec<Removed>);
+    always user_claimed UserClaimed "user.claimed" "The owner of an address or phone number verified it and took over an account that someone else may have created with it. `removed` lists the deleted items." (user_id: UserId, removed: Vec<Removed>);
     always user_deleted UserDeleted "user.deleted" "A user was deleted with all their data." (user_id: UserId);
     always users_imported UsersImported "users.imported" "An import created `count` users, without an event for each." (count: u64);
 
