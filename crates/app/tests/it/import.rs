@@ -379,7 +379,7 @@ async fn bad_lines_are_refused_with_the_reason() {
             },
             "nfc or raw",
         ),
-        (hashed("hunter2"), "no scheme that is known"),
+        (hashed("hunter2"), "unsupported scheme"),
         (hashed("$2b$04$short"), "cannot be read"),
         (
             hashed("$2b$31$abcdefghijklmnopqrstuuKAbCf0FrEMqP6uxscx2X5vbhwe2ssIi"),

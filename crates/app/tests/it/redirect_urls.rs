@@ -220,7 +220,7 @@ async fn m_19_a_dot_segment_is_refused() {
             Err(AdminError::Invalid(invalid)) => {
                 assert_eq!(invalid.param, "url");
                 assert!(
-                    invalid.message.contains("register what they make of it"),
+                    invalid.message.contains("register the resolved form"),
                     "{invalid}"
                 );
             }
