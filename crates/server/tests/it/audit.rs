@@ -246,7 +246,7 @@ async fn pruned_entries_are_in_the_file(site: Site) {
     let flaws = found["flaws"].as_array().unwrap();
     let said = flaws
         .iter()
-        .all(|flaw| flaw["flaw"].as_str().unwrap().contains("pruned"));
+        .all(|flaw| flaw["flaw"].as_str().unwrap().contains("prune marker"));
     assert!(code == 1 && said && removed > 0, "{found}");
     server.process.stop().await;
 }
