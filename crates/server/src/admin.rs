@@ -63,11 +63,7 @@ pub(crate) async fn run(
         | Command::Check(_)
         | Command::Listen(_)
         | Command::Events(_)
-        | Command::Openapi
-        | Command::Operator(_)
-        | Command::Backup(_)
-        | Command::Restore(_)
-        | Command::Selftest(_) => Err(Failure::new("this command does not use the database")),
+        | Command::Openapi => Err(Failure::new("this command does not use the database")),
     }
 }
 

@@ -1,9 +1,6 @@
 //! The command line.
 
-mod earlier;
-
 use std::convert::Infallible;
-use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -54,16 +51,6 @@ pub(crate) struct Cli {
 
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-impl Cli {
-    /// Parses a command line. Falls back to the former spelling of a command.
-    pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
-        Self::try_parse_from(words).or_else(|refused| match earlier::respelled(words) {
-            Some(words) => Self::try_parse_from(words),
-            None => Err(refused),
-        })
-    }
 }
 
 /// The reason why a command line was rejected, on one line and without the usage text.
@@ -128,37 +115,6 @@ pub(crate) enum Command {
     Vault(Vault),
     /// Print the API description (OpenAPI 3.1)
     Openapi,
-    /// Not implemented yet: manage console operators
-    #[command(hide = true)]
-    Operator(NotBuilt),
-    /// Not implemented yet: back up database and keys
-    #[command(hide = true)]
-    Backup(NotBuilt),
-    /// Not implemented yet: restore an installation from a backup
-    #[command(hide = true)]
-    Restore(NotBuilt),
-    /// Not implemented yet: run an end-to-end self-test
-    #[command(hide = true)]
-    Selftest(NotBuilt),
-}
-
-/// A reserved command that is not implemented yet. It accepts any arguments.
-#[derive(Debug, Args)]
-pub(crate) struct NotBuilt {
-    /// Arguments, ignored
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    arguments: Vec<OsString>,
-}
-
-impl NotBuilt {
-    /// The requested output format.
-    fn format(&self) -> Format {
-        if self.arguments.iter().any(|argument| argument == "--json") {
-            Format::Json
-        } else {
-            Format::Human
-        }
-    }
 }
 
 /// `vestry migrate`
@@ -1090,10 +1046,6 @@ impl Command {
             | Self::Worker
             | Self::Openapi
             | Self::Users(Users::Export { .. }) => Format::Human,
-            Self::Operator(later)
-            | Self::Backup(later)
-            | Self::Restore(later)
-            | Self::Selftest(later) => later.format(),
             Self::Migrate(Migrate { answer, .. }) | Self::Check(answer) => answer.format(),
             Self::Provider(Provider::Set(set)) => set.answer.format(),
             Self::Listen(listen) => Answer { json: listen.json }.format(),

@@ -26,6 +26,7 @@ mod signals;
 mod tls;
 mod worker;
 
+use clap::Parser as _;
 use std::ffi::OsString;
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
     let refused = hardening::apply();
     tls::install_provider();
     let words: Vec<OsString> = std::env::args_os().collect();
-    let cli = match Cli::read(&words) {
+    let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(answer) => return answer_of_the_parser(&answer, &words),
     };
@@ -118,13 +119,6 @@ fn run(cli: Cli, started: Instant, refused: &[&str]) -> Result<(), Failure> {
         Command::Check(answer) => check::run(file, answer),
         Command::Listen(asked) => with_runtime(async |_runtime| listen::run(&asked).await),
         Command::Events(asked) => with_runtime(async |_runtime| listen::events(&asked).await),
-        Command::Operator(_) => Err(not_built("operator", "there is no console yet")),
-        Command::Backup(_) => Err(not_built("backup", COPIES)),
-        Command::Restore(_) => Err(not_built("restore", COPIES)),
-        Command::Selftest(_) => Err(not_built(
-            "selftest",
-            "use `vestry check` and `vestry vault verify` to check an installation",
-        )),
         command => {
             let settings = Settings::load_for_people(file)?;
             logging::start(&settings.log);
@@ -137,16 +131,6 @@ fn run(cli: Cli, started: Instant, refused: &[&str]) -> Result<(), Failure> {
             })
         }
     }
-}
-
-/// The hint for both backup commands.
-const COPIES: &str = "back up and restore the database with its own tools, and the root key files separately; see docs/operations.md";
-
-/// The error of a reserved command.
-fn not_built(command: &str, instead: &str) -> Failure {
-    Failure::new(format!(
-        "`vestry {command}` is not implemented yet: {instead}"
-    ))
 }
 
 /// The multi-threaded runtime of the service.

@@ -7,6 +7,7 @@
 //! - **[`LogSink`]** (`log`): a log line for each note.
 //! - **[`notes_at`]** reads the notes of these sinks, or copies of them, for `vestry audit verify --against`; **[`notes_from`]** fetches
 //!   them from a receiver.
+//!
 //! Deliberately absent: S3. A directory on a disk that is shipped elsewhere, or a receiver of POSTs in front of a bucket, serves the same
 //! purpose without cloud credentials in this process.
 

@@ -113,34 +113,6 @@ fn m_19_help_stays_help_under_json() {
     }
 }
 
-/// Reserved names are not reported as typing errors.
-#[test]
-fn m_19_reserved_commands_report_that_they_are_not_implemented() {
-    let site = Site::sqlite();
-    let help = site.run(&["--help"]).done().stdout;
-    for arguments in [
-        &["operator", "create", "ada@example.com", "--owner"][..],
-        &["operator", "reset", "ada@example.com"],
-        &["operator"],
-        &["backup", "copy.db"],
-        &["backup", "--to", "copy.db"],
-        &["restore", "copy.db", "--check-only"],
-        &["selftest"],
-    ] {
-        let said = site.run(arguments);
-        assert_eq!((said.code, said.stdout.as_str()), (1, ""), "{said:?}");
-        let sentence = format!("vestry: `vestry {}` is not implemented yet: ", arguments[0]);
-        assert!(
-            said.stderr.starts_with(&sentence) && said.stderr.lines().count() == 1,
-            "{said:?}"
-        );
-        let said = site.run(&[arguments, &["--json"]].concat());
-        assert_eq!(said.code, 1, "{said:?}");
-        assert!(text(&said.json()["error"], "message").contains("is not implemented yet"));
-        assert!(!help.contains(&format!("  {}", arguments[0])), "{help}");
-    }
-}
-
 #[test]
 fn help_has_examples_and_exits_with_0() {
     let site = Site::sqlite();

@@ -19,7 +19,7 @@ async fn a_text_is_posted_in_twilios_format() {
     assert_eq!(
         arrived.body,
         "To=%2B14155552671&From=%2B14155550100&\
-         Body=012345+is+your+Tom+%26+Jerry+code.+It+is+valid+for+10+minutes%3B+tell+it+nobody."
+         Body=012345+is+your+Tom+%26+Jerry+code.+It+is+valid+for+10+minutes.+Do+not+share+it."
     );
     let headers = arrived.headers.to_lowercase();
     assert!(

@@ -131,7 +131,7 @@ fn m_3_modes_that_fall_back_to_plain_text_are_refused() {
             let refused = url.parse::<Database>().unwrap_err();
             assert!(matches!(refused, DatabaseUrlError::MayFallBack), "{mode}");
             let said = refused.to_string();
-            assert!(said.contains("clear text"), "{said}");
+            assert!(said.contains("fall back to plain text"), "{said}");
             assert!(said.contains("sslmode=verify-full"), "{said}");
             assert!(!said.contains("hunter2"), "{said}");
         }
