@@ -383,7 +383,7 @@ async fn bad_lines_are_refused_with_the_reason() {
         (hashed("$2b$04$short"), "cannot be read"),
         (
             hashed("$2b$31$abcdefghijklmnopqrstuuKAbCf0FrEMqP6uxscx2X5vbhwe2ssIi"),
-            "above what is verified",
+            "above the supported limits",
         ),
     ] {
         let outcomes = take(&rig, false, &[bad]).await;
