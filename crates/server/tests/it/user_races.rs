@@ -115,15 +115,7 @@ async fn no_session_outlives_a_disabling(site: Site) {
     let lines: String = (0..ROUNDS).map(line).collect();
     std::fs::write(site.file("users.jsonl"), lines).unwrap();
     let (app, environment) = (field.keys.app.as_str(), "test");
-    let import = [
-        "users",
-        "import",
-        "users.jsonl",
-        "--app",
-        app,
-        "--environment",
-        environment,
-    ];
+    let import = ["users", "import", app, environment, "users.jsonl"];
     tokio::task::block_in_place(|| site.admin(&import));
     let mut sessions = 0;
     for round in 0..ROUNDS {
