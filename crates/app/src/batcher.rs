@@ -74,7 +74,7 @@ impl<B: Batch> Batcher<B> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a request and returns the receiver of its result. If no task is serving, it also returns the turn, which the caller must run.
+    /// Queues a request and returns the receiver of its result. If no task is serving, it also returns the flush, which the caller must run.
     pub(crate) fn join(
         self: &Arc<Self>,
         asked: B::Asked,
@@ -87,13 +87,13 @@ impl<B: Batch> Batcher<B> {
             asked,
             answer: sender,
         });
-        let turn = queue.memory.take().map(|memory| Flush {
-            desk: Arc::clone(self),
+        let flush = queue.memory.take().map(|memory| Flush {
+            batcher: Arc::clone(self),
             of,
             memory: Some(memory),
             told: Vec::new(),
         });
-        (answer, turn)
+        (answer, flush)
     }
 }
 
@@ -101,7 +101,7 @@ impl<B: Batch> Batcher<B> {
 ///
 /// It always ends with the memory back in the queue, even if it never starts: otherwise no other task would serve again.
 pub(crate) struct Flush<B: Batch> {
-    desk: Arc<Batcher<B>>,
+    batcher: Arc<Batcher<B>>,
     /// The App whose queue this is.
     of: Option<AppId>,
     memory: Option<B::Memory>,
@@ -112,14 +112,14 @@ pub(crate) struct Flush<B: Batch> {
 impl<B: Batch> Flush<B> {
     /// Serves until the queue is empty.
     pub(crate) async fn serve(mut self) {
-        let desk = Arc::clone(&self.desk);
+        let batcher = Arc::clone(&self.batcher);
         loop {
             // Tasks of this runtime that are about to ask run first: the busier it is, the larger the batches.
             tokio::task::yield_now().await;
             let Some((asked, memory)) = self.next() else {
                 return;
             };
-            let answers = desk.batch.serve(asked, memory).await;
+            let answers = batcher.batch.serve(asked, memory).await;
             for (waiting, answer) in self.told.drain(..).zip(answers) {
                 // The requester may be gone; then there is no one to notify.
                 drop(waiting.send(answer));
@@ -129,7 +129,7 @@ impl<B: Batch> Flush<B> {
 
     /// The longest-waiting requests; `None` when the queue is empty, and this task stops serving.
     fn next(&mut self) -> Option<(Vec<B::Asked>, &mut B::Memory)> {
-        let mut queues = self.desk.queues();
+        let mut queues = self.batcher.queues();
         let queue = queues.entry(self.of).or_default();
         if queue.waiting.is_empty() {
             queue.memory = self.memory.take();
@@ -150,7 +150,7 @@ impl<B: Batch> Drop for Flush<B> {
         }
         // It panicked, or the service is stopping. Waiting requests learn from their closed channel that nothing was done. The broken queue
         // is removed first and recreated, because they may retry at once.
-        let broken = self.desk.queues().remove(&self.of);
+        let broken = self.batcher.queues().remove(&self.of);
         drop(broken);
     }
 }

@@ -178,9 +178,9 @@ impl SendQuota<'_> {
             return Ok(());
         };
         // Once the limit across all Apps is reached, they share the remaining trickle. Otherwise their number would defeat the limit.
-        let purse = if everywhere.admitted { self } else { &together };
+        let quota = if everywhere.admitted { self } else { &together };
         let beyond = limits::codes::BEYOND_THE_BUDGET;
-        let verdict = purse
+        let verdict = quota
             .count(tx, send.kind.beyond(), send.identifier, beyond)
             .await?;
         self.admit(Verdict {
@@ -280,7 +280,7 @@ impl SendQuota<'_> {
 
 impl Service {
     /// Returns the send quotas of a world at this moment.
-    pub(crate) fn purse<'a>(&self, world: &'a World, now: Timestamp) -> SendQuota<'a> {
+    pub(crate) fn send_quota<'a>(&self, world: &'a World, now: Timestamp) -> SendQuota<'a> {
         SendQuota {
             world,
             now,

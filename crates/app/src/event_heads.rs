@@ -48,15 +48,15 @@ impl Told {
 impl EventHeads {
     /// Creates the state and registers it for every commit of events by this process.
     pub(crate) fn of(store: &dyn Store) -> Self {
-        let desk = Self {
+        let heads = Self {
             told: Arc::default(),
             ends: Mutex::default(),
             room: WaitingRoom::with_places_per_key(WAITING_PER_KEY),
             bells: Mutex::default(),
         };
-        let told = Arc::clone(&desk.told);
+        let told = Arc::clone(&heads.told);
         store.when_told(Box::new(move |world| told.add([world])));
-        desk
+        heads
     }
 
     /// Waits until this process commits events, or until an environment is to be checked again.
@@ -103,7 +103,7 @@ impl EventHeads {
         *calls += 1;
         Some(Waiter {
             bell: Arc::clone(bell),
-            desk: self,
+            heads: self,
             world: caller.world,
             _place: place,
         })
@@ -114,14 +114,14 @@ impl EventHeads {
 pub(crate) struct Waiter<'a> {
     /// Notified when the log grows.
     pub(crate) bell: Arc<Notify>,
-    desk: &'a EventHeads,
+    heads: &'a EventHeads,
     world: World,
     _place: Place<'a>,
 }
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        let mut bells = lock(&self.desk.bells);
+        let mut bells = lock(&self.heads.bells);
         if let Some((calls, _)) = bells.get_mut(&self.world) {
             *calls -= 1;
             if *calls == 0 {

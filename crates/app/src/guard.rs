@@ -346,18 +346,18 @@ impl Guarded {
 /// Clears everything through which others can keep a user from signing in: failures, lockouts and send quotas.
 pub(crate) async fn unlock(
     tx: &mut dyn Repositories,
-    purse: &SendQuota<'_>,
+    quota: &SendQuota<'_>,
     user: UserId,
 ) -> Result<(), StoreError> {
-    forget_failures_of(tx, purse.world, user).await?;
-    let Some(profile) = tx.users().profile(purse.world, user).await? else {
+    forget_failures_of(tx, quota.world, user).await?;
+    let Some(profile) = tx.users().profile(quota.world, user).await? else {
         return Ok(());
     };
     for email in &profile.emails {
-        purse.clear(tx, email.email.identity().as_str()).await?;
+        quota.clear(tx, email.email.identity().as_str()).await?;
     }
     for phone in &profile.phones {
-        purse.clear(tx, phone.number.as_str()).await?;
+        quota.clear(tx, phone.number.as_str()).await?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::batcher::{Batch, Batcher};
 pub(crate) trait Kind: Send + Sync + 'static {
     /// The key of a row.
     type Name: InWorld + Send + Sync;
-    /// What is there.
+    /// The result for a key.
     type Found: Send;
 
     /// Finds the rows with these keys, in the order of the keys.

@@ -243,7 +243,7 @@ impl UserEmail {
 impl UserProfile {
     /// Whether the account has an owner.
     ///
-    /// Verified identifiers count too, because the previous release records them without setting `founded`.
+    /// A verified identifier makes the account owned, like `founded`.
     pub fn is_founded(&self) -> bool {
         let is_proved = self.emails.iter().any(|email| email.verified)
             || self.phones.iter().any(|phone| phone.verified);

@@ -37,8 +37,8 @@ impl Service {
         if !tx.users().lock(&world, id).await? {
             return Err(AdminError::NotFound("user"));
         }
-        let purse = self.purse(&world, self.now(&world));
-        guard::unlock(&mut *tx, &purse, id).await?;
+        let quota = self.send_quota(&world, self.now(&world));
+        guard::unlock(&mut *tx, &quota, id).await?;
         tx.note(self.done(&by, ControlAction::UserUnlock, id, &Detail::default()));
         self.emit(&mut *tx, by, [Fact::user_unlocked(id)]).await?;
         Ok(tx.commit().await?)

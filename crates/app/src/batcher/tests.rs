@@ -35,23 +35,23 @@ impl Batch for Doubles {
 
 type Answers = Vec<oneshot::Receiver<(u32, usize)>>;
 
-/// Has all of them ask; the turn is the first one's.
-fn ask(desk: &Arc<Batcher<Doubles>>, numbers: &[u32]) -> (Answers, Flush<Doubles>) {
-    let mut joined = numbers.iter().map(|number| desk.join(*number));
-    let (first, turn) = joined.next().unwrap();
+/// Has all of them ask; the flush is the first one's.
+fn ask(batcher: &Arc<Batcher<Doubles>>, numbers: &[u32]) -> (Answers, Flush<Doubles>) {
+    let mut joined = numbers.iter().map(|number| batcher.join(*number));
+    let (first, flush) = joined.next().unwrap();
     let mut answers = vec![first];
-    for (answer, turn) in joined {
-        assert!(turn.is_none(), "a second task would serve");
+    for (answer, flush) in joined {
+        assert!(flush.is_none(), "a second task would serve");
         answers.push(answer);
     }
-    (answers, turn.expect("no task serves"))
+    (answers, flush.expect("no task serves"))
 }
 
 #[tokio::test]
 async fn everybody_is_served_in_order_and_no_more_than_fit() {
-    let desk = Arc::new(Batcher::new(Doubles::default(), false));
-    let (answers, turn) = ask(&desk, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-    turn.serve().await;
+    let batcher = Arc::new(Batcher::new(Doubles::default(), false));
+    let (answers, flush) = ask(&batcher, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    flush.serve().await;
     let mut told = Vec::new();
     for answer in answers {
         told.push(answer.await.unwrap());
@@ -69,10 +69,10 @@ async fn everybody_is_served_in_order_and_no_more_than_fit() {
         (20, 3),
     ];
     assert_eq!(told, expected);
-    assert_eq!(*desk.batch.sizes.lock().unwrap(), [4, 4, 2]);
+    assert_eq!(*batcher.batch.sizes.lock().unwrap(), [4, 4, 2]);
     // The next batch finds the memory of the last one.
-    let (answers, turn) = ask(&desk, &[21]);
-    turn.serve().await;
+    let (answers, flush) = ask(&batcher, &[21]);
+    flush.serve().await;
     for answer in answers {
         assert_eq!(answer.await, Ok((42, 4)));
     }
@@ -81,53 +81,53 @@ async fn everybody_is_served_in_order_and_no_more_than_fit() {
 /// A dropped receiver does not delay the others.
 #[tokio::test]
 async fn a_dropped_receiver_does_not_delay_the_others() {
-    let desk = Arc::new(Batcher::new(Doubles::default(), false));
-    let (mut answers, turn) = ask(&desk, &[1, 2, 3]);
+    let batcher = Arc::new(Batcher::new(Doubles::default(), false));
+    let (mut answers, flush) = ask(&batcher, &[1, 2, 3]);
     drop(answers.remove(1));
-    turn.serve().await;
+    flush.serve().await;
     for (answer, expected) in answers.into_iter().zip([2, 6]) {
         assert_eq!(answer.await, Ok((expected, 1)));
     }
 }
 
-/// A batch that panics, or a turn that never runs, closes the channels of all waiting requests; the next request is served.
+/// A batch that panics, or a flush that never runs, closes the channels of all waiting requests; the next request is served.
 #[tokio::test]
 async fn a_broken_batch_closes_all_waiting_channels() {
-    let desk = Arc::new(Batcher::new(Doubles::default(), false));
+    let batcher = Arc::new(Batcher::new(Doubles::default(), false));
     for numbers in [&[1][..], &[13, 1, 2, 3, 4, 5]] {
-        let (answers, turn) = ask(&desk, numbers);
+        let (answers, flush) = ask(&batcher, numbers);
         match numbers {
-            [13, ..] => assert!(tokio::spawn(turn.serve()).await.unwrap_err().is_panic()),
-            _ => drop(turn),
+            [13, ..] => assert!(tokio::spawn(flush.serve()).await.unwrap_err().is_panic()),
+            _ => drop(flush),
         }
         for answer in answers {
             answer.await.unwrap_err();
         }
-        let (answers, turn) = ask(&desk, &[8]);
-        turn.serve().await;
+        let (answers, flush) = ask(&batcher, &[8]);
+        flush.serve().await;
         for answer in answers {
             assert_eq!(answer.await, Ok((16, 1)), "the memory was not reset");
         }
         // As after a panic, so that both rounds start alike.
-        drop(desk.join(0));
+        drop(batcher.join(0));
     }
 }
 
-/// With a queue per App, a turn that never runs delays only its own App. The memory between batches is per App.
+/// With a queue per App, a flush that never runs delays only its own App. The memory between batches is per App.
 #[tokio::test]
 async fn each_app_has_its_own_turn() {
-    let desk = Arc::new(Batcher::new(Doubles::default(), true));
-    let (held_up, stuck) = desk.join(1);
-    let (first, turn) = desk.join(101);
-    let (second, none) = desk.join(102);
+    let batcher = Arc::new(Batcher::new(Doubles::default(), true));
+    let (held_up, stuck) = batcher.join(1);
+    let (first, flush) = batcher.join(101);
+    let (second, none) = batcher.join(102);
     assert!(none.is_none(), "a second task would serve");
-    turn.unwrap().serve().await;
+    flush.unwrap().serve().await;
     assert_eq!(first.await, Ok((202, 1)));
     assert_eq!(second.await, Ok((204, 1)));
-    assert_eq!(*desk.batch.sizes.lock().unwrap(), [2]);
+    assert_eq!(*batcher.batch.sizes.lock().unwrap(), [2]);
     stuck.unwrap().serve().await;
     assert_eq!(held_up.await, Ok((2, 1)));
-    let (again, turn) = desk.join(103);
-    turn.unwrap().serve().await;
+    let (again, flush) = batcher.join(103);
+    flush.unwrap().serve().await;
     assert_eq!(again.await, Ok((206, 2)));
 }

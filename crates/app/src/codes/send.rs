@@ -361,17 +361,17 @@ impl Service {
             return Ok(());
         }
         let mut tx = self.ports.store.begin().await?;
-        let purse = self.purse(&caller.world, now);
+        let quota = self.send_quota(&caller.world, now);
         let send = request.send();
-        let turn = purse.take_turn(&mut *tx, send.identifier).await?;
+        let turn = quota.take_turn(&mut *tx, send.identifier).await?;
         let mailbox = C::mailbox(&request.typed);
-        if purse
+        if quota
             .repeats_for_nobody(&mut *tx, send.kind, &mailbox)
             .await?
         {
             return Ok(());
         }
-        purse.spend_narrow(&mut *tx, turn, send).await?;
+        quota.spend_narrow(&mut *tx, turn, send).await?;
         self.spend_wide(&mut *tx, caller, request, false, now)
             .await?;
         Ok(tx.commit().await?)
@@ -391,7 +391,7 @@ impl Service {
         let contact = owner.contact();
         let method_id = contact.method_id();
         let is_decoy = matches!(owner, Owner::Nobody { .. });
-        // The code of a decoy and of `wrong@vestry.test` never matches: nobody can type this in.
+        // The code of a decoy and of `wrong@vestry.test` never matches: a random token cannot be typed in.
         let unguessable = mint::session_token(&*self.ports.entropy);
         let accepted = if is_decoy || request.reserved == Some(Reserved::Wrong) {
             &unguessable
@@ -462,15 +462,15 @@ impl Service {
     ) -> Result<Stored, Refusal> {
         let mut tx = self.ports.store.begin().await?;
         if request.reserved.is_none() {
-            let purse = self.purse(&caller.world, now);
+            let quota = self.send_quota(&caller.world, now);
             let send = request.send();
-            let turn = purse.take_turn(&mut *tx, send.identifier).await?;
+            let turn = quota.take_turn(&mut *tx, send.identifier).await?;
             if let Some(first) = repeated(&mut *tx, caller, &draft.code, now).await? {
                 // Nothing is counted, and the transaction is dropped.
                 let user_created = first.user_created;
                 return Ok(Stored::Sent { user_created });
             }
-            purse.spend_narrow(&mut *tx, turn, send).await?;
+            quota.spend_narrow(&mut *tx, turn, send).await?;
         }
         let creates = draft.owner.is_new();
         if let Owner::User {
@@ -509,16 +509,16 @@ impl Service {
         now: Timestamp,
     ) -> Result<(), Refusal> {
         let settings = caller.settings();
-        let purse = self.purse(&caller.world, now);
+        let quota = self.send_quota(&caller.world, now);
         match &request.route {
             Route::Mail => {
-                purse.spend_mail(tx, C::subject(&request.typed)).await?;
+                quota.spend_mail(tx, C::subject(&request.typed)).await?;
             }
-            Route::Text(range) => purse.spend_text(tx, settings, range).await?,
+            Route::Text(range) => quota.spend_text(tx, settings, range).await?,
         }
         // Where known and unknown identifiers must look alike, this quota must not distinguish them either.
         if creates || (settings.enumeration_safe && request.create.is_some()) {
-            purse.spend_new_user(tx, settings).await?;
+            quota.spend_new_user(tx, settings).await?;
         }
         Ok(())
     }

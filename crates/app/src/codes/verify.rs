@@ -184,7 +184,7 @@ impl Service {
             .count_success(&mut *tx, world, user_id, has_failed, now)
             .await?;
         if !reserved {
-            self.purse(world, now)
+            self.send_quota(world, now)
                 .clear(&mut *tx, &proven.identity)
                 .await?;
             if matches!(method_id, MethodId::Phone(_)) {

@@ -16,23 +16,23 @@ fn queue(app: u8, endpoint: u8, is_later: bool) -> Queue {
 }
 
 /// Makes every endpoint respond once.
-fn known(desk: &DeliveryScheduler, queues: &[Queue]) {
+fn known(scheduler: &DeliveryScheduler, queues: &[Queue]) {
     for queue in queues {
-        desk.begin(queue);
-        desk.end(queue, Showing::Took);
+        scheduler.begin(queue);
+        scheduler.end(queue, Showing::Took);
     }
 }
 
 /// Starts as many attempts as there is capacity for, with endless queues.
-fn fill(desk: &DeliveryScheduler, queues: &[Queue]) -> Vec<Queue> {
+fn fill(scheduler: &DeliveryScheduler, queues: &[Queue]) -> Vec<Queue> {
     let mut begun = Vec::new();
-    desk.ring(queues.iter().copied());
-    while let Some((queue, room)) = desk.next() {
+    scheduler.ring(queues.iter().copied());
+    while let Some((queue, room)) = scheduler.next() {
         for _ in 0..room {
-            desk.begin(&queue);
+            scheduler.begin(&queue);
             begun.push(queue);
         }
-        desk.ring([queue]);
+        scheduler.ring([queue]);
     }
     begun
 }
@@ -43,89 +43,89 @@ fn count(begun: &[Queue], is_wanted: impl Fn(&Queue) -> bool) -> usize {
 
 #[test]
 fn an_endpoint_is_limited_to_its_window() {
-    let desk = DeliveryScheduler::new(256);
+    let scheduler = DeliveryScheduler::new(256);
     let one = queue(1, 1, false);
-    assert_eq!(fill(&desk, &[one]), [one]);
-    desk.end(&one, Showing::Took);
-    let begun = fill(&desk, &[one]);
+    assert_eq!(fill(&scheduler, &[one]), [one]);
+    scheduler.end(&one, Showing::Took);
+    let begun = fill(&scheduler, &[one]);
     assert_eq!(begun.len(), 8);
-    assert_eq!(desk.next(), None);
-    desk.end(&one, Showing::Took);
-    assert_eq!(desk.next(), Some((one, 2)));
+    assert_eq!(scheduler.next(), None);
+    scheduler.end(&one, Showing::Took);
+    assert_eq!(scheduler.next(), Some((one, 2)));
 }
 
 #[test]
 fn retries_leave_half_of_the_window() {
-    let desk = DeliveryScheduler::new(256);
+    let scheduler = DeliveryScheduler::new(256);
     let (first, later) = (queue(1, 1, false), queue(1, 1, true));
-    known(&desk, &[first]);
-    desk.ring([later]);
-    assert_eq!(desk.next(), Some((later, 4)));
+    known(&scheduler, &[first]);
+    scheduler.ring([later]);
+    assert_eq!(scheduler.next(), Some((later, 4)));
     for _ in 0..4 {
-        desk.begin(&later);
+        scheduler.begin(&later);
     }
-    desk.ring([later]);
-    assert_eq!(desk.next(), None);
-    desk.ring([first]);
-    assert_eq!(desk.next(), Some((first, 4)));
+    scheduler.ring([later]);
+    assert_eq!(scheduler.next(), None);
+    scheduler.ring([first]);
+    assert_eq!(scheduler.next(), Some((first, 4)));
 }
 
 /// Any number of dead endpoints leave half of all attempts to those that respond (WH-4).
 #[test]
 fn wh_4_dead_endpoints_leave_half_of_the_room() {
-    let desk = DeliveryScheduler::new(64);
+    let scheduler = DeliveryScheduler::new(64);
     // Spread over many Apps, so that the limit per App does not apply.
     let dead = (0..100).map(|number| queue(number % 10, number, false));
     let dead: Vec<_> = dead.collect();
     for one in &dead {
         for _ in 0..5 {
-            desk.begin(one);
-            desk.end(one, Showing::Failed { is_overload: false });
+            scheduler.begin(one);
+            scheduler.end(one, Showing::Failed { is_overload: false });
         }
     }
-    let begun = fill(&desk, &dead);
+    let begun = fill(&scheduler, &dead);
     assert_eq!(begun.len(), 32);
     let alive = queue(200, 200, false);
-    known(&desk, &[alive]);
-    desk.ring([alive]);
-    assert_eq!(desk.next(), Some((alive, 8)));
+    known(&scheduler, &[alive]);
+    scheduler.ring([alive]);
+    assert_eq!(scheduler.next(), Some((alive, 8)));
 }
 
 /// Untested endpoints may turn out to be dead, so they leave a quarter free. One that is tried late still gets its turn beside dead ones.
 #[test]
 fn wh_4_new_endpoints_leave_a_quarter_of_the_room() {
-    let desk = DeliveryScheduler::new(64);
+    let scheduler = DeliveryScheduler::new(64);
     let alive = queue(200, 200, false);
-    known(&desk, &[alive]);
+    known(&scheduler, &[alive]);
     let new: Vec<_> = (0..100)
         .map(|number| queue(number % 10, number, false))
         .collect();
-    let begun = fill(&desk, &new);
+    let begun = fill(&scheduler, &new);
     assert_eq!(begun.len(), 48);
     let each: BTreeSet<_> = begun.iter().copied().collect();
     assert_eq!(each.len(), 48, "one attempt each");
-    desk.ring([alive]);
-    assert_eq!(desk.next(), Some((alive, 8)));
+    scheduler.ring([alive]);
+    assert_eq!(scheduler.next(), Some((alive, 8)));
 
     // Once they have failed, they share half.
-    let desk = DeliveryScheduler::new(64);
+    let scheduler = DeliveryScheduler::new(64);
     for one in &begun {
-        desk.begin(one);
-        desk.end(one, Showing::Failed { is_overload: false });
+        scheduler.begin(one);
+        scheduler.end(one, Showing::Failed { is_overload: false });
     }
-    assert_eq!(fill(&desk, &begun).len(), 32);
+    assert_eq!(fill(&scheduler, &begun).len(), 32);
     let late = queue(201, 201, false);
-    desk.ring([late]);
-    assert_eq!(desk.next(), Some((late, 1)));
+    scheduler.ring([late]);
+    assert_eq!(scheduler.next(), Some((late, 1)));
 }
 
 #[test]
 fn no_app_has_more_than_half() {
-    let desk = DeliveryScheduler::new(64);
+    let scheduler = DeliveryScheduler::new(64);
     let greedy = (0..100).map(|number| queue(1, number, false));
     let queues: Vec<_> = greedy.chain([queue(2, 1, false)]).collect();
-    known(&desk, &queues);
-    let begun = fill(&desk, &queues);
+    known(&scheduler, &queues);
+    let begun = fill(&scheduler, &queues);
     let app = queue(1, 0, false).world.app_id;
     assert_eq!(count(&begun, |queue| queue.world.app_id == app), 32);
     assert_eq!(count(&begun, |queue| queue.world.app_id != app), 8);
@@ -136,14 +136,14 @@ fn no_app_has_more_than_half() {
 
 #[test]
 fn queues_are_served_in_turn() {
-    let desk = DeliveryScheduler::new(256);
+    let scheduler = DeliveryScheduler::new(256);
     let queues = [queue(1, 1, false), queue(1, 2, false), queue(2, 1, false)];
-    desk.ring(queues);
+    scheduler.ring(queues);
     let mut served = Vec::new();
     for _ in 0..6 {
-        let (queue, _) = desk.next().unwrap();
+        let (queue, _) = scheduler.next().unwrap();
         served.push(queue);
-        desk.ring([queue]);
+        scheduler.ring([queue]);
     }
     assert_eq!(served[..3], queues);
     assert_eq!(served[3..], queues);

@@ -377,7 +377,7 @@ impl Service {
         }
     }
 
-    /// The stored hash of a token. For `wrong@vestry.test` it is the hash of another token, which nobody has.
+    /// The stored hash of a token. For `wrong@vestry.test` it is the hash of another token, which is never sent.
     pub(crate) fn accepted(&self, reserved: Option<Reserved>, token: &Secret<String>) -> TokenHash {
         match reserved {
             Some(Reserved::Wrong) => TokenHash::of(mint::link_token(&*self.ports.entropy).expose()),
@@ -469,21 +469,21 @@ impl Service {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await?;
         if request.reserved.is_none() {
-            let purse = self.purse(world, now);
+            let quota = self.send_quota(world, now);
             let device = request.fingerprint.as_ref();
             let send = link_to(request.email.identity(), request.purpose, device);
-            let turn = purse.take_turn(&mut *tx, send.identifier).await?;
+            let turn = quota.take_turn(&mut *tx, send.identifier).await?;
             let landing = |first: &Link| request.landing_after(first);
             if let Some(first) = repeated(&mut *tx, caller, &draft.link, landing, now).await? {
                 // Nothing is counted, and the transaction is dropped.
                 let user_created = first.user_created;
                 return Ok(Stored::Sent { user_created });
             }
-            purse.spend_narrow(&mut *tx, turn, send).await?;
-            purse.spend_mail(&mut *tx, send.identifier).await?;
+            quota.spend_narrow(&mut *tx, turn, send).await?;
+            quota.spend_mail(&mut *tx, send.identifier).await?;
             // Where known and unknown addresses must look alike, this quota must not distinguish them either.
             if draft.owner.arrival.is_new() || caller.settings().enumeration_safe {
-                purse.spend_new_user(&mut *tx, caller.settings()).await?;
+                quota.spend_new_user(&mut *tx, caller.settings()).await?;
             }
         }
         let owner = &draft.owner;

@@ -201,7 +201,7 @@ impl Service {
         };
         let proven = self.prove(&mut *tx, caller, proof, now).await?;
         let user_id = proven.user_id;
-        self.purse(world, now)
+        self.send_quota(world, now)
             .clear(&mut *tx, &proven.identity)
             .await?;
         let sign_in = SignIn {

@@ -67,7 +67,7 @@ impl From<StoreError> for CallbackError {
     }
 }
 
-/// Where the browser can land, and with what, according to the flow or what is known of it.
+/// The URLs that the browser can be sent to, taken from the flow as far as it is known.
 #[derive(Default)]
 struct Landings {
     login: Option<String>,

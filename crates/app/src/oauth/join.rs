@@ -217,7 +217,7 @@ impl Service {
         Ok(user.id)
     }
 
-    /// Gives a verified address to the user of the session, if nobody has it or the user already does. Another user's address stays there.
+    /// Gives a verified address to the user of the session, unless another user has it.
     async fn claim_address(
         &self,
         tx: &mut dyn Repositories,

@@ -86,10 +86,10 @@ pub struct TestChoice {
 }
 
 impl TestChoice {
-    /// Checks what was chosen. Without an address it is that of Ada; without a subject, the address decides who it is.
+    /// Checks the submitted form. The default address is Ada's, and the default subject is derived from the address.
     ///
     /// # Errors
-    /// The address is none, or the subject has more than 255 characters.
+    /// The address is invalid, or the subject has more than 255 characters.
     pub fn new(
         answer: TestAnswer,
         email: Option<String>,

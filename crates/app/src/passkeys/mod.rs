@@ -62,7 +62,7 @@ fn on_domain(passkeys: Vec<Passkey>, domain: &PasskeyDomain) -> Vec<Passkey> {
 }
 
 impl Service {
-    /// A fresh challenge (W-1): what travels, and what is kept of it.
+    /// Returns a fresh challenge (W-1) for the browser, and its stored form.
     fn new_ceremony(
         &self,
         caller: &Caller,

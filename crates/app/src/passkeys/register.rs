@@ -157,13 +157,12 @@ impl Service {
         Ok((profile, handle, passkeys))
     }
 
-    /// Registers the passkey that the browser made, and tells its owner. Sessions stay: another way in was added, none
-    /// was changed.
+    /// Registers a passkey created in the browser, and notifies its owner. Sessions stay, because no existing sign-in method changed.
     ///
     /// # Errors
-    /// [`Refusal::Invalid`] for a credential that is not of its form or fails a check, and for a challenge that is used, expired,
-    /// or of somebody else; [`Refusal::Taken`] when the credential is registered already, by this user or another one (W-3). The
-    /// challenge is used up whatever is wrong with its answer.
+    /// [`Refusal::Invalid`] for a malformed credential or one that fails a check, and for a challenge that was used, has expired or belongs
+    /// to another user. [`Refusal::Taken`] if the credential is already registered, by this user or another one (W-3). The challenge is
+    /// consumed in every case.
     pub async fn create_passkey(
         &self,
         caller: &Caller,

@@ -184,7 +184,7 @@ impl Service {
             at: now,
         };
         if !tx.passkeys().record_use(world, passkey.id, usage).await? {
-            // One that is there was refused for its count. The lock of its user keeps it from going meanwhile.
+            // A passkey that still exists was refused for its counter. The user's lock keeps it from being deleted now.
             let there = tx.passkeys().find(world, passkey.id).await?;
             let told =
                 there.map(|passkey| Fact::passkey_counter_regressed(passkey.user_id, passkey.id));

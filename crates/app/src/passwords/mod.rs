@@ -1,7 +1,7 @@
-//! Passwords: comparing, setting, judging.
+//! Passwords: comparison, changes and strength.
 //!
-//! The hash of a password is sealed under the App key (P-5), so nothing in the database can be guessed against. All hashing is
-//! done before a transaction, and what was decided on a hash that was read is written only where that hash still stands.
+//! Password hashes are encrypted under the App key (P-5), so a copy of the database cannot be used to guess passwords. All hashing happens
+//! before a transaction. A result is written only if the hash that it was based on has not changed.
 
 pub mod reset_begin;
 pub mod reset_complete;

@@ -144,10 +144,10 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         if request.reserved.is_none() {
             // Known and unknown addresses meet the same limits (OTP-10).
-            let purse = self.purse(world, now);
+            let quota = self.send_quota(world, now);
             let device = request.fingerprint.as_ref();
             let send = link_to(identity, LinkPurpose::PasswordReset, device);
-            let turn = purse.take_turn(&mut *tx, send.identifier).await?;
+            let turn = quota.take_turn(&mut *tx, send.identifier).await?;
             let mailbox = request.email.destination();
             let landing = |_: &Link| request.landing.without_token(None);
             // A mere repeat is not counted, and the transaction is dropped.
@@ -158,7 +158,7 @@ impl Service {
                     }
                 }
                 Err(_)
-                    if purse
+                    if quota
                         .repeats_for_nobody(&mut *tx, send.kind, &mailbox)
                         .await? =>
                 {
@@ -166,8 +166,8 @@ impl Service {
                 }
                 Err(_) => {}
             }
-            purse.spend_narrow(&mut *tx, turn, send).await?;
-            purse.spend_mail(&mut *tx, send.identifier).await?;
+            quota.spend_narrow(&mut *tx, turn, send).await?;
+            quota.spend_mail(&mut *tx, send.identifier).await?;
         }
         let begun = match draft {
             Ok(draft) => {
@@ -253,7 +253,7 @@ impl Service {
         };
         let job = self.letter(&caller.world, &mail, delivery).await?;
         let dead_at_once = request.reserved == Some(Reserved::Expired);
-        // A decoy has the same link as `wrong@vestry.test`: one whose token nobody knows.
+        // A decoy has the same link as `wrong@vestry.test`: its token is never sent.
         let fate = if is_decoy {
             Some(Reserved::Wrong)
         } else {

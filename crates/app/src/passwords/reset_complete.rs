@@ -236,7 +236,7 @@ impl Service {
             // The session would belong to the current owner of the address, but the link and the password belong to another user.
             return Err(CompleteResetError::InvalidToken);
         }
-        self.purse(world, now)
+        self.send_quota(world, now)
             .clear(&mut *tx, &proven.identity)
             .await?;
         // After the proof: factors enrolled before the account was founded are gone by now (CL-3).

@@ -77,7 +77,7 @@ impl Service {
                     None
                 }
             };
-            // Only a caller who may change the password learns what is wrong with the new one, and costs a hash.
+            // Only a caller who may change the password learns why the new one is rejected, and causes a hash.
             let new = match &new {
                 Some(new) => new,
                 None => new.insert(

@@ -1,7 +1,7 @@
 //! `totps/verify` and `totps/recovery`: a code counts once, and guessing costs more and more time.
 //!
-//! What was presented is compared before the transaction, and its outcome is told only by a transaction that has counted the
-//! try first. Tries of one user follow one another on the row of their guard, so parallel guesses are counted exactly (OTP-4).
+//! The code is compared before the transaction. The outcome is returned only by a transaction that has counted the attempt first. Attempts
+//! of one user are serialized on their lockout row, so parallel guesses are counted exactly (OTP-4).
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::envelope::SecretKind;
@@ -295,8 +295,8 @@ impl Service {
             tx.commit().await?;
             return Err(VerifyTotpError::InvalidCode);
         }
-        // Before the authenticator app, as a takeover locks them. And its first code changes what a new password asks for (P-13):
-        // whoever sets one at this moment is waited for, or waits.
+        // Lock the user before the authenticator app, in the order of a takeover. The first code also changes what a new password requires
+        // (P-13), so concurrent password changes are serialized here.
         if !tx.users().lock(world, user_id).await? {
             return Err(Refusal::NotFound("user").into());
         }

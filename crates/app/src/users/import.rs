@@ -550,7 +550,7 @@ impl UserImport<'_> {
         }
     }
 
-    /// Commits what was stored, unless this is a rehearsal.
+    /// Commits the transaction, unless this is a dry run.
     async fn commit(&self, mut tx: Change<'_>, mut told: Vec<Fact>) -> Result<(), Fault> {
         if self.is_rehearsal {
             return Ok(());

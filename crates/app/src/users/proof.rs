@@ -10,7 +10,7 @@
 //!   claims stay claims (CL-3).
 //! - **From outside, on a founded account**, the claim may belong to another person. A step that accepts anyone has created a successor for
 //!   the person who proves it, and the identifier moves there (CL-4). A step by which the App names one of its users is refused, unless the
-//!   App's setting trusts what was attached (CL-5, CL-9).
+//!   App's setting trusts attached identifiers (CL-5, CL-9).
 //!
 //! All of it is decided under the lock of the account's row, in the transaction of the proof (CL-8).
 
@@ -153,7 +153,7 @@ impl Service {
     ) -> Result<(), ProofError> {
         let world = &caller.world;
         let holdings = tx.users().holdings(world, owner.id).await?;
-        // Proved identifiers also count if a process of the previous release recorded them, which does not know founded accounts.
+        // A proved identifier makes an account owned, like `founded`.
         if !(owner.founded || holdings.proved) {
             if holdings.planted {
                 self.take_over(tx, &caller.into(), owner.id, now).await?;
@@ -197,8 +197,7 @@ impl Service {
         let passkeys = tx.passkeys().remove_all(world, user).await?;
         let links = tx.provider_links().remove_all(world, user).await?;
         tx.links().forget_unused(world, user).await?;
-        // After what they are begun with: whoever signs in with it at this moment holds its row and is waited for there, and
-        // the session ends with the rest.
+        // After the credentials: a concurrent sign-in holds the lock of its credential, so its session exists by now and is deleted too.
         let sessions = tx.sessions().delete_all(world, user, now).await?;
         let dropped = [
             (Removed::Sessions, !sessions.is_empty()),

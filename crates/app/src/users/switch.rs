@@ -70,7 +70,7 @@ impl Service {
                 let is_changed = tx.users().disable(world, id, disabled).await?;
                 told.extend(is_changed.then(|| Fact::user_disabled(id)));
                 // After the user is locked: a concurrent sign-in has either finished, or will find the user disabled. This also runs for a
-                // user disabled earlier, because a process of the previous release may have let the user in.
+                // user disabled earlier, so that a repeated call ends every session.
                 let over = tx.sessions().delete_all(world, id, now).await?;
                 told.extend(ended(Some(id), over, EndReason::UserDisabled));
             }

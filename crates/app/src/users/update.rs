@@ -23,7 +23,7 @@ use crate::{Caller, Fault, Refusal, Service};
 /// Most addresses, and most numbers, of one call.
 const MAX_IDENTIFIERS: usize = 100;
 
-/// What the caller sent. What is absent stays as it is.
+/// The fields to change. Absent fields stay unchanged.
 #[derive(Clone, Default)]
 pub struct UpdateUser {
     /// Names; not `""`.
@@ -149,7 +149,7 @@ impl Service {
         for notice in due.into_iter().flatten() {
             tell(&mut *tx, notice).await?;
         }
-        // Read again only where an identifier may have changed: the lock of SQLite's only writer is held meanwhile.
+        // Read again only where an identifier may have changed: SQLite's only writer is locked during the read.
         let profile = if change.emails.is_empty() && change.phones.is_empty() {
             UserProfile {
                 user,

@@ -22,10 +22,10 @@ use crate::users::credentials::CredentialChangeNotice;
 use crate::users::status::status_of;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// What was signed.
+/// The text that the wallet signed.
 #[derive(Debug, Clone)]
 pub enum SignedText {
-    /// The text of a challenge, as it was answered.
+    /// The text of a challenge as returned.
     Challenge,
     /// A sign-in message around the nonce of a challenge: EIP-4361, or its Solana form.
     SignInMessage(String),
@@ -258,8 +258,7 @@ impl Service {
     }
 }
 
-/// Nothing is added to an account, and nobody signs in to it, while somebody else takes it over. Takes its lock first, as a
-/// takeover does. A user who is new is locked by being new.
+/// Locks the account, as a takeover does, so that no takeover runs during the sign-in. A user created in this transaction needs no lock.
 async fn lock_holder(
     tx: &mut dyn Repositories,
     challenge: &WalletChallenge,

@@ -49,7 +49,7 @@ pub struct ConnectionSettings {
     /// The URL of the issuer's keys.
     pub jwks_uri: Option<String>,
     /// How the client secret is sent to an issuer's token endpoint. If absent, as the discovery document says, or with HTTP Basic if there
-    /// is none. Omitted from the stored form when absent, because the previous release does not know it.
+    /// is none. Omitted from the stored form when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_endpoint_auth_method: Option<TokenEndpointAuth>,
     /// Microsoft: ids of tenants whose e-mail addresses the App trusts, because it knows who runs them (O-9b).

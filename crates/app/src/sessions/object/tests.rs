@@ -57,7 +57,7 @@ fn a_session_can_always_start_and_is_never_too_large_to_be_signed() {
     }
 }
 
-/// To the byte, and naming the field that it is told.
+/// The limit is exact, and the error names the given field.
 #[test]
 fn a_session_is_limited_to_the_byte() {
     let mut large = session();
