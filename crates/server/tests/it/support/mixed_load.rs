@@ -10,16 +10,20 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use vestry_contract::rng::Rng;
+use vestry_domain::message::LEASE;
 
 use super::client::{Answer, Api};
 use super::database::Database;
 use super::journey::{Owner, assert_signed_by, sign};
-use super::process::PATIENCE;
 use super::site::{Site, text};
 
+/// Number of concurrent clients.
 const CLIENTS: usize = 16;
 
-/// Number of concurrent clients.
+/// How long a mail may take whose worker lost the database: its lease, one retry after the longest delay, and a slow machine.
+const DELIVERED_WITHIN: Duration = Duration::from_secs(3 * LEASE.0.unsigned_abs());
+
+/// Clients at work.
 pub(crate) struct Load {
     stop: Arc<AtomicBool>,
     clients: Vec<JoinHandle<Client>>,
@@ -344,7 +348,7 @@ pub(crate) async fn check_mails(api: &Api, histories: &[History]) {
                 let read = async {
                     while !api.get(&path).await.ok()["messages"][0]["code"].is_string() {}
                 };
-                let delivered = tokio::time::timeout(PATIENCE, read).await;
+                let delivered = tokio::time::timeout(DELIVERED_WITHIN, read).await;
                 assert!(
                     delivered.is_ok(),
                     "the mail to {method_id} was never delivered"
