@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use vestry_app::admin::AdminError;
+use vestry_app::platform::AdminError;
 use vestry_domain::app::App;
 use vestry_limiter::MemoryLimiter;
 

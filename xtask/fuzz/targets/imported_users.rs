@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use vestry_app::users::PortableUser;
+use vestry_app::identity::users::PortableUser;
 use vestry_fuzz::service::{FuzzService, RUNTIME};
 
 static SERVICE: LazyLock<FuzzService> = LazyLock::new(FuzzService::new);

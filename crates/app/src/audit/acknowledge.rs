@@ -8,7 +8,7 @@ use vestry_domain::{Invalid, World};
 
 use super::flaw::{About, Acknowledged, AuditFlaw, AuditReport};
 use super::witness::{SourcedNote, TrustedKeys};
-use crate::admin::AdminError;
+use crate::platform::AdminError;
 use crate::{Fault, Service};
 
 /// Maximum length of a reason in bytes, JSON-escaped. Longer values in an entry are stored as hashes.

@@ -3,7 +3,7 @@
 use vestry_domain::{Timestamp, World};
 use vestry_ports::anchors::LOG_SINK;
 
-use crate::audit_seals::{held, progress_matches};
+use crate::kernel::state::chain_macs::{held, progress_matches};
 use crate::{Fault, Service};
 
 impl Service {

@@ -17,9 +17,9 @@ use vestry_ports::anchors::{CheckpointSink, SinkError};
 use vestry_ports::store::{KeptCheckpoint, SWEEP_STEP, SinkProgress};
 
 use super::flaw::{About, AuditFlaw, Flaw};
-use crate::audit_seals::{held, new_progress, progress_matches};
-use crate::fault::{causes, retried};
-use crate::key_holds::hold_root;
+use crate::kernel::fault::{causes, retried};
+use crate::kernel::key_pins::hold_root;
+use crate::kernel::state::chain_macs::{held, new_progress, progress_matches};
 use crate::{Fault, Service};
 
 /// Name of the lease.

@@ -5,7 +5,7 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditEntry;
 use vestry_domain::ids::{AuditEntryId, WalletId};
 
-use crate::audit_seals::entry_matches;
+use crate::kernel::state::chain_macs::entry_matches;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// Query parameters.

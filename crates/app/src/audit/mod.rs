@@ -9,6 +9,7 @@ pub mod flaw;
 pub mod list;
 pub mod prune;
 pub(crate) mod record;
+mod refusals;
 pub mod verify;
 pub mod witness;
 

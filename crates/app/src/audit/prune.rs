@@ -10,9 +10,9 @@ use vestry_domain::ids::AuditChainId;
 use vestry_domain::{Invalid, Timestamp, World};
 
 use super::verify::{End, Link, Log};
-use crate::admin::AdminError;
-use crate::audit_seals::new_marker;
-use crate::fault::retried;
+use crate::kernel::fault::retried;
+use crate::kernel::state::chain_macs::new_marker;
+use crate::platform::AdminError;
 use crate::{Fault, Service};
 
 /// Entries read in one query and removed in one transaction.

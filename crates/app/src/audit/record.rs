@@ -8,7 +8,7 @@ use vestry_domain::wallet::Wallet;
 use vestry_ports::custody::CustodyError;
 use vestry_ports::store::StoreError;
 
-use crate::audit_trail::{Note, Tale, Told, unwritten};
+use crate::kernel::state::audit_trail::{Note, Tale, Told, unwritten};
 use crate::{Caller, Fault, Service};
 
 /// Maximum length of a method name in an entry, in bytes. All existing names are shorter.

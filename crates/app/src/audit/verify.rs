@@ -12,7 +12,9 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::flaw::{About, AuditFlaw, AuditReport, Flaw};
 use super::witness::{SourcedNote, TrustedKeys, Witness};
-use crate::audit_seals::{control_head_matches, entry_matches, head_matches, held, marker_matches};
+use crate::kernel::state::chain_macs::{
+    control_head_matches, entry_matches, head_matches, held, marker_matches,
+};
 use crate::{Fault, Service};
 
 /// Entries read in one query.

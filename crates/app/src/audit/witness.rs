@@ -11,8 +11,8 @@ use vestry_ports::custody::Notary;
 use vestry_ports::store::{KeptCheckpoint, Store, StoreError, StoreResult};
 
 use super::flaw::{About, AuditFlaw, Flaw};
-use crate::audit_seals::{held, marker_matches};
-use crate::fault::causes;
+use crate::kernel::fault::causes;
+use crate::kernel::state::chain_macs::{held, marker_matches};
 use crate::{Fault, Service};
 
 /// A signed note and its location.

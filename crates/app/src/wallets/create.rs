@@ -13,8 +13,8 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::{CustodyError, WalletOrder};
 use vestry_ports::store::Created;
 
-use crate::fault::retried;
-use crate::key_holds::hold_wallet_key;
+use crate::kernel::fault::retried;
+use crate::kernel::key_pins::hold_wallet_key;
 use crate::{Caller, Fault, Refusal, Service};
 
 impl Service {

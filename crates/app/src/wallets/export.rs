@@ -8,8 +8,8 @@ use vestry_ports::custody::ExportError;
 
 use super::UnusableWallet;
 use super::usable::UsableWallet;
-use crate::condition::Condition;
-use crate::refusal::has_common;
+use crate::kernel::condition::Condition;
+use crate::kernel::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// Request parameters.

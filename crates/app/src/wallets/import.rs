@@ -10,9 +10,9 @@ use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::custody::{ImportError, ImportOrder, ImportedWallet, WalletOrder};
 use vestry_ports::store::Created;
 
-use crate::fault::retried;
-use crate::key_holds::hold_wallet_key;
-use crate::refusal::has_common;
+use crate::kernel::fault::retried;
+use crate::kernel::key_pins::hold_wallet_key;
+use crate::kernel::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// Request parameters.

@@ -9,8 +9,8 @@ use vestry_domain::key_transfer::{
 use vestry_domain::wallet::WalletType;
 use vestry_ports::custody::ImportKeyOrder;
 
-use crate::fault::retried;
-use crate::key_holds::hold_wallet_key;
+use crate::kernel::fault::retried;
+use crate::kernel::key_pins::hold_wallet_key;
 use crate::{Caller, Refusal, Service};
 
 /// Counter name for new key pairs of one address.

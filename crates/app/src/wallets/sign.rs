@@ -8,7 +8,7 @@ use vestry_ports::custody::CustodyError;
 
 use super::UnusableWallet;
 use super::usable::UsableWallet;
-use crate::refusal::has_common;
+use crate::kernel::refusal::has_common;
 use crate::{Caller, Refusal, Service};
 
 /// Result of signing; every signature was verified against the wallet's public key.

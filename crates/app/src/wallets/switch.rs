@@ -7,9 +7,9 @@ use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{DisabledReason, StoredWallet, Wallet};
 use vestry_ports::custody::WalletChange;
 
-use crate::fault::retried;
-use crate::key_holds::hold_wallet_key;
-use crate::refusal::has_common;
+use crate::kernel::fault::retried;
+use crate::kernel::key_pins::hold_wallet_key;
+use crate::kernel::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// Reason why a wallet was neither disabled nor enabled.

@@ -4,8 +4,8 @@ use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{StoredWallet, Wallet};
 
-use crate::condition::Condition;
-use crate::run::About;
+use crate::kernel::condition::Condition;
+use crate::kernel::run::About;
 use crate::{Caller, Fault, Service};
 
 /// A wallet and its key, neither authenticated yet.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
-use vestry_app::admin::AdminError;
-use vestry_app::events::{ListEvents, ListEventsError};
-use vestry_app::test_env::{FindMessages, TestEnvError};
+use vestry_app::delivery::events::{ListEvents, ListEventsError};
+use vestry_app::delivery::test_messages::{FindMessages, TestEnvError};
+use vestry_app::platform::AdminError;
 use vestry_app::{AuthenticateError, Caller, Refusal, Service};
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::ids::{ApiKeyId, AppId, EventId, Id};

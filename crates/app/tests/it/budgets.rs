@@ -1,6 +1,6 @@
 //! OTP-10: send limits for codes, identical for all addresses.
 
-use vestry_app::codes::{LoginOrCreate, SendCode, SentCode};
+use vestry_app::identity::codes::{LoginOrCreate, SendCode, SentCode};
 use vestry_app::{Caller, Refusal};
 use vestry_domain::limits::codes::{SENDS_PER_APP, SENDS_PER_IP};
 use vestry_domain::session::DeviceFingerprint;

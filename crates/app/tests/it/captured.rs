@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use vestry_app::Refusal;
-use vestry_app::test_env::{FindMessages, TestEnvError};
+use vestry_app::delivery::test_messages::{FindMessages, TestEnvError};
 use vestry_domain::message::CapturedMessage;
 
 use crate::rig::{Rig, START, login};

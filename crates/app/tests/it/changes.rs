@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use vestry_app::admin::webhooks::{EndpointChange, NewEndpoint, Replayed, Resume};
 use vestry_app::audit::{About, Flaw, ListChanges};
-use vestry_app::users::{CreateUser, NewIdentifier, UpdateUser};
+use vestry_app::identity::users::{CreateUser, NewIdentifier, UpdateUser};
+use vestry_app::platform::webhooks::{EndpointChange, NewEndpoint, Replayed, Resume};
 use vestry_app::{Caller, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::Environment;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use vestry_app::codes::{SendCode, SendCodeByText, VerifyCode};
-use vestry_app::sessions::{SessionFields, SessionNamed};
-use vestry_app::users::{CreateUser, NewIdentifier, UpdateUser};
+use vestry_app::identity::codes::{SendCode, SendCodeByText, VerifyCode};
+use vestry_app::identity::sessions::{SessionFields, SessionNamed};
+use vestry_app::identity::users::{CreateUser, NewIdentifier, UpdateUser};
 use vestry_app::{Caller, Refusal};
 use vestry_contract::claims::{Accounts, Entered, histories, history};
 use vestry_contract::rng::{Rng, seed};
@@ -106,7 +106,7 @@ impl Accounts for UseCases {
     async fn enter(&mut self, user: &str, authenticator: &str) -> Option<String> {
         self.rig.pass(30);
         let shown = totps::shown_by(authenticator, self.rig.now());
-        let command = vestry_app::totps::VerifyTotp {
+        let command = vestry_app::identity::totps::VerifyTotp {
             session_fields: lasting(600),
             ..totps::code(id(user), &shown)
         };

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use vestry_app::Refusal;
-use vestry_app::codes::{LoginOrCreate, VerifyCode, VerifyCodeError};
-use vestry_app::test_env::FindMessages;
+use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::identity::codes::{LoginOrCreate, VerifyCode, VerifyCodeError};
 use vestry_contract::race::race;
 use vestry_domain::code::{self, CodePurpose, MethodId};
 use vestry_domain::envelope::SecretKind;

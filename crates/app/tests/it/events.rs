@@ -1,7 +1,7 @@
 //! Event work of a process outside its requests.
 
 use vestry_app::Caller;
-use vestry_app::events::{EventPage, ListEvents, ListEventsError};
+use vestry_app::delivery::events::{EventPage, ListEvents, ListEventsError};
 use vestry_domain::event::{Event, EventKind};
 use vestry_domain::ids::EventId;
 
@@ -100,7 +100,7 @@ async fn e_1_a_failure_at_any_step_emits_all_or_nothing() {
         rig.service.sequence_all().await.unwrap();
         let before = read(&rig, &test, None).await.events.len();
         rig.fake.fail_after(operations);
-        let command = vestry_app::users::CreateUser {
+        let command = vestry_app::identity::users::CreateUser {
             email: Some("ann@example.com".to_owned()),
             ..Default::default()
         };

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use vestry_app::codes::{VerifyCode, VerifyCodeError};
-use vestry_app::sessions::VerifySession;
-use vestry_app::test_env::FindMessages;
-use vestry_app::users::CreateUser;
+use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::identity::codes::{VerifyCode, VerifyCodeError};
+use vestry_app::identity::sessions::VerifySession;
+use vestry_app::identity::users::CreateUser;
 use vestry_app::wallets::SignError;
 use vestry_app::{AuthenticateError, Fault, Refusal};
 use vestry_domain::Environment;
@@ -336,7 +336,7 @@ async fn f5_a_lost_root_key_seals_wallets_and_stores_nothing() {
     assert!(
         matches!(
             &made,
-            Err(vestry_app::admin::AdminError::Fault(Fault::Sealed(_)))
+            Err(vestry_app::platform::AdminError::Fault(Fault::Sealed(_)))
         ),
         "{made:?}"
     );

@@ -1,7 +1,9 @@
 //! `vestry users import` and `export` as use cases: lines, batches, dry runs, and the round trip.
 
-use vestry_app::admin::AdminError;
-use vestry_app::users::{Imported, PortableEmail, PortablePhone, PortableUser, PortableWallet};
+use vestry_app::identity::users::{
+    Imported, PortableEmail, PortablePhone, PortableUser, PortableWallet,
+};
+use vestry_app::platform::AdminError;
 use vestry_domain::Environment;
 use vestry_domain::Timestamp;
 use vestry_domain::World;

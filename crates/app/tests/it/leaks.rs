@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use vestry_contract::words::reveals;
 
 use tracing_subscriber::fmt::MakeWriter;
-use vestry_app::codes::VerifyCode;
-use vestry_app::links::{LoginStatusQuery, VerifyLink};
-use vestry_app::sessions::VerifySession;
-use vestry_app::test_env::FindMessages;
+use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::identity::codes::VerifyCode;
+use vestry_app::identity::links::{LoginStatusQuery, VerifyLink};
+use vestry_app::identity::sessions::VerifySession;
 use vestry_domain::Secret;
 use vestry_ports::store::StoreError;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vestry_app::links::{CreateLink, InviteByLink, LoginByLink, RedirectError, SentLink};
+use vestry_app::identity::links::{CreateLink, InviteByLink, LoginByLink, RedirectError, SentLink};
 use vestry_app::{Caller, Fault, Refusal};
 use vestry_domain::Environment;
 use vestry_domain::ids::{Id, UserId};

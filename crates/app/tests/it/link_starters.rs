@@ -1,6 +1,6 @@
 //! Binding of mailed links to their requester (M-2).
 
-use vestry_app::links::{LoginByLink, VerifiedLink, VerifyLink, VerifyLinkError};
+use vestry_app::identity::links::{LoginByLink, VerifiedLink, VerifyLink, VerifyLinkError};
 use vestry_app::{Caller, Refusal, SignInBinding};
 use vestry_domain::Secret;
 use vestry_domain::message::Message;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use vestry_app::Caller;
-use vestry_app::links::{
+use vestry_app::identity::links::{
     CreateLink, CreatedLink, LoginStatus, LoginStatusError, LoginStatusQuery, VerifyLink,
 };
-use vestry_app::sessions::SessionFields;
+use vestry_app::identity::sessions::SessionFields;
 use vestry_contract::race::race;
 use vestry_domain::Secret;
 use vestry_domain::ids::{EmailId, Id};

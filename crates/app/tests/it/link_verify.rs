@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 use vestry_app::Refusal;
-use vestry_app::codes::VerifyCodeError;
-use vestry_app::links::{CreateLink, LoginByLink, VerifyLink, VerifyLinkError};
-use vestry_app::sessions::SessionFields;
+use vestry_app::identity::codes::VerifyCodeError;
+use vestry_app::identity::links::{CreateLink, LoginByLink, VerifyLink, VerifyLinkError};
+use vestry_app::identity::sessions::SessionFields;
 use vestry_contract::race::race;
 use vestry_domain::Secret;
 use vestry_domain::email::Email;
@@ -404,10 +404,10 @@ async fn attack_13_a_session_is_continued_by_its_own_user_only() {
 async fn attack_1_the_first_proof_by_a_link_takes_the_account_over() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
-    let planted = vestry_app::users::CreateUser {
+    let planted = vestry_app::identity::users::CreateUser {
         email: Some("victim@example.com".into()),
         phone_number: Some("+16505550100".into()),
-        ..vestry_app::users::CreateUser::default()
+        ..vestry_app::identity::users::CreateUser::default()
     };
     let user = rig
         .service

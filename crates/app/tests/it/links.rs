@@ -1,11 +1,11 @@
 //! Shared helpers of the magic link tests.
 
 use vestry_app::Caller;
-use vestry_app::links::{
+use vestry_app::identity::links::{
     CreateLink, CreatedLink, InviteByLink, LoginByLink, SentLink, VerifiedLink, VerifyLink,
     VerifyLinkError,
 };
-use vestry_app::sessions::SessionFields;
+use vestry_app::identity::sessions::SessionFields;
 use vestry_domain::email::Email;
 use vestry_domain::ids::{EmailId, Id, SessionId, UserId};
 use vestry_domain::message::Message;

@@ -1,10 +1,10 @@
 //! M-5: flooding another person's address with messages does not keep that person from signing in.
 
-use vestry_app::codes::{LoginOrCreate, SentCode};
-use vestry_app::links::{LoginByLink, SentLink};
-use vestry_app::passwords::{BeginReset, BegunReset, CompleteReset};
-use vestry_app::sessions::SessionFields;
-use vestry_app::test_env::FindMessages;
+use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::identity::codes::{LoginOrCreate, SentCode};
+use vestry_app::identity::links::{LoginByLink, SentLink};
+use vestry_app::identity::passwords::{BeginReset, BegunReset, CompleteReset};
+use vestry_app::identity::sessions::SessionFields;
 use vestry_app::{Caller, Refusal};
 use vestry_domain::limits::texts::SENDS_PER_NUMBER_AND_DAY;
 use vestry_domain::redirect::RedirectKind;

@@ -8,13 +8,13 @@ mod unfinished;
 use std::sync::Arc;
 
 use serde_json::json;
-use vestry_app::admin::AdminError;
-use vestry_app::codes::VerifyCode;
-use vestry_app::oauth::{
+use vestry_app::identity::codes::VerifyCode;
+use vestry_app::identity::oauth::{
     BeginOauth, BeginOauthError, BegunOauth, Callback, CallbackError, ComeBack, OauthProof,
     VerifiedOauth, VerifyOauth, VerifyOauthError,
 };
-use vestry_app::sessions::{SessionFields, SessionObject};
+use vestry_app::identity::sessions::{SessionFields, SessionObject};
+use vestry_app::platform::AdminError;
 use vestry_app::{Caller, Refusal};
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::ids::{Id, OauthCallbackId, UserId};

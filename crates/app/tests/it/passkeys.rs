@@ -5,11 +5,11 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
-use vestry_app::passkeys::{
+use vestry_app::identity::passkeys::{
     BeginAuthentication, BeginRegistration, CreatePasskey, CreatedPasskey, VerifiedPasskey,
     VerifyPasskey,
 };
-use vestry_app::sessions::SessionFields;
+use vestry_app::identity::sessions::SessionFields;
 use vestry_app::{Caller, Refusal};
 use vestry_contract::browser::Browser;
 use vestry_contract::race::race;

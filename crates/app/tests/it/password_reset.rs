@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use vestry_app::codes::SendCode;
-use vestry_app::links::RedirectError;
-use vestry_app::passwords::{
+use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::identity::codes::SendCode;
+use vestry_app::identity::links::RedirectError;
+use vestry_app::identity::passwords::{
     BeginReset, BegunReset, CompleteReset, CompleteResetError, CompletedReset,
 };
-use vestry_app::sessions::{SessionFields, SessionNamed};
-use vestry_app::test_env::FindMessages;
-use vestry_app::totps::CreatedTotp;
+use vestry_app::identity::sessions::{SessionFields, SessionNamed};
+use vestry_app::identity::totps::CreatedTotp;
 use vestry_app::{Caller, Fault, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::api_key::Scope;

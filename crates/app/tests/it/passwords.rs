@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use vestry_app::admin::AdminError;
-use vestry_app::passwords::{UpdatePassword, UpdatedPassword, VerifiedPassword, VerifyPassword};
-use vestry_app::sessions::{IssuedSession, SessionFields};
-use vestry_app::users::{Imported, PortableEmail, PortableUser};
+use vestry_app::identity::passwords::{
+    UpdatePassword, UpdatedPassword, VerifiedPassword, VerifyPassword,
+};
+use vestry_app::identity::sessions::{IssuedSession, SessionFields};
+use vestry_app::identity::users::{Imported, PortableEmail, PortableUser};
+use vestry_app::platform::AdminError;
 use vestry_app::{Caller, Fault, Refusal, Service};
 use vestry_contract::race::race;
 use vestry_domain::Secret;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use vestry_app::admin::AdminError;
 use vestry_app::audit::{AuditFlaw, Exported, Flaw, SourcedNote, TrustedKeys};
+use vestry_app::platform::AdminError;
 use vestry_contract::sealing::Recipient;
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::control::ControlAction;

@@ -1,9 +1,9 @@
 //! Attacks 7, 8 and 9: how many messages bots can trigger, and what they learn from it.
 
-use vestry_app::codes::{LoginOrCreate, LoginOrCreateByText, VerifyCodeError};
-use vestry_app::passwords::BeginReset;
-use vestry_app::sessions::SessionNamed;
-use vestry_app::test_env::FindMessages;
+use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::identity::codes::{LoginOrCreate, LoginOrCreateByText, VerifyCodeError};
+use vestry_app::identity::passwords::BeginReset;
+use vestry_app::identity::sessions::SessionNamed;
 use vestry_app::{Caller, Refusal};
 use vestry_domain::limits::texts::{
     SENDS_PER_NUMBER_AND_DAY, UNVERIFIED_PER_COUNTRY, UNVERIFIED_PER_PREFIX,
@@ -318,7 +318,7 @@ async fn attack_9_known_and_unknown_identifiers_get_the_same_responses() {
         ] {
             let mut four: Vec<Vec<Seen>> = vec![Vec::new(); 4];
             for _ in 0..20 {
-                let by_mail = vestry_app::codes::SendCode {
+                let by_mail = vestry_app::identity::codes::SendCode {
                     email: mails[0].to_owned(),
                     expires_in: None,
                     device_fingerprint: None,
@@ -443,7 +443,7 @@ async fn attack_9_failures_against_a_decoy_cause_a_lockout() {
     let test = rig.test().await;
     let mut outcomes = Vec::new();
     for _ in 0..5 {
-        let command = vestry_app::codes::SendCode {
+        let command = vestry_app::identity::codes::SendCode {
             email: "nobody@example.com".to_owned(),
             expires_in: Some(10),
             device_fingerprint: None,

@@ -1,6 +1,6 @@
 //! Registered redirect URLs.
 
-use vestry_app::admin::AdminError;
+use vestry_app::platform::AdminError;
 use vestry_domain::ids::{AppId, Id, RedirectUrlId};
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};

@@ -1,7 +1,7 @@
 //! The reserved addresses of the test environment (OPS-12).
 
-use vestry_app::codes::VerifyCodeError;
-use vestry_app::test_env::FindMessages;
+use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::identity::codes::VerifyCodeError;
 use vestry_domain::user::UserStatus;
 
 use crate::rig::{Rig, wrong};

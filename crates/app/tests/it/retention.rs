@@ -1,7 +1,7 @@
 //! PR-60: expired records are deleted in small steps, by one process at a time.
 
 use vestry_app::Caller;
-use vestry_app::sessions::IssuedSession;
+use vestry_app::identity::sessions::IssuedSession;
 use vestry_domain::ids::{Id, SessionId};
 use vestry_domain::session::Session;
 use vestry_domain::test_clock::ClockChange;

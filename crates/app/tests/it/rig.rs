@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use tokio::runtime::Handle;
-use vestry_app::codes::{
+use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::identity::codes::{
     LoginOrCreate, LoginOrCreateByText, SendCode, SentCode, SentText, VerifiedCode, VerifyCode,
     VerifyCodeError,
 };
-use vestry_app::passwords::VerifiedPassword;
-use vestry_app::sessions::{
+use vestry_app::identity::passwords::VerifiedPassword;
+use vestry_app::identity::sessions::{
     IssuedSession, ListSessions, SessionFields, SessionNamed, VerifiedSession, VerifySession,
 };
-use vestry_app::test_env::FindMessages;
-use vestry_app::users::{CreateUser, FullUser, NewIdentifier};
+use vestry_app::identity::users::{CreateUser, FullUser, NewIdentifier};
 use vestry_app::{Caller, Ports, Refusal, Service, Settings};
 use vestry_contract::fakes::{
     FakeBreached, FakeClock, FakeLimiter, FakeMailer, FakeProviders, FakeSms, FakeStore,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use vestry_app::admin::webhooks::NewEndpoint;
 use vestry_app::audit::ListAudit;
-use vestry_app::codes::SendCode;
-use vestry_app::rotation::{AppRotation, FailedSecret, KeptKey, Why};
-use vestry_app::sessions::SessionNamed;
+use vestry_app::identity::codes::SendCode;
+use vestry_app::identity::sessions::SessionNamed;
+use vestry_app::platform::rotation::{AppRotation, FailedSecret, KeptKey, Why};
+use vestry_app::platform::webhooks::NewEndpoint;
 use vestry_app::{Caller, Service};
 use vestry_contract::race::race;
 use vestry_domain::Secret;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
-use vestry_app::rotation::AppRotation;
+use vestry_app::platform::rotation::AppRotation;
 use vestry_app::wallets::SwitchWalletError;
 use vestry_app::{Fault, Refusal, Service};
 use vestry_contract::race::race;

@@ -1,12 +1,16 @@
 //! API keys with scopes: a call outside them is refused before anything else happens (403 `key_not_allowed`).
 
 use vestry_app::audit::ListChanges;
-use vestry_app::codes::VerifyCodeError;
-use vestry_app::links::{CreateLink, LoginStatusError, LoginStatusQuery, VerifyLinkError};
-use vestry_app::sessions::{ListSessions, SessionFields, VerifySession};
-use vestry_app::totps::{CreateTotp, PresentedTotp, VerifyTotp, VerifyTotpError};
-use vestry_app::users::{CreateUser, DeleteWalletError, SearchUsers, SearchUsersError, UpdateUser};
-use vestry_app::wallet_sign_in::{BeginWalletSignIn, SignedText, VerifyWallet};
+use vestry_app::identity::codes::VerifyCodeError;
+use vestry_app::identity::links::{
+    CreateLink, LoginStatusError, LoginStatusQuery, VerifyLinkError,
+};
+use vestry_app::identity::sessions::{ListSessions, SessionFields, VerifySession};
+use vestry_app::identity::totps::{CreateTotp, PresentedTotp, VerifyTotp, VerifyTotpError};
+use vestry_app::identity::users::{
+    CreateUser, DeleteWalletError, SearchUsers, SearchUsersError, UpdateUser,
+};
+use vestry_app::identity::wallet_sign_in::{BeginWalletSignIn, SignedText, VerifyWallet};
 use vestry_app::wallets::{
     BeginImport, ExportWallet, ExportWalletError, ImportWallet, ImportWalletError, ListWallets,
     SignError,

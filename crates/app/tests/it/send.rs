@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use vestry_app::codes::{LoginOrCreate, SendCode};
-use vestry_app::sessions::SessionNamed;
-use vestry_app::test_env::FindMessages;
+use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::identity::codes::{LoginOrCreate, SendCode};
+use vestry_app::identity::sessions::SessionNamed;
 use vestry_app::{Fault, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::message::{Channel, MessageKind};

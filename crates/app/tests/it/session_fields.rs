@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use vestry_app::codes::{VerifiedCode, VerifyCode, VerifyCodeError};
-use vestry_app::sessions::{IssuedSession, SessionFields, VerifySession};
+use vestry_app::identity::codes::{VerifiedCode, VerifyCode, VerifyCodeError};
+use vestry_app::identity::sessions::{IssuedSession, SessionFields, VerifySession};
 use vestry_app::{Caller, Refusal};
 use vestry_domain::Secret;
 use vestry_domain::email::Email;

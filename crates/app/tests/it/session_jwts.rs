@@ -1,6 +1,6 @@
 //! When a verify call returns a cached JWT (S-12), and that nothing but JWTs is cached (S-4).
 
-use vestry_app::sessions::VerifySession;
+use vestry_app::identity::sessions::VerifySession;
 use vestry_app::{Caller, Refusal};
 use vestry_domain::Secret;
 use vestry_domain::session::SessionSelector;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use vestry_app::Refusal;
-use vestry_app::sessions::{IssuedSession, VerifySession};
+use vestry_app::identity::sessions::{IssuedSession, VerifySession};
 use vestry_contract::race::race;
 use vestry_domain::Secret;
 use vestry_domain::ids::{Id, SessionId, UserId};

@@ -1,7 +1,7 @@
 //! App settings, and the rate limit that follows them.
 
 use vestry_app::Fault;
-use vestry_app::admin::AdminError;
+use vestry_app::platform::AdminError;
 use vestry_domain::Invalid;
 use vestry_domain::app::{AppSettings, AttachedIdentifiers};
 use vestry_domain::ids::{AppId, Id};

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use vestry_app::Refusal;
-use vestry_app::admin::AdminError;
-use vestry_app::sessions::{IssuedSession, VerifySession};
+use vestry_app::identity::sessions::{IssuedSession, VerifySession};
+use vestry_app::platform::AdminError;
 use vestry_domain::ids::{AppId, Id};
 use vestry_domain::session::SessionSelector;
 use vestry_domain::{Environment, Secret, World};

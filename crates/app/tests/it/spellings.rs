@@ -1,10 +1,10 @@
 //! Attack 5, R2: spellings of one address that may be two mailboxes, at a mail server with case-sensitive addresses.
 
-use vestry_app::codes::{SendCode, VerifyCode, VerifyCodeError};
-use vestry_app::passwords::BeginReset;
-use vestry_app::sessions::SessionFields;
-use vestry_app::test_env::FindMessages;
-use vestry_app::users::{
+use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::identity::codes::{SendCode, VerifyCode, VerifyCodeError};
+use vestry_app::identity::passwords::BeginReset;
+use vestry_app::identity::sessions::SessionFields;
+use vestry_app::identity::users::{
     CreateUser, Imported, NewIdentifier, PortableEmail, PortableUser, UpdateUser,
 };
 use vestry_app::{Caller, Refusal};

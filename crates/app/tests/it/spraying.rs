@@ -1,9 +1,9 @@
 //! M-6: guesses that are spread over many accounts, or come from many addresses.
 
-use vestry_app::codes::{VerifyCode, VerifyCodeError};
-use vestry_app::passwords::VerifyPassword;
-use vestry_app::sessions::SessionFields;
-use vestry_app::totps::{VerifyTotp, VerifyTotpError};
+use vestry_app::identity::codes::{VerifyCode, VerifyCodeError};
+use vestry_app::identity::passwords::VerifyPassword;
+use vestry_app::identity::sessions::SessionFields;
+use vestry_app::identity::totps::{VerifyTotp, VerifyTotpError};
 use vestry_app::{Caller, Refusal};
 use vestry_domain::Secret;
 use vestry_domain::code::{DIGITS, LONG_DIGITS, MAX_TRIES};

@@ -1,8 +1,8 @@
 //! Account ownership (attack 1, O-10, CL-1 to CL-9) at the use case level: who proves an address, and what remains.
 
-use vestry_app::codes::{SendCode, SendCodeByText, VerifyCode, VerifyCodeError};
-use vestry_app::sessions::{SessionFields, SessionNamed};
-use vestry_app::users::{
+use vestry_app::identity::codes::{SendCode, SendCodeByText, VerifyCode, VerifyCodeError};
+use vestry_app::identity::sessions::{SessionFields, SessionNamed};
+use vestry_app::identity::users::{
     CreateUser, FullUser, Imported, NewIdentifier, PortableEmail, PortableUser, UpdateUser,
 };
 use vestry_app::wallets::ExportWallet;

@@ -1,12 +1,12 @@
 //! The clock of a test environment: what follows it, and who may set it.
 
-use vestry_app::admin::webhooks::Resume;
-use vestry_app::codes::VerifyCodeError;
-use vestry_app::events::ListEvents;
-use vestry_app::idempotency::Begun;
-use vestry_app::sessions::VerifySession;
-use vestry_app::test_clock::ClockReading;
-use vestry_app::test_env::{FindMessages, TestEnvError};
+use vestry_app::delivery::events::ListEvents;
+use vestry_app::delivery::test_messages::{FindMessages, TestEnvError};
+use vestry_app::identity::codes::VerifyCodeError;
+use vestry_app::identity::sessions::VerifySession;
+use vestry_app::kernel::idempotency::Begun;
+use vestry_app::platform::test_clock::ClockReading;
+use vestry_app::platform::webhooks::Resume;
 use vestry_app::{Caller, Refusal};
 use vestry_domain::test_clock::ClockChange;
 use vestry_domain::timestamp::Seconds;

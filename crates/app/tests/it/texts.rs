@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vestry_app::codes::{LoginOrCreateByText, SendCodeByText, VerifyCodeError};
-use vestry_app::sessions::SessionNamed;
-use vestry_app::test_env::FindMessages;
-use vestry_app::users::CreateUser;
+use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::identity::codes::{LoginOrCreateByText, SendCodeByText, VerifyCodeError};
+use vestry_app::identity::sessions::SessionNamed;
+use vestry_app::identity::users::CreateUser;
 use vestry_app::{Fault, Refusal};
 use vestry_domain::ids::JobId;
 use vestry_domain::message::{Channel, Message, MessageKind};
@@ -40,7 +40,7 @@ async fn a_text_signs_a_new_user_in() {
         (sent.user_created, sent.status),
         (true, UserStatus::Pending)
     );
-    let command = vestry_app::codes::VerifyCode {
+    let command = vestry_app::identity::codes::VerifyCode {
         session_fields: lasting(60),
         ..text_proof(sent.phone.id, &code)
     };

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use vestry_app::passwords::{UpdatePassword, VerifyPassword};
-use vestry_app::sessions::SessionFields;
-use vestry_app::totps::{
+use vestry_app::identity::passwords::{UpdatePassword, VerifyPassword};
+use vestry_app::identity::sessions::SessionFields;
+use vestry_app::identity::totps::{
     CreateTotp, CreatedTotp, PresentedTotp, VerifiedTotp, VerifyTotp, VerifyTotpError,
 };
 use vestry_app::{Caller, Refusal};
@@ -629,7 +629,7 @@ async fn attack_20_a_mailbox_alone_does_not_bypass_an_authenticator_app() {
     let both = with_app(&mailbox, code(user, &shown_at(&created, rig.now()))).await;
     rig.pass(15 * 60);
     let (sent, digits) = rig.fresh_code(&test, ADA).await;
-    let again = vestry_app::codes::VerifyCode {
+    let again = vestry_app::identity::codes::VerifyCode {
         session_fields: SessionFields {
             session_token: Some(both),
             ..SessionFields::default()

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use vestry_app::codes::VerifyCodeError;
-use vestry_app::test_env::FindMessages;
-use vestry_app::users::{CreateUser, UpdateUser};
+use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::identity::codes::VerifyCodeError;
+use vestry_app::identity::users::{CreateUser, UpdateUser};
 use vestry_app::{Caller, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::ids::UserId;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vestry_app::Refusal;
-use vestry_app::users::DeleteWalletError;
+use vestry_app::identity::users::DeleteWalletError;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WalletKey};
 use vestry_domain::ids::{AppId, UserId};
 use vestry_domain::key_transfer::{ExportedKey, ImportKey};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
-use vestry_app::users::{CreateUser, FullUser, SearchUsers, SearchUsersError};
+use vestry_app::identity::users::{CreateUser, FullUser, SearchUsers, SearchUsersError};
 use vestry_app::{Fault, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::ids::{Id, UserId};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use vestry_app::vault::{RootReport, Rotation};
+use vestry_app::platform::vault::{RootReport, Rotation};
 use vestry_app::wallets::SignError;
 use vestry_app::{Fault, Refusal, Service};
 use vestry_contract::race::race;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use ed25519_dalek::{Signer as _, SigningKey};
-use vestry_app::sessions::SessionFields;
-use vestry_app::wallet_sign_in::{BeginWalletSignIn, SignedText, VerifiedWallet, VerifyWallet};
+use vestry_app::identity::sessions::SessionFields;
+use vestry_app::identity::wallet_sign_in::{
+    BeginWalletSignIn, SignedText, VerifiedWallet, VerifyWallet,
+};
 use vestry_app::wallets::{ListWallets, SignError, UnusableWallet};
 use vestry_app::{Caller, Refusal};
 use vestry_chains::{Chains, PrivateKey, Signer};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use vestry_app::admin::AdminError;
-use vestry_app::admin::replays::Wanted;
-use vestry_app::admin::webhooks::Resume;
+use vestry_app::platform::AdminError;
+use vestry_app::platform::replays::Wanted;
+use vestry_app::platform::webhooks::Resume;
 use vestry_domain::Timestamp;
 use vestry_domain::ids::{EventId, WebhookEndpointId};
 use vestry_domain::webhook::{DeliveryState, Replay};

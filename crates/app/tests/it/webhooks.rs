@@ -8,8 +8,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use vestry_app::Service;
-use vestry_app::admin::AdminError;
-use vestry_app::admin::webhooks::{EndpointChange, ListedEndpoint, NewEndpoint, Replayed, Resume};
+use vestry_app::platform::AdminError;
+use vestry_app::platform::webhooks::{
+    EndpointChange, ListedEndpoint, NewEndpoint, Replayed, Resume,
+};
 use vestry_contract::race::race;
 use vestry_contract::rng::{self, Rng};
 use vestry_domain::event::{EventKind, TEST};
@@ -77,7 +79,7 @@ impl Rig {
     /// The types of events of the test environment, oldest first.
     async fn told(&self) -> Vec<EventKind> {
         self.service.sequence_all().await.unwrap();
-        let query = vestry_app::events::ListEvents {
+        let query = vestry_app::delivery::events::ListEvents {
             limit: Some(1000),
             ..Default::default()
         };
@@ -157,7 +159,7 @@ async fn wh_1_a_matching_event_is_sent() {
         .iter()
         .position(|kind| *kind == "webhook_endpoint.created");
     assert_eq!(kinds(&sent), told[from.unwrap()..]);
-    let query = vestry_app::events::ListEvents::default();
+    let query = vestry_app::delivery::events::ListEvents::default();
     let page = rig.service.list_events(&test, &query).await.unwrap();
     for request in &sent {
         assert!(is_signed_by(request, &[&secret]));
@@ -981,7 +983,7 @@ async fn e_5_e_6_addresses_are_shown_and_not_stored() {
     let address = user.wallets[0].public_address.clone();
     let shown = async || {
         let test = rig.test().await;
-        let query = vestry_app::events::ListEvents::default();
+        let query = vestry_app::delivery::events::ListEvents::default();
         let page = rig.service.list_events(&test, &query).await.unwrap();
         for delivery in rig.deliveries(id).await {
             if !delivery.is_replay {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use vestry_app::Service;
-use vestry_app::admin::NewApiKey;
+use vestry_app::platform::NewApiKey;
 use vestry_domain::World;
 use vestry_domain::api_key::{ApiKey, ApiKeyKind};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use vestry_app::Service;
-use vestry_app::admin::ListedConnection;
+use vestry_app::platform::ListedConnection;
 use vestry_domain::World;
 use vestry_domain::provider::{AppleKey, ConnectionSettings};
 

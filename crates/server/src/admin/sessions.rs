@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use vestry_app::Service;
-use vestry_app::admin::AdminError;
+use vestry_app::platform::AdminError;
 use vestry_domain::World;
 
 use super::failed;

@@ -5,7 +5,7 @@ mod app_keys;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use vestry_app::vault::{RootReport, Verification};
+use vestry_app::platform::vault::{RootReport, Verification};
 use vestry_app::{Fault, Service};
 use vestry_domain::envelope::KeyPurpose;
 use vestry_ports::store::Store;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use vestry_app::Service;
-use vestry_app::admin::replays::Wanted;
-use vestry_app::admin::webhooks::{
+use vestry_app::platform::replays::Wanted;
+use vestry_app::platform::webhooks::{
     EndpointChange, ListedEndpoint, NewEndpoint, Replayed, Resume, Trial,
 };
 use vestry_domain::webhook::{Attempt, Delivery, Replay, SealedSecret};

@@ -1,7 +1,7 @@
 //! The App `Demo`: created on the first start, reused on later ones.
 
 use vestry_app::Service;
-use vestry_app::admin::AdminError;
+use vestry_app::platform::AdminError;
 use vestry_domain::api_key::{ApiKey, ApiKeyKind};
 use vestry_domain::ids::AppId;
 use vestry_domain::redirect::RedirectKind;

@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use vestry_app::events::ListEvents;
+use vestry_app::delivery::events::ListEvents;
 use vestry_domain::Invalid;
 use vestry_domain::event::kinds;
 

@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::SignInBinding;
-use vestry_app::links::LoginByLink;
+use vestry_app::identity::links::LoginByLink;
 
 use crate::body::Body;
 use crate::call::Call;

@@ -3,8 +3,8 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::links::VerifyLink;
-use vestry_app::sessions::SessionObject;
+use vestry_app::identity::links::VerifyLink;
+use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::Secret;
 
 use crate::body::Body;

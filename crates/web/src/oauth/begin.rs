@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_app::SignInBinding;
-use vestry_app::oauth::{BeginOauth, TestAnswer, TestChoice};
+use vestry_app::identity::oauth::{BeginOauth, TestAnswer, TestChoice};
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::session::DeviceFingerprint;
 

@@ -6,7 +6,7 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
-use vestry_app::oauth::Callback;
+use vestry_app::identity::oauth::Callback;
 use vestry_domain::Secret;
 use vestry_domain::ids::OauthCallbackId;
 

@@ -5,7 +5,7 @@ use actix_web::http::header::{CONTENT_SECURITY_POLICY, HeaderName, LOCATION, REF
 use actix_web::web::Data;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use vestry_app::oauth::{TestAnswer, TestChoice};
+use vestry_app::identity::oauth::{TestAnswer, TestChoice};
 use vestry_domain::Secret;
 use vestry_domain::ids::OauthCallbackId;
 use vestry_domain::message::escape_html;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::oauth::{OauthProof, VerifiedOauth, VerifyOauth};
-use vestry_app::sessions::SessionObject;
+use vestry_app::identity::oauth::{OauthProof, VerifiedOauth, VerifyOauth};
+use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::{Invalid, Secret};
 
 use crate::body::Body;

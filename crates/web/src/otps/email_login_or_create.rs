@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::codes::LoginOrCreate;
+use vestry_app::identity::codes::LoginOrCreate;
 
 use crate::body::Body;
 use crate::call::Call;

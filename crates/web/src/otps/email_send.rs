@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::codes::SendCode;
+use vestry_app::identity::codes::SendCode;
 
 use crate::body::Body;
 use crate::call::Call;

@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use vestry_app::sessions::{ListSessions, SessionObject};
+use vestry_app::identity::sessions::{ListSessions, SessionObject};
 use vestry_domain::Invalid;
 
 use crate::call::Call;

@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::sessions::{SessionObject, VerifySession};
+use vestry_app::identity::sessions::{SessionObject, VerifySession};
 use vestry_domain::Secret;
 
 use crate::body::Body;

@@ -1,7 +1,7 @@
 //! Sessions, and the three session fields of requests and responses.
 
 use utoipa::ToSchema;
-use vestry_app::sessions::{IssuedSession, SessionNamed, SessionObject};
+use vestry_app::identity::sessions::{IssuedSession, SessionNamed, SessionObject};
 use vestry_domain::Secret;
 
 /// A signed-in user on one device. A session JWT carries the same object in its claim `session`.
@@ -184,7 +184,7 @@ pub(crate) struct SessionFields {
     pub(crate) permissions: Option<Vec<String>>,
 }
 
-impl From<SessionFields> for vestry_app::sessions::SessionFields {
+impl From<SessionFields> for vestry_app::identity::sessions::SessionFields {
     fn from(session_fields: SessionFields) -> Self {
         Self {
             session_expires_in: session_fields.session_expires_in,

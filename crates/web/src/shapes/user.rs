@@ -5,7 +5,7 @@ mod found;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use vestry_app::users::FullUser;
+use vestry_app::identity::users::FullUser;
 use vestry_domain::user::{ShownStatus, UserEmail, UserPhone};
 use vestry_domain::{Timestamp, totp};
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use vestry_app::test_clock::ClockReading;
+use vestry_app::platform::test_clock::ClockReading;
 
 /// The clock of a test environment.
 #[derive(Serialize, ToSchema)]

@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use vestry_app::test_env::FindMessages;
+use vestry_app::delivery::test_messages::FindMessages;
 use vestry_domain::message::CapturedMessage;
 
 use crate::call::Call;

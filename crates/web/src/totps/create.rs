@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::totps::CreateTotp;
+use vestry_app::identity::totps::CreateTotp;
 
 use crate::body::Body;
 use crate::call::Call;

@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::Deserialize;
 use utoipa::ToSchema;
-use vestry_app::totps::{PresentedTotp, VerifyTotp};
+use vestry_app::identity::totps::{PresentedTotp, VerifyTotp};
 use vestry_domain::totp::canonical_recovery_code;
 use vestry_domain::{Invalid, Secret};
 

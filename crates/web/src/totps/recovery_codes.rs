@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::totps::TotpRecoveryCodes;
+use vestry_app::identity::totps::TotpRecoveryCodes;
 use vestry_domain::ids::UserId;
 
 use crate::body::Body;

@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use vestry_app::users::CreateUser;
+use vestry_app::identity::users::CreateUser;
 
 use crate::body::Body;
 use crate::call::Call;

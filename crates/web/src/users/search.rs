@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use vestry_app::users::SearchUsers;
+use vestry_app::identity::users::SearchUsers;
 use vestry_domain::search::{RawCondition, UserFilter};
 
 use crate::body::OptionalBody;

@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use vestry_app::users::{NewIdentifier, UpdateUser};
+use vestry_app::identity::users::{NewIdentifier, UpdateUser};
 use vestry_domain::Invalid;
 use vestry_domain::ids::UserId;
 

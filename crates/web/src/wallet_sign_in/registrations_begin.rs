@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::wallet_sign_in::BeginWalletSignIn;
+use vestry_app::identity::wallet_sign_in::BeginWalletSignIn;
 use vestry_domain::Invalid;
 
 use crate::body::Body;

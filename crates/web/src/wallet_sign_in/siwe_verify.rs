@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::Deserialize;
 use utoipa::ToSchema;
-use vestry_app::wallet_sign_in::{SignedText, VerifyWallet};
+use vestry_app::identity::wallet_sign_in::{SignedText, VerifyWallet};
 
 use super::verify;
 use crate::body::Body;

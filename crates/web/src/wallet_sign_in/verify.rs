@@ -3,8 +3,8 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::sessions::SessionObject;
-use vestry_app::wallet_sign_in::{SignedText, VerifiedWallet, VerifyWallet};
+use vestry_app::identity::sessions::SessionObject;
+use vestry_app::identity::wallet_sign_in::{SignedText, VerifiedWallet, VerifyWallet};
 
 use crate::body::Body;
 use crate::call::Call;

@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::passkeys::BeginAuthentication;
+use vestry_app::identity::passkeys::BeginAuthentication;
 
 use super::options::RequestOptions;
 use crate::body::Body;

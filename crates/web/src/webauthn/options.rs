@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use utoipa::ToSchema;
-use vestry_app::passkeys::{AuthenticationOptions, RegistrationOptions};
+use vestry_app::identity::passkeys::{AuthenticationOptions, RegistrationOptions};
 use vestry_domain::passkey::{CHALLENGE_LIFETIME, Passkey};
 
 /// Argument of `navigator.credentials.create()`.

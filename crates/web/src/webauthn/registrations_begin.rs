@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::passkeys::BeginRegistration;
+use vestry_app::identity::passkeys::BeginRegistration;
 
 use super::options::CreationOptions;
 use crate::body::Body;

@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use vestry_app::passkeys::CreatePasskey;
+use vestry_app::identity::passkeys::CreatePasskey;
 use vestry_domain::Invalid;
 
 use crate::body::Body;

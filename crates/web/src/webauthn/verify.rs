@@ -4,8 +4,8 @@ use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use vestry_app::passkeys::VerifyPasskey;
-use vestry_app::sessions::SessionObject;
+use vestry_app::identity::passkeys::VerifyPasskey;
+use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::Invalid;
 
 use crate::body::Body;

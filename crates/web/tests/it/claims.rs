@@ -3,7 +3,7 @@
 mod model;
 
 use serde_json::{Value, json};
-use vestry_app::users::Imported;
+use vestry_app::identity::users::Imported;
 use vestry_domain::{Environment, World};
 
 use crate::attacks::people::{Pocket, with};

@@ -282,7 +282,7 @@ async fn r8_parallel_changes_leave_one_password(api: &Api) {
         let caller = api.service.authenticate(api.test_key()).await.unwrap();
         let tasks = passwords.clone().into_iter().map(|password| {
             let (service, caller) = (api.service.clone(), caller.clone());
-            let command = vestry_app::passwords::UpdatePassword {
+            let command = vestry_app::identity::passwords::UpdatePassword {
                 password: vestry_domain::Secret::new(password),
                 current_password: None,
                 session_token: Some(vestry_domain::Secret::new(token.clone())),

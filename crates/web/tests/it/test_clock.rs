@@ -1,7 +1,7 @@
 //! The effects of a test environment's clock, on both databases.
 
 use serde_json::json;
-use vestry_app::admin::webhooks::NewEndpoint;
+use vestry_app::platform::webhooks::NewEndpoint;
 use vestry_domain::ids::WebhookEndpointId;
 use vestry_domain::webhook::{Delivery, DeliveryState};
 use vestry_domain::{Environment, World};

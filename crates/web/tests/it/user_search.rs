@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use vestry_app::users::{PortableEmail, PortableUser};
+use vestry_app::identity::users::{PortableEmail, PortableUser};
 use vestry_domain::{Environment, World};
 
 use crate::rig::{Answer, Api, Client, Lane, Wishes, assert_answer_snapshot, on_both, on_with};

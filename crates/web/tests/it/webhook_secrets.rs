@@ -2,8 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use vestry_app::admin::webhooks::NewEndpoint;
 use vestry_app::audit::ListChanges;
+use vestry_app::platform::webhooks::NewEndpoint;
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::control::ControlFilter;
 use vestry_domain::{Environment, World};

@@ -398,7 +398,7 @@ async fn m_15_a_setting_does_not_register_a_url() {
     assert!(matches!(
         refused,
         Err(BeginOauthError::Common(Refusal::Redirect(
-            vestry_app::links::RedirectError::NotAllowed("oauth_test_redirect_uri")
+            vestry_app::identity::links::RedirectError::NotAllowed("oauth_test_redirect_uri")
         )))
     ));
 }

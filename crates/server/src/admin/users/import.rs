@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use vestry_app::users::{Imported, PortableUser, UserImport};
+use vestry_app::identity::users::{Imported, PortableUser, UserImport};
 
 use crate::admin::progress::Progress;
 use crate::failure::{Context, Failure};

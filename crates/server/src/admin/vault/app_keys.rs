@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
-use vestry_app::rotation::{AppRotation, FailedSecret, KeptKey, NOTICED_WITHIN, Why};
+use vestry_app::platform::rotation::{AppRotation, FailedSecret, KeptKey, NOTICED_WITHIN, Why};
 use vestry_app::{Fault, Service};
 
 use super::failed;

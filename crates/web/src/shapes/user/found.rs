@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use vestry_app::users::FullUser;
+use vestry_app::identity::users::FullUser;
 
 use super::{Email, PhoneNumber, ShownStatusName, Totp, User};
 use crate::shapes::{IdpProvider, WalletSummary, WebauthnCredential};

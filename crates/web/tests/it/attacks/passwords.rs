@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use vestry_app::users::PortableUser;
+use vestry_app::identity::users::PortableUser;
 use vestry_contract::browser::Browser;
 use vestry_domain::{Environment, World};
 use vestry_password_argon2::Settings as Hashing;

@@ -3,7 +3,7 @@
 //! `federated` covers the same scenarios with a proof by an identity provider, and those that need one.
 
 use serde_json::{Value, json};
-use vestry_app::users::Imported;
+use vestry_app::identity::users::Imported;
 use vestry_contract::browser::Browser;
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::{Environment, World};

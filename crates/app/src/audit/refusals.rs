@@ -1,0 +1,80 @@
+//! Audit entries about denied calls; see [`crate::kernel::state::refusal_log`] for the limits.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
+
+use crate::delivery::events::Source;
+use crate::kernel::fault::causes;
+use crate::kernel::state::refusal_log::Counted;
+use crate::{Caller, Service};
+
+/// Interval between checks for finished minutes.
+const EVERY: Duration = Duration::from_secs(10);
+
+impl Service {
+    /// Records a call that was denied for lack of rights.
+    ///
+    /// `call` is method and path as in the API description, `code` is the error code of the response. If the entry cannot be written, that
+    /// is only logged.
+    pub async fn note_refusal(&self, caller: &Caller, call: &str, code: &str) {
+        let source = Source::from(caller);
+        let now = Instant::now();
+        if self.refusals.count(source.world, source.actor, now) {
+            let detail = Detail::default().with("code", code);
+            self.write_refusal(&source, Subject::call(call), &detail)
+                .await;
+        }
+    }
+
+    /// Writes the counts of denied calls without their own entry and of failed sign-ins without their own event.
+    ///
+    /// It does so minute by minute until `stop` completes, and once more at the end. Counts are lost if the process is killed.
+    pub async fn run_refusals(&self, stop: impl Future<Output = ()>) {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let is_over = tokio::select! {
+                () = &mut stop => true,
+                () = tokio::time::sleep(EVERY) => false,
+            };
+            let over = (!is_over).then(Instant::now);
+            self.write_counted_refusals(over).await;
+            self.tell_counted_failures(over).await;
+            if is_over {
+                return;
+            }
+        }
+    }
+
+    /// Writes the counts of the minutes that are over, or of all.
+    pub async fn write_counted_refusals(&self, over: Option<Instant>) {
+        for Counted {
+            world,
+            actor,
+            count,
+        } in self.refusals.end(over)
+        {
+            let source = Source {
+                actor,
+                ..Source::cli(world)
+            };
+            let detail = Detail::default().with("count", count);
+            self.write_refusal(&source, Subject::world(&world), &detail)
+                .await;
+        }
+    }
+
+    async fn write_refusal(&self, source: &Source<'_>, subject: Subject, detail: &Detail) {
+        let event = ControlEvent {
+            outcome: Outcome::Refused,
+            ..self.done(source, ControlAction::RequestDeny, subject, detail)
+        };
+        if let Err(fault) = self.record_change(event).await {
+            tracing::error!(
+                error = causes(&fault),
+                "denied call not recorded in the audit log"
+            );
+        }
+    }
+}

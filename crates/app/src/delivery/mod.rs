@@ -1,0 +1,7 @@
+//! What leaves the service: messages, events and webhooks.
+
+pub mod events;
+pub mod outbox;
+pub(crate) mod outbox_message;
+pub mod test_messages;
+pub mod webhooks;

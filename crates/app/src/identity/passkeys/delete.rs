@@ -1,0 +1,66 @@
+//! `users/webauthn_credentials/{id}/delete`: removes a passkey.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::event::Fact;
+use vestry_domain::ids::{UserId, WebauthnCredentialId};
+use vestry_domain::message::CredentialChange;
+
+use crate::identity::users::credentials::CredentialChangeNotice;
+use crate::identity::users::last_way::one_remains;
+use crate::kernel::fault::retried;
+use crate::{Caller, Refusal, Service};
+
+/// A passkey that was removed.
+#[derive(Debug)]
+pub struct DeletedPasskey {
+    /// The user it belonged to.
+    pub user_id: UserId,
+}
+
+impl Service {
+    /// Removes a passkey, ends the user's sessions unless the App set otherwise, and notifies the owner (S-6).
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn delete_passkey(
+        &self,
+        caller: &Caller,
+        id: WebauthnCredentialId,
+    ) -> Result<DeletedPasskey, Refusal> {
+        caller.require(Scope::UsersWrite)?;
+        let mut read = self.ports.store.read().await?;
+        let passkey = read.passkeys().find(&caller.world, id).await?;
+        drop(read);
+        let user_id = passkey
+            .ok_or(Refusal::NotFound("webauthn_credential"))?
+            .user_id;
+        let change = CredentialChange::PasskeyRemoved;
+        let change = self.announce(caller, user_id, change).await?;
+        retried(|| self.remove_passkey(caller, id, user_id, &change)).await?;
+        self.outbox_bell.notify_one();
+        Ok(DeletedPasskey { user_id })
+    }
+
+    async fn remove_passkey(
+        &self,
+        caller: &Caller,
+        id: WebauthnCredentialId,
+        user: UserId,
+        change: &CredentialChangeNotice,
+    ) -> Result<(), Refusal> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        // Two concurrent removals must not each count on the other credential remaining.
+        if !tx.users().lock(world, user).await? || !tx.passkeys().remove(world, id).await? {
+            return Err(Refusal::NotFound("webauthn_credential"));
+        }
+        if !one_remains(&mut *tx, caller, user).await? {
+            return Err(Refusal::LastSignInMethod);
+        }
+        let told = Fact::passkey_removed(user, id);
+        self.emit(&mut *tx, caller, [told]).await?;
+        self.carry_out(&mut *tx, caller, change, None, now).await?;
+        Ok(caller.commit_last(tx).await?)
+    }
+}

@@ -1,0 +1,56 @@
+//! `users/totps/{id}/delete`.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::event::Fact;
+use vestry_domain::ids::{TotpId, UserId};
+use vestry_domain::message::CredentialChange;
+use vestry_domain::totp::Totp;
+
+use crate::identity::users::credentials::CredentialChangeNotice;
+use crate::kernel::fault::retried;
+use crate::{Caller, Refusal, Service};
+
+impl Service {
+    /// Removes an authenticator app with its recovery codes; answers whose it was. One that was never verified proved nothing,
+    /// and its removal changes nothing for its user.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn delete_totp(&self, caller: &Caller, id: TotpId) -> Result<UserId, Refusal> {
+        caller.require(Scope::UsersWrite)?;
+        let mut read = self.ports.store.read().await?;
+        let found = read.totps().find(&caller.world, id).await?;
+        drop(read);
+        // An app whose time for a first code has passed no longer exists, for this call as for all others.
+        let now = self.now(&caller.world);
+        let totp = found.filter(|totp| totp.is_alive(now));
+        let totp = totp.ok_or(Refusal::NotFound("totp"))?;
+        let removed = CredentialChange::TotpRemoved;
+        let change = self.announce(caller, totp.user_id, removed).await?;
+        retried(|| self.remove_totp(caller, &totp, &change)).await?;
+        self.outbox_bell.notify_one();
+        Ok(totp.user_id)
+    }
+
+    async fn remove_totp(
+        &self,
+        caller: &Caller,
+        totp: &Totp,
+        change: &CredentialChangeNotice,
+    ) -> Result<(), Refusal> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        // Before its sessions end: this waits for a concurrent verification of its code.
+        if !tx.totps().remove(world, totp.id).await? {
+            return Err(Refusal::NotFound("totp"));
+        }
+        if totp.verified {
+            let told = Fact::totp_removed(totp.user_id, totp.id);
+            self.emit(&mut *tx, caller, [told]).await?;
+            self.carry_out(&mut *tx, caller, change, None, now).await?;
+        }
+        caller.commit_last(tx).await?;
+        Ok(())
+    }
+}

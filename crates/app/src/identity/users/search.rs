@@ -1,0 +1,128 @@
+//! `users/search`: pages of users, newest first.
+
+use std::time::Duration;
+
+use vestry_domain::Invalid;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+use vestry_domain::search::{Condition, UserFilter};
+use vestry_domain::wallet::WalletType;
+
+use vestry_ports::store::StoreError;
+
+use super::get::FullUser;
+use crate::kernel::refusal::has_common;
+use crate::{Caller, Fault, Refusal, Service};
+
+/// What the caller asks for.
+#[derive(Debug, Clone, Default)]
+pub struct SearchUsers {
+    /// 10 to 100; 50 when absent.
+    pub limit: Option<i64>,
+    /// The last user of the page before.
+    pub starting_after: Option<UserId>,
+    /// Which users; all when absent.
+    pub filter: Option<UserFilter>,
+}
+
+/// A page.
+#[derive(Debug, Clone)]
+pub struct FoundUsers {
+    /// Newest first.
+    pub users: Vec<FullUser>,
+    /// The total number of users that match the filter.
+    pub total_count: i64,
+    /// Whether there is a next page.
+    pub has_more: bool,
+}
+
+/// The reason why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchUsersError {
+    /// The search exceeded its time limit.
+    #[error("the search took more than {} ms and was given up", .0.as_millis())]
+    TooLong(Duration),
+    /// See [`Refusal`].
+    #[error(transparent)]
+    Common(Refusal),
+}
+
+has_common!(SearchUsersError);
+
+impl Service {
+    /// Searches the users of the world.
+    ///
+    /// # Errors
+    /// [`SearchUsersError`].
+    pub async fn search_users(
+        &self,
+        caller: &Caller,
+        query: SearchUsers,
+    ) -> Result<FoundUsers, SearchUsersError> {
+        caller.require(Scope::UsersRead)?;
+        let limit = query.limit.unwrap_or(50);
+        if !(10..=100).contains(&limit) {
+            return Err(
+                Invalid::value("limit", "limit must be a whole number from 10 to 100").into(),
+            );
+        }
+        let world = &caller.world;
+        let now = self.now(world);
+        let filter = query.filter.map(|filter| self.with_known_addresses(filter));
+        // Pages of all users are read along an index, and need no room.
+        let _room = match &filter {
+            Some(_) => Some(
+                self.searches
+                    .try_acquire()
+                    .map_err(|_full| Fault::Overloaded)?,
+            ),
+            None => None,
+        };
+        let mut read = self.ports.store.read().await?;
+        // One row more than requested shows whether there is a next page.
+        let (after, within) = (query.starting_after, self.settings.search_within);
+        let found = read
+            .users()
+            .search(world, filter.as_ref(), after, limit + 1, now, within)
+            .await;
+        let mut page = found.map_err(|error| match error {
+            StoreError::TooLong => SearchUsersError::TooLong(within),
+            other => other.into(),
+        })?;
+        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
+        let has_more = page.users.len() > shown;
+        page.users.truncate(shown);
+        let wanted: Vec<_> = page.users.into_iter().map(|id| (*world, id)).collect();
+        let found = match wanted.as_slice() {
+            [] => Vec::new(),
+            wanted => read.users().find_all_whole(wanted).await?,
+        };
+        drop(read);
+        let mut users = Vec::with_capacity(found.len());
+        // Users deleted in the meantime are skipped.
+        for whole in found.into_iter().flatten() {
+            users.push(self.shown(whole, now).await?);
+        }
+        Ok(FoundUsers {
+            users,
+            total_count: page.total,
+            has_more,
+        })
+    }
+
+    /// The filter with Ethereum addresses in their stored form.
+    ///
+    /// Most programs write them in one case; the mixed-case form is the one compared.
+    fn with_known_addresses(&self, mut filter: UserFilter) -> UserFilter {
+        for condition in &mut filter.conditions {
+            if let Condition::WalletPublicAddress(addresses) = condition {
+                for address in addresses {
+                    let signatures = &self.ports.signatures;
+                    let known = signatures.canonical_address(WalletType::Ethereum, address);
+                    *address = known.unwrap_or_else(|| std::mem::take(address));
+                }
+            }
+        }
+        filter
+    }
+}

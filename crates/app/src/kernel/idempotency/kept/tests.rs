@@ -1,0 +1,36 @@
+use vestry_domain::Timestamp;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::{Id, UserId, WalletId};
+
+use super::{read, written};
+use crate::kernel::condition::{Condition, Shown};
+
+/// M-9: a stored response round-trips with any content, and bytes in another format are not read as a response without conditions.
+#[test]
+fn m_9_a_response_is_stored_with_its_preconditions() {
+    let user = UserId::new(Timestamp::from_unix(1_800_000_000), [7; 16]);
+    let wallet = WalletId::new(Timestamp::from_unix(1_800_000_000), [8; 16]);
+    let conditions = vec![
+        Condition::Right(Scope::WalletsExport),
+        Condition::Export,
+        Condition::Usable(wallet),
+        Condition::MaySignIn(user, Shown::Code),
+        Condition::MaySignIn(user, Shown::Origin),
+    ];
+    for conditions in [conditions, Vec::new()] {
+        for answer in [b"".as_slice(), b"\0\xC8{}", b"\n\n\n"] {
+            let kept =
+                read(written(&conditions, answer).expose()).expect("output of `written` parses");
+            assert_eq!(kept.conditions, conditions);
+            assert_eq!(kept.answer.expose(), answer);
+        }
+    }
+    for wrong in [
+        b"".as_slice(),
+        b"\0\xC8{}",
+        b"right users:fly\n\n",
+        b"export \n\n",
+    ] {
+        assert!(read(wrong).is_none());
+    }
+}

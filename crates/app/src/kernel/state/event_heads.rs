@@ -1,0 +1,132 @@
+//! Event state of one process: environments with unsequenced events, known log ends, and waiting calls.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use vestry_domain::World;
+use vestry_domain::event::EventHead;
+use vestry_ports::store::Store;
+
+use crate::Caller;
+use crate::kernel::state::waiting_room::{Place, WaitingRoom};
+
+/// Maximum number of calls of one key that wait at the same time.
+const WAITING_PER_KEY: usize = 5;
+/// Maximum number of log ends kept in memory. Beyond it, all are forgotten, and a rollback of exactly those logs goes unnoticed.
+const MAX_ENDS: usize = 10_000;
+
+/// The event state of one process.
+pub(crate) struct EventHeads {
+    /// Environments with unsequenced events.
+    told: Arc<Told>,
+    ends: Mutex<HashMap<World, EventHead>>,
+    pub(crate) room: WaitingRoom,
+    bells: Mutex<Bells>,
+}
+
+#[derive(Default)]
+struct Told {
+    worlds: Mutex<BTreeSet<World>>,
+    bell: Notify,
+}
+
+/// Notifiers of environments with waiting calls, and the number of those calls.
+type Bells = HashMap<World, (usize, Arc<Notify>)>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Told {
+    fn add(&self, worlds: impl IntoIterator<Item = World>) {
+        lock(&self.worlds).extend(worlds);
+        self.bell.notify_one();
+    }
+}
+
+impl EventHeads {
+    /// Creates the state and registers it for every commit of events by this process.
+    pub(crate) fn of(store: &dyn Store) -> Self {
+        let heads = Self {
+            told: Arc::default(),
+            ends: Mutex::default(),
+            room: WaitingRoom::with_places_per_key(WAITING_PER_KEY),
+            bells: Mutex::default(),
+        };
+        let told = Arc::clone(&heads.told);
+        store.when_told(Box::new(move |world| told.add([world])));
+        heads
+    }
+
+    /// Waits until this process commits events, or until an environment is to be checked again.
+    pub(crate) async fn told(&self) {
+        self.told.bell.notified().await;
+    }
+
+    /// Takes the environments that have unsequenced events.
+    pub(crate) fn take_told(&self) -> BTreeSet<World> {
+        std::mem::take(&mut *lock(&self.told.worlds))
+    }
+
+    /// Marks environments to be checked again.
+    pub(crate) fn look_again(&self, worlds: impl IntoIterator<Item = World>) {
+        let mut worlds = worlds.into_iter().peekable();
+        if worlds.peek().is_some() {
+            self.told.add(worlds);
+        }
+    }
+
+    /// Returns the end of a log when this process last wrote it.
+    pub(crate) fn end_of(&self, world: World) -> Option<EventHead> {
+        lock(&self.ends).get(&world).copied()
+    }
+
+    /// Remembers the new end of a log and wakes the calls that wait for it.
+    pub(crate) fn placed(&self, world: World, head: EventHead) {
+        let mut ends = lock(&self.ends);
+        if ends.len() >= MAX_ENDS && !ends.contains_key(&world) {
+            ends.clear();
+        }
+        ends.insert(world, head);
+        drop(ends);
+        if let Some((_, bell)) = lock(&self.bells).get(&world) {
+            bell.notify_waiters();
+        }
+    }
+
+    /// Reserves a place among the waiting calls of the caller's environment; `None` if too many wait.
+    pub(crate) fn wait_for(&self, caller: &Caller) -> Option<Waiter<'_>> {
+        let place = self.room.place_for(caller)?;
+        let mut bells = lock(&self.bells);
+        let (calls, bell) = bells.entry(caller.world).or_default();
+        *calls += 1;
+        Some(Waiter {
+            bell: Arc::clone(bell),
+            heads: self,
+            world: caller.world,
+            _place: place,
+        })
+    }
+}
+
+/// A waiting call.
+pub(crate) struct Waiter<'a> {
+    /// Notified when the log grows.
+    pub(crate) bell: Arc<Notify>,
+    heads: &'a EventHeads,
+    world: World,
+    _place: Place<'a>,
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        let mut bells = lock(&self.heads.bells);
+        if let Some((calls, _)) = bells.get_mut(&self.world) {
+            *calls -= 1;
+            if *calls == 0 {
+                bells.remove(&self.world);
+            }
+        }
+    }
+}

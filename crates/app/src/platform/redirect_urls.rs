@@ -1,0 +1,132 @@
+//! `vestry redirect-url add|list|remove`.
+
+use vestry_domain::audit::control::{ControlAction, Detail};
+use vestry_domain::event::Fact;
+use vestry_domain::ids::{AppId, RedirectUrlId};
+use vestry_domain::redirect::{RedirectKind, RedirectTarget};
+use vestry_domain::{Invalid, World};
+use vestry_ports::store::RedirectUrl;
+
+use super::AdminError;
+use crate::delivery::events::Source;
+use crate::kernel::fault::retried;
+use crate::{Fault, Service};
+
+impl Service {
+    /// Registers a URL for one kind of redirect.
+    ///
+    /// The call is idempotent: an existing URL is left unchanged, except that it becomes the default if requested. A command that was
+    /// interrupted between two kinds can therefore be run again.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn add_redirect_url(
+        &self,
+        world: World,
+        kind: RedirectKind,
+        url: &str,
+        is_default: bool,
+    ) -> Result<RedirectUrl, AdminError> {
+        let now = self.ports.clock.machine();
+        let target = RedirectTarget::register(url)?;
+        if is_default && target.is_pattern() {
+            return Err(Invalid::value(
+                "url",
+                "a URL with a wildcard cannot be the default; register an exact URL as the default",
+            )
+            .into());
+        }
+        let url = RedirectUrl {
+            id: self.new_id(now),
+            world,
+            kind,
+            target,
+            is_default,
+            created_at: now,
+        };
+        retried(|| self.store_redirect_url(&url)).await
+    }
+
+    async fn store_redirect_url(&self, url: &RedirectUrl) -> Result<RedirectUrl, AdminError> {
+        self.show_app(url.world.app_id).await?;
+        let mut tx = self.begin_change([url.world]).await?;
+        if tx.redirect_urls().insert(url).await? {
+            let told = Fact::redirect_url_added(url.id, url.kind);
+            self.emit(&mut *tx, Source::cli(url.world), [told]).await?;
+            let action = ControlAction::RedirectUrlAdd;
+            tx.note(self.done_by_cli(url.world, action, url.id, &described(url)));
+            tx.commit().await?;
+            return Ok(url.clone());
+        }
+        let known = tx.redirect_urls().list(url.world.app_id).await?;
+        let is_same = |known: &RedirectUrl| {
+            (known.world, known.kind, &known.target) == (url.world, url.kind, &url.target)
+        };
+        let known = known.into_iter().find(is_same);
+        // Absent here means that it was removed since our insert conflicted, so a retry can insert it.
+        let mut known = known.ok_or(Fault::LostRace)?;
+        if url.is_default && !known.is_default {
+            known.is_default = true;
+            tx.redirect_urls()
+                .remove(known.world.app_id, known.id)
+                .await?;
+            tx.redirect_urls().insert(&known).await?;
+            let action = ControlAction::RedirectUrlUpdate;
+            tx.note(self.done_by_cli(known.world, action, known.id, &described(&known)));
+            tx.commit().await?;
+        }
+        Ok(known)
+    }
+
+    /// Lists the registered URLs of an App, oldest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn list_redirect_urls(&self, app: AppId) -> Result<Vec<RedirectUrl>, AdminError> {
+        self.show_app(app).await?;
+        Ok(self
+            .ports
+            .store
+            .read()
+            .await?
+            .redirect_urls()
+            .list(app)
+            .await?)
+    }
+
+    /// Removes a registered URL.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn remove_redirect_url(
+        &self,
+        app: AppId,
+        id: RedirectUrlId,
+    ) -> Result<(), AdminError> {
+        retried(|| self.drop_redirect_url(app, id)).await
+    }
+
+    async fn drop_redirect_url(&self, app: AppId, id: RedirectUrlId) -> Result<(), AdminError> {
+        let not_found = AdminError::NotFound("redirect URL");
+        let known = self.list_redirect_urls(app).await?;
+        let Some(url) = known.into_iter().find(|url| url.id == id) else {
+            return Err(not_found);
+        };
+        let mut tx = self.begin_change([url.world]).await?;
+        if !tx.redirect_urls().remove(app, id).await? {
+            return Err(not_found);
+        }
+        let told = Fact::redirect_url_removed(id);
+        self.emit(&mut *tx, Source::cli(url.world), [told]).await?;
+        let action = ControlAction::RedirectUrlRemove;
+        tx.note(self.done_by_cli(url.world, action, id, &described(&url)));
+        Ok(tx.commit().await?)
+    }
+}
+
+fn described(url: &RedirectUrl) -> Detail {
+    Detail::default()
+        .with("kind", url.kind.as_str())
+        .with("url", url.target.as_str())
+        .with("is_default", url.is_default)
+}

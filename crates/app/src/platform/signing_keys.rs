@@ -1,0 +1,173 @@
+//! `vestry signing-key list|rotate|revoke`: the keys of session JWTs.
+
+use vestry_domain::Environment;
+use vestry_domain::app::App;
+use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail};
+use vestry_domain::event::Fact;
+use vestry_domain::ids::{AppId, SigningKeyId};
+use vestry_domain::signing_key::{PUBLISHED_BEFORE_USE, SigningKey, active};
+use vestry_domain::{Timestamp, World};
+
+use super::AdminError;
+use crate::delivery::events::Source;
+use crate::kernel::fault::retried;
+use crate::{Fault, Service};
+
+/// Result of an attempt to revoke a key.
+enum Revocation {
+    Done,
+    /// The key is the active one and no successor was passed. Nothing was changed.
+    NeedsAnother,
+}
+
+impl Service {
+    /// Lists the signing keys of an environment, oldest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn list_signing_keys(&self, world: World) -> Result<Vec<SigningKey>, AdminError> {
+        self.show_app(world.app_id).await?;
+        Ok(self
+            .ports
+            .store
+            .read()
+            .await?
+            .signing_keys()
+            .list(&world)
+            .await?)
+    }
+
+    /// Creates the next signing key, with the algorithm from the App's settings.
+    ///
+    /// It is published at once and used for signing five minutes later, when every process and client has had time to fetch it. The old key
+    /// stays published until its last token has expired (S-13). The first key of an environment signs at once.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn rotate_signing_key(&self, world: World) -> Result<SigningKey, AdminError> {
+        let app = self.show_app(world.app_id).await?;
+        let now = self.ports.clock.machine();
+        let first = self.list_signing_keys(world).await?.is_empty();
+        let active_from = if first {
+            now
+        } else {
+            now + PUBLISHED_BEFORE_USE
+        };
+        let key = self.new_signing_key(&app, world, active_from).await?;
+        let told = || Some(Fact::signing_key_rotated(key.id));
+        retried(|| self.store_signing_key(&key, told())).await?;
+        Ok(key)
+    }
+
+    /// Revokes a compromised key at once.
+    ///
+    /// From now on every process rejects JWTs signed with it, it is no longer published, and its private half is destroyed. Sessions are
+    /// unaffected. If it is the active key, a successor is created in the same transaction, signs at once, and is returned. A process that
+    /// read the keys within the last second may still sign with the old key until that second is over; those tokens are rejected too.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn revoke_signing_key(
+        &self,
+        app: AppId,
+        id: SigningKeyId,
+    ) -> Result<Option<SigningKey>, AdminError> {
+        let app = self.show_app(app).await?;
+        let world = self.world_of_signing_key(&app, id).await?;
+        if let Revocation::Done = retried(|| self.try_to_revoke(&world, id, None)).await? {
+            return Ok(None);
+        }
+        // Key generation is slow, so it happens before the transaction.
+        let next = self
+            .new_signing_key(&app, world, self.ports.clock.machine())
+            .await?;
+        retried(|| self.try_to_revoke(&world, id, Some(&next))).await?;
+        Ok(Some(next))
+    }
+
+    async fn world_of_signing_key(&self, app: &App, id: SigningKeyId) -> Result<World, AdminError> {
+        let mut read = self.ports.store.read().await?;
+        for environment in Environment::ALL {
+            let world = World::new(app.id, environment);
+            let keys = read.signing_keys().list(&world).await?;
+            if keys.iter().any(|key| key.id == id) {
+                return Ok(world);
+            }
+        }
+        Err(AdminError::NotFound("signing key"))
+    }
+
+    async fn try_to_revoke(
+        &self,
+        world: &World,
+        id: SigningKeyId,
+        next: Option<&SigningKey>,
+    ) -> Result<Revocation, AdminError> {
+        let now = self.ports.clock.machine();
+        let mut tx = self.begin_change([*world]).await?;
+        let keys = tx.signing_keys().list(world).await?;
+        let signs = active(&keys, now).is_some_and(|key| key.id == id);
+        match next {
+            Some(next) => tx.signing_keys().insert(next).await?,
+            None if signs => return Ok(Revocation::NeedsAnother),
+            None => {}
+        }
+        if !tx.signing_keys().remove(world, id).await? {
+            return Err(AdminError::NotFound("signing key"));
+        }
+        let told = next.map(|next| Fact::signing_key_rotated(next.id));
+        self.emit(&mut *tx, Source::cli(*world), told).await?;
+        if let Some(next) = next {
+            tx.note(self.signing_key_made(next));
+        }
+        let action = ControlAction::SigningKeyRevoke;
+        tx.note(self.done_by_cli(*world, action, id, &Detail::default()));
+        tx.commit().await?;
+        Ok(Revocation::Done)
+    }
+
+    /// Creates the first signing key of an environment.
+    pub(super) async fn make_signing_key(
+        &self,
+        app: &App,
+        world: World,
+        active_from: Timestamp,
+    ) -> Result<SigningKey, AdminError> {
+        let key = self.new_signing_key(app, world, active_from).await?;
+        retried(|| self.store_signing_key(&key, None)).await?;
+        Ok(key)
+    }
+
+    async fn new_signing_key(
+        &self,
+        app: &App,
+        world: World,
+        active_from: Timestamp,
+    ) -> Result<SigningKey, Fault> {
+        let now = self.ports.clock.machine();
+        let id = self.new_id(now);
+        let algorithm = app.settings.jwt_algorithm;
+        let tokens = &self.ports.tokens;
+        let made = tokens.generate(id, world, algorithm, now, active_from);
+        Ok(made.await?)
+    }
+
+    async fn store_signing_key(
+        &self,
+        key: &SigningKey,
+        told: Option<Fact>,
+    ) -> Result<(), AdminError> {
+        let mut tx = self.begin_change([key.world]).await?;
+        tx.signing_keys().insert(key).await?;
+        self.emit(&mut *tx, Source::cli(key.world), told).await?;
+        tx.note(self.signing_key_made(key));
+        Ok(tx.commit().await?)
+    }
+
+    fn signing_key_made(&self, key: &SigningKey) -> ControlEvent {
+        let detail = Detail::default()
+            .with("algorithm", key.algorithm.as_str())
+            .with("active_from", key.active_from.unix());
+        self.done_by_cli(key.world, ControlAction::SigningKeyRotate, key.id, &detail)
+    }
+}
