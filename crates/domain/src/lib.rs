@@ -4,6 +4,7 @@
 //! [`Timestamp`]; one that needs randomness takes bytes or a [`random::ByteSource`]. A value of a type from this crate has already been
 //! validated.
 
+pub mod action;
 pub mod api_key;
 pub mod app;
 pub mod audit;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use vestry_app::platform::AdminError;
+use vestry_app::Refusal;
 use vestry_domain::app::App;
 use vestry_limiter::MemoryLimiter;
 
@@ -68,15 +68,13 @@ pub(crate) async fn run(
 }
 
 /// Converts an error of a use case: the rejected value, or the underlying cause.
-fn failed(error: AdminError) -> Failure {
+fn failed(error: Refusal) -> Failure {
     match error {
-        AdminError::Invalid(invalid) => Failure::usage(invalid.message.into_owned()),
-        AdminError::NotFound(_) | AdminError::Exists(_) | AdminError::NotNow(_) => {
-            Failure::new(error.to_string())
-        }
-        AdminError::Fault(fault) => {
-            Failure::new("command failed; nothing was changed").because(fault)
-        }
+        Refusal::Invalid(invalid) => Failure::usage(invalid.message.into_owned()),
+        Refusal::Fault(fault) => Failure::new("command failed; nothing was changed").because(fault),
+        // A refusal names what does not exist in the API's words, and a command in its own.
+        Refusal::NotFound(what) => Failure::new(format!("no such {what}")),
+        error => Failure::new(error.to_string()),
     }
 }
 

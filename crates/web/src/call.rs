@@ -10,7 +10,6 @@ use tracing::Instrument;
 use vestry_app::kernel::idempotency::Run;
 use vestry_app::wallets::{SignedByWallet, SigningCommand};
 use vestry_app::{Caller, Service};
-use vestry_domain::api_key::ApiKeyKind;
 
 use crate::problem::Problem;
 use crate::request_id::RequestId;
@@ -68,9 +67,9 @@ impl Call {
         }
     }
 
-    /// The kind of the API key that the request carries.
-    pub(crate) fn key_kind(&self) -> ApiKeyKind {
-        self.caller.key.kind
+    /// Whether the request carries a public token only.
+    pub(crate) fn has_public_token(&self) -> bool {
+        self.caller.has_public_token()
     }
 
     /// Runs a signing command of a wallet.

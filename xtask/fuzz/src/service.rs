@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
 
 use tokio::runtime::{Builder, Runtime};
-use vestry_app::{Ports, Service, Settings};
+use vestry_app::{Ports, Principal, Service, Settings};
 use vestry_contract::fakes::{
     FakeClock, FakeLimiter, FakeMailer, FakeProviders, FakeSms, FakeStore, SeededEntropy,
 };
@@ -105,11 +105,11 @@ impl FuzzService {
             searches_at_once: Settings::searches_with(4),
         };
         let service = Arc::new(Service::new(ports, settings, RUNTIME.handle().clone()));
-        let app = service.create_app("Fuzz").await.expect("an App");
+        let app = service.create_app(Principal::cli(), "Fuzz").await.expect("an App");
         let key = async |environment| {
             let world = World::new(app.id, environment);
             let scopes = Scope::ALL.to_vec();
-            let made = service.create_api_key(world, ApiKeyKind::Secret, scopes);
+            let made = service.create_api_key(Principal::cli(), world, ApiKeyKind::Secret, scopes);
             made.await.expect("a key").key.expose().clone()
         };
         Self {

@@ -21,6 +21,7 @@ use actix_web::test::{TestRequest, init_service};
 use actix_web::{App, web::Bytes};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_domain::ids::OauthCallbackId;
 use vestry_domain::redirect::RedirectKind;
 use vestry_fuzz::input::{choice, pick};
@@ -113,7 +114,7 @@ async fn desk() -> Desk {
     let user = made(post("/v1/auth/users/create", user)).await;
     for kind in [RedirectKind::Login, RedirectKind::Registration] {
         let url = "https://shop.example.com/landed";
-        let added = fuzz.service.add_redirect_url(fuzz.world, kind, url, true);
+        let added = fuzz.service.add_redirect_url(Principal::cli(), fuzz.world, kind, url, true);
         added.await.expect("a redirect URL");
     }
     let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
+use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, ControlEntry, ControlFilter, Detail, Subject};
 use vestry_domain::{Invalid, World};
 
 use super::flaw::{About, Acknowledged, AuditFlaw, AuditReport};
 use super::witness::{SourcedNote, TrustedKeys};
-use crate::platform::AdminError;
-use crate::{Fault, Service};
+use crate::{Fault, Principal, Refusal, Service};
 
 /// Maximum length of a reason in bytes, JSON-escaped. Longer values in an entry are stored as hashes.
 const MAX_REASON: usize = 200;
@@ -26,15 +26,17 @@ impl Service {
     /// Only exactly these findings are acknowledged. A later, different finding about the same subject fails the verification again.
     ///
     /// # Errors
-    /// [`AdminError`]; [`AdminError::NotFound`] if there is no finding about it.
+    /// [`Refusal`]; [`Refusal::NotFound`] if there is no finding about it.
     pub async fn acknowledge_flaw(
         &self,
+        by: &Principal,
         about: &str,
         reason: &str,
         notes: &[SourcedNote],
         keys: &TrustedKeys,
         progress: &(dyn Fn(u64) + Send + Sync),
-    ) -> Result<Vec<AuditFlaw>, AdminError> {
+    ) -> Result<Vec<AuditFlaw>, Refusal> {
+        by.authorize(Action::AcknowledgeFinding)?;
         let reason = reason.trim();
         let escaped = Value::from(reason).to_string();
         // Length without the enclosing quotes.
@@ -52,14 +54,14 @@ impl Service {
             .filter_map(|flaw| Some((flaw.about.subject()?, flaw)))
             .collect();
         if found.is_empty() {
-            return Err(AdminError::NotFound("finding"));
+            return Err(Refusal::NotFound("finding"));
         }
         for (subject, flaw) in &found {
             let detail = Detail::default()
                 .with(FINDING, finding(flaw, &traces))
                 .with(REASON, reason);
             let action = ControlAction::AuditFindingAcknowledge;
-            let event = self.done_by_cli(World::DEPLOYMENT, action, subject.clone(), &detail);
+            let event = self.done(&by.at(World::DEPLOYMENT), action, subject.clone(), &detail);
             self.record_for_deployment(event).await?;
         }
         Ok(found.into_iter().map(|(_, flaw)| flaw).collect())

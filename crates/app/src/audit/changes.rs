@@ -1,7 +1,7 @@
 //! `GET audit`: lists changes to the App, its keys and its settings, newest first.
 
 use vestry_domain::Invalid;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlEntry, ControlFilter};
 use vestry_domain::ids::AuditEntryId;
 
@@ -40,7 +40,7 @@ impl Service {
         caller: &Caller,
         query: ListChanges,
     ) -> Result<ChangePage, Refusal> {
-        caller.require(Scope::AuditRead)?;
+        caller.authorize(Action::ReadAuditLog)?;
         let limit = query.limit.unwrap_or(50);
         if !(10..=100).contains(&limit) {
             let message = "limit must be a whole number from 10 to 100";

@@ -1,7 +1,7 @@
 //! `GET wallets/{wallet_id}/audit`: lists the uses of a wallet, newest first.
 
 use vestry_domain::Invalid;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::audit::AuditEntry;
 use vestry_domain::ids::{AuditEntryId, WalletId};
 
@@ -40,7 +40,7 @@ impl Service {
         caller: &Caller,
         query: ListAudit,
     ) -> Result<AuditPage, Refusal> {
-        caller.require(Scope::WalletsRead)?;
+        caller.authorize(Action::ListWalletUses)?;
         let limit = query.limit.unwrap_or(50);
         if !(10..=100).contains(&limit) {
             return Err(

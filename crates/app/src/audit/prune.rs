@@ -4,6 +4,7 @@
 
 use std::io;
 
+use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, ControlEntry, Detail, Subject};
 use vestry_domain::audit::{AuditEntry, AuditMarker};
 use vestry_domain::ids::AuditChainId;
@@ -12,8 +13,7 @@ use vestry_domain::{Invalid, Timestamp, World};
 use super::verify::{End, Link, Log};
 use crate::kernel::fault::retried;
 use crate::kernel::state::chain_macs::new_marker;
-use crate::platform::AdminError;
-use crate::{Fault, Service};
+use crate::{Fault, Principal, Refusal, Service};
 
 /// Entries read in one query and removed in one transaction.
 const STEP: i64 = 1_000;
@@ -58,20 +58,22 @@ impl Service {
     /// chain, which explains the others.
     ///
     /// # Errors
-    /// [`AdminError`]: the time is in the future, the log has findings, or `write` failed.
+    /// [`Refusal`]: the time is in the future, the log has findings, or `write` failed.
     pub async fn export_audit_log(
         &self,
+        by: &Principal,
         before: Timestamp,
         write: &mut (dyn FnMut(Exported<'_>) -> io::Result<()> + Send),
         progress: &(dyn Fn(u64) + Send + Sync),
-    ) -> Result<Prunable, AdminError> {
+    ) -> Result<Prunable, Refusal> {
+        by.authorize(Action::PruneAuditLog)?;
         if before > self.machine_time() {
             return Err(Invalid::value("before", "before must not be in the future").into());
         }
         // A damaged log is evidence, so it must not be pruned.
         let report = self.verify_audit_log(progress).await?;
         if !report.flaws.is_empty() {
-            return Err(AdminError::NotNow(
+            return Err(Refusal::NotNow(
                 "audit log verification failed; run `vestry audit verify`, and acknowledge explained findings with `vestry audit acknowledge`",
             ));
         }
@@ -96,7 +98,7 @@ impl Service {
         end: &End,
         before: Timestamp,
         write: &mut (dyn FnMut(Exported<'_>) -> io::Result<()> + Send),
-    ) -> Result<PrunableChain, AdminError> {
+    ) -> Result<PrunableChain, Refusal> {
         let mut chain = PrunableChain {
             world: end.world,
             chain: end.chain,
@@ -148,13 +150,15 @@ impl Service {
     /// exported file.
     ///
     /// # Errors
-    /// [`AdminError`], for example if another process is pruning. Entries removed by then stay removed.
+    /// [`Refusal`], for example if another process is pruning. Entries removed by then stay removed.
     pub async fn prune_audit_log(
         &self,
+        by: &Principal,
         prunable: &Prunable,
         file_sha256: &str,
         progress: &(dyn Fn(u64) + Send + Sync),
-    ) -> Result<(), AdminError> {
+    ) -> Result<(), Refusal> {
+        by.authorize(Action::PruneAuditLog)?;
         let mut removed = 0;
         for chain in &prunable.chains {
             let Some((through, _)) = chain.ends.last() else {
@@ -167,7 +171,7 @@ impl Service {
                 .with("file_sha256", file_sha256);
             let subject = Subject::from(chain.chain);
             let action = ControlAction::AuditPrune;
-            let event = self.done_by_cli(World::DEPLOYMENT, action, subject, &detail);
+            let event = self.done(&by.at(World::DEPLOYMENT), action, subject, &detail);
             self.record_for_deployment(event).await?;
             for (sequence, hash) in &chain.ends {
                 self.begin_behind(chain, *sequence, *hash).await?;
@@ -184,7 +188,7 @@ impl Service {
         chain: &PrunableChain,
         sequence: i64,
         hash: [u8; 32],
-    ) -> Result<(), AdminError> {
+    ) -> Result<(), Refusal> {
         let (world, id) = (&chain.world, chain.chain);
         let sealer = &*self.ports.sealer;
         let marker = new_marker(sealer, world, id, sequence, hash)
@@ -193,7 +197,7 @@ impl Service {
         if retried(|| self.try_begin(&marker)).await? {
             return Ok(());
         }
-        Err(AdminError::NotNow(
+        Err(Refusal::NotNow(
             "another process is pruning the audit log; try again when it has finished",
         ))
     }

@@ -37,7 +37,7 @@ impl Service {
         wallet_id: WalletId,
         action: AuditAction,
     ) -> Result<(), Fault> {
-        let event = self.event(caller, wallet_id, action, String::new(), None);
+        let event = self.event(caller, wallet_id, action, String::new(), None)?;
         self.record(event, None).await
     }
 
@@ -46,7 +46,7 @@ impl Service {
     /// # Errors
     /// The log cannot be written.
     pub(crate) async fn note_export(&self, caller: &Caller, wallet: &Wallet) -> Result<(), Fault> {
-        let event = self.event(caller, wallet.id, AuditAction::Export, String::new(), None);
+        let event = self.event(caller, wallet.id, AuditAction::Export, String::new(), None)?;
         let told = Told::Exported(wallet.user_id, wallet.wallet_type);
         self.record(event, Some(self.tale(caller, told))).await
     }
@@ -80,15 +80,15 @@ impl Service {
         };
         let is_told = caller.wants(EventKind::WalletSigned);
         let tale = is_told.then(|| self.tale(caller, Told::Signed(by)));
-        let event = self.event(caller, wallet_id, action, detail, Some(signed));
+        let event = self.event(caller, wallet_id, action, detail, Some(signed))?;
         self.record(event, tale).await
     }
 
     fn tale(&self, caller: &Caller, told: Told) -> Tale {
         Tale {
             id: self.new_id(self.machine_time()),
-            actor: caller.actor(),
-            request_id: caller.request_id.as_deref().map(str::to_owned),
+            actor: caller.principal.actor(),
+            request_id: caller.principal.request_id.as_deref().map(str::to_owned),
             told,
         }
     }
@@ -105,9 +105,10 @@ impl Service {
         let fault = failure.into();
         if let Some(place) = tampered(&fault) {
             let action = AuditAction::Tampered;
-            let event = self.event(caller, wallet_id, action, place.to_owned(), None);
             let tale = self.tale(caller, Told::Tampered);
-            drop(self.record(event, Some(tale)).await);
+            if let Ok(event) = self.event(caller, wallet_id, action, place.to_owned(), None) {
+                drop(self.record(event, Some(tale)).await);
+            }
         }
         fault
     }
@@ -119,18 +120,20 @@ impl Service {
         action: AuditAction,
         detail: String,
         signed: Option<&Signed>,
-    ) -> AuditEvent {
-        AuditEvent {
+    ) -> Result<AuditEvent, Fault> {
+        let key = caller.key();
+        let key = key.ok_or_else(|| Fault::Internal("wallet used without an API key".into()))?;
+        Ok(AuditEvent {
             world: caller.world,
             wallet_id,
             action,
             detail,
-            api_key_id: caller.key.id,
+            api_key_id: key.id,
             result: signed.map(ResultHash::of),
             payload: signed.map(|signed| signed.payload),
-            request_id: caller.request_id.as_deref().map(str::to_owned),
+            request_id: caller.principal.request_id.as_deref().map(str::to_owned),
             at: self.now(&caller.world),
-        }
+        })
     }
 }
 

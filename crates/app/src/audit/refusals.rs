@@ -8,7 +8,7 @@ use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome
 use crate::delivery::events::Source;
 use crate::kernel::fault::causes;
 use crate::kernel::state::refusal_log::Counted;
-use crate::{Caller, Service};
+use crate::{Caller, Principal, Service};
 
 /// Interval between checks for finished minutes.
 const EVERY: Duration = Duration::from_secs(10);
@@ -57,7 +57,7 @@ impl Service {
         {
             let source = Source {
                 actor,
-                ..Source::cli(world)
+                ..Principal::system().at(world)
             };
             let detail = Detail::default().with("count", count);
             self.write_refusal(&source, Subject::world(&world), &detail)

@@ -25,10 +25,9 @@ use vestry_domain::{Environment, Secret, Timestamp};
 use vestry_ports::mailer::SendError;
 use vestry_ports::sms::SmsError;
 
-use crate::delivery::events::Source;
 use crate::kernel::fault::{causes, retried};
 use crate::kernel::state::outbox_outcomes::{Ending, Note};
-use crate::{Fault, Service};
+use crate::{Fault, Principal, Service};
 
 /// Jobs claimed in one transaction.
 const BATCH: i64 = 16;
@@ -239,7 +238,7 @@ impl Service {
             Outcome::Captured(message) => Fact::message_sent(job.channel, message.expose().kind),
             Outcome::Again(_) => return None,
         };
-        Some(self.new_event(&Source::system(job.world), &fact))
+        Some(self.new_event(&Principal::system().at(job.world), &fact))
     }
 
     async fn attempt(&self, job: &OutboxJob) -> Result<Outcome, Fault> {

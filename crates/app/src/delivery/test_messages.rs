@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::MessageId;
 use vestry_domain::message::{CapturedMessage, MessageKind, compared_recipient};
 use vestry_domain::{Invalid, World};
@@ -64,7 +64,7 @@ pub(crate) fn powers(caller: &Caller) -> Result<(), TestEnvError> {
     if !caller.is_test() {
         return Err(TestEnvError::NotFound);
     }
-    Ok(caller.require(Scope::AuthWrite)?)
+    Ok(caller.authorize(Action::ControlTestEnvironment)?)
 }
 
 impl Service {

@@ -13,12 +13,11 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World, link, password, totp};
 use vestry_ports::store::{Repositories, StoreError};
 
-use crate::delivery::events::Source;
 use crate::identity::password_spraying;
 use crate::identity::quotas::SendQuota;
 use crate::kernel::fault::{causes, retried};
 use crate::kernel::state::failure_log::Untold;
-use crate::{Caller, Fault, Service};
+use crate::{Caller, Fault, Principal, Service};
 
 /// Limit of failures of one subject that are emitted individually (E-8).
 const TOLD: Limit = Limit::per_minute(10);
@@ -158,7 +157,7 @@ impl Service {
         let (user, count) = (Some(untold.user), Some(untold.count));
         let fact = Fact::sign_in_failed(user, untold.method, untold.reason, count);
         // It was counted for an App that requested such events.
-        let event = self.new_event(&Source::system(untold.world), &fact);
+        let event = self.new_event(&Principal::system().at(untold.world), &fact);
         retried(async || {
             let mut tx = self.ports.store.begin().await?;
             tx.events().append(std::slice::from_ref(&event)).await?;

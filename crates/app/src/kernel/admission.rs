@@ -8,6 +8,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::LimiterUnavailable;
 
+use crate::kernel::principal::Principal;
 use crate::{AuthenticateError, Caller, Fault, Refusal, Service};
 
 impl Service {
@@ -45,7 +46,8 @@ impl Service {
     /// # Errors
     /// [`Refusal::KeyEnded`] when the key was revoked.
     pub(crate) async fn authenticate_again(&self, caller: &Caller) -> Result<Arc<Caller>, Refusal> {
-        let (kind, hash) = (caller.key.kind, caller.key.hash);
+        let key = caller.key().ok_or(Refusal::KeyEnded)?;
+        let (kind, hash) = (key.kind, key.hash);
         let now = self.ports.clock.machine();
         match self.read_caller(kind, hash, now).await {
             Ok(caller) => Ok(caller),
@@ -54,7 +56,7 @@ impl Service {
         }
     }
 
-    /// BatchedReads the caller from the store and caches it for the rest of this second.
+    /// Reads the caller from the store and caches it for the rest of this second.
     async fn read_caller(
         &self,
         kind: ApiKeyKind,
@@ -75,10 +77,8 @@ impl Service {
         self.test_clocks.follow(app.id, app.test_clock);
         let caller = Arc::new(Caller {
             world: key.world,
-            key: Arc::new(key),
             app: Arc::new(app),
-            request_id: None,
-            run: None,
+            principal: Principal::api_key(Arc::new(key)),
         });
         self.callers.keep(hash, &caller, now);
         Ok(caller)
@@ -151,8 +151,9 @@ impl Service {
 
 /// The world whose rate limit a request counts against.
 fn counted_in(caller: &Caller) -> World {
-    match caller.key.kind {
-        ApiKeyKind::Secret => caller.world,
-        ApiKeyKind::Public => caller.world.of_public_tokens(),
+    if caller.has_public_token() {
+        caller.world.of_public_tokens()
+    } else {
+        caller.world
     }
 }

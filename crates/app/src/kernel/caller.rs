@@ -1,30 +1,29 @@
-//! The authenticated caller: environment, App settings and scopes.
+//! A principal in one environment of an App.
 
 use std::sync::Arc;
 
-use vestry_domain::api_key::{ApiKey, ApiKeyKind, Scope};
+use vestry_domain::action::Action;
+use vestry_domain::api_key::{ApiKey, ApiKeyKind};
 use vestry_domain::app::{App, AppSettings};
-use vestry_domain::event::{Actor, EventKind};
+use vestry_domain::event::EventKind;
+use vestry_domain::ids::AppId;
 use vestry_domain::{Environment, World};
 use vestry_ports::store::{StoreResult, Tx};
 
 use crate::kernel::condition::Condition;
+use crate::kernel::principal::Principal;
 use crate::kernel::run::{About, Run};
-use crate::{Fault, Refusal};
+use crate::{Fault, Refusal, Service};
 
-/// An authenticated request: its key exists and is not revoked.
+/// An authenticated principal in one environment of an App: for a request with an API key, that of the key.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The environment that the key belongs to.
+    /// The environment.
     pub world: World,
-    /// The API key.
-    pub key: Arc<ApiKey>,
     /// The App.
     pub app: Arc<App>,
-    /// The request id.
-    pub(crate) request_id: Option<Arc<str>>,
-    /// The run of a request with an `Idempotency-Key`.
-    pub(crate) run: Option<Arc<Run>>,
+    /// Who acts.
+    pub(crate) principal: Principal,
 }
 
 /// Reason why authentication failed.
@@ -41,18 +40,19 @@ pub enum AuthenticateError {
 impl Caller {
     /// Returns this caller with the given request id.
     pub fn of_request(&self, id: Arc<str>) -> Self {
-        Self {
-            request_id: Some(id),
-            ..self.clone()
-        }
+        let mut caller = self.clone();
+        caller.principal.request_id = Some(id);
+        caller
     }
 
-    /// Returns the actor shown in events.
-    pub(crate) fn actor(&self) -> Actor {
-        match self.key.kind {
-            ApiKeyKind::Secret => Actor::ApiKey(self.key.id),
-            ApiKeyKind::Public => Actor::PublicToken(self.key.id),
-        }
+    /// Returns the API key; `None` for a caller without one.
+    pub fn key(&self) -> Option<&ApiKey> {
+        self.principal.key()
+    }
+
+    /// Returns whether the caller has a public token only, as end users' devices have.
+    pub fn has_public_token(&self) -> bool {
+        self.key().is_some_and(|key| key.kind == ApiKeyKind::Public)
     }
 
     /// Returns whether events of this kind are written in this environment.
@@ -62,20 +62,17 @@ impl Caller {
 
     /// Returns this caller bound to an idempotent run: its changes and its response are committed together.
     pub fn in_run(&self, run: Arc<Run>) -> Self {
-        Self {
-            run: Some(run),
-            ..self.clone()
-        }
+        let mut caller = self.clone();
+        caller.principal.run = Some(run);
+        caller
     }
 
     /// Commits the last transaction of a use case.
     ///
     /// In an idempotent run, the transaction stays open until [`Service::end_run`] has added the response to it. Code that runs afterwards
     /// must therefore neither use the database nor announce the changes.
-    ///
-    /// [`Service::end_run`]: crate::Service::end_run
     pub(crate) async fn commit_last(&self, tx: Box<dyn Tx>) -> StoreResult<()> {
-        match &self.run {
+        match &self.principal.run {
             None => tx.commit().await,
             Some(run) => {
                 run.leave_open(tx, None);
@@ -86,14 +83,12 @@ impl Caller {
 
     /// Records a precondition of the call. The stored response is replayed only while it holds.
     pub(crate) fn record_precondition(&self, condition: Condition) {
-        if let Some(run) = &self.run {
-            run.record_precondition(condition);
-        }
+        self.principal.record_precondition(condition);
     }
 
     /// Records the user that the response is about. The stored response is erased with that user.
     pub(crate) fn is_about(&self, about: About) {
-        if let Some(run) = &self.run {
+        if let Some(run) = &self.principal.run {
             run.is_about(about);
         }
     }
@@ -103,7 +98,7 @@ impl Caller {
     /// # Errors
     /// [`Refusal::NotFound`].
     pub(crate) fn may_create_user(&self) -> Result<(), Refusal> {
-        match &self.run {
+        match &self.principal.run {
             Some(run) if run.repeats_erased() => Err(Refusal::NotFound("user")),
             _ => Ok(()),
         }
@@ -119,16 +114,37 @@ impl Caller {
         self.world.environment == Environment::Test
     }
 
-    /// Rejects a call that the key's scopes do not cover.
+    /// Permits an action or refuses it: see [`Principal::authorize`].
     ///
     /// # Errors
     /// [`Refusal::NotAllowed`].
-    pub fn require(&self, scope: Scope) -> Result<(), Refusal> {
-        if self.key.allows(scope) {
-            self.record_precondition(Condition::Right(scope));
-            Ok(())
-        } else {
-            Err(Refusal::NotAllowed(scope))
+    pub fn authorize(&self, action: Action) -> Result<(), Refusal> {
+        self.principal.authorize(action)
+    }
+}
+
+impl Service {
+    /// Returns a principal as the caller in one environment of an App.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] if there is no such App, or the principal is an API key of another environment.
+    pub async fn caller(&self, principal: &Principal, world: World) -> Result<Caller, Refusal> {
+        if principal.key().is_some_and(|key| key.world != world) {
+            return Err(Refusal::NotFound("app"));
         }
+        Ok(Caller {
+            world,
+            app: Arc::new(self.app(world.app_id).await?),
+            principal: principal.clone(),
+        })
+    }
+
+    /// Returns an App.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`].
+    pub(crate) async fn app(&self, id: AppId) -> Result<App, Refusal> {
+        let found = self.ports.store.read().await?.apps().find(id).await?;
+        found.ok_or(Refusal::NotFound("app"))
     }
 }

@@ -67,7 +67,7 @@ impl Change<'_> {
     /// # Errors
     /// See [`Change::commit`].
     pub(crate) async fn commit_last(self, caller: &Caller) -> Result<(), Fault> {
-        let Some(run) = &caller.run else {
+        let Some(run) = &caller.principal.run else {
             return self.commit_with_any().await;
         };
         let (tx, ends) = self.written().await?;
@@ -141,17 +141,6 @@ impl Service {
             request_id: by.request_id.as_deref().map(str::to_owned),
             at: self.machine_time(),
         }
-    }
-
-    /// Builds an entry about an action of the command line.
-    pub(crate) fn done_by_cli(
-        &self,
-        world: World,
-        action: ControlAction,
-        subject: impl Into<Subject>,
-        detail: &Detail,
-    ) -> ControlEvent {
-        self.done(&Source::cli(world), action, subject, detail)
     }
 }
 

@@ -3,15 +3,15 @@
 //! They allowed the original call and must still hold when the response is replayed (M-9). A check that lets a call pass records itself
 //! with the call's run. What the call consumed is not included: a code works once, and a caller who lost the response must still get it.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::session::Proof;
 
 /// A precondition. If it no longer holds, its refusal becomes the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// The API key has this scope.
-    Right(Scope),
+    /// The principal may do this.
+    Permitted(Action),
     /// The App allows private key export.
     Export,
     /// The wallet's key may be used.
@@ -80,18 +80,18 @@ impl Condition {
     /// The stored form: words without a line break.
     pub(crate) fn written(&self) -> String {
         match self {
-            Self::Right(scope) => format!("right {scope}"),
+            Self::Permitted(action) => format!("permitted {}", action.as_str()),
             Self::Export => "export".to_owned(),
             Self::Usable(wallet) => format!("usable {wallet}"),
             Self::MaySignIn(user, shown) => format!("sign-in {user} {}", shown.as_str()),
         }
     }
 
-    /// BatchedReads what [`Condition::written`] wrote; `None` for anything else.
+    /// Reads what [`Condition::written`] wrote; `None` for anything else.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let words: Vec<&str> = text.split(' ').collect();
         Some(match words.as_slice() {
-            ["right", scope] => Self::Right(scope.parse().ok()?),
+            ["permitted", action] => Self::Permitted(Action::parse(action)?),
             ["export"] => Self::Export,
             ["usable", wallet] => Self::Usable(wallet.parse().ok()?),
             ["sign-in", user, shown] => Self::MaySignIn(user.parse().ok()?, Shown::parse(shown)?),

@@ -200,7 +200,7 @@ impl Service {
         condition: Condition,
     ) -> Result<(), BeginRunError> {
         match condition {
-            Condition::Right(scope) => caller.require(scope)?,
+            Condition::Permitted(action) => caller.authorize(action)?,
             Condition::Export if caller.settings().wallet_export => {}
             Condition::Export => return Err(BeginRunError::ExportDisabled),
             Condition::Usable(wallet) => {

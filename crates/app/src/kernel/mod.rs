@@ -10,6 +10,7 @@ pub mod idempotency;
 pub(crate) mod key_pins;
 pub(crate) mod mint;
 mod ports;
+pub mod principal;
 pub(crate) mod provider_connection;
 pub mod refusal;
 pub(crate) mod run;

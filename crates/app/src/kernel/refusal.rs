@@ -31,9 +31,9 @@ pub enum Refusal {
     /// The key was revoked while the call was waiting.
     #[error("the API key was revoked")]
     KeyEnded,
-    /// The key lacks a scope.
-    #[error("the API key lacks the scope {0}")]
-    NotAllowed(Scope),
+    /// The key lacks this scope, or (`None`) no API key can do this.
+    #[error("the API key lacks {}", .0.map_or("this right", Scope::as_str))]
+    NotAllowed(Option<Scope>),
     /// A field is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
@@ -46,6 +46,12 @@ pub enum Refusal {
     /// The value is already in use by another user. Carries the field, with its index in a list.
     #[error("{0} is already in use")]
     Taken(Cow<'static, str>),
+    /// An equal object exists already. Carries its kind.
+    #[error("this {0} already exists")]
+    Duplicate(&'static str),
+    /// The current state does not permit the call. The message says what to do first.
+    #[error("{0}")]
+    NotNow(&'static str),
     /// The user has reached the maximum for this kind of object.
     #[error("a user can have at most {most} {kind}")]
     LimitReached {

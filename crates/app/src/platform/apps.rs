@@ -1,6 +1,7 @@
 //! `vestry app create|list|show|set`.
 
 use serde_json::Value;
+use vestry_domain::action::Action;
 use vestry_domain::app::{self, App, AppSettings, NamedEvents};
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::{ChangedFields, Fact};
@@ -8,18 +9,18 @@ use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::TestClock;
 use vestry_domain::{Environment, Invalid, World, number};
 
-use super::AdminError;
 use crate::kernel::change::{Change, worlds_of};
 use crate::kernel::fault::retried;
 use crate::kernel::key_pins::hold_root;
-use crate::{Fault, Service};
+use crate::{Fault, Principal, Refusal, Service};
 
 impl Service {
     /// Creates an App with the App keys and a signing key for each of its two environments. API keys are created separately.
     ///
     /// # Errors
-    /// [`AdminError`].
-    pub async fn create_app(&self, name: &str) -> Result<App, AdminError> {
+    /// [`Refusal`].
+    pub async fn create_app(&self, by: &Principal, name: &str) -> Result<App, Refusal> {
+        by.authorize(Action::CreateApp)?;
         let now = self.ports.clock.machine();
         let app = App {
             id: self.new_id(now),
@@ -30,17 +31,17 @@ impl Service {
             created_at: now,
             updated_at: now,
         };
-        retried(|| self.store_app(&app)).await?;
+        retried(|| self.store_app(by, &app)).await?;
         // Signing keys are encrypted under the App keys, so those come first. If a run stops in between, `signing-key rotate` creates the
         // missing ones.
         for environment in Environment::ALL {
-            self.make_signing_key(&app, World::new(app.id, environment), now)
+            self.make_signing_key(by, &app, World::new(app.id, environment), now)
                 .await?;
         }
         Ok(app)
     }
 
-    async fn store_app(&self, app: &App) -> Result<(), AdminError> {
+    async fn store_app(&self, by: &Principal, app: &App) -> Result<(), Refusal> {
         // Mint new keys on each retry: after losing a race with a root key rotation, the previous ones are wrapped by the old version.
         let custodian = &self.ports.custodian;
         let keys = custodian.mint_app_keys(app.id, app.created_at).await;
@@ -53,64 +54,73 @@ impl Service {
         for key in &keys {
             tx.app_keys().insert(key).await?;
         }
-        self.emit_in_both_environments(&mut *tx, app.id, Fact::app_created())
+        self.emit_in_both_environments(&mut *tx, by, app.id, Fact::app_created())
             .await?;
         let detail = Detail::default().with("name", app.name.as_str());
-        self.note_in_both(&mut tx, app.id, ControlAction::AppCreate, &detail);
+        self.note_in_both(by, &mut tx, app.id, ControlAction::AppCreate, &detail);
         Ok(tx.commit().await?)
     }
 
     /// Records an action on the App as a whole in the control chains of both environments.
     fn note_in_both(
         &self,
+        by: &Principal,
         tx: &mut Change<'_>,
         app: AppId,
         action: ControlAction,
         detail: &Detail,
     ) {
         for world in worlds_of(app) {
-            tx.note(self.done_by_cli(world, action, app, detail));
+            tx.note(self.done(&by.at(world), action, app, detail));
         }
     }
 
     /// Lists all Apps, oldest first.
     ///
     /// # Errors
-    /// [`AdminError`].
-    pub async fn list_apps(&self) -> Result<Vec<App>, AdminError> {
+    /// [`Refusal`].
+    pub async fn list_apps(&self, by: &Principal) -> Result<Vec<App>, Refusal> {
+        by.authorize(Action::ReadApps)?;
         Ok(self.ports.store.read().await?.apps().list().await?)
     }
 
     /// Returns one App.
     ///
     /// # Errors
-    /// [`AdminError`].
-    pub async fn show_app(&self, id: AppId) -> Result<App, AdminError> {
-        let found = self.ports.store.read().await?.apps().find(id).await?;
-        found.ok_or(AdminError::NotFound("app"))
+    /// [`Refusal`].
+    pub async fn show_app(&self, by: &Principal, id: AppId) -> Result<App, Refusal> {
+        by.authorize(Action::ReadApps)?;
+        self.app(id).await
     }
 
     /// Changes settings, given as `name=value` pairs, all or none. `name` changes the App's name. Running services pick the change up
     /// within a second.
     ///
     /// # Errors
-    /// [`AdminError`], naming the setting that is unknown or out of bounds.
+    /// [`Refusal`], naming the setting that is unknown or out of bounds.
     pub async fn set_app(
         &self,
+        by: &Principal,
         id: AppId,
         changes: &[(String, String)],
-    ) -> Result<App, AdminError> {
+    ) -> Result<App, Refusal> {
+        by.authorize(Action::UpdateApp)?;
         // Reject invalid changes before taking the lock.
-        changed(&self.show_app(id).await?, changes)?;
-        retried(|| self.update_app(id, changes)).await
+        changed(&self.app(id).await?, changes)?;
+        retried(|| self.update_app(by, id, changes)).await
     }
 
     /// Returns the updated App, or the unchanged one if no value differs.
-    async fn update_app(&self, id: AppId, changes: &[(String, String)]) -> Result<App, AdminError> {
+    async fn update_app(
+        &self,
+        by: &Principal,
+        id: AppId,
+        changes: &[(String, String)],
+    ) -> Result<App, Refusal> {
         let mut tx = self.begin_change(worlds_of(id)).await?;
         // The lock serialises concurrent changes, so each applies to the result of the previous one.
         let before = tx.apps().lock(id).await?;
-        let before = before.ok_or(AdminError::NotFound("app"))?;
+        let before = before.ok_or(Refusal::NotFound("app"))?;
         let app = App {
             updated_at: self.ports.clock.machine(),
             ..changed(&before, changes)?
@@ -120,18 +130,19 @@ impl Service {
             return Ok(before);
         }
         if !tx.apps().update(&app).await? {
-            return Err(AdminError::NotFound("app"));
+            return Err(Refusal::NotFound("app"));
         }
         let told = Fact::app_updated(names);
-        self.emit_in_both_environments(&mut *tx, id, told).await?;
-        self.note_in_both(&mut tx, id, ControlAction::AppUpdate, &detail);
+        self.emit_in_both_environments(&mut *tx, by, id, told)
+            .await?;
+        self.note_in_both(by, &mut tx, id, ControlAction::AppUpdate, &detail);
         tx.commit().await?;
         Ok(app)
     }
 }
 
 /// Returns a copy of the App with the changes applied.
-fn changed(app: &App, changes: &[(String, String)]) -> Result<App, AdminError> {
+fn changed(app: &App, changes: &[(String, String)]) -> Result<App, Refusal> {
     let mut app = app.clone();
     let mut settings = json(&app.settings)?;
     for (name, value) in changes {

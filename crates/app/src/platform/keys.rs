@@ -1,5 +1,6 @@
 //! `vestry key create|list|rotate|revoke`.
 
+use vestry_domain::action::Action;
 use vestry_domain::api_key::{self, ApiKey, ApiKeyKind, Scope};
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::Fact;
@@ -8,10 +9,8 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret, World};
 use vestry_ports::entropy::Bytes;
 
-use super::AdminError;
-use crate::Service;
-use crate::delivery::events::Source;
 use crate::kernel::fault::retried;
+use crate::{Principal, Refusal, Service};
 
 /// A newly created API key. The key itself cannot be read again later.
 #[derive(Debug)]
@@ -26,23 +25,26 @@ impl Service {
     /// Creates an API key for an environment. An empty scope list means all scopes except `wallets:export` and `audit:read`.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn create_api_key(
         &self,
+        by: &Principal,
         world: World,
         kind: ApiKeyKind,
         scopes: Vec<Scope>,
-    ) -> Result<NewApiKey, AdminError> {
-        self.make_api_key(world, kind, scopes, None).await
+    ) -> Result<NewApiKey, Refusal> {
+        by.authorize(Action::CreateApiKey)?;
+        self.make_api_key(by, world, kind, scopes, None).await
     }
 
     async fn make_api_key(
         &self,
+        by: &Principal,
         world: World,
         kind: ApiKeyKind,
         scopes: Vec<Scope>,
         rotated: Option<ApiKeyId>,
-    ) -> Result<NewApiKey, AdminError> {
+    ) -> Result<NewApiKey, Refusal> {
         if kind == ApiKeyKind::Public && !scopes.is_empty() {
             return Err(Invalid::value("scope", "public tokens cannot have scopes").into());
         }
@@ -58,21 +60,21 @@ impl Service {
             created_at: now,
             revoked_at: None,
         };
-        retried(|| self.store_api_key(&record, rotated)).await?;
+        retried(|| self.store_api_key(by, &record, rotated)).await?;
         Ok(NewApiKey { record, key })
     }
 
     async fn store_api_key(
         &self,
+        by: &Principal,
         record: &ApiKey,
         rotated: Option<ApiKeyId>,
-    ) -> Result<(), AdminError> {
-        self.show_app(record.world.app_id).await?;
+    ) -> Result<(), Refusal> {
+        self.app(record.world.app_id).await?;
         let mut tx = self.begin_change([record.world]).await?;
         tx.api_keys().insert(record).await?;
         let told = Fact::api_key_created(record.id, record.kind, record.scopes.clone());
-        self.emit(&mut *tx, Source::cli(record.world), [told])
-            .await?;
+        self.emit(&mut *tx, by.at(record.world), [told]).await?;
         let scopes: Vec<_> = record.scopes.iter().map(|scope| scope.as_str()).collect();
         let detail = Detail::default()
             .with("kind", record.kind.as_str())
@@ -84,44 +86,57 @@ impl Service {
                 detail.with("replaces", old.to_string()),
             ),
         };
-        tx.note(self.done_by_cli(record.world, action, record.id, &detail));
+        tx.note(self.done(&by.at(record.world), action, record.id, &detail));
         Ok(tx.commit().await?)
     }
 
     /// Lists all API keys of an App, oldest first.
     ///
     /// # Errors
-    /// [`AdminError`].
-    pub async fn list_api_keys(&self, app: AppId) -> Result<Vec<ApiKey>, AdminError> {
-        self.show_app(app).await?;
+    /// [`Refusal`].
+    pub async fn list_api_keys(&self, by: &Principal, app: AppId) -> Result<Vec<ApiKey>, Refusal> {
+        by.authorize(Action::ReadApiKeys)?;
+        self.app(app).await?;
         Ok(self.ports.store.read().await?.api_keys().list(app).await?)
     }
 
     /// Creates a key with the environment, kind and scopes of an existing one. Both keys work until the old one is revoked.
     ///
     /// # Errors
-    /// [`AdminError`].
-    pub async fn rotate_api_key(&self, app: AppId, id: ApiKeyId) -> Result<NewApiKey, AdminError> {
-        let keys = self.list_api_keys(app).await?;
+    /// [`Refusal`].
+    pub async fn rotate_api_key(
+        &self,
+        by: &Principal,
+        app: AppId,
+        id: ApiKeyId,
+    ) -> Result<NewApiKey, Refusal> {
+        by.authorize(Action::RotateApiKey)?;
+        let keys = self.list_api_keys(by, app).await?;
         let old = keys
             .into_iter()
             .find(|key| key.id == id && key.revoked_at.is_none());
-        let old = old.ok_or(AdminError::NotFound("active key"))?;
-        self.make_api_key(old.world, old.kind, old.scopes, Some(id))
+        let old = old.ok_or(Refusal::NotFound("active key"))?;
+        self.make_api_key(by, old.world, old.kind, old.scopes, Some(id))
             .await
     }
 
     /// Revokes a key. Running services reject it within a second.
     ///
     /// # Errors
-    /// [`AdminError`].
-    pub async fn revoke_api_key(&self, app: AppId, id: ApiKeyId) -> Result<(), AdminError> {
-        retried(|| self.end_api_key(app, id)).await
+    /// [`Refusal`].
+    pub async fn revoke_api_key(
+        &self,
+        by: &Principal,
+        app: AppId,
+        id: ApiKeyId,
+    ) -> Result<(), Refusal> {
+        by.authorize(Action::RevokeApiKey)?;
+        retried(|| self.end_api_key(by, app, id)).await
     }
 
-    async fn end_api_key(&self, app: AppId, id: ApiKeyId) -> Result<(), AdminError> {
-        let not_found = AdminError::NotFound("active key");
-        let keys = self.list_api_keys(app).await?;
+    async fn end_api_key(&self, by: &Principal, app: AppId, id: ApiKeyId) -> Result<(), Refusal> {
+        let not_found = Refusal::NotFound("active key");
+        let keys = self.list_api_keys(by, app).await?;
         let Some(key) = keys.into_iter().find(|key| key.id == id) else {
             return Err(not_found);
         };
@@ -131,9 +146,9 @@ impl Service {
             return Err(not_found);
         }
         let told = Fact::api_key_revoked(id);
-        self.emit(&mut *tx, Source::cli(key.world), [told]).await?;
+        self.emit(&mut *tx, by.at(key.world), [told]).await?;
         let action = ControlAction::ApiKeyRevoke;
-        tx.note(self.done_by_cli(key.world, action, id, &Detail::default()));
+        tx.note(self.done(&by.at(key.world), action, id, &Detail::default()));
         Ok(tx.commit().await?)
     }
 }

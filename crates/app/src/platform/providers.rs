@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::event::Fact;
 use vestry_domain::ids::AppId;
@@ -10,11 +11,9 @@ use vestry_domain::provider::{Connection, ConnectionSettings, ProviderName};
 use vestry_domain::{Secret, World};
 use vestry_ports::store::StoredConnection;
 
-use super::AdminError;
-use crate::delivery::events::Source;
 use crate::kernel::fault::retried;
 use crate::kernel::provider_connection::secret_place;
-use crate::{Fault, Service};
+use crate::{Fault, Principal, Refusal, Service};
 
 /// A provider connection with its callback URL.
 #[derive(Debug, Clone)]
@@ -29,15 +28,17 @@ impl Service {
     /// Creates or replaces a connection. A replaced connection keeps its callback URL.
     ///
     /// # Errors
-    /// [`AdminError`]; nothing changes then.
+    /// [`Refusal`]; nothing changes then.
     pub async fn set_provider(
         &self,
+        by: &Principal,
         world: World,
         name: ProviderName,
         client_id: &str,
         secret: &Secret<String>,
         settings: ConnectionSettings,
-    ) -> Result<ListedConnection, AdminError> {
+    ) -> Result<ListedConnection, Refusal> {
+        by.authorize(Action::SetProvider)?;
         let now = self.ports.clock.machine();
         let connection = Connection {
             callback_id: self.new_id(now),
@@ -49,18 +50,19 @@ impl Service {
             updated_at: now,
         };
         connection.check()?;
-        let connection = retried(|| self.store_provider(&connection, secret)).await?;
+        let connection = retried(|| self.store_provider(by, &connection, secret)).await?;
         Ok(self.listed_connection(connection))
     }
 
     async fn store_provider(
         &self,
+        by: &Principal,
         wanted: &Connection,
         secret: &Secret<String>,
-    ) -> Result<Connection, AdminError> {
+    ) -> Result<Connection, Refusal> {
         let mut read = self.ports.store.read().await?;
         if read.apps().find(wanted.world.app_id).await?.is_none() {
-            return Err(AdminError::NotFound("app"));
+            return Err(Refusal::NotFound("app"));
         }
         let known = read
             .provider_connections()
@@ -91,12 +93,11 @@ impl Service {
             return Err(Fault::LostRace.into());
         }
         let told = Fact::provider_set(wanted.name.clone());
-        self.emit(&mut *tx, Source::cli(wanted.world), [told])
-            .await?;
+        self.emit(&mut *tx, by.at(wanted.world), [told]).await?;
         let detail = changes(known.as_ref(), &stored.connection)?;
         let action = ControlAction::ProviderSet;
         let subject = Subject::provider(&wanted.name);
-        tx.note(self.done_by_cli(wanted.world, action, subject, &detail));
+        tx.note(self.done(&by.at(wanted.world), action, subject, &detail));
         tx.commit().await?;
         Ok(stored.connection)
     }
@@ -104,9 +105,14 @@ impl Service {
     /// Lists the connections of an App by environment and name, without the built-in provider of the test environment.
     ///
     /// # Errors
-    /// [`AdminError`].
-    pub async fn list_providers(&self, app: AppId) -> Result<Vec<ListedConnection>, AdminError> {
-        self.show_app(app).await?;
+    /// [`Refusal`].
+    pub async fn list_providers(
+        &self,
+        by: &Principal,
+        app: AppId,
+    ) -> Result<Vec<ListedConnection>, Refusal> {
+        by.authorize(Action::ReadProviders)?;
+        self.app(app).await?;
         let mut read = self.ports.store.read().await?;
         let stored = read.provider_connections().list(app).await?;
         let connections = stored.into_iter().map(|stored| stored.connection);
@@ -118,25 +124,32 @@ impl Service {
     /// Removes a connection. Links to user accounts are kept and work again once the connection is set again.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn remove_provider(
         &self,
+        by: &Principal,
         world: World,
         name: &ProviderName,
-    ) -> Result<(), AdminError> {
-        retried(|| self.drop_provider(world, name)).await
+    ) -> Result<(), Refusal> {
+        by.authorize(Action::RemoveProvider)?;
+        retried(|| self.drop_provider(by, world, name)).await
     }
 
-    async fn drop_provider(&self, world: World, name: &ProviderName) -> Result<(), AdminError> {
-        self.show_app(world.app_id).await?;
+    async fn drop_provider(
+        &self,
+        by: &Principal,
+        world: World,
+        name: &ProviderName,
+    ) -> Result<(), Refusal> {
+        self.app(world.app_id).await?;
         let mut tx = self.begin_change([world]).await?;
         if !tx.provider_connections().remove(&world, name).await? {
-            return Err(AdminError::NotFound("provider"));
+            return Err(Refusal::NotFound("provider"));
         }
         let told = Fact::provider_removed(name.clone());
-        self.emit(&mut *tx, Source::cli(world), [told]).await?;
+        self.emit(&mut *tx, by.at(world), [told]).await?;
         let (action, subject) = (ControlAction::ProviderRemove, Subject::provider(name));
-        tx.note(self.done_by_cli(world, action, subject, &Detail::default()));
+        tx.note(self.done(&by.at(world), action, subject, &Detail::default()));
         Ok(tx.commit().await?)
     }
 

@@ -1,5 +1,6 @@
 //! `vestry redirect-url add|list|remove`.
 
+use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::Fact;
 use vestry_domain::ids::{AppId, RedirectUrlId};
@@ -7,10 +8,8 @@ use vestry_domain::redirect::{RedirectKind, RedirectTarget};
 use vestry_domain::{Invalid, World};
 use vestry_ports::store::RedirectUrl;
 
-use super::AdminError;
-use crate::delivery::events::Source;
 use crate::kernel::fault::retried;
-use crate::{Fault, Service};
+use crate::{Fault, Principal, Refusal, Service};
 
 impl Service {
     /// Registers a URL for one kind of redirect.
@@ -19,14 +18,16 @@ impl Service {
     /// interrupted between two kinds can therefore be run again.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn add_redirect_url(
         &self,
+        by: &Principal,
         world: World,
         kind: RedirectKind,
         url: &str,
         is_default: bool,
-    ) -> Result<RedirectUrl, AdminError> {
+    ) -> Result<RedirectUrl, Refusal> {
+        by.authorize(Action::AddRedirectUrl)?;
         let now = self.ports.clock.machine();
         let target = RedirectTarget::register(url)?;
         if is_default && target.is_pattern() {
@@ -44,17 +45,21 @@ impl Service {
             is_default,
             created_at: now,
         };
-        retried(|| self.store_redirect_url(&url)).await
+        retried(|| self.store_redirect_url(by, &url)).await
     }
 
-    async fn store_redirect_url(&self, url: &RedirectUrl) -> Result<RedirectUrl, AdminError> {
-        self.show_app(url.world.app_id).await?;
+    async fn store_redirect_url(
+        &self,
+        by: &Principal,
+        url: &RedirectUrl,
+    ) -> Result<RedirectUrl, Refusal> {
+        self.app(url.world.app_id).await?;
         let mut tx = self.begin_change([url.world]).await?;
         if tx.redirect_urls().insert(url).await? {
             let told = Fact::redirect_url_added(url.id, url.kind);
-            self.emit(&mut *tx, Source::cli(url.world), [told]).await?;
+            self.emit(&mut *tx, by.at(url.world), [told]).await?;
             let action = ControlAction::RedirectUrlAdd;
-            tx.note(self.done_by_cli(url.world, action, url.id, &described(url)));
+            tx.note(self.done(&by.at(url.world), action, url.id, &described(url)));
             tx.commit().await?;
             return Ok(url.clone());
         }
@@ -72,7 +77,7 @@ impl Service {
                 .await?;
             tx.redirect_urls().insert(&known).await?;
             let action = ControlAction::RedirectUrlUpdate;
-            tx.note(self.done_by_cli(known.world, action, known.id, &described(&known)));
+            tx.note(self.done(&by.at(known.world), action, known.id, &described(&known)));
             tx.commit().await?;
         }
         Ok(known)
@@ -81,9 +86,14 @@ impl Service {
     /// Lists the registered URLs of an App, oldest first.
     ///
     /// # Errors
-    /// [`AdminError`].
-    pub async fn list_redirect_urls(&self, app: AppId) -> Result<Vec<RedirectUrl>, AdminError> {
-        self.show_app(app).await?;
+    /// [`Refusal`].
+    pub async fn list_redirect_urls(
+        &self,
+        by: &Principal,
+        app: AppId,
+    ) -> Result<Vec<RedirectUrl>, Refusal> {
+        by.authorize(Action::ReadRedirectUrls)?;
+        self.app(app).await?;
         Ok(self
             .ports
             .store
@@ -97,18 +107,25 @@ impl Service {
     /// Removes a registered URL.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn remove_redirect_url(
         &self,
+        by: &Principal,
         app: AppId,
         id: RedirectUrlId,
-    ) -> Result<(), AdminError> {
-        retried(|| self.drop_redirect_url(app, id)).await
+    ) -> Result<(), Refusal> {
+        by.authorize(Action::RemoveRedirectUrl)?;
+        retried(|| self.drop_redirect_url(by, app, id)).await
     }
 
-    async fn drop_redirect_url(&self, app: AppId, id: RedirectUrlId) -> Result<(), AdminError> {
-        let not_found = AdminError::NotFound("redirect URL");
-        let known = self.list_redirect_urls(app).await?;
+    async fn drop_redirect_url(
+        &self,
+        by: &Principal,
+        app: AppId,
+        id: RedirectUrlId,
+    ) -> Result<(), Refusal> {
+        let not_found = Refusal::NotFound("redirect URL");
+        let known = self.list_redirect_urls(by, app).await?;
         let Some(url) = known.into_iter().find(|url| url.id == id) else {
             return Err(not_found);
         };
@@ -117,9 +134,9 @@ impl Service {
             return Err(not_found);
         }
         let told = Fact::redirect_url_removed(id);
-        self.emit(&mut *tx, Source::cli(url.world), [told]).await?;
+        self.emit(&mut *tx, by.at(url.world), [told]).await?;
         let action = ControlAction::RedirectUrlRemove;
-        tx.note(self.done_by_cli(url.world, action, id, &described(&url)));
+        tx.note(self.done(&by.at(url.world), action, id, &described(&url)));
         Ok(tx.commit().await?)
     }
 }

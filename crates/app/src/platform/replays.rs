@@ -1,16 +1,16 @@
 //! `vestry webhook replay` for many events. The command stores the replay, and the webhook workers carry it out.
 
+use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::ids::{AppId, EventId, WebhookEndpointId};
 use vestry_domain::webhook::{Endpoint, MAX_REPLAYED, Missed, Replay};
 use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::store::Stretch;
 
-use super::AdminError;
 use super::webhooks::NO_ENDPOINT;
-use crate::Service;
 use crate::delivery::webhooks::fitting;
 use crate::kernel::fault::retried;
+use crate::{Principal, Refusal, Service};
 
 /// Selection of the events to replay.
 #[derive(Debug, Clone, Copy)]
@@ -48,17 +48,19 @@ impl Service {
     /// Returns at once; the stored replay reports the progress.
     ///
     /// # Errors
-    /// [`AdminError`] if the endpoint is disabled, one of its replays is still running, more than 100,000 events match, or the event does
+    /// [`Refusal`] if the endpoint is disabled, one of its replays is still running, more than 100,000 events match, or the event does
     /// not exist.
     pub async fn replay_missed(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
         wanted: Wanted,
-    ) -> Result<Replay, AdminError> {
-        let endpoint = self.show_webhook(app, id).await?.endpoint;
+    ) -> Result<Replay, Refusal> {
+        by.authorize(Action::ReplayDeliveries)?;
+        let endpoint = self.show_webhook(by, app, id).await?.endpoint;
         if endpoint.disabled.is_some() {
-            return Err(AdminError::NotNow(
+            return Err(Refusal::NotNow(
                 "the webhook endpoint is disabled; enable it first",
             ));
         }
@@ -85,7 +87,7 @@ impl Service {
             .detail()
             .with("replay_id", replay.id.to_string())
             .with("count", count);
-        retried(|| self.begin_replay(&replay, &detail)).await?;
+        retried(|| self.begin_replay(by, &replay, &detail)).await?;
         Ok(replay)
     }
 
@@ -95,7 +97,7 @@ impl Service {
         endpoint: &Endpoint,
         wanted: Wanted,
         now: Timestamp,
-    ) -> Result<(Missed, i64), AdminError> {
+    ) -> Result<(Missed, i64), Refusal> {
         let Endpoint { world, id, .. } = endpoint;
         let mut read = self.ports.store.read().await?;
         match wanted {
@@ -107,9 +109,9 @@ impl Service {
             }
             Wanted::Range { after, until } => {
                 let head = read.events().head(world).await?;
-                let mut place = async |event| -> Result<i64, AdminError> {
+                let mut place = async |event| -> Result<i64, Refusal> {
                     let found = read.events().find(world, event).await?;
-                    Ok(found.ok_or(AdminError::NotFound("event"))?.position)
+                    Ok(found.ok_or(Refusal::NotFound("event"))?.position)
                 };
                 let after = place(after).await?;
                 let until = match until {
@@ -132,7 +134,12 @@ impl Service {
         }
     }
 
-    async fn begin_replay(&self, replay: &Replay, detail: &Detail) -> Result<(), AdminError> {
+    async fn begin_replay(
+        &self,
+        by: &Principal,
+        replay: &Replay,
+        detail: &Detail,
+    ) -> Result<(), Refusal> {
         let (world, endpoint) = (replay.world, replay.endpoint_id);
         let mut tx = self.begin_change([world]).await?;
         // The lock conflicts with a concurrent removal, so a removed endpoint is left without deliveries.
@@ -140,25 +147,27 @@ impl Service {
             return Err(NO_ENDPOINT);
         }
         if !tx.webhook_replays().insert(replay).await? {
-            return Err(AdminError::NotNow(
+            return Err(Refusal::NotNow(
                 "a replay of this webhook endpoint is already running; wait until it has finished",
             ));
         }
         let action = ControlAction::WebhookEndpointReplay;
-        tx.note(self.done_by_cli(world, action, endpoint, detail));
+        tx.note(self.done(&by.at(world), action, endpoint, detail));
         Ok(tx.commit().await?)
     }
 
     /// Lists the replays of an endpoint, newest first.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn list_replays(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
-    ) -> Result<Vec<Replay>, AdminError> {
-        let world = self.show_webhook(app, id).await?.endpoint.world;
+    ) -> Result<Vec<Replay>, Refusal> {
+        by.authorize(Action::ReadWebhooks)?;
+        let world = self.show_webhook(by, app, id).await?.endpoint.world;
         let mut read = self.ports.store.read().await?;
         Ok(read.webhook_replays().list(&world, id).await?)
     }

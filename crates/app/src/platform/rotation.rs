@@ -6,6 +6,7 @@ mod wallets;
 
 use std::time::Duration;
 
+use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::ids::WalletId;
@@ -15,7 +16,7 @@ use vestry_ports::store::{LastingSecret, PersistentKind, Standing};
 
 use crate::kernel::fault::retried;
 use crate::kernel::key_pins::hold_root;
-use crate::{Fault, Service};
+use crate::{Fault, Principal, Refusal, Service};
 
 /// Result of a rotation of App keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -116,14 +117,16 @@ pub const NOTICED_WITHIN: Duration = Duration::from_secs(NEWEST_WITHIN.as_secs()
 
 /// Progress of a rotation.
 struct Course<'a> {
+    by: &'a Principal,
     rotation: AppRotation,
     total: u64,
     progress: &'a (dyn Fn(u64, u64) + Send + Sync),
 }
 
 impl<'a> Course<'a> {
-    fn new(progress: &'a (dyn Fn(u64, u64) + Send + Sync)) -> Self {
+    fn new(by: &'a Principal, progress: &'a (dyn Fn(u64, u64) + Send + Sync)) -> Self {
         Self {
+            by,
             rotation: AppRotation::default(),
             total: 0,
             progress,
@@ -167,12 +170,14 @@ impl Service {
     /// Codes, messages, stored idempotent responses and provider sign-ins stay under their key until they expire.
     ///
     /// # Errors
-    /// See [`Fault`]; a wallet or secret that fails authentication is a finding, not an error.
+    /// See [`Refusal`]; a wallet or secret that fails authentication is a finding, not an error.
     pub async fn vault_rotate_apps(
         &self,
+        by: &Principal,
         progress: &(dyn Fn(u64, u64) + Send + Sync),
-    ) -> Result<AppRotation, Fault> {
-        let mut course = Course::new(progress);
+    ) -> Result<AppRotation, Refusal> {
+        by.authorize(Action::RotateAppKeys)?;
+        let mut course = Course::new(by, progress);
         let mut goals = Vec::new();
         for world in self.worlds_with_keys().await? {
             for purpose in KeyPurpose::ALL {
@@ -200,10 +205,12 @@ impl Service {
     /// As [`Service::vault_rotate_apps`].
     pub async fn vault_retire_apps(
         &self,
+        by: &Principal,
         patience: Duration,
         progress: &(dyn Fn(u64, u64) + Send + Sync),
-    ) -> Result<AppRotation, Fault> {
-        let mut course = Course::new(progress);
+    ) -> Result<AppRotation, Refusal> {
+        by.authorize(Action::RetireAppKeys)?;
+        let mut course = Course::new(by, progress);
         let mut goals = Vec::new();
         for world in self.worlds_with_keys().await? {
             for purpose in KeyPurpose::ALL {
@@ -287,7 +294,7 @@ impl Service {
             return Ok(newest);
         }
         let version = newest.saturating_add(1);
-        let added = retried(|| self.add_version(world, purpose, version));
+        let added = retried(|| self.add_version(course.by, world, purpose, version));
         // If a concurrent rotation was faster, its key is used.
         if added.await? {
             course.rotation.minted += 1;
@@ -297,6 +304,7 @@ impl Service {
 
     async fn add_version(
         &self,
+        by: &Principal,
         world: &World,
         purpose: KeyPurpose,
         version: u32,
@@ -320,7 +328,7 @@ impl Service {
             return Ok(false);
         }
         let (action, subject) = (ControlAction::AppKeyRotate, Subject::app_key(&key));
-        tx.note(self.done_by_cli(*world, action, subject, &Detail::default()));
+        tx.note(self.done(&by.at(*world), action, subject, &Detail::default()));
         tx.commit().await?;
         Ok(true)
     }

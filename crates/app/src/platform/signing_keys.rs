@@ -1,6 +1,7 @@
 //! `vestry signing-key list|rotate|revoke`: the keys of session JWTs.
 
 use vestry_domain::Environment;
+use vestry_domain::action::Action;
 use vestry_domain::app::App;
 use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail};
 use vestry_domain::event::Fact;
@@ -8,10 +9,8 @@ use vestry_domain::ids::{AppId, SigningKeyId};
 use vestry_domain::signing_key::{PUBLISHED_BEFORE_USE, SigningKey, active};
 use vestry_domain::{Timestamp, World};
 
-use super::AdminError;
-use crate::delivery::events::Source;
 use crate::kernel::fault::retried;
-use crate::{Fault, Service};
+use crate::{Fault, Principal, Refusal, Service};
 
 /// Result of an attempt to revoke a key.
 enum Revocation {
@@ -24,9 +23,14 @@ impl Service {
     /// Lists the signing keys of an environment, oldest first.
     ///
     /// # Errors
-    /// [`AdminError`].
-    pub async fn list_signing_keys(&self, world: World) -> Result<Vec<SigningKey>, AdminError> {
-        self.show_app(world.app_id).await?;
+    /// [`Refusal`].
+    pub async fn list_signing_keys(
+        &self,
+        by: &Principal,
+        world: World,
+    ) -> Result<Vec<SigningKey>, Refusal> {
+        by.authorize(Action::ReadSigningKeys)?;
+        self.app(world.app_id).await?;
         Ok(self
             .ports
             .store
@@ -43,11 +47,16 @@ impl Service {
     /// stays published until its last token has expired (S-13). The first key of an environment signs at once.
     ///
     /// # Errors
-    /// [`AdminError`].
-    pub async fn rotate_signing_key(&self, world: World) -> Result<SigningKey, AdminError> {
-        let app = self.show_app(world.app_id).await?;
+    /// [`Refusal`].
+    pub async fn rotate_signing_key(
+        &self,
+        by: &Principal,
+        world: World,
+    ) -> Result<SigningKey, Refusal> {
+        by.authorize(Action::RotateSigningKey)?;
+        let app = self.app(world.app_id).await?;
         let now = self.ports.clock.machine();
-        let first = self.list_signing_keys(world).await?.is_empty();
+        let first = self.list_signing_keys(by, world).await?.is_empty();
         let active_from = if first {
             now
         } else {
@@ -55,7 +64,7 @@ impl Service {
         };
         let key = self.new_signing_key(&app, world, active_from).await?;
         let told = || Some(Fact::signing_key_rotated(key.id));
-        retried(|| self.store_signing_key(&key, told())).await?;
+        retried(|| self.store_signing_key(by, &key, told())).await?;
         Ok(key)
     }
 
@@ -66,26 +75,28 @@ impl Service {
     /// read the keys within the last second may still sign with the old key until that second is over; those tokens are rejected too.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn revoke_signing_key(
         &self,
+        by: &Principal,
         app: AppId,
         id: SigningKeyId,
-    ) -> Result<Option<SigningKey>, AdminError> {
-        let app = self.show_app(app).await?;
+    ) -> Result<Option<SigningKey>, Refusal> {
+        by.authorize(Action::RevokeSigningKey)?;
+        let app = self.app(app).await?;
         let world = self.world_of_signing_key(&app, id).await?;
-        if let Revocation::Done = retried(|| self.try_to_revoke(&world, id, None)).await? {
+        if let Revocation::Done = retried(|| self.try_to_revoke(by, &world, id, None)).await? {
             return Ok(None);
         }
         // Key generation is slow, so it happens before the transaction.
         let next = self
             .new_signing_key(&app, world, self.ports.clock.machine())
             .await?;
-        retried(|| self.try_to_revoke(&world, id, Some(&next))).await?;
+        retried(|| self.try_to_revoke(by, &world, id, Some(&next))).await?;
         Ok(Some(next))
     }
 
-    async fn world_of_signing_key(&self, app: &App, id: SigningKeyId) -> Result<World, AdminError> {
+    async fn world_of_signing_key(&self, app: &App, id: SigningKeyId) -> Result<World, Refusal> {
         let mut read = self.ports.store.read().await?;
         for environment in Environment::ALL {
             let world = World::new(app.id, environment);
@@ -94,15 +105,16 @@ impl Service {
                 return Ok(world);
             }
         }
-        Err(AdminError::NotFound("signing key"))
+        Err(Refusal::NotFound("signing key"))
     }
 
     async fn try_to_revoke(
         &self,
+        by: &Principal,
         world: &World,
         id: SigningKeyId,
         next: Option<&SigningKey>,
-    ) -> Result<Revocation, AdminError> {
+    ) -> Result<Revocation, Refusal> {
         let now = self.ports.clock.machine();
         let mut tx = self.begin_change([*world]).await?;
         let keys = tx.signing_keys().list(world).await?;
@@ -113,15 +125,15 @@ impl Service {
             None => {}
         }
         if !tx.signing_keys().remove(world, id).await? {
-            return Err(AdminError::NotFound("signing key"));
+            return Err(Refusal::NotFound("signing key"));
         }
         let told = next.map(|next| Fact::signing_key_rotated(next.id));
-        self.emit(&mut *tx, Source::cli(*world), told).await?;
+        self.emit(&mut *tx, by.at(*world), told).await?;
         if let Some(next) = next {
-            tx.note(self.signing_key_made(next));
+            tx.note(self.signing_key_made(by, next));
         }
         let action = ControlAction::SigningKeyRevoke;
-        tx.note(self.done_by_cli(*world, action, id, &Detail::default()));
+        tx.note(self.done(&by.at(*world), action, id, &Detail::default()));
         tx.commit().await?;
         Ok(Revocation::Done)
     }
@@ -129,12 +141,13 @@ impl Service {
     /// Creates the first signing key of an environment.
     pub(super) async fn make_signing_key(
         &self,
+        by: &Principal,
         app: &App,
         world: World,
         active_from: Timestamp,
-    ) -> Result<SigningKey, AdminError> {
+    ) -> Result<SigningKey, Refusal> {
         let key = self.new_signing_key(app, world, active_from).await?;
-        retried(|| self.store_signing_key(&key, None)).await?;
+        retried(|| self.store_signing_key(by, &key, None)).await?;
         Ok(key)
     }
 
@@ -154,20 +167,26 @@ impl Service {
 
     async fn store_signing_key(
         &self,
+        by: &Principal,
         key: &SigningKey,
         told: Option<Fact>,
-    ) -> Result<(), AdminError> {
+    ) -> Result<(), Refusal> {
         let mut tx = self.begin_change([key.world]).await?;
         tx.signing_keys().insert(key).await?;
-        self.emit(&mut *tx, Source::cli(key.world), told).await?;
-        tx.note(self.signing_key_made(key));
+        self.emit(&mut *tx, by.at(key.world), told).await?;
+        tx.note(self.signing_key_made(by, key));
         Ok(tx.commit().await?)
     }
 
-    fn signing_key_made(&self, key: &SigningKey) -> ControlEvent {
+    fn signing_key_made(&self, by: &Principal, key: &SigningKey) -> ControlEvent {
         let detail = Detail::default()
             .with("algorithm", key.algorithm.as_str())
             .with("active_from", key.active_from.unix());
-        self.done_by_cli(key.world, ControlAction::SigningKeyRotate, key.id, &detail)
+        self.done(
+            &by.at(key.world),
+            ControlAction::SigningKeyRotate,
+            key.id,
+            &detail,
+        )
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use vestry_domain::World;
+use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::ids::WalletId;
@@ -12,7 +13,7 @@ use vestry_ports::vault::{VaultError, VaultStatus};
 
 use crate::kernel::fault::retried;
 use crate::platform::rotation::FailedSecret;
-use crate::{Fault, Service};
+use crate::{Fault, Principal, Refusal, Service};
 
 /// Status of the root key of one purpose, as shown by `vault status`.
 #[derive(Debug)]
@@ -131,8 +132,10 @@ impl Service {
     /// See [`Fault`]; an App key that does not open is a finding, not an error. It must not keep the others under an old root key.
     pub async fn vault_rotate_root(
         &self,
+        by: &Principal,
         progress: &(dyn Fn(u64, u64) + Send + Sync),
-    ) -> Result<Rotation, Fault> {
+    ) -> Result<Rotation, Refusal> {
+        by.authorize(Action::RotateRootKey)?;
         // Check all providers first, so that an unavailable one does not leave another with an unused new version.
         for purpose in KeyPurpose::ALL {
             self.ports.vaults.of(purpose).status().await?;
@@ -158,7 +161,7 @@ impl Service {
             for key in old {
                 match self.ports.custodian.rewrap_app_key(&key).await {
                     Ok(fresh) => {
-                        if retried(|| self.replace_wrapping(&key, &fresh)).await? {
+                        if retried(|| self.replace_wrapping(by, &key, &fresh)).await? {
                             rotation.rewrapped += 1;
                         }
                     }
@@ -172,7 +175,12 @@ impl Service {
         }
     }
 
-    async fn replace_wrapping(&self, key: &AppKey, fresh: &AppKey) -> Result<bool, Fault> {
+    async fn replace_wrapping(
+        &self,
+        by: &Principal,
+        key: &AppKey,
+        fresh: &AppKey,
+    ) -> Result<bool, Fault> {
         let (from, to) = (key.wrapped.root_version, fresh.wrapped.root_version);
         let mut tx = match self.begin_change([key.world]).await {
             // The key of the audit log itself does not open. That must not keep this key under an old root key.
@@ -184,7 +192,7 @@ impl Service {
         }
         let detail = Detail::default().changed("root_version", from.into(), to.into());
         let action = ControlAction::AppKeyRewrap;
-        tx.note(self.done_by_cli(key.world, action, Subject::app_key(key), &detail));
+        tx.note(self.done(&by.at(key.world), action, Subject::app_key(key), &detail));
         tx.commit().await?;
         Ok(true)
     }
@@ -206,7 +214,8 @@ impl Service {
     ///
     /// # Errors
     /// See [`Fault`].
-    pub async fn vault_retire(&self) -> Result<u64, Fault> {
+    pub async fn vault_retire(&self, by: &Principal) -> Result<u64, Refusal> {
+        by.authorize(Action::RetireRootKey)?;
         let mut primaries = BTreeMap::new();
         for purpose in KeyPurpose::ALL {
             let status = self.ports.vaults.of(purpose).status().await?;
@@ -219,13 +228,18 @@ impl Service {
         });
         if older.is_empty() {
             for (purpose, primary) in primaries {
-                self.retire_root_below(purpose, primary).await?;
+                self.retire_root_below(by, purpose, primary).await?;
             }
         }
         Ok(u64::try_from(older.len()).unwrap_or(u64::MAX))
     }
 
-    async fn retire_root_below(&self, purpose: KeyPurpose, version: u32) -> Result<(), Fault> {
+    async fn retire_root_below(
+        &self,
+        by: &Principal,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> Result<(), Fault> {
         let vault = self.ports.vaults.of(purpose);
         let status = vault.status().await?;
         if status.versions.iter().all(|known| *known >= version) {
@@ -234,7 +248,7 @@ impl Service {
         let subject = Subject::root_key(purpose);
         let detail = Detail::default().with("below", version);
         let action = ControlAction::RootKeyRetire;
-        let event = self.done_by_cli(World::DEPLOYMENT, action, subject, &detail);
+        let event = self.done(&by.at(World::DEPLOYMENT), action, subject, &detail);
         self.record_for_deployment(event).await?;
         Ok(vault.retire_below(version).await?)
     }

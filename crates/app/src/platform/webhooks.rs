@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
+use vestry_domain::action::Action;
 use vestry_domain::app::{App, NamedEvents};
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::{ChangedFields, EventKind, Fact, sample};
@@ -17,14 +18,12 @@ use vestry_domain::{Invalid, Secret, Timestamp, World};
 use vestry_ports::store::{Changed, DeliveryFilter, Lane, Queue, StoreResult, Tx};
 use vestry_ports::webhooks::WebhookError;
 
-use super::AdminError;
-use crate::delivery::events::Source;
 use crate::delivery::webhooks::{opened_secrets, secret_place, webhook_request};
 use crate::kernel::change::Change;
 use crate::kernel::fault::retried;
-use crate::{Fault, Service};
+use crate::{Fault, Principal, Refusal, Service};
 
-pub(super) const NO_ENDPOINT: AdminError = AdminError::NotFound("webhook endpoint");
+pub(super) const NO_ENDPOINT: Refusal = Refusal::NotFound("webhook endpoint");
 /// Maximum length of an endpoint name in characters.
 const NAME_LENGTH: usize = 100;
 /// Maximum overlap in minutes during which the previous secret still signs: a week.
@@ -117,12 +116,14 @@ impl Service {
     /// Creates an endpoint. Its signing secret is returned only here.
     ///
     /// # Errors
-    /// [`AdminError`]; [`AdminError::Exists`] if the environment already has an endpoint with the same URL and types.
+    /// [`Refusal`]; [`Refusal::Duplicate`] if the environment already has an endpoint with the same URL and types.
     pub async fn add_webhook(
         &self,
+        by: &Principal,
         world: World,
         new: NewEndpoint,
-    ) -> Result<(ListedEndpoint, Secret<String>), AdminError> {
+    ) -> Result<(ListedEndpoint, Secret<String>), Refusal> {
+        by.authorize(Action::AddWebhook)?;
         let now = self.ports.clock.machine();
         let endpoint = Endpoint {
             id: self.new_id(now),
@@ -136,9 +137,9 @@ impl Service {
             created_at: now,
             updated_at: now,
         };
-        self.show_app(world.app_id).await?;
+        self.app(world.app_id).await?;
         let (secret, sealed) = self.new_secret(world, endpoint.id, now).await?;
-        retried(|| self.store_webhook(&endpoint, &sealed)).await?;
+        retried(|| self.store_webhook(by, &endpoint, &sealed)).await?;
         let listed = ListedEndpoint {
             endpoint,
             secrets: vec![sealed],
@@ -173,13 +174,14 @@ impl Service {
 
     async fn store_webhook(
         &self,
+        by: &Principal,
         endpoint: &Endpoint,
         secret: &SealedSecret,
-    ) -> Result<(), AdminError> {
+    ) -> Result<(), Refusal> {
         let world = endpoint.world;
         let (mut tx, app) = self.begin_with(world).await?;
         if !tx.webhook_endpoints().insert(endpoint).await? {
-            return Err(AdminError::Exists("webhook endpoint"));
+            return Err(Refusal::Duplicate("webhook endpoint"));
         }
         let known = tx.webhook_endpoints().list(world.app_id).await?;
         let known = known.iter().filter(|known| known.world == world).count();
@@ -190,25 +192,30 @@ impl Service {
         tx.webhook_endpoints().insert_secret(secret).await?;
         name_events(&mut *tx, &app).await?;
         let told = Fact::webhook_endpoint_created(endpoint.id);
-        self.emit(&mut *tx, Source::cli(world), [told]).await?;
+        self.emit(&mut *tx, by.at(world), [told]).await?;
         let action = ControlAction::WebhookEndpointCreate;
-        tx.note(self.done_by_cli(world, action, endpoint.id, &changes(None, endpoint)));
+        tx.note(self.done(&by.at(world), action, endpoint.id, &changes(None, endpoint)));
         Ok(tx.commit().await?)
     }
 
     /// Begins a transaction that changes endpoints. The lock on the App serialises it with concurrent changes.
-    async fn begin_with(&self, world: World) -> Result<(Change<'_>, App), AdminError> {
+    async fn begin_with(&self, world: World) -> Result<(Change<'_>, App), Refusal> {
         let mut tx = self.begin_change([world]).await?;
         let app = tx.apps().lock(world.app_id).await?;
-        Ok((tx, app.ok_or(AdminError::NotFound("app"))?))
+        Ok((tx, app.ok_or(Refusal::NotFound("app"))?))
     }
 
     /// Lists the endpoints of an App by environment, oldest first.
     ///
     /// # Errors
-    /// [`AdminError`].
-    pub async fn list_webhooks(&self, app: AppId) -> Result<Vec<ListedEndpoint>, AdminError> {
-        self.show_app(app).await?;
+    /// [`Refusal`].
+    pub async fn list_webhooks(
+        &self,
+        by: &Principal,
+        app: AppId,
+    ) -> Result<Vec<ListedEndpoint>, Refusal> {
+        by.authorize(Action::ReadWebhooks)?;
+        self.app(app).await?;
         let now = self.ports.clock.machine();
         let mut read = self.ports.store.read().await?;
         let endpoints = read.webhook_endpoints().list(app).await?;
@@ -227,13 +234,15 @@ impl Service {
     /// Returns one endpoint of an App.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn show_webhook(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
-    ) -> Result<ListedEndpoint, AdminError> {
-        let listed = self.list_webhooks(app).await?.into_iter();
+    ) -> Result<ListedEndpoint, Refusal> {
+        by.authorize(Action::ReadWebhooks)?;
+        let listed = self.list_webhooks(by, app).await?.into_iter();
         let mut found = listed.filter(|listed| listed.endpoint.id == id);
         found.next().ok_or(NO_ENDPOINT)
     }
@@ -241,24 +250,27 @@ impl Service {
     /// Changes URL, name or types. Pending deliveries go to the new URL.
     ///
     /// # Errors
-    /// [`AdminError`]; nothing changes then.
+    /// [`Refusal`]; nothing changes then.
     pub async fn change_webhook(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
         change: EndpointChange,
-    ) -> Result<ListedEndpoint, AdminError> {
-        retried(|| self.rewrite_webhook(app, id, change.clone())).await?;
-        self.show_webhook(app, id).await
+    ) -> Result<ListedEndpoint, Refusal> {
+        by.authorize(Action::UpdateWebhook)?;
+        retried(|| self.rewrite_webhook(by, app, id, change.clone())).await?;
+        self.show_webhook(by, app, id).await
     }
 
     async fn rewrite_webhook(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
         change: EndpointChange,
-    ) -> Result<(), AdminError> {
-        let known = self.show_webhook(app, id).await?.endpoint;
+    ) -> Result<(), Refusal> {
+        let known = self.show_webhook(by, app, id).await?.endpoint;
         let mut wanted = known.clone();
         let mut changed = Vec::new();
         if let Some(url) = change.url {
@@ -283,17 +295,16 @@ impl Service {
         let seen = known.updated_at;
         match tx.webhook_endpoints().update(&wanted, seen).await? {
             Changed::Yes => {}
-            Changed::Taken => return Err(AdminError::Exists("webhook endpoint")),
+            Changed::Taken => return Err(Refusal::Duplicate("webhook endpoint")),
             Changed::Lost => return Err(Fault::LostRace.into()),
         }
         name_events(&mut *tx, &app).await?;
         let names = changed.into_iter().map(str::to_owned).collect();
         let told = Fact::webhook_endpoint_updated(id, ChangedFields(names));
-        self.emit(&mut *tx, Source::cli(known.world), [told])
-            .await?;
+        self.emit(&mut *tx, by.at(known.world), [told]).await?;
         let action = ControlAction::WebhookEndpointUpdate;
         let detail = changes(Some(&known), &wanted);
-        tx.note(self.done_by_cli(known.world, action, id, &detail));
+        tx.note(self.done(&by.at(known.world), action, id, &detail));
         Ok(tx.commit().await?)
     }
 
@@ -302,30 +313,33 @@ impl Service {
     /// The previous secret still signs for `overlap_minutes`. Any older one stops signing at once.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn rotate_webhook_secret(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
         overlap_minutes: i64,
-    ) -> Result<Secret<String>, AdminError> {
+    ) -> Result<Secret<String>, Refusal> {
+        by.authorize(Action::RotateWebhookSecret)?;
         if !(0..=MAX_OVERLAP).contains(&overlap_minutes) {
             let message = "overlap_minutes must be a whole number from 0 to 10080";
             return Err(Invalid::value("overlap_minutes", message).into());
         }
-        let endpoint = self.show_webhook(app, id).await?.endpoint;
+        let endpoint = self.show_webhook(by, app, id).await?.endpoint;
         let now = self.ports.clock.machine();
         let (secret, sealed) = self.new_secret(endpoint.world, id, now).await?;
         let until = now + Seconds::from_minutes(overlap_minutes);
-        retried(|| self.store_secret(&sealed, until)).await?;
+        retried(|| self.store_secret(by, &sealed, until)).await?;
         Ok(secret.text())
     }
 
     async fn store_secret(
         &self,
+        by: &Principal,
         secret: &SealedSecret,
         until: Timestamp,
-    ) -> Result<(), AdminError> {
+    ) -> Result<(), Refusal> {
         let (world, endpoint) = (secret.world, secret.endpoint_id);
         let mut tx = self.begin_change([world]).await?;
         let endpoints = tx.webhook_endpoints();
@@ -339,24 +353,26 @@ impl Service {
             .await?;
         endpoints.insert_secret(secret).await?;
         let told = Fact::webhook_endpoint_secret_rotated(endpoint);
-        self.emit(&mut *tx, Source::cli(world), [told]).await?;
+        self.emit(&mut *tx, by.at(world), [told]).await?;
         let detail = Detail::default().with("previous_secret_expires_at", until.unix());
         let action = ControlAction::WebhookEndpointRotateSecret;
-        tx.note(self.done_by_cli(world, action, endpoint, &detail));
+        tx.note(self.done(&by.at(world), action, endpoint, &detail));
         Ok(tx.commit().await?)
     }
 
     /// Enables an endpoint and clears its failure history. An enabled endpoint is left unchanged.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn enable_webhook(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
         resume: Resume,
-    ) -> Result<ListedEndpoint, AdminError> {
-        let endpoint = self.show_webhook(app, id).await?.endpoint;
+    ) -> Result<ListedEndpoint, Refusal> {
+        by.authorize(Action::SwitchWebhook)?;
+        let endpoint = self.show_webhook(by, app, id).await?.endpoint;
         let world = endpoint.world;
         if resume == Resume::All {
             self.pace_held(world, id).await?;
@@ -365,36 +381,38 @@ impl Service {
             let now = self.ports.clock.machine();
             let (mut tx, app) = self.begin_with(world).await?;
             if !tx.webhook_endpoints().enable(&world, id, now).await? {
-                return Ok::<_, AdminError>(false);
+                return Ok::<_, Refusal>(false);
             }
             name_events(&mut *tx, &app).await?;
             if resume == Resume::Nothing {
                 tx.deliveries().drop_waiting(&world, id, now).await?;
             }
             let told = Fact::webhook_endpoint_enabled(id);
-            self.emit(&mut *tx, Source::cli(world), [told]).await?;
+            self.emit(&mut *tx, by.at(world), [told]).await?;
             let detail = Detail::default().with("discard_pending", resume == Resume::Nothing);
             let action = ControlAction::WebhookEndpointEnable;
-            tx.note(self.done_by_cli(world, action, id, &detail));
+            tx.note(self.done(&by.at(world), action, id, &detail));
             tx.commit().await?;
             Ok(true)
         });
         if is_enabled.await? {
             self.ring_for(world, id);
         }
-        self.show_webhook(app, id).await
+        self.show_webhook(by, app, id).await
     }
 
     /// Disables an endpoint. Pending deliveries are held for 30 days.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn disable_webhook(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
-    ) -> Result<ListedEndpoint, AdminError> {
-        let endpoint = self.show_webhook(app, id).await?.endpoint;
+    ) -> Result<ListedEndpoint, Refusal> {
+        by.authorize(Action::SwitchWebhook)?;
+        let endpoint = self.show_webhook(by, app, id).await?.endpoint;
         let (world, reason) = (endpoint.world, DisabledReason::Operator);
         retried(|| async {
             let now = self.ports.clock.machine();
@@ -405,26 +423,28 @@ impl Service {
             }
             name_events(&mut *tx, &app).await?;
             let told = Fact::webhook_endpoint_disabled(id, reason);
-            self.emit(&mut *tx, Source::cli(world), [told]).await?;
+            self.emit(&mut *tx, by.at(world), [told]).await?;
             let detail = Detail::default().with("reason", reason.as_str());
             let action = ControlAction::WebhookEndpointDisable;
-            tx.note(self.done_by_cli(world, action, id, &detail));
-            Ok::<_, AdminError>(tx.commit().await?)
+            tx.note(self.done(&by.at(world), action, id, &detail));
+            Ok::<_, Refusal>(tx.commit().await?)
         })
         .await?;
-        self.show_webhook(app, id).await
+        self.show_webhook(by, app, id).await
     }
 
     /// Removes an endpoint and discards its pending deliveries.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn remove_webhook(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
-    ) -> Result<(), AdminError> {
-        let world = self.show_webhook(app, id).await?.endpoint.world;
+    ) -> Result<(), Refusal> {
+        by.authorize(Action::RemoveWebhook)?;
+        let world = self.show_webhook(by, app, id).await?.endpoint.world;
         retried(|| async {
             let now = self.ports.clock.machine();
             let (mut tx, app) = self.begin_with(world).await?;
@@ -435,9 +455,9 @@ impl Service {
             tx.deliveries().drop_waiting(&world, id, now).await?;
             name_events(&mut *tx, &app).await?;
             let told = Fact::webhook_endpoint_deleted(id);
-            self.emit(&mut *tx, Source::cli(world), [told]).await?;
+            self.emit(&mut *tx, by.at(world), [told]).await?;
             let action = ControlAction::WebhookEndpointDelete;
-            tx.note(self.done_by_cli(world, action, id, &Detail::default()));
+            tx.note(self.done(&by.at(world), action, id, &Detail::default()));
             Ok(tx.commit().await?)
         })
         .await
@@ -446,14 +466,16 @@ impl Service {
     /// Sends one signed sample event, without a retry. The event is not stored in the log.
     ///
     /// # Errors
-    /// [`AdminError`]. A failed request is part of the result, not an error.
+    /// [`Refusal`]. A failed request is part of the result, not an error.
     pub async fn try_webhook(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
         kind: Option<EventKind>,
-    ) -> Result<Trial, AdminError> {
-        let ListedEndpoint { endpoint, secrets } = self.show_webhook(app, id).await?;
+    ) -> Result<Trial, Refusal> {
+        by.authorize(Action::TestWebhook)?;
+        let ListedEndpoint { endpoint, secrets } = self.show_webhook(by, app, id).await?;
         let sender = self.ports.webhooks.as_ref();
         let sender = sender.ok_or(Fault::NoTransport("webhooks"))?;
         let now = self.ports.clock.machine();
@@ -476,19 +498,21 @@ impl Service {
     /// Lists the deliveries to an endpoint, newest first.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn list_deliveries(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
         mut filter: DeliveryFilter,
         limit: i64,
-    ) -> Result<Vec<Delivery>, AdminError> {
+    ) -> Result<Vec<Delivery>, Refusal> {
+        by.authorize(Action::ReadWebhooks)?;
         if !(1..=MAX_ON_A_PAGE).contains(&limit) {
             let message = "limit must be a whole number from 1 to 1000";
             return Err(Invalid::value("limit", message).into());
         }
-        let endpoint = self.show_webhook(app, id).await?.endpoint;
+        let endpoint = self.show_webhook(by, app, id).await?.endpoint;
         // `Held` is not stored: it means waiting for a disabled endpoint.
         let is_disabled = endpoint.disabled.is_some();
         filter.state = match filter.state {
@@ -508,18 +532,20 @@ impl Service {
     /// Returns one delivery and its attempts.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn show_delivery(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
         delivery: WebhookDeliveryId,
-    ) -> Result<(Delivery, Vec<Attempt>), AdminError> {
-        let endpoint = self.show_webhook(app, id).await?.endpoint;
+    ) -> Result<(Delivery, Vec<Attempt>), Refusal> {
+        by.authorize(Action::ReadWebhooks)?;
+        let endpoint = self.show_webhook(by, app, id).await?.endpoint;
         let world = endpoint.world;
         let mut read = self.ports.store.read().await?;
         let found = read.deliveries().find(&world, id, delivery).await?;
-        let found = found.ok_or(AdminError::NotFound("delivery"))?;
+        let found = found.ok_or(Refusal::NotFound("delivery"))?;
         let attempts = read.deliveries().attempts(&world, delivery).await?;
         Ok((as_shown(found, &endpoint), attempts))
     }
@@ -527,24 +553,26 @@ impl Service {
     /// Sends an event to an endpoint again, even if its types do not select the event.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`Refusal`].
     pub async fn replay_webhook(
         &self,
+        by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
         what: Replayed,
-    ) -> Result<Delivery, AdminError> {
-        let world = self.show_webhook(app, id).await?.endpoint.world;
+    ) -> Result<Delivery, Refusal> {
+        by.authorize(Action::ReplayDeliveries)?;
+        let world = self.show_webhook(by, app, id).await?.endpoint.world;
         let event = match what {
             Replayed::Event(event) => event,
             Replayed::Delivery(delivery) => {
-                let (delivery, _) = self.show_delivery(app, id, delivery).await?;
+                let (delivery, _) = self.show_delivery(by, app, id, delivery).await?;
                 delivery.event_id
             }
         };
         let mut read = self.ports.store.read().await?;
         let event = read.events().find(&world, event).await?;
-        let event = event.ok_or(AdminError::NotFound("event"))?;
+        let event = event.ok_or(Refusal::NotFound("event"))?;
         drop(read);
         let now = self.ports.clock.machine();
         let delivery = Delivery {
@@ -560,12 +588,12 @@ impl Service {
             due_at: now,
             created_at: now,
         };
-        retried(|| self.store_replay(&delivery)).await?;
+        retried(|| self.store_replay(by, &delivery)).await?;
         self.ring_for(world, id);
         Ok(delivery)
     }
 
-    async fn store_replay(&self, delivery: &Delivery) -> Result<(), AdminError> {
+    async fn store_replay(&self, by: &Principal, delivery: &Delivery) -> Result<(), Refusal> {
         let (world, id) = (delivery.world, delivery.endpoint_id);
         let mut tx = self.begin_change([world]).await?;
         // The lock conflicts with a concurrent removal, so a removed endpoint is left without deliveries.
@@ -578,7 +606,7 @@ impl Service {
             .with("event_id", delivery.event_id.to_string())
             .with("delivery_id", delivery.id.to_string());
         let action = ControlAction::WebhookEndpointReplay;
-        tx.note(self.done_by_cli(world, action, id, &detail));
+        tx.note(self.done(&by.at(world), action, id, &detail));
         Ok(tx.commit().await?)
     }
 

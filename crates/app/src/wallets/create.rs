@@ -3,7 +3,7 @@
 //! A wallet that the user signed in with counts (M-32): its key is held elsewhere, and no other wallet is created beside it. A wallet that
 //! the account lost when it was claimed does not count, nor does one whose ownership was never verified.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::audit::AuditAction;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::event::Fact;
@@ -32,7 +32,7 @@ impl Service {
         wallet_type: WalletType,
         address_form: AddressForm,
     ) -> Result<Wallet, Refusal> {
-        caller.require(Scope::WalletsWrite)?;
+        caller.authorize(Action::CreateWallet)?;
         let existing = self.wallet_of_type(&caller.world, user_id, wallet_type);
         if let Some(existing) = existing.await? {
             return Ok(self.ports.custodian.authenticate(existing).await?);

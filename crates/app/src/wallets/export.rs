@@ -1,7 +1,7 @@
 //! `wallets/{wallet_id}/export`: exports a private key, encrypted to the recipient.
 
 use vestry_domain::Invalid;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::key_transfer::{EntropyType, ExportedKey};
 use vestry_ports::custody::ExportError;
@@ -49,7 +49,7 @@ impl Service {
         caller: &Caller,
         command: ExportWallet,
     ) -> Result<ExportedKey, ExportWalletError> {
-        caller.require(Scope::WalletsExport)?;
+        caller.authorize(Action::ExportWallet)?;
         if !caller.settings().wallet_export {
             return Err(ExportWalletError::Disabled);
         }

@@ -1,6 +1,6 @@
 //! `GET wallets/{wallet_id}`.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{StoredWallet, Wallet};
 use vestry_ports::custody::CustodyError;
@@ -13,7 +13,7 @@ impl Service {
     /// # Errors
     /// [`Refusal`]; a row or key that was tampered with or moved is a [`Fault`] (T1, T6).
     pub async fn get_wallet(&self, caller: &Caller, id: WalletId) -> Result<Wallet, Refusal> {
-        caller.require(Scope::WalletsRead)?;
+        caller.authorize(Action::GetWallet)?;
         let mut read = self.ports.store.read().await?;
         let found = read.wallets().find_with_key(&caller.world, id).await?;
         drop(read);

@@ -1,6 +1,6 @@
 //! `wallets/import`: creates a wallet from an encrypted private key.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::audit::AuditAction;
 use vestry_domain::event::Fact;
 use vestry_domain::ids::UserId;
@@ -77,7 +77,7 @@ impl Service {
         caller: &Caller,
         command: ImportWallet,
     ) -> Result<Wallet, ImportWalletError> {
-        caller.require(Scope::WalletsWrite)?;
+        caller.authorize(Action::ImportWallet)?;
         let account_index = account_index(command.entropy_type, command.account_index);
         let account_index = account_index.map_err(of_wallet)?;
         command.message.check().map_err(of_wallet)?;

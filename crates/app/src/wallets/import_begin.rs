@@ -1,7 +1,7 @@
 //! `wallets/import/begin`: creates a key pair for the encryption of one private key.
 
 use vestry_domain::Invalid;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::UserId;
 use vestry_domain::key_transfer::{
     EntropyType, ImportKey, Kem, NEW_PER_ADDRESS, Origin, account_index,
@@ -43,7 +43,7 @@ impl Service {
         caller: &Caller,
         command: BeginImport,
     ) -> Result<ImportKey, Refusal> {
-        caller.require(Scope::WalletsWrite)?;
+        caller.authorize(Action::ImportWallet)?;
         let account_index = account_index(command.entropy_type, command.account_index)?;
         let (world, wallet_type) = (&caller.world, command.wallet_type);
         let public_address = self.importable(caller, wallet_type, &command.public_address)?;

@@ -1,7 +1,7 @@
 //! `GET wallets/list`: lists wallets, newest first.
 
 use vestry_domain::Invalid;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::Wallet;
 
@@ -39,7 +39,7 @@ impl Service {
         caller: &Caller,
         query: ListWallets,
     ) -> Result<ListedWallets, Refusal> {
-        caller.require(Scope::WalletsRead)?;
+        caller.authorize(Action::ListWallets)?;
         let limit = query.limit.unwrap_or(50);
         if !(10..=100).contains(&limit) {
             return Err(

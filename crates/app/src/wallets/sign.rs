@@ -1,6 +1,6 @@
 //! Common part of `wallets/{wallet_id}/sign_message`, `sign_transaction` and `rpc`.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::WalletId;
 use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
 use vestry_domain::wallet::{Wallet, WalletType};
@@ -58,7 +58,7 @@ impl Service {
         caller: &Caller,
         command: impl SigningCommand,
     ) -> Result<SignedByWallet, SignError> {
-        caller.require(Scope::WalletsSign)?;
+        caller.authorize(Action::Sign)?;
         let wallet_id = command.wallet_id();
         let usable = self.usable_wallet(caller, wallet_id).await??;
         let UsableWallet { stored, key } = usable;

@@ -1,6 +1,6 @@
 //! `wallets/{wallet_id}/disable` and `enable`.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::audit::AuditAction;
 use vestry_domain::event::Fact;
 use vestry_domain::ids::WalletId;
@@ -57,7 +57,7 @@ impl Service {
         id: WalletId,
         disabled: Option<DisabledReason>,
     ) -> Result<Wallet, SwitchWalletError> {
-        caller.require(Scope::WalletsWrite)?;
+        caller.authorize(Action::SwitchWallet)?;
         let at = self.now(&caller.world);
         let change = WalletChange { disabled, at };
         let action = match disabled {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use vestry_app::delivery::events::{ListEvents, ListEventsError};
 use vestry_app::delivery::test_messages::{FindMessages, TestEnvError};
-use vestry_app::platform::AdminError;
-use vestry_app::{AuthenticateError, Caller, Refusal, Service};
+use vestry_app::{AuthenticateError, Caller, Principal, Refusal, Service};
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::ids::{ApiKeyId, AppId, EventId, Id};
 use vestry_domain::invalid::Reason;
@@ -34,7 +33,7 @@ async fn a_key_opens_its_world() {
         let world = rig.world(environment);
         let made = rig
             .service
-            .create_api_key(world, kind, Vec::new())
+            .create_api_key(Principal::cli(), world, kind, Vec::new())
             .await
             .unwrap();
         let key = made.key.expose();
@@ -53,7 +52,10 @@ async fn a_key_opens_its_world() {
             (caller.world, caller.is_test()),
             (world, environment == Environment::Test)
         );
-        assert_eq!((&*caller.key, &*caller.app), (&made.record, &rig.app));
+        assert_eq!(
+            (caller.key().unwrap(), &*caller.app),
+            (&made.record, &rig.app)
+        );
     }
 }
 
@@ -63,7 +65,12 @@ async fn an_unknown_key_opens_nothing() {
     let rig = Rig::new().await;
     let made = rig
         .service
-        .create_api_key(rig.world(Environment::Test), ApiKeyKind::Secret, Vec::new())
+        .create_api_key(
+            Principal::cli(),
+            rig.world(Environment::Test),
+            ApiKeyKind::Secret,
+            Vec::new(),
+        )
         .await
         .unwrap();
     let key = made.key.expose().as_str();
@@ -102,6 +109,7 @@ async fn s_15_only_a_hash_is_stored() {
     let made = rig
         .service
         .create_api_key(
+            Principal::cli(),
             rig.world(Environment::Test),
             ApiKeyKind::Secret,
             scopes.clone(),
@@ -109,7 +117,11 @@ async fn s_15_only_a_hash_is_stored() {
         .await
         .unwrap();
     let key = made.key.expose().clone();
-    let listed = rig.service.list_api_keys(rig.app.id).await.unwrap();
+    let listed = rig
+        .service
+        .list_api_keys(Principal::cli(), rig.app.id)
+        .await
+        .unwrap();
     assert_eq!(listed.len(), 3);
     let record = listed
         .into_iter()
@@ -172,7 +184,12 @@ async fn r12_a_revoked_key_stops_within_a_second() {
     let rig = Rig::new().await;
     let made = rig
         .service
-        .create_api_key(rig.world(Environment::Test), ApiKeyKind::Secret, Vec::new())
+        .create_api_key(
+            Principal::cli(),
+            rig.world(Environment::Test),
+            ApiKeyKind::Secret,
+            Vec::new(),
+        )
         .await
         .unwrap();
     let key = made.key.expose();
@@ -191,7 +208,7 @@ async fn r12_a_revoked_key_stops_within_a_second() {
     }
     assert!(waiting.iter().all(|call| !call.is_finished()));
     rig.service
-        .revoke_api_key(rig.app.id, made.record.id)
+        .revoke_api_key(Principal::cli(), rig.app.id, made.record.id)
         .await
         .unwrap();
     for call in waiting {
@@ -212,15 +229,18 @@ async fn r12_a_revoked_key_stops_within_a_second() {
     rig.live().await;
     let record = rig
         .service
-        .list_api_keys(rig.app.id)
+        .list_api_keys(Principal::cli(), rig.app.id)
         .await
         .unwrap()
         .into_iter()
         .find(|listed| listed.id == made.record.id)
         .unwrap();
     assert_eq!(record.revoked_at, Some(START));
-    let again = rig.service.revoke_api_key(rig.app.id, made.record.id).await;
-    assert!(matches!(again, Err(AdminError::NotFound(_))), "{again:?}");
+    let again = rig
+        .service
+        .revoke_api_key(Principal::cli(), rig.app.id, made.record.id)
+        .await;
+    assert!(matches!(again, Err(Refusal::NotFound(_))), "{again:?}");
 }
 
 /// Rotation: both keys work until the old one is revoked.
@@ -230,12 +250,17 @@ async fn rotation_overlaps() {
     let world = rig.world(Environment::Live);
     let old = rig
         .service
-        .create_api_key(world, ApiKeyKind::Secret, vec![Scope::UsersRead])
+        .create_api_key(
+            Principal::cli(),
+            world,
+            ApiKeyKind::Secret,
+            vec![Scope::UsersRead],
+        )
         .await
         .unwrap();
     let new = rig
         .service
-        .rotate_api_key(rig.app.id, old.record.id)
+        .rotate_api_key(Principal::cli(), rig.app.id, old.record.id)
         .await
         .unwrap();
     assert_ne!(old.key.expose(), new.key.expose());
@@ -255,56 +280,64 @@ async fn rotation_overlaps() {
         );
     }
     rig.service
-        .revoke_api_key(rig.app.id, old.record.id)
+        .revoke_api_key(Principal::cli(), rig.app.id, old.record.id)
         .await
         .unwrap();
     rig.pass(1);
     assert!(is_unknown(&rig.service, old.key.expose()).await);
     rig.service.authenticate(new.key.expose()).await.unwrap();
-    let dead = rig.service.rotate_api_key(rig.app.id, old.record.id).await;
-    assert!(matches!(dead, Err(AdminError::NotFound(_))), "{dead:?}");
+    let dead = rig
+        .service
+        .rotate_api_key(Principal::cli(), rig.app.id, old.record.id)
+        .await;
+    assert!(matches!(dead, Err(Refusal::NotFound(_))), "{dead:?}");
 }
 
 #[tokio::test]
 async fn an_app_manages_its_own_keys() {
     let rig = Rig::new().await;
     let stranger = rig.stranger().await;
-    let theirs = stranger.key.id;
+    let theirs = stranger.key().unwrap().id;
     let nobody = AppId::new(START, [7; 16]);
     let no_key = ApiKeyId::new(START, [7; 16]);
     for (app, key) in [(rig.app.id, theirs), (rig.app.id, no_key), (nobody, theirs)] {
         assert!(matches!(
-            rig.service.revoke_api_key(app, key).await,
-            Err(AdminError::NotFound(_))
+            rig.service.revoke_api_key(Principal::cli(), app, key).await,
+            Err(Refusal::NotFound(_))
         ));
         assert!(matches!(
-            rig.service.rotate_api_key(app, key).await,
-            Err(AdminError::NotFound(_))
+            rig.service.rotate_api_key(Principal::cli(), app, key).await,
+            Err(Refusal::NotFound(_))
         ));
     }
     assert!(matches!(
-        rig.service.list_api_keys(nobody).await,
-        Err(AdminError::NotFound("app"))
+        rig.service.list_api_keys(Principal::cli(), nobody).await,
+        Err(Refusal::NotFound("app"))
     ));
     let world = World::new(nobody, Environment::Test);
     let refused = rig
         .service
-        .create_api_key(world, ApiKeyKind::Secret, Vec::new())
+        .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new())
         .await;
-    assert!(matches!(refused, Err(AdminError::NotFound("app"))));
+    assert!(matches!(refused, Err(Refusal::NotFound("app"))));
     let scoped = rig
         .service
         .create_api_key(
+            Principal::cli(),
             rig.world(Environment::Test),
             ApiKeyKind::Public,
             vec![Scope::UsersRead],
         )
         .await;
-    let Err(AdminError::Invalid(invalid)) = scoped else {
+    let Err(Refusal::Invalid(invalid)) = scoped else {
         panic!("{scoped:?}");
     };
     assert_eq!((&*invalid.param, invalid.reason), ("scope", Reason::Value));
-    let listed = rig.service.list_api_keys(rig.app.id).await.unwrap();
+    let listed = rig
+        .service
+        .list_api_keys(Principal::cli(), rig.app.id)
+        .await
+        .unwrap();
     assert_eq!(listed.len(), 2, "nothing was created along the way");
 }
 

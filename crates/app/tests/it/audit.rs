@@ -63,7 +63,7 @@ async fn every_use_of_a_key_is_recorded() {
     assert_eq!(noted[2].event.result, Some(ResultHash::of(&called.signed)));
     assert_eq!(noted[3].event.result, Some(ResultHash::of(&signed.signed)));
     for entry in &noted {
-        assert_eq!(entry.event.api_key_id, test.key.id);
+        assert_eq!(entry.event.api_key_id, test.key().unwrap().id);
         assert_eq!(entry.chain, noted[0].chain);
     }
     assert_eq!(noted[3].event.at, rig.now());
@@ -152,7 +152,7 @@ async fn the_log_outlives_the_wallet() {
     use AuditAction::{Create, Delete, SignMessage};
     let noted = entries(&rig, &test, wallet).await;
     assert_eq!(actions(&noted), [Delete, SignMessage, Create]);
-    assert_eq!(noted[0].event.api_key_id, test.key.id);
+    assert_eq!(noted[0].event.api_key_id, test.key().unwrap().id);
     assert_eq!(flaws(&rig).await, []);
     let query = ListAudit {
         wallet_id: wallet,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use vestry_app::audit::{About, Flaw, ListChanges};
 use vestry_app::identity::users::{CreateUser, NewIdentifier, UpdateUser};
 use vestry_app::platform::webhooks::{EndpointChange, NewEndpoint, Replayed, Resume};
-use vestry_app::{Caller, Refusal};
+use vestry_app::{Caller, Principal, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::Environment;
 use vestry_domain::Secret;
@@ -24,7 +24,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_ports::store::Store;
 
 use crate::audit::flaws;
-use crate::rig::Rig;
+use crate::rig::{Rig, operator};
 
 /// Entries of an environment, oldest first.
 pub(crate) async fn written(rig: &Rig, world: World) -> Vec<ControlEntry> {
@@ -93,7 +93,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     // The App.
     let set = |name: &str, value: &str| [(name.to_owned(), value.to_owned())];
     service
-        .set_app(app, &set("freshness_minutes", "7"))
+        .set_app(Principal::cli(), app, &set("freshness_minutes", "7"))
         .await
         .unwrap();
     let entry = watch.sees(&[AppUpdate]).await;
@@ -104,58 +104,83 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     assert_eq!(entry.event.actor, Actor::Cli);
     assert_eq!(entry.event.subject.id, app.to_string());
     service
-        .set_app(app, &set("freshness_minutes", "7"))
+        .set_app(Principal::cli(), app, &set("freshness_minutes", "7"))
         .await
         .unwrap();
     watch.sees_nothing().await;
-    service.set_app(app, &set("name", "Other")).await.unwrap();
+    service
+        .set_app(Principal::cli(), app, &set("name", "Other"))
+        .await
+        .unwrap();
     watch.sees(&[AppUpdate]).await;
 
     // Keys.
     let kind = ApiKeyKind::Secret;
     let scopes = vec![Scope::UsersRead];
-    let key = service.create_api_key(world, kind, scopes).await.unwrap();
+    let key = service
+        .create_api_key(Principal::cli(), world, kind, scopes)
+        .await
+        .unwrap();
     let entry = watch.sees(&[ApiKeyCreate]).await;
     assert_eq!(
         detail(&entry),
         json!({"kind": "secret", "scopes": ["users:read"]})
     );
     assert_eq!(entry.event.subject, key.record.id.into());
-    let rotated = service.rotate_api_key(app, key.record.id).await.unwrap();
+    let rotated = service
+        .rotate_api_key(Principal::cli(), app, key.record.id)
+        .await
+        .unwrap();
     let entry = watch.sees(&[ApiKeyRotate]).await;
     assert_eq!(detail(&entry)["replaces"], json!(key.record.id.to_string()));
     service
-        .revoke_api_key(app, rotated.record.id)
+        .revoke_api_key(Principal::cli(), app, rotated.record.id)
         .await
         .unwrap();
     watch.sees(&[ApiKeyRevoke]).await;
-    let signing = service.rotate_signing_key(world).await.unwrap();
+    let signing = service
+        .rotate_signing_key(Principal::cli(), world)
+        .await
+        .unwrap();
     watch.sees(&[SigningKeyRotate]).await;
-    service.revoke_signing_key(app, signing.id).await.unwrap();
+    service
+        .revoke_signing_key(Principal::cli(), app, signing.id)
+        .await
+        .unwrap();
     watch.sees(&[SigningKeyRevoke]).await;
-    let active = service.list_signing_keys(world).await.unwrap()[0].id;
-    service.revoke_signing_key(app, active).await.unwrap();
+    let active = service
+        .list_signing_keys(Principal::cli(), world)
+        .await
+        .unwrap()[0]
+        .id;
+    service
+        .revoke_signing_key(Principal::cli(), app, active)
+        .await
+        .unwrap();
     watch.sees(&[SigningKeyRotate, SigningKeyRevoke]).await;
 
     // Redirect URLs.
     let login = RedirectKind::Login;
     let url = "https://app.example.com/a";
     let added = service
-        .add_redirect_url(world, login, url, false)
+        .add_redirect_url(Principal::cli(), world, login, url, false)
         .await
         .unwrap();
     watch.sees(&[RedirectUrlAdd]).await;
     service
-        .add_redirect_url(world, login, url, false)
+        .add_redirect_url(Principal::cli(), world, login, url, false)
         .await
         .unwrap();
     watch.sees_nothing().await;
     service
-        .add_redirect_url(world, login, url, true)
+        .add_redirect_url(Principal::cli(), world, login, url, true)
         .await
         .unwrap();
     watch.sees(&[RedirectUrlUpdate]).await;
-    service.remove_redirect_url(app, added.id).await.unwrap();
+    service
+        .remove_redirect_url(Principal::cli(), app, added.id)
+        .await
+        .unwrap();
     watch.sees(&[RedirectUrlRemove]).await;
 
     // Providers.
@@ -163,7 +188,14 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     let secret = Secret::new("s3cr3t-of-google".to_owned());
     for client in ["client-1", "client-2"] {
         let settings = ConnectionSettings::default();
-        let set = service.set_provider(world, google.clone(), client, &secret, settings);
+        let set = service.set_provider(
+            Principal::cli(),
+            world,
+            google.clone(),
+            client,
+            &secret,
+            settings,
+        );
         set.await.unwrap();
         let entry = watch.sees(&[ProviderSet]).await;
         assert_eq!(detail(&entry)["client_id"]["to"], json!(client));
@@ -178,8 +210,14 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         (post, json!(null), json!("client_secret_post")),
         (None, json!("client_secret_post"), json!(null)),
     ] {
-        let set =
-            service.set_provider(world, google.clone(), "client-2", &secret, settings(method));
+        let set = service.set_provider(
+            Principal::cli(),
+            world,
+            google.clone(),
+            "client-2",
+            &secret,
+            settings(method),
+        );
         set.await.unwrap();
         let entry = watch.sees(&[ProviderSet]).await;
         let change = json!({"from": from, "to": to});
@@ -188,7 +226,10 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
             json!({"secret": "set", "token_endpoint_auth_method": change})
         );
     }
-    service.remove_provider(world, &google).await.unwrap();
+    service
+        .remove_provider(Principal::cli(), world, &google)
+        .await
+        .unwrap();
     watch.sees(&[ProviderRemove]).await;
 
     // Webhook endpoints.
@@ -198,7 +239,10 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         types: vec!["*".to_owned()],
         enabled: true,
     };
-    let (listed, _) = service.add_webhook(world, new).await.unwrap();
+    let (listed, _) = service
+        .add_webhook(Principal::cli(), world, new)
+        .await
+        .unwrap();
     let endpoint = listed.endpoint.id;
     let entry = watch.sees(&[WebhookEndpointCreate]).await;
     assert_eq!(detail(&entry)["host"]["to"], json!("hooks.example.com"));
@@ -208,24 +252,33 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         ..EndpointChange::default()
     };
     service
-        .change_webhook(app, endpoint, change.clone())
+        .change_webhook(Principal::cli(), app, endpoint, change.clone())
         .await
         .unwrap();
     let entry = watch.sees(&[WebhookEndpointUpdate]).await;
     assert_eq!(detail(&entry), json!({"url": "changed"}));
-    service.change_webhook(app, endpoint, change).await.unwrap();
+    service
+        .change_webhook(Principal::cli(), app, endpoint, change)
+        .await
+        .unwrap();
     watch.sees_nothing().await;
     service
-        .rotate_webhook_secret(app, endpoint, 5)
+        .rotate_webhook_secret(Principal::cli(), app, endpoint, 5)
         .await
         .unwrap();
     watch.sees(&[WebhookEndpointRotateSecret]).await;
-    service.disable_webhook(app, endpoint).await.unwrap();
+    service
+        .disable_webhook(Principal::cli(), app, endpoint)
+        .await
+        .unwrap();
     watch.sees(&[WebhookEndpointDisable]).await;
-    service.disable_webhook(app, endpoint).await.unwrap();
+    service
+        .disable_webhook(Principal::cli(), app, endpoint)
+        .await
+        .unwrap();
     watch.sees_nothing().await;
     service
-        .enable_webhook(app, endpoint, Resume::All)
+        .enable_webhook(Principal::cli(), app, endpoint, Resume::All)
         .await
         .unwrap();
     watch.sees(&[WebhookEndpointEnable]).await;
@@ -237,23 +290,41 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         .await
         .unwrap();
     let event = Replayed::Event(events.events[0].event.id);
-    service.replay_webhook(app, endpoint, event).await.unwrap();
+    service
+        .replay_webhook(Principal::cli(), app, endpoint, event)
+        .await
+        .unwrap();
     watch.sees(&[WebhookEndpointReplay]).await;
-    service.remove_webhook(app, endpoint).await.unwrap();
+    service
+        .remove_webhook(Principal::cli(), app, endpoint)
+        .await
+        .unwrap();
     watch.sees(&[WebhookEndpointDelete]).await;
 
     // Users.
-    service.unlock_user(world, user).await.unwrap();
+    service
+        .unlock_user(&operator(&service, world).await, user)
+        .await
+        .unwrap();
     let entry = watch.sees(&[UserUnlock]).await;
     assert_eq!(entry.event.subject, user.into());
-    service.unlock_own_user(&test, user).await.unwrap();
+    service.unlock_user(&test, user).await.unwrap();
     let entry = watch.sees(&[UserUnlock]).await;
-    assert_eq!(entry.event.actor, Actor::ApiKey(test.key.id));
-    service.end_all_sessions_of(world).await.unwrap();
+    assert_eq!(entry.event.actor, Actor::ApiKey(test.key().unwrap().id));
+    service
+        .delete_every_session(&operator(&service, world).await)
+        .await
+        .unwrap();
     watch.sees(&[SessionsEndAll]).await;
-    service.import_users(world, true).await.unwrap();
+    service
+        .import_users(&operator(&service, world).await, true)
+        .await
+        .unwrap();
     watch.sees_nothing().await;
-    service.import_users(world, false).await.unwrap();
+    service
+        .import_users(&operator(&service, world).await, false)
+        .await
+        .unwrap();
     watch.sees(&[UsersImport]).await;
     let vouched = CreateUser {
         email: Some("vouched@example.com".to_owned()),
@@ -264,7 +335,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     let entry = watch.sees(&[UserVouch]).await;
     let email = vouched.profile.emails[0].id.to_string();
     assert_eq!(detail(&entry), json!({"emails": [email]}));
-    assert_eq!(entry.event.actor, Actor::ApiKey(test.key.id));
+    assert_eq!(entry.event.actor, Actor::ApiKey(test.key().unwrap().id));
     let attach = |verified| UpdateUser {
         phone_numbers: vec![NewIdentifier {
             text: "+14155552671".to_owned(),
@@ -281,26 +352,36 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     assert_eq!(detail(&entry), json!({"phone_numbers": [phone]}));
     service.update_user(&test, id, attach(true)).await.unwrap();
     watch.sees_nothing().await;
-    let page = service.export_users(world, None, 1, true).await.unwrap();
+    let page = service
+        .export_users(&operator(&service, world).await, None, 1, true)
+        .await
+        .unwrap();
     let entry = watch.sees(&[UsersExport]).await;
     assert_eq!(detail(&entry), json!({"password_hashes": true}));
     service
-        .export_users(world, page.next, 1, true)
+        .export_users(&operator(&service, world).await, page.next, 1, true)
         .await
         .unwrap();
     watch.sees_nothing().await;
 
     // Keys of secrets.
-    service.vault_rotate_root(&|_, _| {}).await.unwrap();
+    service
+        .vault_rotate_root(Principal::cli(), &|_, _| {})
+        .await
+        .unwrap();
     let rewrapped = watch.sees(&[AppKeyRewrap; 2]).await;
     assert_eq!(
         detail(&rewrapped),
         json!({"root_version": {"from": 1, "to": 2}})
     );
-    service.vault_rotate_apps(&|_, _| {}).await.unwrap();
+    service
+        .vault_rotate_apps(Principal::cli(), &|_, _| {})
+        .await
+        .unwrap();
     watch.sees(&[AppKeyRotate; 2]).await;
     rig.clock.advance(Seconds(7_200));
-    let retired = service.vault_retire_apps(std::time::Duration::ZERO, &|_, _| {});
+    let retired =
+        service.vault_retire_apps(Principal::cli(), std::time::Duration::ZERO, &|_, _| {});
     retired.await.unwrap();
     // The wallet key. The code sent above is still under the secrets key.
     let entry = watch.sees(&[AppKeyRetire]).await;
@@ -364,17 +445,28 @@ async fn aud_1_a_failure_at_any_step_leaves_both_or_neither() {
         let rig = Rig::new().await;
         let world = rig.world(Environment::Live);
         let before = written(&rig, world).await.len();
-        let keys = rig.service.list_api_keys(rig.app.id).await.unwrap().len();
+        let keys = rig
+            .service
+            .list_api_keys(Principal::cli(), rig.app.id)
+            .await
+            .unwrap()
+            .len();
         rig.fake.fail_after(operations);
         let scopes = Vec::new();
         let made = rig
             .service
-            .create_api_key(world, ApiKeyKind::Secret, scopes)
+            .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, scopes)
             .await;
         let is_over = rig.fake.has_yet_to_fail();
         rig.fake.fail_after(None);
         let new = written(&rig, world).await.len() - before;
-        let made_keys = rig.service.list_api_keys(rig.app.id).await.unwrap().len() - keys;
+        let made_keys = rig
+            .service
+            .list_api_keys(Principal::cli(), rig.app.id)
+            .await
+            .unwrap()
+            .len()
+            - keys;
         assert_eq!(new, made_keys, "after {operations} operations");
         assert_eq!(flaws(&rig).await, []);
         if is_over {
@@ -395,7 +487,7 @@ async fn aud_2_parallel_changes_form_one_chain() {
     let made = race(urls.map(|(number, service)| async move {
         let url = format!("https://app.example.com/{number}");
         service
-            .add_redirect_url(world, RedirectKind::Login, &url, false)
+            .add_redirect_url(Principal::cli(), world, RedirectKind::Login, &url, false)
             .await
     }))
     .await;
@@ -415,9 +507,9 @@ async fn aud_4_a_rolled_back_chain_is_abandoned() {
     let world = rig.world(Environment::Live);
     let add = async |name: &str| {
         let url = format!("https://app.example.com/{name}");
-        let added = rig
-            .service
-            .add_redirect_url(world, RedirectKind::Login, &url, false);
+        let added =
+            rig.service
+                .add_redirect_url(Principal::cli(), world, RedirectKind::Login, &url, false);
         added.await.unwrap();
         rig.pass(1);
     };
@@ -451,7 +543,7 @@ async fn aud_4_a_rolled_back_chain_is_abandoned() {
     let url = "https://app.example.com/other";
     let other = rig.other_process();
     let added = other
-        .add_redirect_url(world, RedirectKind::Login, url, false)
+        .add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false)
         .await;
     added.unwrap();
     let entries = written(&rig, world).await;
@@ -476,7 +568,7 @@ async fn entries_are_listed_to_authorized_callers() {
     let refused = list(&*rig.test().await, ControlFilter::default()).await;
     assert!(matches!(
         refused,
-        Err(Refusal::NotAllowed(Scope::AuditRead))
+        Err(Refusal::NotAllowed(Some(Scope::AuditRead)))
     ));
 
     let page = list(&reader, ControlFilter::default()).await.unwrap();
@@ -543,7 +635,8 @@ async fn aud_2_a_chain_is_not_continued_from_an_altered_end() {
         // A process that has seen none of it, and one that continues afterwards.
         for url in ["https://app.example.com/a", "https://app.example.com/b"] {
             let other = rig.other_process();
-            let added = other.add_redirect_url(world, RedirectKind::Login, url, false);
+            let added =
+                other.add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false);
             added.await.unwrap();
             rig.pass(1);
         }
@@ -573,9 +666,9 @@ async fn ids_rise_within_a_chain_whatever_the_clocks_say() {
     for seconds in [3_600, -7_200, 1] {
         rig.pass(seconds);
         let url = format!("https://app.example.com/{seconds}");
-        let added = rig
-            .service
-            .add_redirect_url(world, RedirectKind::Login, &url, false);
+        let added =
+            rig.service
+                .add_redirect_url(Principal::cli(), world, RedirectKind::Login, &url, false);
         added.await.unwrap();
     }
     let entries = written(&rig, world).await;
@@ -591,9 +684,9 @@ async fn aud_2_an_altered_chain_is_found() {
     let world = rig.world(Environment::Live);
     for name in ["a", "b", "c"] {
         let url = format!("https://app.example.com/{name}");
-        let added = rig
-            .service
-            .add_redirect_url(world, RedirectKind::Login, &url, false);
+        let added =
+            rig.service
+                .add_redirect_url(Principal::cli(), world, RedirectKind::Login, &url, false);
         added.await.unwrap();
     }
     assert_eq!(flaws(&rig).await, []);

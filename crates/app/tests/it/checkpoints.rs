@@ -11,9 +11,8 @@ use tempfile::TempDir;
 use vestry_anchor::{FileSink, LogSink, notes_at};
 use vestry_app::audit::{About, AuditFlaw, AuditReport, Flaw, SourcedNote, TrustedKeys};
 use vestry_app::identity::users::CreateUser;
-use vestry_app::platform::AdminError;
 use vestry_app::wallets::SignError;
-use vestry_app::{Fault, Refusal, Service};
+use vestry_app::{Fault, Principal, Refusal, Service};
 use vestry_contract::race::race;
 use vestry_domain::audit::checkpoint::{Checkpoint, Line, SignedNote, VerifierKey};
 use vestry_domain::audit::control::{ControlAction, ControlEntry, Outcome, SubjectKind};
@@ -56,9 +55,13 @@ impl Anchored {
     async fn change(&self, name: &str) {
         let url = format!("https://app.example.com/{name}");
         let world = self.rig.world(Environment::Live);
-        let added = self
-            .service
-            .add_redirect_url(world, RedirectKind::Login, &url, false);
+        let added = self.service.add_redirect_url(
+            Principal::cli(),
+            world,
+            RedirectKind::Login,
+            &url,
+            false,
+        );
         added.await.unwrap();
         self.rig.pass(1);
     }
@@ -319,7 +322,7 @@ async fn aud_8_the_root_keys_cannot_undo_a_checkpoint() {
     let other = rig.other_process();
     let world = rig.world(Environment::Live);
     let url = "https://app.example.com/false";
-    let added = other.add_redirect_url(world, RedirectKind::Login, url, false);
+    let added = other.add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false);
     added.await.unwrap();
     assert_eq!(flaws(rig).await, []);
     let found = anchored.verify().await.flaws;
@@ -1005,19 +1008,16 @@ async fn an_acknowledged_finding_is_set_aside() {
         let keys = &TrustedKeys::Own;
         let service = &anchored.service;
         service
-            .acknowledge_flaw(about, reason, &notes, keys, &|_| {})
+            .acknowledge_flaw(Principal::cli(), about, reason, &notes, keys, &|_| {})
             .await
     };
     for reason in ["", "  ", &"x".repeat(201), &"\"".repeat(150)] {
         let refused = acknowledge(&about, reason).await;
-        assert!(
-            matches!(refused, Err(AdminError::Invalid(_))),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(Refusal::Invalid(_))), "{refused:?}");
     }
     let refused = acknowledge("auditchain_nobody", "because").await;
     assert!(
-        matches!(refused, Err(AdminError::NotFound("finding"))),
+        matches!(refused, Err(Refusal::NotFound("finding"))),
         "{refused:?}"
     );
     assert_eq!(of_log(rig).await, []);
@@ -1087,6 +1087,7 @@ async fn aud_7_a_checkpoint_holds_ids_and_hashes_only() {
     let secret = Secret::new("canary-secret-of-google".to_owned());
     let google = ProviderName::parse("google").unwrap();
     let set = rig.service.set_provider(
+        Principal::cli(),
         test.world,
         google,
         "client",
@@ -1131,9 +1132,12 @@ async fn the_key_stays_when_root_keys_are_rotated() {
                 ControlAction::AuditFindingReport
             );
         }
-        let rotated = service.vault_rotate_root(&|_, _| {}).await.unwrap();
+        let rotated = service
+            .vault_rotate_root(Principal::cli(), &|_, _| {})
+            .await
+            .unwrap();
         assert!(rotated.failed.is_empty(), "{rotated:?}");
-        assert_eq!(service.vault_retire().await.unwrap(), 0);
+        assert_eq!(service.vault_retire(Principal::cli()).await.unwrap(), 0);
         rig.pass(3_600);
         let other = rig.other_process();
         assert_eq!(other.checkpoint_key().await.unwrap(), before);
@@ -1159,9 +1163,13 @@ async fn aud_10_an_acknowledgement_covers_nothing_later() {
         let world = rig.world(Environment::Live);
         for name in ["a", "b", "c", "d"] {
             let url = format!("https://app.example.com/{name}");
-            let added = rig
-                .service
-                .add_redirect_url(world, RedirectKind::Login, &url, false);
+            let added = rig.service.add_redirect_url(
+                Principal::cli(),
+                world,
+                RedirectKind::Login,
+                &url,
+                false,
+            );
             added.await.unwrap();
         }
         let places: Vec<usize> = {
@@ -1189,9 +1197,9 @@ async fn aud_10_an_acknowledgement_covers_nothing_later() {
         };
         let about = flaw.about.to_string();
         let keys = &TrustedKeys::Own;
-        let done = rig
-            .service
-            .acknowledge_flaw(&about, "a test", &[], keys, &|_| {});
+        let done =
+            rig.service
+                .acknowledge_flaw(Principal::cli(), &about, "a test", &[], keys, &|_| {});
         done.await.unwrap();
         assert_eq!(flaws(&rig).await, [], "{what}");
         let kept = rig.fake.kept();

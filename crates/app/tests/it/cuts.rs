@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use vestry_app::Service;
 use vestry_app::audit::{AuditReport, SourcedNote, TrustedKeys};
+use vestry_app::{Principal, Service};
 use vestry_contract::fakes::Kept;
 use vestry_contract::rng::{self, Rng};
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
@@ -308,7 +308,8 @@ impl Past {
         } else {
             let world = self.rig.world(Environment::ALL[rng.below(2)]);
             let url = format!("https://app.example.com/{step}");
-            let added = process.add_redirect_url(world, RedirectKind::Login, &url, false);
+            let added =
+                process.add_redirect_url(Principal::cli(), world, RedirectKind::Login, &url, false);
             added.await.unwrap();
         }
         self.rig.pass(1);

@@ -1,5 +1,6 @@
 //! Attack 19: a dependency that fails at the right moment does not let an attacker in.
 
+use vestry_app::Principal;
 use vestry_domain::Environment;
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::session::SessionSelector;
@@ -89,13 +90,15 @@ async fn gets_in(what: &str, operations: usize) -> (bool, bool) {
         }
         "a revoked key" => {
             let live = rig.world(Environment::Live);
-            let made = rig
-                .service
-                .create_api_key(live, ApiKeyKind::Secret, Vec::new());
+            let made =
+                rig.service
+                    .create_api_key(Principal::cli(), live, ApiKeyKind::Secret, Vec::new());
             let made = made.await.unwrap();
             let key = made.key.expose();
             rig.service.authenticate(key).await.unwrap();
-            let revoked = rig.service.revoke_api_key(rig.app.id, made.record.id);
+            let revoked = rig
+                .service
+                .revoke_api_key(Principal::cli(), rig.app.id, made.record.id);
             revoked.await.unwrap();
             rig.pass(2);
             fail();

@@ -7,7 +7,7 @@ use vestry_app::identity::codes::{VerifyCode, VerifyCodeError};
 use vestry_app::identity::sessions::VerifySession;
 use vestry_app::identity::users::CreateUser;
 use vestry_app::wallets::SignError;
-use vestry_app::{AuthenticateError, Fault, Refusal};
+use vestry_app::{AuthenticateError, Fault, Principal, Refusal};
 use vestry_domain::Environment;
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::envelope::KeyPurpose;
@@ -113,49 +113,79 @@ async fn r14_admin_commands_are_retried() {
     let rig = Rig::new().await;
     let lose = || rig.fake.lose_commits(3);
     lose();
-    let app = rig.service.create_app("Other").await.unwrap();
+    let app = rig
+        .service
+        .create_app(Principal::cli(), "Other")
+        .await
+        .unwrap();
     lose();
     rig.service
-        .set_app(app.id, &[("name".into(), "New".into())])
+        .set_app(Principal::cli(), app.id, &[("name".into(), "New".into())])
         .await
         .unwrap();
     let world = vestry_domain::World::new(app.id, Environment::Test);
     lose();
     let key = rig
         .service
-        .create_api_key(world, ApiKeyKind::Secret, Vec::new())
+        .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new())
         .await
         .unwrap();
     lose();
     rig.service
-        .revoke_api_key(app.id, key.record.id)
+        .revoke_api_key(Principal::cli(), app.id, key.record.id)
         .await
         .unwrap();
     lose();
     let url = rig
         .service
-        .add_redirect_url(world, RedirectKind::Login, "https://a.example.com/", true)
+        .add_redirect_url(
+            Principal::cli(),
+            world,
+            RedirectKind::Login,
+            "https://a.example.com/",
+            true,
+        )
         .await
         .unwrap();
     lose();
     rig.service
-        .remove_redirect_url(app.id, url.id)
+        .remove_redirect_url(Principal::cli(), app.id, url.id)
         .await
         .unwrap();
     lose();
-    rig.service.rotate_signing_key(world).await.unwrap();
+    rig.service
+        .rotate_signing_key(Principal::cli(), world)
+        .await
+        .unwrap();
     lose();
     assert_eq!(
         rig.service
-            .vault_rotate_root(&|_, _| {})
+            .vault_rotate_root(Principal::cli(), &|_, _| {})
             .await
             .unwrap()
             .rewrapped,
         8
     );
-    assert_eq!(rig.service.list_apps().await.unwrap().len(), 2);
-    assert_eq!(rig.service.list_api_keys(app.id).await.unwrap().len(), 1);
-    assert_eq!(rig.service.list_signing_keys(world).await.unwrap().len(), 2);
+    assert_eq!(
+        rig.service.list_apps(Principal::cli()).await.unwrap().len(),
+        2
+    );
+    assert_eq!(
+        rig.service
+            .list_api_keys(Principal::cli(), app.id)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(
+        rig.service
+            .list_signing_keys(Principal::cli(), world)
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
 }
 
 /// A wrong attempt that loses its race is still counted once.
@@ -332,15 +362,15 @@ async fn f5_a_lost_root_key_seals_wallets_and_stores_nothing() {
     rig.by_token(&test, &session.token).await.unwrap();
     // A process that read the root key when it started no longer needs the file; a fresh App does.
     cold.sign(&test, text(wallet, "hi")).await.unwrap();
-    let made = rig.service.create_app("New").await;
+    let made = rig.service.create_app(Principal::cli(), "New").await;
     assert!(
-        matches!(
-            &made,
-            Err(vestry_app::platform::AdminError::Fault(Fault::Sealed(_)))
-        ),
+        matches!(&made, Err(vestry_app::Refusal::Fault(Fault::Sealed(_)))),
         "{made:?}"
     );
-    assert_eq!(rig.service.list_apps().await.unwrap().len(), 1);
+    assert_eq!(
+        rig.service.list_apps(Principal::cli()).await.unwrap().len(),
+        1
+    );
 }
 
 /// F5: wallets are sealed without their root key, here one whose version this machine lacks. That is not reported as tampering. Sign-in

@@ -3,7 +3,7 @@
 use vestry_app::identity::users::{
     Imported, PortableEmail, PortablePhone, PortableUser, PortableWallet,
 };
-use vestry_app::platform::AdminError;
+use vestry_app::{Principal, Refusal};
 use vestry_domain::Environment;
 use vestry_domain::Timestamp;
 use vestry_domain::World;
@@ -13,7 +13,7 @@ use vestry_domain::ids::{AppId, Id, UserId};
 use vestry_domain::user::UserStatus;
 
 use crate::changes::{detail, written};
-use crate::rig::Rig;
+use crate::rig::{Rig, operator};
 
 fn line(email: &str) -> PortableUser {
     PortableUser {
@@ -34,7 +34,11 @@ fn keyed(key: &str, email: &str) -> PortableUser {
 
 async fn take(rig: &Rig, is_rehearsal: bool, lines: &[PortableUser]) -> Vec<Imported> {
     let world = rig.world(Environment::Test);
-    let mut import = rig.service.import_users(world, is_rehearsal).await.unwrap();
+    let mut import = rig
+        .service
+        .import_users(&operator(&rig.service, world).await, is_rehearsal)
+        .await
+        .unwrap();
     import.take(lines).await.unwrap()
 }
 
@@ -94,7 +98,7 @@ async fn an_imported_user_matches_its_line() {
     // And it is exported as it was imported, except for its id.
     let exported = rig
         .service
-        .export_users(test.world, None, 10, false)
+        .export_users(&operator(&rig.service, test.world).await, None, 10, false)
         .await
         .unwrap()
         .users;
@@ -126,7 +130,10 @@ async fn identifiers_are_listed_in_the_order_of_the_line() {
         .collect();
     assert_eq!(summary(&take(&rig, false, &lines).await), "nnnnn");
     let world = rig.world(Environment::Test);
-    let exported = rig.service.export_users(world, None, 10, false).await;
+    let exported = rig
+        .service
+        .export_users(&operator(&rig.service, world).await, None, 10, false)
+        .await;
     for line in lines {
         let users = &exported.as_ref().unwrap().users;
         assert!(users.iter().any(|user| user.emails == line.emails));
@@ -219,7 +226,7 @@ async fn wallets_that_sign_in_are_part_of_a_line() {
     }
     let mut exported = rig
         .service
-        .export_users(test.world, None, 10, false)
+        .export_users(&operator(&rig.service, test.world).await, None, 10, false)
         .await
         .unwrap()
         .users;
@@ -235,7 +242,11 @@ async fn wallets_that_sign_in_are_part_of_a_line() {
         ..PortableUser::default()
     });
     let live = rig.world(Environment::Live);
-    let mut import = rig.service.import_users(live, false).await.unwrap();
+    let mut import = rig
+        .service
+        .import_users(&operator(&rig.service, live).await, false)
+        .await
+        .unwrap();
     assert_eq!(summary(&import.take(&exported).await.unwrap()), "nnn");
     assert_eq!(summary(&import.take(&exported).await.unwrap()), "kkk");
 }
@@ -394,7 +405,12 @@ async fn bad_lines_are_refused_with_the_reason() {
     }
     assert_eq!(
         rig.service
-            .export_users(rig.test().await.world, None, 10, false)
+            .export_users(
+                &operator(&rig.service, rig.test().await.world).await,
+                None,
+                10,
+                false
+            )
             .await
             .unwrap()
             .users
@@ -435,7 +451,7 @@ async fn an_export_can_be_imported_into_another_environment() {
     loop {
         let page = rig
             .service
-            .export_users(world, after, 10, true)
+            .export_users(&operator(&rig.service, world).await, after, 10, true)
             .await
             .unwrap();
         all.extend(page.users);
@@ -446,11 +462,15 @@ async fn an_export_can_be_imported_into_another_environment() {
     }
     assert_eq!(all.len(), 25);
     let live = rig.world(Environment::Live);
-    let mut import = rig.service.import_users(live, false).await.unwrap();
+    let mut import = rig
+        .service
+        .import_users(&operator(&rig.service, live).await, false)
+        .await
+        .unwrap();
     assert_eq!(summary(&import.take(&all).await.unwrap()), "n".repeat(25));
     let back = rig
         .service
-        .export_users(live, None, 100, true)
+        .export_users(&operator(&rig.service, live).await, None, 100, true)
         .await
         .unwrap()
         .users;
@@ -466,7 +486,11 @@ fn claimed(email: &str) -> PortableUser {
 
 async fn founded(rig: &Rig, is_rehearsal: bool, lines: &[PortableUser]) -> (String, u64) {
     let world = rig.world(Environment::Test);
-    let mut import = rig.service.import_users(world, is_rehearsal).await.unwrap();
+    let mut import = rig
+        .service
+        .import_users(&operator(&rig.service, world).await, is_rehearsal)
+        .await
+        .unwrap();
     let outcomes = import.take(lines).await.unwrap();
     (summary(&outcomes), import.founded())
 }
@@ -623,10 +647,6 @@ async fn cl_6_vouching_is_in_the_control_log() {
 async fn an_unknown_app_has_no_users() {
     let rig = Rig::new().await;
     let nowhere = World::new(AppId::new(rig.now(), [7; 16]), Environment::Test);
-    assert!(matches!(
-        rig.service.import_users(nowhere, false).await.err(),
-        Some(AdminError::NotFound(_))
-    ));
-    let exported = rig.service.export_users(nowhere, None, 10, false).await;
-    assert!(matches!(exported.err(), Some(AdminError::NotFound(_))));
+    let refused = rig.service.caller(Principal::cli(), nowhere).await;
+    assert!(matches!(refused, Err(Refusal::NotFound("app"))));
 }

@@ -3,9 +3,9 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
-use vestry_app::Refusal;
 use vestry_app::identity::codes::{VerifyCode, VerifyCodeError};
 use vestry_app::identity::sessions::{IssuedSession, SessionFields};
+use vestry_app::{Principal, Refusal};
 use vestry_domain::session::SessionSelector;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::{Environment, Secret};
@@ -30,7 +30,7 @@ pub(crate) fn claims(jwt: &Secret<String>) -> Value {
 
 async fn signing_key(rig: &Rig, environment: Environment) -> SigningKey {
     rig.service
-        .list_signing_keys(rig.world(environment))
+        .list_signing_keys(Principal::cli(), rig.world(environment))
         .await
         .unwrap()
         .remove(0)

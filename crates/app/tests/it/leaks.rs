@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
+use vestry_app::Principal;
 use vestry_contract::words::reveals;
 
 use tracing_subscriber::fmt::MakeWriter;
@@ -116,7 +117,10 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_output() {
     let world = rig.world(vestry_domain::Environment::Test);
     for kind in vestry_domain::redirect::RedirectKind::ALL {
         let url = url_of(kind);
-        let added = rig.service.add_redirect_url(world, kind, &url, true).await;
+        let added = rig
+            .service
+            .add_redirect_url(Principal::cli(), world, kind, &url, true)
+            .await;
         added.unwrap();
     }
     let (sent, mail) = rig.fresh_link(&test, "bob@example.com").await;

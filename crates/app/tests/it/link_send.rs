@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vestry_app::identity::links::{CreateLink, InviteByLink, LoginByLink, RedirectError, SentLink};
-use vestry_app::{Caller, Fault, Refusal};
+use vestry_app::{Caller, Fault, Principal, Refusal};
 use vestry_domain::Environment;
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::message::MessageKind;
@@ -185,15 +185,19 @@ async fn ml_4_a_link_leads_to_registered_urls_only() {
         (live, RedirectKind::Login, "https://app.example.com/live"),
     ] {
         rig.service
-            .add_redirect_url(world, kind, url, false)
+            .add_redirect_url(Principal::cli(), world, kind, url, false)
             .await
             .unwrap();
     }
     let stranger = rig.stranger().await;
     let foreign = "https://app.example.com/foreign";
-    let added = rig
-        .service
-        .add_redirect_url(stranger.world, RedirectKind::Login, foreign, true);
+    let added = rig.service.add_redirect_url(
+        Principal::cli(),
+        stranger.world,
+        RedirectKind::Login,
+        foreign,
+        true,
+    );
     added.await.unwrap();
     let good = "https://shop.example.com/in?x=1";
     for (first, second, missing, refused) in [
@@ -289,11 +293,11 @@ async fn a_pattern_cannot_be_the_default() {
     let url = "https://*.example.com/in";
     let refused = rig
         .service
-        .add_redirect_url(world, RedirectKind::Login, url, true)
+        .add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, true)
         .await;
     assert!(refused.is_err());
     rig.service
-        .add_redirect_url(world, RedirectKind::Login, url, false)
+        .add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false)
         .await
         .unwrap();
 }

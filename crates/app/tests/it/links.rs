@@ -1,11 +1,11 @@
 //! Shared helpers of the magic link tests.
 
-use vestry_app::Caller;
 use vestry_app::identity::links::{
     CreateLink, CreatedLink, InviteByLink, LoginByLink, SentLink, VerifiedLink, VerifyLink,
     VerifyLinkError,
 };
 use vestry_app::identity::sessions::SessionFields;
+use vestry_app::{Caller, Principal};
 use vestry_domain::email::Email;
 use vestry_domain::ids::{EmailId, Id, SessionId, UserId};
 use vestry_domain::message::Message;
@@ -32,7 +32,9 @@ impl Rig {
             let world = rig.world(environment);
             for kind in RedirectKind::ALL {
                 let url = url_of(kind);
-                let added = rig.service.add_redirect_url(world, kind, &url, true);
+                let added = rig
+                    .service
+                    .add_redirect_url(Principal::cli(), world, kind, &url, true);
                 added.await.unwrap();
             }
         }

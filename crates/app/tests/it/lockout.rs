@@ -5,14 +5,14 @@ use vestry_app::identity::codes::{LoginOrCreate, SentCode};
 use vestry_app::identity::links::{LoginByLink, SentLink};
 use vestry_app::identity::passwords::{BeginReset, BegunReset, CompleteReset};
 use vestry_app::identity::sessions::SessionFields;
-use vestry_app::{Caller, Refusal};
+use vestry_app::{Caller, Principal, Refusal};
 use vestry_domain::limits::texts::SENDS_PER_NUMBER_AND_DAY;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::{Environment, Secret, World};
 
 use crate::links::link_for;
-use crate::rig::{Rig, login, text};
+use crate::rig::{Rig, login, operator, text};
 
 const ADA: &str = "ada@example.com";
 
@@ -212,9 +212,13 @@ async fn m_5_a_different_request_is_sent() {
 
     let elsewhere = "https://app.example.com/elsewhere";
     let world = World::new(rig.app.id, Environment::Test);
-    let added = rig
-        .service
-        .add_redirect_url(world, RedirectKind::Login, elsewhere, false);
+    let added = rig.service.add_redirect_url(
+        Principal::cli(),
+        world,
+        RedirectKind::Login,
+        elsewhere,
+        false,
+    );
     added.await.unwrap();
     link(&rig, &test, ADA).await.unwrap();
     let command = LoginByLink {
@@ -326,7 +330,10 @@ async fn m_5_unlocking_clears_the_sends() {
     }
     assert!(wait(reset(&rig, &test, ADA).await).is_some());
     assert!(ask_text().await.is_some());
-    rig.service.unlock_user(test.world, user).await.unwrap();
+    rig.service
+        .unlock_user(&operator(&rig.service, test.world).await, user)
+        .await
+        .unwrap();
     for _ in 0..5 {
         assert_eq!(wait(reset(&rig, &test, ADA).await), None);
         assert_eq!(ask_text().await, None);

@@ -14,8 +14,7 @@ use vestry_app::identity::oauth::{
     VerifiedOauth, VerifyOauth, VerifyOauthError,
 };
 use vestry_app::identity::sessions::{SessionFields, SessionObject};
-use vestry_app::platform::AdminError;
-use vestry_app::{Caller, Refusal};
+use vestry_app::{Caller, Principal, Refusal};
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::ids::{Id, OauthCallbackId, UserId};
 use vestry_domain::provider::{ConnectionSettings, ProvenIdentity, ProviderName, SignInFailure};
@@ -50,16 +49,25 @@ impl Desk {
             (RedirectKind::Login, LOGIN),
             (RedirectKind::Registration, REGISTRATION),
         ] {
-            let added = rig.service.add_redirect_url(test.world, kind, url, true);
+            let added = rig
+                .service
+                .add_redirect_url(Principal::cli(), test.world, kind, url, true);
             added.await.unwrap();
         }
         let login = RedirectKind::Login;
-        let own = rig.service.add_redirect_url(test.world, login, OWN, false);
+        let own = rig
+            .service
+            .add_redirect_url(Principal::cli(), test.world, login, OWN, false);
         own.await.unwrap();
         let secret = Secret::new("s3cret".to_owned());
-        let set = rig
-            .service
-            .set_provider(test.world, google(), "client", &secret, settings);
+        let set = rig.service.set_provider(
+            Principal::cli(),
+            test.world,
+            google(),
+            "client",
+            &secret,
+            settings,
+        );
         let callback = set.await.unwrap().connection.callback_id;
         Self {
             rig,
@@ -124,7 +132,12 @@ impl Desk {
     /// A fresh public token of the App's test environment.
     async fn public_token(&self) -> String {
         let service = &self.rig.service;
-        let made = service.create_api_key(self.test.world, ApiKeyKind::Public, Vec::new());
+        let made = service.create_api_key(
+            Principal::cli(),
+            self.test.world,
+            ApiKeyKind::Public,
+            Vec::new(),
+        );
         made.await.unwrap().key.expose().clone()
     }
 
@@ -408,10 +421,13 @@ async fn attack_17_only_registered_urls_are_landing_urls() {
     }
     let world = desk.test.world;
     let other = "https://app.example.com/other";
-    let added = desk
-        .rig
-        .service
-        .add_redirect_url(world, RedirectKind::Login, other, false);
+    let added = desk.rig.service.add_redirect_url(
+        Principal::cli(),
+        world,
+        RedirectKind::Login,
+        other,
+        false,
+    );
     let added = added.await.unwrap();
     let begin = || BeginOauth {
         login_redirect_url: Some(other.to_owned()),
@@ -431,7 +447,10 @@ async fn attack_17_only_registered_urls_are_landing_urls() {
         "{}",
         back.url
     );
-    let removed = desk.rig.service.remove_redirect_url(world.app_id, added.id);
+    let removed = desk
+        .rig
+        .service
+        .remove_redirect_url(Principal::cli(), world.app_id, added.id);
     removed.await.unwrap();
     let back = desk.back(&second, Some(code(&second))).await;
     assert!(
@@ -836,6 +855,7 @@ async fn a_connection_keeps_its_callback_and_hides_its_secret() {
     let service = &desk.rig.service;
     let secret = Secret::new("another secret".to_owned());
     let again = service.set_provider(
+        Principal::cli(),
         world,
         google(),
         "client-2",
@@ -851,7 +871,10 @@ async fn a_connection_keeps_its_callback_and_hides_its_secret() {
             desk.callback
         )
     );
-    let listed = service.list_providers(world.app_id).await.unwrap();
+    let listed = service
+        .list_providers(Principal::cli(), world.app_id)
+        .await
+        .unwrap();
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].connection.client_id, "client-2");
     let mut read = desk.rig.fake.read().await.unwrap();
@@ -864,13 +887,25 @@ async fn a_connection_keeps_its_callback_and_hides_its_secret() {
     assert!(!sealed.windows(7).any(|part| part == b"another"));
     drop(read);
     let test = ProviderName::parse("test").unwrap();
-    let refused = service.set_provider(world, test, "c", &secret, ConnectionSettings::default());
-    assert!(matches!(refused.await, Err(AdminError::Invalid(_))));
-    service.remove_provider(world, &google()).await.unwrap();
+    let refused = service.set_provider(
+        Principal::cli(),
+        world,
+        test,
+        "c",
+        &secret,
+        ConnectionSettings::default(),
+    );
+    assert!(matches!(refused.await, Err(Refusal::Invalid(_))));
+    service
+        .remove_provider(Principal::cli(), world, &google())
+        .await
+        .unwrap();
     let refused = service.begin_oauth(&desk.test, to_google()).await;
     assert!(matches!(refused, Err(BeginOauthError::NotConfigured)));
-    let gone = service.remove_provider(world, &google()).await;
-    assert!(matches!(gone, Err(AdminError::NotFound(_))));
+    let gone = service
+        .remove_provider(Principal::cli(), world, &google())
+        .await;
+    assert!(matches!(gone, Err(Refusal::NotFound(_))));
 }
 
 /// The last sign-in method cannot be removed; a link counts as one.

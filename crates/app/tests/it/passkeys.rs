@@ -415,12 +415,12 @@ async fn ceremony_starts_are_checked() {
     let begun = service.begin_passkey_registration(&scoped, registration(nobody, "localhost"));
     assert!(matches!(
         begun.await,
-        Err(Refusal::NotAllowed(Scope::AuthWrite))
+        Err(Refusal::NotAllowed(Some(Scope::AuthWrite)))
     ));
     let begun = service.begin_passkey_authentication(&scoped, sign_in(None, "localhost"));
     assert!(matches!(
         begun.await,
-        Err(Refusal::NotAllowed(Scope::AuthWrite))
+        Err(Refusal::NotAllowed(Some(Scope::AuthWrite)))
     ));
     let created = create(&rig, &scoped, nobody, json!({})).await;
     assert!(matches!(created, Err(Refusal::NotAllowed(_))));

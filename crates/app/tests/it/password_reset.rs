@@ -272,16 +272,16 @@ async fn begin_validates_its_input() {
     let scoped = rig.scoped(vec![Scope::UsersRead]).await;
     let refused = begin(&rig, &scoped, ADA).await;
     assert!(
-        matches!(refused, Err(Refusal::NotAllowed(Scope::AuthWrite))),
+        matches!(refused, Err(Refusal::NotAllowed(Some(Scope::AuthWrite)))),
         "{refused:?}"
     );
     let refused = complete(&rig, &scoped, new_password("x", FIRST)).await;
     assert!(
         matches!(
             refused,
-            Err(CompleteResetError::Common(Refusal::NotAllowed(
+            Err(CompleteResetError::Common(Refusal::NotAllowed(Some(
                 Scope::AuthWrite
-            )))
+            ))))
         ),
         "{refused:?}"
     );

@@ -8,7 +8,6 @@ use vestry_app::identity::passwords::{
 };
 use vestry_app::identity::sessions::{IssuedSession, SessionFields};
 use vestry_app::identity::users::{Imported, PortableEmail, PortableUser};
-use vestry_app::platform::AdminError;
 use vestry_app::{Caller, Fault, Refusal, Service};
 use vestry_contract::race::race;
 use vestry_domain::Secret;
@@ -18,7 +17,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_ports::store::Store;
 
-use crate::rig::{Rig, lasting};
+use crate::rig::{Rig, lasting, operator};
 
 const ADA: &str = "ada@example.com";
 const FIRST: &str = "correct horse battery";
@@ -106,7 +105,11 @@ pub(crate) async fn imported(rig: &Rig, email: &str, hash: Option<&str>, verifie
         ..PortableUser::default()
     };
     let world = rig.test().await.world;
-    let mut import = rig.service.import_users(world, false).await.unwrap();
+    let mut import = rig
+        .service
+        .import_users(&operator(&rig.service, world).await, false)
+        .await
+        .unwrap();
     match import.take(&[line]).await.unwrap().swap_remove(0) {
         Imported::New(id) => id,
         other => panic!("{other:?}"),
@@ -279,14 +282,20 @@ async fn attack_24_an_operator_clears_the_lockouts_of_a_user() {
         assert!(wait(&verify(&rig, &test, user, FIRST).await).is_some());
     }
     let world = test.world;
-    rig.service.unlock_user(world, victim).await.unwrap();
+    rig.service
+        .unlock_user(&operator(&rig.service, world).await, victim)
+        .await
+        .unwrap();
     assert!(verify(&rig, &test, victim, FIRST).await.is_ok());
     assert!(wait(&verify(&rig, &test, other, FIRST).await).is_some());
     let nobody = UserId::new(rig.now(), [7; 16]);
     let elsewhere = rig.live().await.world;
     for (world, user) in [(world, nobody), (elsewhere, other)] {
-        let refused = rig.service.unlock_user(world, user).await;
-        assert!(matches!(refused, Err(AdminError::NotFound("user"))));
+        let refused = rig
+            .service
+            .unlock_user(&operator(&rig.service, world).await, user)
+            .await;
+        assert!(matches!(refused, Err(Refusal::NotFound("user"))));
     }
 }
 
@@ -581,7 +590,11 @@ async fn p_10_a_pending_user_proves_an_identifier_first() {
         password_hash: Some(BCRYPT.to_owned()),
         ..PortableUser::default()
     };
-    let mut import = rig.service.import_users(test.world, false).await.unwrap();
+    let mut import = rig
+        .service
+        .import_users(&operator(&rig.service, test.world).await, false)
+        .await
+        .unwrap();
     let imported = import.take(&[line]).await.unwrap().swap_remove(0);
     let Imported::New(user) = imported else {
         panic!("{imported:?}");
@@ -613,7 +626,7 @@ async fn p_4_an_imported_hash_is_renewed_by_the_first_sign_in() {
     );
     let exported = rig
         .service
-        .export_users(test.world, None, 10, true)
+        .export_users(&operator(&rig.service, test.world).await, None, 10, true)
         .await
         .unwrap();
     let hash = exported.users[0].password_hash.clone().unwrap();

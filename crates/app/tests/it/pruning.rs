@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use vestry_app::audit::{AuditFlaw, Exported, Flaw, SourcedNote, TrustedKeys};
-use vestry_app::platform::AdminError;
+use vestry_app::{Principal, Refusal};
 use vestry_contract::sealing::Recipient;
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::control::ControlAction;
@@ -48,20 +48,20 @@ impl Grown {
         let url = format!("https://app.example.com/{name}");
         let world = self.rig.world(Environment::Live);
         let kind = RedirectKind::Login;
-        let added = self.rig.service.add_redirect_url(world, kind, &url, false);
+        let added = self
+            .rig
+            .service
+            .add_redirect_url(Principal::cli(), world, kind, &url, false);
         added.await.unwrap();
     }
 
     /// Prunes everything that is at least a second old.
-    async fn prune(&self) -> Result<Vec<(AuditChainId, i64)>, AdminError> {
+    async fn prune(&self) -> Result<Vec<(AuditChainId, i64)>, Refusal> {
         self.prune_before(self.rig.now()).await
     }
 
     /// Prunes entries before a time and returns what was exported: the chain and the position of each entry.
-    async fn prune_before(
-        &self,
-        before: Timestamp,
-    ) -> Result<Vec<(AuditChainId, i64)>, AdminError> {
+    async fn prune_before(&self, before: Timestamp) -> Result<Vec<(AuditChainId, i64)>, Refusal> {
         let service = &self.rig.service;
         let mut exported = Vec::new();
         let mut write = |entry: Exported<'_>| {
@@ -72,10 +72,12 @@ impl Grown {
             Ok(())
         };
         let prunable = service
-            .export_audit_log(before, &mut write, &|_| {})
+            .export_audit_log(Principal::cli(), before, &mut write, &|_| {})
             .await?;
         assert_eq!(prunable.entries(), u64::try_from(exported.len()).unwrap());
-        service.prune_audit_log(&prunable, "00", &|_| {}).await?;
+        service
+            .prune_audit_log(Principal::cli(), &prunable, "00", &|_| {})
+            .await?;
         Ok(exported)
     }
 
@@ -138,7 +140,7 @@ async fn aud_2_aud_3_a_pruned_log_is_verified_from_its_new_start() {
     let other = rig.other_process();
     let world = rig.world(Environment::Live);
     let url = "https://app.example.com/other";
-    let added = other.add_redirect_url(world, RedirectKind::Login, url, false);
+    let added = other.add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false);
     added.await.unwrap();
     grown.goes_on("later").await;
     assert_eq!((flaws(rig).await, grown.restarts().await), (vec![], 0));
@@ -197,7 +199,8 @@ async fn aud_4_a_pruned_end_is_not_a_lost_end() {
         let world = rig.world(Environment::Live);
         for name in ["one", "two"] {
             let url = format!("https://app.example.com/{name}");
-            let added = other.add_redirect_url(world, RedirectKind::Login, &url, false);
+            let added =
+                other.add_redirect_url(Principal::cli(), world, RedirectKind::Login, &url, false);
             added.await.unwrap();
         }
         rig.pass(1);
@@ -322,24 +325,20 @@ async fn unsafe_prunes_are_refused() {
     let places = grown.places().await;
     let later = rig.now() + Seconds(1);
     let refused = grown.prune_before(later).await;
-    assert!(
-        matches!(refused, Err(AdminError::Invalid(_))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(Refusal::Invalid(_))), "{refused:?}");
 
     let mut full = |_: Exported<'_>| Err(io::Error::from(io::ErrorKind::StorageFull));
-    let unwritten = rig.service.export_audit_log(rig.now(), &mut full, &|_| {});
+    let unwritten = rig
+        .service
+        .export_audit_log(Principal::cli(), rig.now(), &mut full, &|_| {});
     let unwritten = unwritten.await;
-    assert!(
-        matches!(unwritten, Err(AdminError::Fault(_))),
-        "{unwritten:?}"
-    );
+    assert!(matches!(unwritten, Err(Refusal::Fault(_))), "{unwritten:?}");
 
     let kept = rig.fake.kept();
     rig.fake
         .edit_audit_log(|entries, _| drop(entries.remove(1)));
     let refused = grown.prune().await;
-    assert!(matches!(refused, Err(AdminError::NotNow(_))), "{refused:?}");
+    assert!(matches!(refused, Err(Refusal::NotNow(_))), "{refused:?}");
     rig.fake.set_back(kept);
     assert_eq!(grown.places().await, places);
 }

@@ -1,6 +1,6 @@
 //! Registered redirect URLs.
 
-use vestry_app::platform::AdminError;
+use vestry_app::{Principal, Refusal};
 use vestry_domain::ids::{AppId, Id, RedirectUrlId};
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
@@ -22,7 +22,7 @@ async fn urls_are_stored_as_written() {
     ] {
         let made = rig
             .service
-            .add_redirect_url(world, kind, url, false)
+            .add_redirect_url(Principal::cli(), world, kind, url, false)
             .await
             .unwrap();
         assert_eq!(
@@ -33,7 +33,10 @@ async fn urls_are_stored_as_written() {
         rig.pass(1);
     }
     assert_eq!(
-        rig.service.list_redirect_urls(rig.app.id).await.unwrap(),
+        rig.service
+            .list_redirect_urls(Principal::cli(), rig.app.id)
+            .await
+            .unwrap(),
         added
     );
 }
@@ -45,22 +48,29 @@ async fn a_url_is_registered_once_for_each_kind_and_environment() {
         let world = rig.world(environment);
         for kind in RedirectKind::ALL {
             rig.service
-                .add_redirect_url(world, kind, URL, false)
+                .add_redirect_url(Principal::cli(), world, kind, URL, false)
                 .await
                 .unwrap();
         }
     }
-    let all = rig.service.list_redirect_urls(rig.app.id).await.unwrap();
+    let all = rig
+        .service
+        .list_redirect_urls(Principal::cli(), rig.app.id)
+        .await
+        .unwrap();
     assert_eq!(all.len(), 6);
     rig.pass(1);
     for known in &all {
-        let again = rig
-            .service
-            .add_redirect_url(known.world, known.kind, URL, false);
+        let again =
+            rig.service
+                .add_redirect_url(Principal::cli(), known.world, known.kind, URL, false);
         assert_eq!(again.await.unwrap(), *known);
     }
     assert_eq!(
-        rig.service.list_redirect_urls(rig.app.id).await.unwrap(),
+        rig.service
+            .list_redirect_urls(Principal::cli(), rig.app.id)
+            .await
+            .unwrap(),
         all
     );
 }
@@ -73,7 +83,9 @@ async fn a_known_url_becomes_the_default() {
     let other = "https://b.example.com/";
     let add = async |url, is_default| {
         rig.pass(1);
-        let added = rig.service.add_redirect_url(world, kind, url, is_default);
+        let added = rig
+            .service
+            .add_redirect_url(Principal::cli(), world, kind, url, is_default);
         added.await.unwrap()
     };
     let (first, second) = (add(URL, false).await, add(other, true).await);
@@ -82,7 +94,11 @@ async fn a_known_url_becomes_the_default() {
         let again = add(URL, is_default).await;
         assert_eq!((again.id, again.created_at), (first.id, first.created_at));
         assert!(again.is_default);
-        let all = rig.service.list_redirect_urls(rig.app.id).await.unwrap();
+        let all = rig
+            .service
+            .list_redirect_urls(Principal::cli(), rig.app.id)
+            .await
+            .unwrap();
         let defaults: Vec<_> = all.iter().filter(|url| url.is_default).collect();
         assert_eq!((all.len(), defaults), (2, vec![&again]));
     }
@@ -101,14 +117,18 @@ async fn there_is_one_default() {
     ] {
         assert!(
             rig.service
-                .add_redirect_url(world, kind, url, true)
+                .add_redirect_url(Principal::cli(), world, kind, url, true)
                 .await
                 .unwrap()
                 .is_default
         );
         rig.pass(1);
     }
-    let all = rig.service.list_redirect_urls(rig.app.id).await.unwrap();
+    let all = rig
+        .service
+        .list_redirect_urls(Principal::cli(), rig.app.id)
+        .await
+        .unwrap();
     let defaults: Vec<_> = all.iter().map(|url| url.is_default).collect();
     assert_eq!(defaults, [false, true, true, true]);
 }
@@ -119,7 +139,13 @@ async fn removal_stays_within_the_app() {
     let stranger = rig.stranger().await.world.app_id;
     let made = rig
         .service
-        .add_redirect_url(rig.world(Environment::Test), RedirectKind::Login, URL, true)
+        .add_redirect_url(
+            Principal::cli(),
+            rig.world(Environment::Test),
+            RedirectKind::Login,
+            URL,
+            true,
+        )
         .await
         .unwrap();
     for (app, id) in [
@@ -127,31 +153,35 @@ async fn removal_stays_within_the_app() {
         (rig.app.id, RedirectUrlId::new(START, [7; 16])),
     ] {
         assert!(matches!(
-            rig.service.remove_redirect_url(app, id).await,
-            Err(AdminError::NotFound(_))
+            rig.service
+                .remove_redirect_url(Principal::cli(), app, id)
+                .await,
+            Err(Refusal::NotFound(_))
         ));
     }
     assert!(
         rig.service
-            .list_redirect_urls(stranger)
+            .list_redirect_urls(Principal::cli(), stranger)
             .await
             .unwrap()
             .is_empty()
     );
     rig.service
-        .remove_redirect_url(rig.app.id, made.id)
+        .remove_redirect_url(Principal::cli(), rig.app.id, made.id)
         .await
         .unwrap();
     assert!(
         rig.service
-            .list_redirect_urls(rig.app.id)
+            .list_redirect_urls(Principal::cli(), rig.app.id)
             .await
             .unwrap()
             .is_empty()
     );
     assert!(matches!(
-        rig.service.remove_redirect_url(rig.app.id, made.id).await,
-        Err(AdminError::NotFound(_))
+        rig.service
+            .remove_redirect_url(Principal::cli(), rig.app.id, made.id)
+            .await,
+        Err(Refusal::NotFound(_))
     ));
 }
 
@@ -172,10 +202,10 @@ async fn bad_urls_and_apps_are_refused() {
     ] {
         let refused = rig
             .service
-            .add_redirect_url(world, RedirectKind::Login, url, false)
+            .add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false)
             .await;
         assert!(
-            matches!(&refused, Err(AdminError::Invalid(invalid)) if invalid.param == "url"),
+            matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == "url"),
             "{url}: {refused:?}"
         );
     }
@@ -183,20 +213,23 @@ async fn bad_urls_and_apps_are_refused() {
     let refused = rig
         .service
         .add_redirect_url(
+            Principal::cli(),
             World::new(nobody, Environment::Test),
             RedirectKind::Login,
             URL,
             false,
         )
         .await;
-    assert!(matches!(refused, Err(AdminError::NotFound("app"))));
+    assert!(matches!(refused, Err(Refusal::NotFound("app"))));
     assert!(matches!(
-        rig.service.list_redirect_urls(nobody).await,
-        Err(AdminError::NotFound("app"))
+        rig.service
+            .list_redirect_urls(Principal::cli(), nobody)
+            .await,
+        Err(Refusal::NotFound("app"))
     ));
     assert!(
         rig.service
-            .list_redirect_urls(rig.app.id)
+            .list_redirect_urls(Principal::cli(), rig.app.id)
             .await
             .unwrap()
             .is_empty()
@@ -213,11 +246,11 @@ async fn m_19_a_dot_segment_is_refused() {
         "https://app.example.com/%2E%2e/b",
         "com.example.app:/./b",
     ] {
-        let refused = rig
-            .service
-            .add_redirect_url(world, RedirectKind::Login, url, true);
+        let refused =
+            rig.service
+                .add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, true);
         match refused.await {
-            Err(AdminError::Invalid(invalid)) => {
+            Err(Refusal::Invalid(invalid)) => {
                 assert_eq!(invalid.param, "url");
                 assert!(
                     invalid.message.contains("register the resolved form"),
@@ -228,7 +261,10 @@ async fn m_19_a_dot_segment_is_refused() {
         }
     }
     assert_eq!(
-        rig.service.list_redirect_urls(rig.app.id).await.unwrap(),
+        rig.service
+            .list_redirect_urls(Principal::cli(), rig.app.id)
+            .await
+            .unwrap(),
         []
     );
 }

@@ -15,7 +15,7 @@ use vestry_app::identity::sessions::{
     IssuedSession, ListSessions, SessionFields, SessionNamed, VerifiedSession, VerifySession,
 };
 use vestry_app::identity::users::{CreateUser, FullUser, NewIdentifier};
-use vestry_app::{Caller, Ports, Refusal, Service, Settings};
+use vestry_app::{Caller, Ports, Principal, Refusal, Service, Settings};
 use vestry_contract::fakes::{
     FakeBreached, FakeClock, FakeLimiter, FakeMailer, FakeProviders, FakeSms, FakeStore,
     FakeWebhooks, SeededEntropy,
@@ -127,11 +127,11 @@ impl Rig {
             entropy,
         };
         let service = service(&ports);
-        let app = service.create_app("Demo").await.unwrap();
+        let app = service.create_app(Principal::cli(), "Demo").await.unwrap();
         let key = async |environment| {
             let world = World::new(app.id, environment);
             let made = service
-                .create_api_key(world, ApiKeyKind::Secret, Vec::new())
+                .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new())
                 .await;
             made.unwrap().key
         };
@@ -289,7 +289,7 @@ impl Rig {
         let world = self.world(Environment::Test);
         let made = self
             .service
-            .create_api_key(world, ApiKeyKind::Secret, scopes)
+            .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, scopes)
             .await;
         self.service
             .authenticate(made.unwrap().key.expose())
@@ -299,11 +299,15 @@ impl Rig {
 
     /// A request with the test key of another App.
     pub(crate) async fn stranger(&self) -> Arc<Caller> {
-        let app = self.service.create_app("Stranger").await.unwrap();
+        let app = self
+            .service
+            .create_app(Principal::cli(), "Stranger")
+            .await
+            .unwrap();
         let world = World::new(app.id, Environment::Test);
         let made = self
             .service
-            .create_api_key(world, ApiKeyKind::Secret, Vec::new())
+            .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new())
             .await;
         self.service
             .authenticate(made.unwrap().key.expose())
@@ -317,7 +321,10 @@ impl Rig {
             .iter()
             .map(|(name, value)| ((*name).into(), (*value).into()))
             .collect();
-        self.service.set_app(self.app.id, &changes).await.unwrap();
+        self.service
+            .set_app(Principal::cli(), self.app.id, &changes)
+            .await
+            .unwrap();
         self.pass(1);
     }
 
@@ -704,4 +711,9 @@ pub(crate) async fn verify(
         Some(verified) => verified,
         None => service.verify_session(caller, command).await,
     }
+}
+
+/// The command line as a caller in this world.
+pub(crate) async fn operator(service: &Service, world: World) -> Caller {
+    service.caller(Principal::cli(), world).await.unwrap()
 }

@@ -10,7 +10,7 @@ use vestry_app::identity::codes::SendCode;
 use vestry_app::identity::sessions::SessionNamed;
 use vestry_app::platform::rotation::{AppRotation, FailedSecret, KeptKey, Why};
 use vestry_app::platform::webhooks::NewEndpoint;
-use vestry_app::{Caller, Service};
+use vestry_app::{Caller, Principal, Service};
 use vestry_contract::race::race;
 use vestry_domain::Secret;
 use vestry_domain::World;
@@ -33,12 +33,15 @@ const SECOND: &str = "the second of her passwords";
 const AN_HOUR: i64 = 3_600;
 
 async fn rotate(service: &Service) -> AppRotation {
-    service.vault_rotate_apps(&|_, _| {}).await.unwrap()
+    service
+        .vault_rotate_apps(Principal::cli(), &|_, _| {})
+        .await
+        .unwrap()
 }
 
 async fn retire(service: &Service) -> AppRotation {
     service
-        .vault_retire_apps(Duration::ZERO, &|_, _| {})
+        .vault_retire_apps(Principal::cli(), Duration::ZERO, &|_, _| {})
         .await
         .unwrap()
 }
@@ -97,6 +100,7 @@ async fn m_8_every_persistent_secret_moves_to_a_new_key() {
     let settings = ConnectionSettings::default();
     let secret = Secret::new("s3cret".to_owned());
     let set = rig.service.set_provider(
+        Principal::cli(),
         test.world,
         "google".parse().unwrap(),
         "client",
@@ -110,7 +114,10 @@ async fn m_8_every_persistent_secret_moves_to_a_new_key() {
         types: vec!["*".to_owned()],
         enabled: true,
     };
-    let added = rig.service.add_webhook(test.world, endpoint).await;
+    let added = rig
+        .service
+        .add_webhook(Principal::cli(), test.world, endpoint)
+        .await;
     let (endpoint, webhook_secret) = added.unwrap();
 
     let rotation = rotate(&rig.other_process()).await;
@@ -125,7 +132,10 @@ async fn m_8_every_persistent_secret_moves_to_a_new_key() {
         assert_ne!(lasting(&rig, test.world, kind, 3).await, [], "{kind:?}");
     }
     let id = endpoint.endpoint.id;
-    rig.service.try_webhook(rig.app.id, id, None).await.unwrap();
+    rig.service
+        .try_webhook(Principal::cli(), rig.app.id, id, None)
+        .await
+        .unwrap();
     let sent = rig.webhooks.sent_to("hooks.example.com").remove(0);
     let secret = SigningSecret::parse(webhook_secret.expose()).unwrap();
     assert!(crate::webhooks::is_signed_by(&sent, &[&secret]));
@@ -345,8 +355,11 @@ async fn m_8_the_audit_log_outlives_its_keys() {
     let page = other.list_audit(&test, query).await.unwrap();
     assert_eq!(page.entries.len(), 1 + signed);
     // Root keys rotate over the remaining ones.
-    other.vault_rotate_root(&|_, _| {}).await.unwrap();
-    assert_eq!(other.vault_retire().await.unwrap(), 0);
+    other
+        .vault_rotate_root(Principal::cli(), &|_, _| {})
+        .await
+        .unwrap();
+    assert_eq!(other.vault_retire(Principal::cli()).await.unwrap(), 0);
     assert_eq!(flaws(&rig).await, []);
 }
 
@@ -385,7 +398,7 @@ async fn m_8_attack_9_a_decoy_keeps_its_ids() {
     }
     forget_what_passes(&rig).await;
     rig.other_process()
-        .vault_retire_apps(Duration::ZERO, &|_, _| {})
+        .vault_retire_apps(Principal::cli(), Duration::ZERO, &|_, _| {})
         .await
         .unwrap();
     assert_eq!(versions(&rig, KeyPurpose::Secrets).await, [3]);

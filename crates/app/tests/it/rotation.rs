@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt;
 use vestry_app::platform::rotation::AppRotation;
 use vestry_app::wallets::SwitchWalletError;
-use vestry_app::{Fault, Refusal, Service};
+use vestry_app::{Fault, Principal, Refusal, Service};
 use vestry_contract::race::race;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::WalletId;
@@ -17,7 +17,9 @@ use crate::tamper::{store, unstored};
 use crate::wallets::text;
 
 async fn rotate(service: &Service) -> AppRotation {
-    let rotation = service.vault_rotate_apps(&|_, _| {}).await;
+    let rotation = service
+        .vault_rotate_apps(Principal::cli(), &|_, _| {})
+        .await;
     rotation.unwrap()
 }
 
@@ -58,7 +60,10 @@ async fn every_wallet_moves_to_a_new_key() {
     let wallets = wallets_of(&rig, 7).await;
     let seen = Mutex::new(Vec::new());
     let progress = |done, total| seen.lock().unwrap().push((done, total));
-    let rotation = rig.service.vault_rotate_apps(&progress).await;
+    let rotation = rig
+        .service
+        .vault_rotate_apps(Principal::cli(), &progress)
+        .await;
     let expected = AppRotation {
         // Two Apps, with two environments each and two keys per environment.
         minted: 8,
@@ -88,7 +93,10 @@ async fn an_interrupted_rotation_is_finished() {
         *batches.lock().unwrap() += 1;
         store.refuse([StoreError::Unavailable("cut off".into())]);
     };
-    let cut = rig.service.vault_rotate_apps(&progress).await;
+    let cut = rig
+        .service
+        .vault_rotate_apps(Principal::cli(), &progress)
+        .await;
     assert!(cut.is_err());
     assert_eq!(*batches.lock().unwrap(), 1);
     assert_eq!(versions(&rig).await, [(1, 1), (2, 2)]);

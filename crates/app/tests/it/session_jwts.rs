@@ -1,7 +1,7 @@
 //! When a verify call returns a cached JWT (S-12), and that nothing but JWTs is cached (S-4).
 
 use vestry_app::identity::sessions::VerifySession;
-use vestry_app::{Caller, Refusal};
+use vestry_app::{Caller, Principal, Refusal};
 use vestry_domain::Secret;
 use vestry_domain::session::SessionSelector;
 use vestry_domain::test_clock::ClockChange;
@@ -65,11 +65,18 @@ async fn s_12_a_jwt_is_reused_only_for_an_unchanged_session() {
     rig.service.verify_session(&test, longer).await.unwrap();
     is_new("a later end").await;
 
-    let keys = rig.service.list_signing_keys(test.world).await.unwrap();
+    let keys = rig
+        .service
+        .list_signing_keys(Principal::cli(), test.world)
+        .await
+        .unwrap();
     let [key] = &*keys else {
         panic!("{} keys", keys.len());
     };
-    let revoked = rig.service.revoke_signing_key(rig.app.id, key.id).await;
+    let revoked = rig
+        .service
+        .revoke_signing_key(Principal::cli(), rig.app.id, key.id)
+        .await;
     revoked.unwrap();
     rig.pass(1);
     is_new("another key").await;

@@ -1,7 +1,6 @@
 //! App settings, and the rate limit that follows them.
 
-use vestry_app::Fault;
-use vestry_app::platform::AdminError;
+use vestry_app::{Fault, Principal, Refusal};
 use vestry_domain::Invalid;
 use vestry_domain::app::{AppSettings, AttachedIdentifiers};
 use vestry_domain::ids::{AppId, Id};
@@ -20,8 +19,12 @@ fn pairs(changes: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 async fn refused(rig: &Rig, changes: &[(&str, &str)]) -> Invalid {
-    match rig.service.set_app(rig.app.id, &pairs(changes)).await {
-        Err(AdminError::Invalid(invalid)) => invalid,
+    match rig
+        .service
+        .set_app(Principal::cli(), rig.app.id, &pairs(changes))
+        .await
+    {
+        Err(Refusal::Invalid(invalid)) => invalid,
         other => panic!("{changes:?}: {other:?}"),
     }
 }
@@ -32,7 +35,11 @@ async fn m_19_a_setting_accepts_every_spelling_of_a_whole_number() {
     let rig = Rig::new().await;
     for (text, expected) in [("60", 60), ("61.0", 61), ("6.2e1", 62)] {
         let changes = pairs(&[("session_idle_minutes", text)]);
-        let app = rig.service.set_app(rig.app.id, &changes).await.unwrap();
+        let app = rig
+            .service
+            .set_app(Principal::cli(), rig.app.id, &changes)
+            .await
+            .unwrap();
         assert_eq!(app.settings.session_idle_minutes, expected, "{text}");
     }
     let invalid = refused(&rig, &[("session_idle_minutes", "5.5")]).await;
@@ -90,7 +97,11 @@ async fn every_setting_can_be_changed() {
         ("event_addresses", "true"),
         ("webhook_disable_after_days", "30"),
     ]);
-    let changed = rig.service.set_app(rig.app.id, &changes).await.unwrap();
+    let changed = rig
+        .service
+        .set_app(Principal::cli(), rig.app.id, &changes)
+        .await
+        .unwrap();
     let expected = AppSettings {
         jwt_algorithm: Algorithm::EdDSA,
         jwt_lifetime_seconds: 60,
@@ -135,10 +146,20 @@ async fn every_setting_can_be_changed() {
     };
     assert_eq!((&*changed.name, &changed.settings), ("Other", &expected));
     assert_eq!((changed.created_at, changed.updated_at), (START, rig.now()));
-    assert_eq!(rig.service.show_app(rig.app.id).await.unwrap(), changed);
+    assert_eq!(
+        rig.service
+            .show_app(Principal::cli(), rig.app.id)
+            .await
+            .unwrap(),
+        changed
+    );
     let back = rig
         .service
-        .set_app(rig.app.id, &pairs(&[("test_per_minute", "null")]))
+        .set_app(
+            Principal::cli(),
+            rig.app.id,
+            &pairs(&[("test_per_minute", "null")]),
+        )
         .await
         .unwrap();
     assert_eq!(back.settings.test_per_minute, None);
@@ -211,31 +232,46 @@ async fn settings_change_all_or_none() {
         let invalid = refused(&rig, &[("session_idle_minutes", "7"), (name, "1")]).await;
         assert_eq!((&*invalid.param, invalid.reason), (name, Reason::Unknown));
     }
-    assert_eq!(rig.service.show_app(rig.app.id).await.unwrap(), rig.app);
+    assert_eq!(
+        rig.service
+            .show_app(Principal::cli(), rig.app.id)
+            .await
+            .unwrap(),
+        rig.app
+    );
     let nobody = AppId::new(START, [7; 16]);
-    let missing = rig.service.set_app(nobody, &pairs(&[("name", "x")])).await;
-    assert!(matches!(missing, Err(AdminError::NotFound("app"))));
+    let missing = rig
+        .service
+        .set_app(Principal::cli(), nobody, &pairs(&[("name", "x")]))
+        .await;
+    assert!(matches!(missing, Err(Refusal::NotFound("app"))));
 }
 
 #[tokio::test]
 async fn apps_are_created_with_a_name_and_listed_oldest_first() {
     let rig = Rig::new().await;
     for bad in ["", "  ", "a\0b", &"x".repeat(101)] {
-        let refused = rig.service.create_app(bad).await;
+        let refused = rig.service.create_app(Principal::cli(), bad).await;
         assert!(
-            matches!(refused, Err(AdminError::Invalid(invalid)) if invalid.param == "name"),
+            matches!(refused, Err(Refusal::Invalid(invalid)) if invalid.param == "name"),
             "{bad:?}"
         );
     }
     rig.pass(1);
-    let second = rig.service.create_app("Second").await.unwrap();
+    let second = rig
+        .service
+        .create_app(Principal::cli(), "Second")
+        .await
+        .unwrap();
     assert_eq!(
-        rig.service.list_apps().await.unwrap(),
+        rig.service.list_apps(Principal::cli()).await.unwrap(),
         [rig.app.clone(), second]
     );
     assert!(matches!(
-        rig.service.show_app(AppId::new(START, [7; 16])).await,
-        Err(AdminError::NotFound("app"))
+        rig.service
+            .show_app(Principal::cli(), AppId::new(START, [7; 16]))
+            .await,
+        Err(Refusal::NotFound("app"))
     ));
 }
 
@@ -247,6 +283,7 @@ async fn callers_follow_within_a_second() {
     let key = rig
         .service
         .create_api_key(
+            Principal::cli(),
             rig.test().await.world,
             vestry_domain::api_key::ApiKeyKind::Secret,
             Vec::new(),
@@ -332,11 +369,15 @@ async fn parallel_changes_of_different_settings_are_both_kept() {
     let (other, app) = (rig.other_process(), rig.app.id);
     rig.store.before_next_begin(async move {
         let change = pairs(&[("session_idle_minutes", "30"), ("name", "Theirs")]);
-        other.set_app(app, &change).await.unwrap();
+        other.set_app(Principal::cli(), app, &change).await.unwrap();
     });
     let change = pairs(&[("freshness_minutes", "7")]);
-    let changed = rig.service.set_app(app, &change).await.unwrap();
-    let kept = rig.service.show_app(app).await.unwrap();
+    let changed = rig
+        .service
+        .set_app(Principal::cli(), app, &change)
+        .await
+        .unwrap();
+    let kept = rig.service.show_app(Principal::cli(), app).await.unwrap();
     assert_eq!(kept, changed);
     assert_eq!(kept.settings.freshness_minutes, 7);
     assert_eq!(kept.settings.session_idle_minutes, 30);

@@ -3,9 +3,8 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use vestry_app::Refusal;
 use vestry_app::identity::sessions::{IssuedSession, VerifySession};
-use vestry_app::platform::AdminError;
+use vestry_app::{Principal, Refusal};
 use vestry_domain::ids::{AppId, Id};
 use vestry_domain::session::SessionSelector;
 use vestry_domain::{Environment, Secret, World};
@@ -47,7 +46,11 @@ async fn s_13_rotation_overlaps_on_both_sides() {
     let old = kid(&session.jwt);
     assert_eq!(kids(&key_set(&rig).await), [&*old]);
 
-    let new = rig.service.rotate_signing_key(test.world).await.unwrap();
+    let new = rig
+        .service
+        .rotate_signing_key(Principal::cli(), test.world)
+        .await
+        .unwrap();
     let new_kid = new.id.to_string();
     rig.pass(60);
     assert_eq!(
@@ -97,7 +100,11 @@ async fn a_published_key_is_public_and_complete() {
     ] {
         rig.set(&[("jwt_algorithm", algorithm)]).await;
         let test = rig.test().await;
-        let made = rig.service.rotate_signing_key(test.world).await.unwrap();
+        let made = rig
+            .service
+            .rotate_signing_key(Principal::cli(), test.world)
+            .await
+            .unwrap();
         rig.pass(300);
         let test = rig.test().await;
         let session = rig
@@ -168,19 +175,19 @@ async fn the_first_key_signs_at_once() {
     for environment in Environment::ALL {
         let keys = rig
             .service
-            .list_signing_keys(rig.world(environment))
+            .list_signing_keys(Principal::cli(), rig.world(environment))
             .await
             .unwrap();
         assert_eq!(keys.len(), 1);
         assert_eq!((keys[0].created_at, keys[0].active_from), (START, START));
     }
     rig.service
-        .rotate_signing_key(rig.world(Environment::Test))
+        .rotate_signing_key(Principal::cli(), rig.world(Environment::Test))
         .await
         .unwrap();
     let keys = rig
         .service
-        .list_signing_keys(rig.world(Environment::Test))
+        .list_signing_keys(Principal::cli(), rig.world(Environment::Test))
         .await
         .unwrap();
     let mut active_from: Vec<_> = keys.iter().map(|key| key.active_from.unix()).collect();
@@ -188,7 +195,7 @@ async fn the_first_key_signs_at_once() {
     assert_eq!(active_from, [START.unix(), START.unix() + 300]);
     assert_eq!(
         rig.service
-            .list_signing_keys(rig.world(Environment::Live))
+            .list_signing_keys(Principal::cli(), rig.world(Environment::Live))
             .await
             .unwrap()
             .len(),
@@ -197,12 +204,16 @@ async fn the_first_key_signs_at_once() {
 
     let nobody = World::new(AppId::new(START, [7; 16]), Environment::Test);
     assert!(matches!(
-        rig.service.rotate_signing_key(nobody).await,
-        Err(AdminError::NotFound("app"))
+        rig.service
+            .rotate_signing_key(Principal::cli(), nobody)
+            .await,
+        Err(Refusal::NotFound("app"))
     ));
     assert!(matches!(
-        rig.service.list_signing_keys(nobody).await,
-        Err(AdminError::NotFound("app"))
+        rig.service
+            .list_signing_keys(Principal::cli(), nobody)
+            .await,
+        Err(Refusal::NotFound("app"))
     ));
 }
 
@@ -255,7 +266,11 @@ async fn m_19_a_new_key_is_in_every_key_set_a_second_after_its_creation() {
         set.await.unwrap()
     };
     assert_eq!(set().await.len(), 1);
-    let new = rig.service.rotate_signing_key(world).await.unwrap();
+    let new = rig
+        .service
+        .rotate_signing_key(Principal::cli(), world)
+        .await
+        .unwrap();
     rig.pass(1);
     let published = set().await;
     assert!(
@@ -286,7 +301,7 @@ async fn m_23_a_withdrawn_key_is_invalid_on_every_process() {
     let id = leaked.parse().unwrap();
     let next = rig
         .service
-        .revoke_signing_key(rig.app.id, id)
+        .revoke_signing_key(Principal::cli(), rig.app.id, id)
         .await
         .unwrap();
     let next = next.expect("it was the signing key");
@@ -319,8 +334,11 @@ async fn m_23_a_withdrawn_key_is_invalid_on_every_process() {
         let refused = process.verify_session(&test, command(&session.jwt)).await;
         assert!(matches!(refused, Err(Refusal::InvalidSession)));
     }
-    let again = rig.service.revoke_signing_key(rig.app.id, id).await;
-    assert!(matches!(again, Err(AdminError::NotFound("signing key"))));
+    let again = rig
+        .service
+        .revoke_signing_key(Principal::cli(), rig.app.id, id)
+        .await;
+    assert!(matches!(again, Err(Refusal::NotFound("signing key"))));
 }
 
 /// M-23: a key that is not the signing one is withdrawn without a replacement, and tokens of other keys stay valid.
@@ -330,31 +348,52 @@ async fn m_23_keys_that_do_not_sign_are_withdrawn_alone() {
     let test = rig.test().await;
     let session = rig.sign_in(&test, ADA, 525_600).await;
     let first = kid(&session.jwt).parse().unwrap();
-    let coming = rig.service.rotate_signing_key(test.world).await.unwrap();
-    let revoked = rig.service.revoke_signing_key(rig.app.id, coming.id).await;
+    let coming = rig
+        .service
+        .rotate_signing_key(Principal::cli(), test.world)
+        .await
+        .unwrap();
+    let revoked = rig
+        .service
+        .revoke_signing_key(Principal::cli(), rig.app.id, coming.id)
+        .await;
     assert_eq!(revoked.unwrap(), None);
     rig.pass(301);
-    let second = rig.service.rotate_signing_key(test.world).await.unwrap();
+    let second = rig
+        .service
+        .rotate_signing_key(Principal::cli(), test.world)
+        .await
+        .unwrap();
     rig.by_jwt(&test, &session.jwt).await.unwrap();
     rig.pass(301);
     assert_eq!(kid(&fresh(&rig, &session).await), second.id.to_string());
-    let revoked = rig.service.revoke_signing_key(rig.app.id, first).await;
+    let revoked = rig
+        .service
+        .revoke_signing_key(Principal::cli(), rig.app.id, first)
+        .await;
     assert_eq!(revoked.unwrap(), None);
     assert!(rig.by_jwt(&test, &session.jwt).await.is_err());
     let current = fresh(&rig, &session).await;
     rig.by_jwt(&test, &current).await.unwrap();
 
     // The live key is of the same App, but of its own environment.
-    let live = rig.service.list_signing_keys(rig.world(Environment::Live));
+    let live = rig
+        .service
+        .list_signing_keys(Principal::cli(), rig.world(Environment::Live));
     let live = live.await.unwrap().remove(0);
-    let next = rig.service.revoke_signing_key(rig.app.id, live.id).await;
+    let next = rig
+        .service
+        .revoke_signing_key(Principal::cli(), rig.app.id, live.id)
+        .await;
     assert_eq!(next.unwrap().unwrap().world, live.world);
     rig.by_jwt(&test, &current).await.unwrap();
     let stranger = rig.stranger().await;
-    let foreign = rig.service.revoke_signing_key(stranger.app.id, second.id);
+    let foreign = rig
+        .service
+        .revoke_signing_key(Principal::cli(), stranger.app.id, second.id);
     assert!(matches!(
         foreign.await,
-        Err(AdminError::NotFound("signing key"))
+        Err(Refusal::NotFound("signing key"))
     ));
 }
 

@@ -13,7 +13,7 @@ use vestry_domain::message::Message;
 use vestry_domain::session::Proof;
 
 use crate::links::{invitation, is_invalid};
-use crate::rig::{Rig, login, proof};
+use crate::rig::{Rig, login, operator, proof};
 
 /// The mailbox owner's spelling.
 const OWN: &str = "j\u{f6}rg@fa\u{df}.example";
@@ -302,7 +302,11 @@ async fn attack_5_a_look_alike_in_an_import_is_refused_with_its_reason() {
         line("Kate@Example.com"),
     ];
     let test = rig.test().await;
-    let mut import = rig.service.import_users(test.world, false).await.unwrap();
+    let mut import = rig
+        .service
+        .import_users(&operator(&rig.service, test.world).await, false)
+        .await
+        .unwrap();
     let outcomes = import.take(&lines).await.unwrap();
     assert!(matches!(outcomes[0], Imported::New(_)));
     assert!(matches!(outcomes[2], Imported::New(_)));

@@ -15,7 +15,7 @@ use vestry_domain::key_transfer::EntropyType;
 use vestry_domain::user::UserStatus;
 use vestry_domain::wallet::{AddressForm, DisabledReason, WalletType};
 
-use crate::rig::{Rig, claim, lasting, named, proof};
+use crate::rig::{Rig, claim, lasting, named, operator, proof};
 use crate::send::send;
 use crate::texts::send as text_to;
 
@@ -449,7 +449,11 @@ async fn a_claim_that_cannot_sign_in_can_be_removed() {
         founded: true,
         ..PortableUser::default()
     };
-    let mut import = rig.service.import_users(test.world, false).await.unwrap();
+    let mut import = rig
+        .service
+        .import_users(&operator(&rig.service, test.world).await, false)
+        .await
+        .unwrap();
     let imported = import.take(&[line]).await.unwrap().swap_remove(0);
     let Imported::New(user) = imported else {
         panic!("{imported:?}");

@@ -7,7 +7,7 @@ use vestry_app::identity::sessions::VerifySession;
 use vestry_app::kernel::idempotency::Begun;
 use vestry_app::platform::test_clock::ClockReading;
 use vestry_app::platform::webhooks::Resume;
-use vestry_app::{Caller, Refusal};
+use vestry_app::{Caller, Principal, Refusal};
 use vestry_domain::test_clock::ClockChange;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
@@ -168,7 +168,11 @@ async fn only_the_test_environment_follows() {
     let user = rig.user(&test, ADA).await;
     assert_eq!(user.profile.user.created_at, at(1_000));
     let World { app_id, .. } = test.world;
-    let app = rig.service.show_app(app_id).await.unwrap();
+    let app = rig
+        .service
+        .show_app(Principal::cli(), app_id)
+        .await
+        .unwrap();
     assert_eq!(app.test_clock.revision, 1);
 }
 
@@ -298,21 +302,34 @@ async fn takes_place(what: &str, rig: &Rig, moved: Moved) -> bool {
             moved.by(rig, 5 * DAY).await;
             rig.user(&test, ADA).await;
             rig.flow().await;
-            let shown = service.show_webhook(rig.app.id, id).await.unwrap();
+            let shown = service
+                .show_webhook(Principal::cli(), rig.app.id, id)
+                .await
+                .unwrap();
             shown.endpoint.disabled.is_some()
         }
         "Webhooks: first attempts, replays and held deliveries, 50 a second" => {
             let (id, _) = rig.receiver(HOST, &["user.created"]).await;
             service.sequence_all().await.unwrap();
-            service.disable_webhook(rig.app.id, id).await.unwrap();
-            let enabled = service.enable_webhook(rig.app.id, id, Resume::All).await;
+            service
+                .disable_webhook(Principal::cli(), rig.app.id, id)
+                .await
+                .unwrap();
+            let enabled = service
+                .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
+                .await;
             enabled.unwrap();
             for number in 0..51 {
                 rig.user(&test, &format!("user{number}@example.com")).await;
             }
             service.sequence_all().await.unwrap();
-            service.disable_webhook(rig.app.id, id).await.unwrap();
-            let enabled = service.enable_webhook(rig.app.id, id, Resume::All).await;
+            service
+                .disable_webhook(Principal::cli(), rig.app.id, id)
+                .await
+                .unwrap();
+            let enabled = service
+                .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
+                .await;
             enabled.unwrap();
             assert_eq!(rig.flow().await, 50);
             moved.by(rig, 1).await;
@@ -327,13 +344,17 @@ async fn takes_place(what: &str, rig: &Rig, moved: Moved) -> bool {
             let sent_at: i64 = header(&sent, "webhook-timestamp").parse().unwrap();
             let delivery = rig.deliveries(id).await.remove(0);
             assert_eq!(delivery.created_at.unix(), sent_at);
-            let shown = service.show_delivery(rig.app.id, id, delivery.id).await;
+            let shown = service
+                .show_delivery(Principal::cli(), rig.app.id, id, delivery.id)
+                .await;
             assert_eq!(shown.unwrap().1[0].at.unix(), sent_at);
             sent_at == START.unix() + 1_000
         }
         "Webhooks: how long two secrets overlap" => {
             let (id, first) = rig.receiver(HOST, &["user.created"]).await;
-            let second = service.rotate_webhook_secret(rig.app.id, id, 60).await;
+            let second = service
+                .rotate_webhook_secret(Principal::cli(), rig.app.id, id, 60)
+                .await;
             let second = SigningSecret::parse(second.unwrap().expose()).unwrap();
             moved.by(rig, 3_600).await;
             rig.user(&test, ADA).await;
@@ -371,7 +392,10 @@ async fn takes_place(what: &str, rig: &Rig, moved: Moved) -> bool {
         }
         "A new signing key starts to sign after five minutes" => {
             let issued = rig.sign_in(&test, ADA, 10_080).await;
-            service.rotate_signing_key(test.world).await.unwrap();
+            service
+                .rotate_signing_key(Principal::cli(), test.world)
+                .await
+                .unwrap();
             moved.by(rig, 300).await;
             // The keys are cached for at most a second.
             let other = rig.other_process();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use vestry_app::platform::vault::{RootReport, Rotation};
 use vestry_app::wallets::SignError;
-use vestry_app::{Fault, Refusal, Service};
+use vestry_app::{Fault, Principal, Refusal, Service};
 use vestry_contract::race::race;
 use vestry_domain::World;
 use vestry_domain::audit::control::ControlAction;
@@ -74,7 +74,11 @@ async fn rotation_rewraps_everything_and_changes_no_key() {
 
     let seen = Mutex::new(Vec::new());
     let progress = |done, total| seen.lock().unwrap().push((done, total));
-    let rotation = rig.service.vault_rotate_root(&progress).await.unwrap();
+    let rotation = rig
+        .service
+        .vault_rotate_root(Principal::cli(), &progress)
+        .await
+        .unwrap();
     assert_eq!(rotation, rotated(2, 8));
     assert_eq!(
         *seen.lock().unwrap(),
@@ -114,7 +118,7 @@ async fn r17_signatures_continue_during_a_rotation() {
             match number {
                 0 | 51 => rig
                     .service
-                    .vault_rotate_root(&|_, _| {})
+                    .vault_rotate_root(Principal::cli(), &|_, _| {})
                     .await
                     .map(|_| String::new())
                     .unwrap(),
@@ -146,13 +150,20 @@ async fn an_overtaken_rotation_ends() {
         }
     });
     let once_each = |done, _| assert!(done <= 4, "the same keys again and again");
-    rig.service.vault_rotate_root(&once_each).await.unwrap();
+    rig.service
+        .vault_rotate_root(Principal::cli(), &once_each)
+        .await
+        .unwrap();
     for report in rig.service.vault_status().await.unwrap() {
         assert_eq!(report.provider.as_ref().unwrap().primary_version, 3);
         let mut under = report.app_keys.iter();
         assert!(under.all(|(version, _)| *version >= 2), "{report:?}");
     }
-    let rotation = rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
+    let rotation = rig
+        .service
+        .vault_rotate_root(Principal::cli(), &|_, _| {})
+        .await
+        .unwrap();
     assert_eq!(rotation, rotated(4, 4));
     assert_eq!(rig.service.vault_verify(&|_| {}).await.unwrap().app_keys, 4);
 }
@@ -163,8 +174,14 @@ async fn a_rotation_can_be_resumed() {
     let rig = Rig::new().await;
     let fake = rig.fake.clone();
     let after_two = move |done: u64, _| fake.set_unavailable(done == 2);
-    let cut = rig.service.vault_rotate_root(&after_two).await;
-    assert!(matches!(cut, Err(Fault::Unavailable(_))), "{cut:?}");
+    let cut = rig
+        .service
+        .vault_rotate_root(Principal::cli(), &after_two)
+        .await;
+    assert!(
+        matches!(cut, Err(Refusal::Fault(Fault::Unavailable(_)))),
+        "{cut:?}"
+    );
     rig.fake.set_unavailable(false);
     let mut under = [0, 0];
     for report in rig.service.vault_status().await.unwrap() {
@@ -173,7 +190,11 @@ async fn a_rotation_can_be_resumed() {
         }
     }
     assert_eq!(under, [2, 2]);
-    let rotation = rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
+    let rotation = rig
+        .service
+        .vault_rotate_root(Principal::cli(), &|_, _| {})
+        .await
+        .unwrap();
     assert_eq!(rotation, rotated(3, 4));
     assert_eq!(rig.service.vault_verify(&|_| {}).await.unwrap().app_keys, 4);
 }
@@ -191,10 +212,13 @@ async fn retiring_waits_for_the_last_key() {
     for purpose in KeyPurpose::ALL {
         rig.vaults.of(purpose).add_root_version().await.unwrap();
     }
-    assert_eq!(rig.service.vault_retire().await.unwrap(), 4);
+    assert_eq!(rig.service.vault_retire(Principal::cli()).await.unwrap(), 4);
     assert_versions(&status().await, 2, &[1, 2], [&[(1, 2)]; 2]);
-    rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
-    assert_eq!(rig.service.vault_retire().await.unwrap(), 0);
+    rig.service
+        .vault_rotate_root(Principal::cli(), &|_, _| {})
+        .await
+        .unwrap();
+    assert_eq!(rig.service.vault_retire(Principal::cli()).await.unwrap(), 0);
     assert_versions(&status().await, 3, &[3], [&[(3, 2)], &[(3, 3)]]);
     sign(&rig.other_process(), &rig, wallet).await;
     // AUD-1: destruction is recorded once for each root key.
@@ -204,7 +228,7 @@ async fn retiring_waits_for_the_last_key() {
         .map(|entry| (entry.event.action, entry.event.subject.id.as_str()));
     let action = ControlAction::RootKeyRetire;
     assert!(told.eq([(action, "wallets"), (action, "secrets")]));
-    assert_eq!(rig.service.vault_retire().await.unwrap(), 0);
+    assert_eq!(rig.service.vault_retire(Principal::cli()).await.unwrap(), 0);
     assert_eq!(written(&rig, World::DEPLOYMENT).await.len(), 2);
 }
 
@@ -228,10 +252,17 @@ async fn r17_a_rotation_whose_old_version_is_destroyed_ends() {
     let rig = Rig::new().await;
     let operator = rig.other_process();
     rig.store.before_next_begin(async move {
-        operator.vault_rotate_root(&|_, _| {}).await.unwrap();
-        assert_eq!(operator.vault_retire().await.unwrap(), 0);
+        operator
+            .vault_rotate_root(Principal::cli(), &|_, _| {})
+            .await
+            .unwrap();
+        assert_eq!(operator.vault_retire(Principal::cli()).await.unwrap(), 0);
     });
-    let rotation = rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
+    let rotation = rig
+        .service
+        .vault_rotate_root(Principal::cli(), &|_, _| {})
+        .await
+        .unwrap();
     assert_eq!(rotation, rotated(2, 0));
     let status = rig.service.vault_status().await.unwrap();
     assert_versions(&status, 3, &[3], [&[(3, 2)], &[(3, 3)]]);
@@ -244,14 +275,23 @@ async fn r17_a_key_created_during_the_destruction_is_not_lost() {
     let intrude = || {
         let operator = rig.other_process();
         rig.store.before_next_begin(async move {
-            operator.vault_rotate_root(&|_, _| {}).await.unwrap();
-            assert_eq!(operator.vault_retire().await.unwrap(), 0);
+            operator
+                .vault_rotate_root(Principal::cli(), &|_, _| {})
+                .await
+                .unwrap();
+            assert_eq!(operator.vault_retire(Principal::cli()).await.unwrap(), 0);
         });
     };
     intrude();
-    rig.service.create_app("Another").await.unwrap();
+    rig.service
+        .create_app(Principal::cli(), "Another")
+        .await
+        .unwrap();
     intrude();
-    let rotation = rig.service.vault_rotate_apps(&|_, _| {}).await;
+    let rotation = rig
+        .service
+        .vault_rotate_apps(Principal::cli(), &|_, _| {})
+        .await;
     assert_eq!(rotation.unwrap().minted, 8);
     let report = rig.service.vault_verify(&|_| {}).await.unwrap();
     // One of them is the key under which the deployment log is written.
@@ -308,7 +348,10 @@ async fn an_overwritten_secrets_key_keeps_no_other_under_an_old_root_key() {
     assert!(tx.app_keys().rewrap(key, 1, &altered).await.unwrap());
     tx.commit().await.unwrap();
     let other = rig.other_process();
-    let rotation = other.vault_rotate_root(&|_, _| {}).await.unwrap();
+    let rotation = other
+        .vault_rotate_root(Principal::cli(), &|_, _| {})
+        .await
+        .unwrap();
     let failed = [format!("{}/test/secrets/1", rig.app.id)];
     assert_eq!((rotation.rewrapped, &rotation.failed[..]), (3, &failed[..]));
 }
@@ -352,12 +395,15 @@ async fn verify_finds_an_overwritten_app_key() {
         "{signed:?}"
     );
     // The others are moved off the old root key regardless, and the old root key is kept for this one.
-    let rotation = other.vault_rotate_root(&|_, _| {}).await.unwrap();
+    let rotation = other
+        .vault_rotate_root(Principal::cli(), &|_, _| {})
+        .await
+        .unwrap();
     assert_eq!(
         (rotation.rewrapped, rotation.failed),
         (3, report.failed_app_keys)
     );
-    assert_eq!(other.vault_retire().await.unwrap(), 1);
+    assert_eq!(other.vault_retire(Principal::cli()).await.unwrap(), 1);
 }
 
 /// More wallets than one step covers.

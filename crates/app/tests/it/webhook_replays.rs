@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use vestry_app::platform::AdminError;
 use vestry_app::platform::replays::Wanted;
 use vestry_app::platform::webhooks::Resume;
+use vestry_app::{Principal, Refusal};
 use vestry_domain::Timestamp;
 use vestry_domain::ids::{EventId, WebhookEndpointId};
 use vestry_domain::webhook::{DeliveryState, Replay};
@@ -31,13 +31,19 @@ impl Rig {
             .collect()
     }
 
-    async fn replay(&self, id: WebhookEndpointId, wanted: Wanted) -> Result<Replay, AdminError> {
-        self.service.replay_missed(self.app.id, id, wanted).await
+    async fn replay(&self, id: WebhookEndpointId, wanted: Wanted) -> Result<Replay, Refusal> {
+        self.service
+            .replay_missed(Principal::cli(), self.app.id, id, wanted)
+            .await
     }
 
     /// The newest replay of an endpoint.
     async fn newest_replay(&self, id: WebhookEndpointId) -> Replay {
-        let listed = self.service.list_replays(self.app.id, id).await.unwrap();
+        let listed = self
+            .service
+            .list_replays(Principal::cli(), self.app.id, id)
+            .await
+            .unwrap();
         listed.into_iter().next().unwrap()
     }
 
@@ -153,7 +159,7 @@ async fn invalid_replays_are_refused() {
         },
     ] {
         let refused = rig.replay(id, wanted).await;
-        assert!(matches!(refused, Err(AdminError::NotFound("event"))));
+        assert!(matches!(refused, Err(Refusal::NotFound("event"))));
     }
     let until = Some(events[0]);
     let backwards = Wanted::Range {
@@ -161,18 +167,25 @@ async fn invalid_replays_are_refused() {
         until,
     };
     let refused = rig.replay(id, backwards).await;
-    assert!(matches!(refused, Err(AdminError::Invalid(invalid)) if invalid.param == "until"));
+    assert!(matches!(refused, Err(Refusal::Invalid(invalid)) if invalid.param == "until"));
     let not_now = async |wanted| match rig.replay(id, wanted).await {
-        Err(AdminError::NotNow(why)) => why,
+        Err(Refusal::NotNow(why)) => why,
         other => panic!("{other:?}"),
     };
-    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    rig.service
+        .disable_webhook(Principal::cli(), rig.app.id, id)
+        .await
+        .unwrap();
     assert!(not_now(range(events[0])).await.contains("disabled"));
-    let listed = rig.service.list_replays(rig.app.id, id).await.unwrap();
+    let listed = rig
+        .service
+        .list_replays(Principal::cli(), rig.app.id, id)
+        .await
+        .unwrap();
     assert_eq!(listed, []);
     let enabled = rig
         .service
-        .enable_webhook(rig.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
         .await;
     enabled.unwrap();
     rig.replay(id, range(events[0])).await.unwrap();
@@ -227,18 +240,24 @@ async fn wh_10_wh_12_a_replay_pauses_and_ends_with_its_endpoint() {
     let events = rig.told_of_users(id, 5).await;
     rig.flow().await;
     rig.replay(id, range(events[0])).await.unwrap();
-    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    rig.service
+        .disable_webhook(Principal::cli(), rig.app.id, id)
+        .await
+        .unwrap();
     rig.flow_for(20).await;
     assert_eq!(rig.replayed(), []);
     let enabled = rig
         .service
-        .enable_webhook(rig.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
         .await;
     enabled.unwrap();
     rig.flow_for(11).await;
     assert_eq!(rig.replayed().len(), 4);
     rig.replay(id, range(events[0])).await.unwrap();
-    rig.service.remove_webhook(rig.app.id, id).await.unwrap();
+    rig.service
+        .remove_webhook(Principal::cli(), rig.app.id, id)
+        .await
+        .unwrap();
     rig.flow_for(2).await;
     assert_eq!(rig.replayed().len(), 4);
 }
@@ -249,11 +268,14 @@ async fn held_deliveries_are_sent_at_a_limited_rate() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
     rig.told_of_users(id, 120).await;
-    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    rig.service
+        .disable_webhook(Principal::cli(), rig.app.id, id)
+        .await
+        .unwrap();
     rig.pass(10);
     let enabled = rig
         .service
-        .enable_webhook(rig.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
         .await;
     enabled.unwrap();
     let test = rig.test().await;

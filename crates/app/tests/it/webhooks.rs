@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use vestry_app::Service;
-use vestry_app::platform::AdminError;
 use vestry_app::platform::webhooks::{
     EndpointChange, ListedEndpoint, NewEndpoint, Replayed, Resume,
 };
+use vestry_app::{Principal, Refusal, Service};
 use vestry_contract::race::race;
 use vestry_contract::rng::{self, Rng};
 use vestry_domain::event::{EventKind, TEST};
@@ -49,7 +48,10 @@ impl Rig {
         types: &[&str],
     ) -> (WebhookEndpointId, SigningSecret) {
         let world = self.world(Environment::Test);
-        let added = self.service.add_webhook(world, endpoint(host, types)).await;
+        let added = self
+            .service
+            .add_webhook(Principal::cli(), world, endpoint(host, types))
+            .await;
         let (listed, secret) = added.unwrap();
         let secret = SigningSecret::parse(secret.expose()).unwrap();
         (listed.endpoint.id, secret)
@@ -62,12 +64,17 @@ impl Rig {
     }
 
     async fn endpoint(&self, id: WebhookEndpointId) -> ListedEndpoint {
-        self.service.show_webhook(self.app.id, id).await.unwrap()
+        self.service
+            .show_webhook(Principal::cli(), self.app.id, id)
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn deliveries(&self, id: WebhookEndpointId) -> Vec<Delivery> {
         let all = DeliveryFilter::default();
-        let found = self.service.list_deliveries(self.app.id, id, all, 1000);
+        let found = self
+            .service
+            .list_deliveries(Principal::cli(), self.app.id, id, all, 1000);
         found.await.unwrap()
     }
 
@@ -201,16 +208,22 @@ async fn types_named_by_an_endpoint_are_written() {
     rig.service.send_due().await.unwrap();
     assert_eq!(kinds(&rig.webhooks.sent_to(HOST)), ["message.sent"]);
     assert!(!kinds(&rig.webhooks.sent_to("all.example.com")).contains(&"message.sent".to_owned()));
-    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    rig.service
+        .disable_webhook(Principal::cli(), rig.app.id, id)
+        .await
+        .unwrap();
     rig.pass(60);
     send(3, 1).await;
     rig.service
-        .enable_webhook(rig.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
         .await
         .unwrap();
     rig.pass(60);
     send(4, 2).await;
-    rig.service.remove_webhook(rig.app.id, id).await.unwrap();
+    rig.service
+        .remove_webhook(Principal::cli(), rig.app.id, id)
+        .await
+        .unwrap();
     rig.pass(60);
     send(5, 2).await;
 }
@@ -253,7 +266,10 @@ async fn wh_1_a_failed_delivery_is_attempted_ten_times() {
         assert_eq!(header(request, "vestry-attempt"), number.to_string());
     }
     let delivery = rig.deliveries(id).await.remove(0);
-    let shown = rig.service.show_delivery(rig.app.id, id, delivery.id).await;
+    let shown = rig
+        .service
+        .show_delivery(Principal::cli(), rig.app.id, id, delivery.id)
+        .await;
     let (_, attempts) = shown.unwrap();
     let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
     assert_eq!(numbers, (1..=10).collect::<Vec<_>>());
@@ -443,7 +459,9 @@ async fn wh_10_an_endpoint_that_is_gone_is_sent_nothing() {
     assert_eq!(rig.webhooks.sent_to(HOST).len(), 1);
     assert_eq!(rig.states(id).await, [DeliveryState::Held]);
     rig.webhooks.answer(HOST, 204, None);
-    let enabled = rig.service.enable_webhook(rig.app.id, id, Resume::All);
+    let enabled = rig
+        .service
+        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All);
     assert_eq!(
         enabled.await.unwrap().endpoint.state(),
         EndpointState::Active
@@ -464,12 +482,16 @@ async fn held_deliveries_are_sent_or_discarded() {
         let (id, _) = rig.receiver(HOST, &["user.created"]).await;
         rig.user(&test, "ann@example.com").await;
         rig.service.sequence_all().await.unwrap();
-        let disabled = rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+        let disabled = rig
+            .service
+            .disable_webhook(Principal::cli(), rig.app.id, id)
+            .await
+            .unwrap();
         assert_eq!(disabled.endpoint.disabled, Some(DisabledReason::Operator));
         assert_eq!(rig.service.send_due().await.unwrap(), 0);
         assert_eq!(rig.states(id).await, [DeliveryState::Held]);
         rig.service
-            .enable_webhook(rig.app.id, id, resume)
+            .enable_webhook(Principal::cli(), rig.app.id, id, resume)
             .await
             .unwrap();
         rig.flow().await;
@@ -477,7 +499,7 @@ async fn held_deliveries_are_sent_or_discarded() {
         // A second call changes nothing.
         let before = rig.told().await.len();
         rig.service
-            .enable_webhook(rig.app.id, id, resume)
+            .enable_webhook(Principal::cli(), rig.app.id, id, resume)
             .await
             .unwrap();
         assert_eq!(rig.told().await.len(), before);
@@ -547,7 +569,9 @@ async fn wh_3_both_secrets_sign_while_they_overlap() {
     let test = rig.test().await;
     let (id, first) = rig.receiver(HOST, &["user.created"]).await;
     let rotate = async |minutes| {
-        let secret = rig.service.rotate_webhook_secret(rig.app.id, id, minutes);
+        let secret = rig
+            .service
+            .rotate_webhook_secret(Principal::cli(), rig.app.id, id, minutes);
         SigningSecret::parse(secret.await.unwrap().expose()).unwrap()
     };
     let mut number = 0;
@@ -575,8 +599,10 @@ async fn wh_3_both_secrets_sign_while_they_overlap() {
     assert!(is_signed_by(&sent().await, &[&fifth]));
     assert_eq!(rig.endpoint(id).await.secrets.len(), 1);
     for minutes in [-1, 10_081] {
-        let refused = rig.service.rotate_webhook_secret(rig.app.id, id, minutes);
-        let Err(AdminError::Invalid(invalid)) = refused.await else {
+        let refused = rig
+            .service
+            .rotate_webhook_secret(Principal::cli(), rig.app.id, id, minutes);
+        let Err(Refusal::Invalid(invalid)) = refused.await else {
             panic!("{minutes} minutes were accepted");
         };
         assert_eq!(invalid.param, "overlap_minutes");
@@ -594,12 +620,18 @@ async fn wh_12_a_deleted_endpoint_is_sent_nothing() {
     rig.flow().await;
     rig.user(&test, "bob@example.com").await;
     rig.service.sequence_all().await.unwrap();
-    rig.service.remove_webhook(rig.app.id, id).await.unwrap();
+    rig.service
+        .remove_webhook(Principal::cli(), rig.app.id, id)
+        .await
+        .unwrap();
     rig.pass(DAY);
     assert_eq!(rig.flow().await, 0);
     assert_eq!(rig.webhooks.sent_to(HOST).len(), 1);
-    let gone = rig.service.show_webhook(rig.app.id, id).await;
-    assert!(matches!(gone, Err(AdminError::NotFound(_))));
+    let gone = rig
+        .service
+        .show_webhook(Principal::cli(), rig.app.id, id)
+        .await;
+    assert!(matches!(gone, Err(Refusal::NotFound(_))));
 }
 
 /// A replay is another delivery of the same event, and is marked as such.
@@ -615,7 +647,9 @@ async fn a_replay_is_marked() {
         Replayed::Event(first.event_id),
         Replayed::Delivery(first.id),
     ] {
-        let replayed = rig.service.replay_webhook(rig.app.id, id, what);
+        let replayed = rig
+            .service
+            .replay_webhook(Principal::cli(), rig.app.id, id, what);
         assert_ne!(replayed.await.unwrap().id, first.id);
         assert_eq!(rig.flow().await, 1);
     }
@@ -645,7 +679,9 @@ async fn an_endpoint_can_be_changed() {
         name: Some(Some("Orders".to_owned())),
         types: Some(vec!["user.*".to_owned()]),
     };
-    let changed = rig.service.change_webhook(rig.app.id, id, change.clone());
+    let changed = rig
+        .service
+        .change_webhook(Principal::cli(), rig.app.id, id, change.clone());
     let endpoint = changed.await.unwrap().endpoint;
     assert_eq!(endpoint.url.as_str(), "https://new.example.com/");
     assert_eq!(endpoint.name.as_deref(), Some("Orders"));
@@ -653,7 +689,7 @@ async fn an_endpoint_can_be_changed() {
     assert_eq!(rig.webhooks.sent_to("new.example.com").len(), 1);
     let told = rig.told().await.len();
     rig.service
-        .change_webhook(rig.app.id, id, change)
+        .change_webhook(Principal::cli(), rig.app.id, id, change)
         .await
         .unwrap();
     assert_eq!(rig.told().await.len(), told);
@@ -677,7 +713,10 @@ async fn invalid_endpoints_are_refused() {
         (new(url, None, &["user.born"]), "types"),
         (new(url, None, &[]), "types"),
     ] {
-        let Err(AdminError::Invalid(invalid)) = rig.service.add_webhook(world, refused).await
+        let Err(Refusal::Invalid(invalid)) = rig
+            .service
+            .add_webhook(Principal::cli(), world, refused)
+            .await
         else {
             panic!("{param} was taken");
         };
@@ -685,17 +724,27 @@ async fn invalid_endpoints_are_refused() {
     }
     for number in 0..20 {
         let one = endpoint(&format!("h{number}.example.com"), &["*"]);
-        rig.service.add_webhook(world, one).await.unwrap();
+        rig.service
+            .add_webhook(Principal::cli(), world, one)
+            .await
+            .unwrap();
     }
     let again = endpoint("h1.example.com", &["*", "*"]);
-    let again = rig.service.add_webhook(world, again).await;
-    assert!(matches!(again, Err(AdminError::Exists(_))));
-    let more = rig
+    let again = rig
         .service
-        .add_webhook(world, endpoint("h20.example.com", &["*"]));
-    assert!(matches!(more.await, Err(AdminError::Invalid(_))));
+        .add_webhook(Principal::cli(), world, again)
+        .await;
+    assert!(matches!(again, Err(Refusal::Duplicate(_))));
+    let more =
+        rig.service
+            .add_webhook(Principal::cli(), world, endpoint("h20.example.com", &["*"]));
+    assert!(matches!(more.await, Err(Refusal::Invalid(_))));
     assert_eq!(
-        rig.service.list_webhooks(rig.app.id).await.unwrap().len(),
+        rig.service
+            .list_webhooks(Principal::cli(), rig.app.id)
+            .await
+            .unwrap()
+            .len(),
         20
     );
 }
@@ -709,7 +758,11 @@ async fn a_test_delivery_is_in_no_log() {
     let told = rig.told().await.len();
     rig.webhooks.answer(HOST, 500, None);
     for kind in [None, Some(EventKind::SessionEnded)] {
-        let tried = rig.service.try_webhook(rig.app.id, id, kind).await.unwrap();
+        let tried = rig
+            .service
+            .try_webhook(Principal::cli(), rig.app.id, id, kind)
+            .await
+            .unwrap();
         assert_eq!((tried.status, tried.error), (Some(500), None));
         let request = rig.webhooks.sent_to(HOST).pop().unwrap();
         assert!(is_signed_by(&request, &[&secret]));
@@ -771,9 +824,12 @@ async fn deliveries_are_kept_for_a_month() {
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
     rig.user(&test, "ann@example.com").await;
     rig.flow().await;
-    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
     rig.service
-        .rotate_webhook_secret(rig.app.id, id, 0)
+        .disable_webhook(Principal::cli(), rig.app.id, id)
+        .await
+        .unwrap();
+    rig.service
+        .rotate_webhook_secret(Principal::cli(), rig.app.id, id, 0)
         .await
         .unwrap();
     rig.pass(29 * DAY);
@@ -790,19 +846,25 @@ async fn retention_spares_events_with_pending_deliveries() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    rig.service
+        .disable_webhook(Principal::cli(), rig.app.id, id)
+        .await
+        .unwrap();
     let enabled = rig
         .service
-        .enable_webhook(rig.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
         .await;
     enabled.unwrap();
     rig.user(&test, "ann@example.com").await;
     rig.service.sequence_all().await.unwrap();
-    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    rig.service
+        .disable_webhook(Principal::cli(), rig.app.id, id)
+        .await
+        .unwrap();
     rig.pass(20 * DAY);
     rig.sweep().await;
     rig.service
-        .enable_webhook(rig.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
         .await
         .unwrap();
     rig.flow().await;
@@ -835,7 +897,10 @@ async fn ev_r5_wh_3_wh_9_wh_10_changes_race_deliveries() {
         raced.race(meanwhile, &mut rng).await;
         raced.check(meanwhile).await;
         // Otherwise the rest would be sent in the next round.
-        let removed = rig.service.remove_webhook(rig.app.id, raced.id).await;
+        let removed = rig
+            .service
+            .remove_webhook(Principal::cli(), rig.app.id, raced.id)
+            .await;
         assert_eq!(removed.is_err(), matches!(meanwhile, Meanwhile::Delete));
     }
 }
@@ -895,11 +960,22 @@ impl<'a> Raced<'a> {
                 }
                 match meanwhile {
                     Meanwhile::Rotate => {
-                        let secret = service.rotate_webhook_secret(app, id, 60).await.unwrap();
+                        let secret = service
+                            .rotate_webhook_secret(Principal::cli(), app, id, 60)
+                            .await
+                            .unwrap();
                         return Some(SigningSecret::parse(secret.expose()).unwrap());
                     }
-                    Meanwhile::Disable => drop(service.disable_webhook(app, id).await.unwrap()),
-                    Meanwhile::Delete => service.remove_webhook(app, id).await.unwrap(),
+                    Meanwhile::Disable => drop(
+                        service
+                            .disable_webhook(Principal::cli(), app, id)
+                            .await
+                            .unwrap(),
+                    ),
+                    Meanwhile::Delete => service
+                        .remove_webhook(Principal::cli(), app, id)
+                        .await
+                        .unwrap(),
                 }
                 None
             }
@@ -939,7 +1015,10 @@ impl<'a> Raced<'a> {
             Meanwhile::Disable => {
                 assert_eq!(self.sent().len(), during, "{about}: sent afterwards");
                 let app = self.rig.app.id;
-                let enabled = self.rig.service.enable_webhook(app, self.id, Resume::All);
+                let enabled =
+                    self.rig
+                        .service
+                        .enable_webhook(Principal::cli(), app, self.id, Resume::All);
                 enabled.await.unwrap();
                 self.flow().await;
                 // Events that occurred while it was disabled are not sent.
@@ -988,7 +1067,9 @@ async fn e_5_e_6_addresses_are_shown_and_not_stored() {
         for delivery in rig.deliveries(id).await {
             if !delivery.is_replay {
                 let again = Replayed::Delivery(delivery.id);
-                let replayed = rig.service.replay_webhook(rig.app.id, id, again);
+                let replayed = rig
+                    .service
+                    .replay_webhook(Principal::cli(), rig.app.id, id, again);
                 replayed.await.unwrap();
             }
         }

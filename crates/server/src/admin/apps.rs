@@ -1,7 +1,7 @@
 //! `vestry app create|list|show|set`.
 
 use serde_json::json;
-use vestry_app::Service;
+use vestry_app::{Principal, Service};
 use vestry_domain::app::App;
 
 use super::{app_document, failed};
@@ -12,21 +12,27 @@ use crate::output::{date, table};
 pub(super) async fn run(service: &Service, command: cli::App) -> Result<(), Failure> {
     match command {
         cli::App::Create { name, answer } => {
-            let app = service.create_app(&name).await.map_err(failed)?;
+            let app = service
+                .create_app(Principal::cli(), &name)
+                .await
+                .map_err(failed)?;
             answer.format().print(&app_document(&app), || {
                 let id = app.id;
                 format!("Created {id} ({name}).\nNext: vestry key create {id} test")
             })
         }
         cli::App::List { answer } => {
-            let apps = service.list_apps().await.map_err(failed)?;
+            let apps = service.list_apps(Principal::cli()).await.map_err(failed)?;
             let documents: Vec<_> = apps.iter().map(app_document).collect();
             answer
                 .format()
                 .print(&json!({ "apps": documents }), || list(&apps))
         }
         cli::App::Show { app, answer } => {
-            let app = service.show_app(app).await.map_err(failed)?;
+            let app = service
+                .show_app(Principal::cli(), app)
+                .await
+                .map_err(failed)?;
             answer.format().print(&app_document(&app), || show(&app))
         }
         cli::App::Set {
@@ -34,7 +40,10 @@ pub(super) async fn run(service: &Service, command: cli::App) -> Result<(), Fail
             changes,
             answer,
         } => {
-            let app = service.set_app(app, &changes).await.map_err(failed)?;
+            let app = service
+                .set_app(Principal::cli(), app, &changes)
+                .await
+                .map_err(failed)?;
             answer.format().print(&app_document(&app), || show(&app))
         }
     }

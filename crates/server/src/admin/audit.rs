@@ -4,8 +4,8 @@ mod prune;
 
 use serde_json::{Map, Value, json};
 use vestry_anchor::{Settings as Reach, notes_at, notes_from};
-use vestry_app::Service;
 use vestry_app::audit::{About, AuditFlaw, AuditReport, SourcedNote, TrustedKeys};
+use vestry_app::{Principal, Service};
 
 use super::failed;
 use crate::cli::{self, Against, Answer, Kept};
@@ -48,7 +48,14 @@ pub(super) async fn run(
             answer,
         } => {
             let (notes, keys) = witnesses(against, reach).await?;
-            let found = service.acknowledge_flaw(&about, &reason, &notes, &keys, &progress);
+            let found = service.acknowledge_flaw(
+                Principal::cli(),
+                &about,
+                &reason,
+                &notes,
+                &keys,
+                &progress,
+            );
             let found = found.await.map_err(failed)?;
             let document = json!({"acknowledged": found.iter().map(document).collect::<Vec<_>>()});
             answer.format().print(&document, || {

@@ -1,8 +1,8 @@
 //! `vestry key create|list|rotate|revoke`.
 
 use serde_json::{Value, json};
-use vestry_app::Service;
 use vestry_app::platform::NewApiKey;
+use vestry_app::{Principal, Service};
 use vestry_domain::World;
 use vestry_domain::api_key::{ApiKey, ApiKeyKind};
 
@@ -26,23 +26,32 @@ pub(super) async fn run(service: &Service, command: cli::Key) -> Result<(), Fail
                 ApiKeyKind::Secret
             };
             let made = service
-                .create_api_key(World::new(app, environment), kind, scope)
+                .create_api_key(Principal::cli(), World::new(app, environment), kind, scope)
                 .await;
             print_new(&made.map_err(failed)?, answer.format())
         }
         cli::Key::List { app, answer } => {
-            let keys = service.list_api_keys(app).await.map_err(failed)?;
+            let keys = service
+                .list_api_keys(Principal::cli(), app)
+                .await
+                .map_err(failed)?;
             let documents: Vec<_> = keys.iter().map(document).collect();
             answer
                 .format()
                 .print(&json!({ "keys": documents }), || list(&keys))
         }
         cli::Key::Rotate { app, key, answer } => {
-            let made = service.rotate_api_key(app, key).await.map_err(failed)?;
+            let made = service
+                .rotate_api_key(Principal::cli(), app, key)
+                .await
+                .map_err(failed)?;
             print_new(&made, answer.format())
         }
         cli::Key::Revoke { app, key, answer } => {
-            service.revoke_api_key(app, key).await.map_err(failed)?;
+            service
+                .revoke_api_key(Principal::cli(), app, key)
+                .await
+                .map_err(failed)?;
             answer
                 .format()
                 .print(&json!({ "id": key, "revoked": true }), || {

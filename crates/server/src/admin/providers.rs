@@ -1,8 +1,8 @@
 //! `vestry provider set|list|remove`.
 
 use serde_json::{Value, json};
-use vestry_app::Service;
 use vestry_app::platform::ListedConnection;
+use vestry_app::{Principal, Service};
 use vestry_domain::World;
 use vestry_domain::provider::{AppleKey, ConnectionSettings};
 
@@ -29,11 +29,21 @@ pub(super) async fn run(
             let answer = set.answer;
             let secret = private_file::read_secret(&set.client_secret_file)?;
             let (name, client_id) = (set.name.clone(), set.client_id.clone());
-            let set = service.set_provider(world, name, &client_id, &secret, settings(*set));
+            let set = service.set_provider(
+                Principal::cli(),
+                world,
+                name,
+                &client_id,
+                &secret,
+                settings(*set),
+            );
             print(&[set.await.map_err(failed)?], answer)
         }
         cli::Provider::List { app, answer } => {
-            let connections = service.list_providers(app).await.map_err(failed)?;
+            let connections = service
+                .list_providers(Principal::cli(), app)
+                .await
+                .map_err(failed)?;
             print(&connections, answer)
         }
         cli::Provider::Remove {
@@ -43,7 +53,9 @@ pub(super) async fn run(
             answer,
         } => {
             let world = World::new(app, environment);
-            let removed = service.remove_provider(world, &name).await;
+            let removed = service
+                .remove_provider(Principal::cli(), world, &name)
+                .await;
             removed.map_err(failed)?;
             let document = json!({ "provider": name.as_str(), "removed": true });
             answer

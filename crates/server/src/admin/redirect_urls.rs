@@ -1,7 +1,7 @@
 //! `vestry redirect-url add|list|remove`.
 
 use serde_json::{Value, json};
-use vestry_app::Service;
+use vestry_app::{Principal, Service};
 use vestry_domain::World;
 use vestry_ports::store::RedirectUrl;
 
@@ -23,17 +23,25 @@ pub(super) async fn run(service: &Service, command: cli::RedirectUrl) -> Result<
             let world = World::new(app, environment);
             let mut added = Vec::new();
             for kind in kind {
-                let url = service.add_redirect_url(world, kind, &url, default).await;
+                let url = service
+                    .add_redirect_url(Principal::cli(), world, kind, &url, default)
+                    .await;
                 added.push(url.map_err(failed)?);
             }
             print(&added, answer)
         }
         cli::RedirectUrl::List { app, answer } => {
-            let urls = service.list_redirect_urls(app).await.map_err(failed)?;
+            let urls = service
+                .list_redirect_urls(Principal::cli(), app)
+                .await
+                .map_err(failed)?;
             print(&urls, answer)
         }
         cli::RedirectUrl::Remove { app, id, answer } => {
-            service.remove_redirect_url(app, id).await.map_err(failed)?;
+            service
+                .remove_redirect_url(Principal::cli(), app, id)
+                .await
+                .map_err(failed)?;
             answer
                 .format()
                 .print(&json!({ "id": id, "removed": true }), || {

@@ -1,8 +1,7 @@
 //! `vestry sessions end-all`.
 
 use serde_json::json;
-use vestry_app::Service;
-use vestry_app::platform::AdminError;
+use vestry_app::{Principal, Refusal, Service};
 use vestry_domain::World;
 
 use super::failed;
@@ -15,9 +14,11 @@ pub(super) async fn run(service: &Service, command: cli::Sessions) -> Result<(),
         environment,
         answer,
     } = command;
-    let ended = service.end_all_sessions_of(World::new(app, environment));
-    let ended = ended.await.map_err(|error| match error {
-        AdminError::Fault(fault) => {
+    let caller = service.caller(Principal::cli(), World::new(app, environment));
+    let caller = caller.await.map_err(failed)?;
+    let ended = service.delete_every_session(&caller).await;
+    let ended = ended.map_err(|error| match error {
+        Refusal::Fault(fault) => {
             Failure::new("command failed; some sessions may have ended. Run it again")
                 .because(fault)
         }

@@ -1,7 +1,7 @@
 //! `vestry signing-key list|rotate|revoke`.
 
 use serde_json::{Value, json};
-use vestry_app::Service;
+use vestry_app::{Principal, Service};
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::{Environment, World};
 
@@ -16,7 +16,7 @@ pub(super) async fn run(service: &Service, command: cli::SigningKey) -> Result<(
             let mut keys = Vec::new();
             for environment in Environment::ALL {
                 let listed = service
-                    .list_signing_keys(World::new(app, environment))
+                    .list_signing_keys(Principal::cli(), World::new(app, environment))
                     .await;
                 keys.extend(listed.map_err(failed)?);
             }
@@ -31,7 +31,7 @@ pub(super) async fn run(service: &Service, command: cli::SigningKey) -> Result<(
             answer,
         } => {
             let key = service
-                .rotate_signing_key(World::new(app, environment))
+                .rotate_signing_key(Principal::cli(), World::new(app, environment))
                 .await;
             let key = key.map_err(failed)?;
             answer.format().print(&document(&key), || {
@@ -43,7 +43,10 @@ pub(super) async fn run(service: &Service, command: cli::SigningKey) -> Result<(
             })
         }
         cli::SigningKey::Revoke { app, key, answer } => {
-            let next = service.revoke_signing_key(app, key).await.map_err(failed)?;
+            let next = service
+                .revoke_signing_key(Principal::cli(), app, key)
+                .await
+                .map_err(failed)?;
             let shown = json!({
                 "id": key,
                 "revoked": true,

@@ -4,7 +4,7 @@ mod export;
 mod import;
 
 use serde_json::json;
-use vestry_app::Service;
+use vestry_app::{Principal, Service};
 use vestry_domain::World;
 
 use super::failed;
@@ -21,8 +21,10 @@ pub(super) async fn run(service: &Service, command: cli::Users) -> Result<(), Fa
             no_events,
             answer,
         } => {
-            let import = service.import_users(World::new(app, environment), dry_run);
-            let mut import = import.await.map_err(failed)?;
+            let caller = service.caller(Principal::cli(), World::new(app, environment));
+            let caller = caller.await.map_err(failed)?;
+            let import = service.import_users(&caller, dry_run).await;
+            let mut import = import.map_err(failed)?;
             if no_events {
                 import = import.without_events();
             }
@@ -39,8 +41,10 @@ pub(super) async fn run(service: &Service, command: cli::Users) -> Result<(), Fa
             user,
             answer,
         } => {
-            let unlocked = service.unlock_user(World::new(app, environment), user);
-            unlocked.await.map_err(failed)?;
+            let caller = service.caller(Principal::cli(), World::new(app, environment));
+            let caller = caller.await.map_err(failed)?;
+            let unlocked = service.unlock_user(&caller, user).await;
+            unlocked.map_err(failed)?;
             let document = json!({ "id": user, "unlocked": true });
             answer
                 .format()

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use vestry_app::platform::vault::{RootReport, Verification};
-use vestry_app::{Fault, Service};
+use vestry_app::{Principal, Refusal, Service};
 use vestry_domain::envelope::KeyPurpose;
 use vestry_ports::store::Store;
 use vestry_ports::vault::VaultStatus;
@@ -80,8 +80,8 @@ pub(crate) fn make_root_key(path: &Path) -> Result<(), Failure> {
     LocalVault::create(path, &SystemEntropy::new()).context("cannot create the root key")
 }
 
-fn failed(fault: Fault) -> Failure {
-    Failure::new("vault command failed").because(fault)
+fn failed(error: impl Into<Refusal>) -> Failure {
+    Failure::new("vault command failed").because(error.into())
 }
 
 /// The report on one root key: its JSON, its table rows, and its problems.
@@ -194,14 +194,22 @@ fn print_status(reports: Vec<RootReport>, answer: Answer) -> Result<(), Failure>
 
 async fn rotate(service: &Service, retire: bool, answer: Answer) -> Result<(), Failure> {
     let progress = |done, of| tracing::info!(done, of, "App keys rewrapped");
-    let rotation = service.vault_rotate_root(&progress).await.map_err(failed)?;
+    let rotation = service
+        .vault_rotate_root(Principal::cli(), &progress)
+        .await
+        .map_err(failed)?;
     let rewrapped = rotation.rewrapped;
     let versions = rotation
         .versions
         .iter()
         .map(|(purpose, version)| (purpose.to_string(), json!(version)));
     let remaining = if retire {
-        Some(service.vault_retire().await.map_err(failed)?)
+        Some(
+            service
+                .vault_retire(Principal::cli())
+                .await
+                .map_err(failed)?,
+        )
     } else {
         None
     };

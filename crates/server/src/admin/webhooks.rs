@@ -1,11 +1,11 @@
 //! `vestry webhook …`
 
 use serde_json::{Value, json};
-use vestry_app::Service;
 use vestry_app::platform::replays::Wanted;
 use vestry_app::platform::webhooks::{
     EndpointChange, ListedEndpoint, NewEndpoint, Replayed, Resume, Trial,
 };
+use vestry_app::{Principal, Service};
 use vestry_domain::webhook::{Attempt, Delivery, Replay, SealedSecret};
 use vestry_domain::{Secret, Timestamp, World};
 use vestry_ports::store::DeliveryFilter;
@@ -32,18 +32,25 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
                 types,
                 enabled: !disabled,
             };
-            let added = service.add_webhook(World::new(app, environment), new).await;
+            let added = service
+                .add_webhook(Principal::cli(), World::new(app, environment), new)
+                .await;
             let (listed, secret) = added.map_err(failed)?;
             print_with_secret(&listed, &secret, answer)
         }
         cli::Webhook::List { app, answer } => {
-            let listed = service.list_webhooks(app).await.map_err(failed)?;
+            let listed = service
+                .list_webhooks(Principal::cli(), app)
+                .await
+                .map_err(failed)?;
             let documents: Vec<_> = listed.iter().map(document).collect();
             let document = json!({ "webhook_endpoints": documents });
             answer.format().print(&document, || list(&listed))
         }
         cli::Webhook::Show { which, answer } => {
-            let shown = service.show_webhook(which.app, which.id).await;
+            let shown = service
+                .show_webhook(Principal::cli(), which.app, which.id)
+                .await;
             print(&shown.map_err(failed)?, answer)
         }
         cli::Webhook::Set {
@@ -58,7 +65,9 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
                 types,
                 name: name.map(|name| Some(name).filter(|name| !name.is_empty())),
             };
-            let changed = service.change_webhook(which.app, which.id, change).await;
+            let changed = service
+                .change_webhook(Principal::cli(), which.app, which.id, change)
+                .await;
             print(&changed.map_err(failed)?, answer)
         }
         cli::Webhook::RotateSecret {
@@ -66,9 +75,12 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
             overlap,
             answer,
         } => {
-            let rotated = service.rotate_webhook_secret(which.app, which.id, overlap);
+            let rotated =
+                service.rotate_webhook_secret(Principal::cli(), which.app, which.id, overlap);
             let secret = rotated.await.map_err(failed)?;
-            let shown = service.show_webhook(which.app, which.id).await;
+            let shown = service
+                .show_webhook(Principal::cli(), which.app, which.id)
+                .await;
             print_with_secret(&shown.map_err(failed)?, &secret, answer)
         }
         cli::Webhook::Enable {
@@ -81,11 +93,15 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
             } else {
                 Resume::All
             };
-            let enabled = service.enable_webhook(which.app, which.id, resume).await;
+            let enabled = service
+                .enable_webhook(Principal::cli(), which.app, which.id, resume)
+                .await;
             print(&enabled.map_err(failed)?, answer)
         }
         cli::Webhook::Disable { which, answer } => {
-            let disabled = service.disable_webhook(which.app, which.id).await;
+            let disabled = service
+                .disable_webhook(Principal::cli(), which.app, which.id)
+                .await;
             print(&disabled.map_err(failed)?, answer)
         }
         cli::Webhook::Test {
@@ -93,7 +109,9 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
             kind,
             answer,
         } => {
-            let tried = service.try_webhook(which.app, which.id, kind).await;
+            let tried = service
+                .try_webhook(Principal::cli(), which.app, which.id, kind)
+                .await;
             tried_out(&tried.map_err(failed)?, answer)
         }
         cli::Webhook::Replay {
@@ -118,7 +136,8 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
                     replay_one(service, which, what, answer).await
                 }
                 (_, _, Some(wanted)) => {
-                    let replayed = service.replay_missed(which.app, which.id, wanted);
+                    let replayed =
+                        service.replay_missed(Principal::cli(), which.app, which.id, wanted);
                     let replay = replayed.await.map_err(failed)?;
                     answer.format().print(&replay_document(&replay), || {
                         format!(
@@ -133,7 +152,9 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
             }
         }
         cli::Webhook::Replays { which, answer } => {
-            let found = service.list_replays(which.app, which.id).await;
+            let found = service
+                .list_replays(Principal::cli(), which.app, which.id)
+                .await;
             print_replays(&found.map_err(failed)?, answer)
         }
         cli::Webhook::Deliveries {
@@ -142,7 +163,9 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
             answer,
             ..
         } => {
-            let shown = service.show_delivery(which.app, which.id, id).await;
+            let shown = service
+                .show_delivery(Principal::cli(), which.app, which.id, id)
+                .await;
             let (delivery, attempts) = shown.map_err(failed)?;
             print_delivery(&delivery, &attempts, answer)
         }
@@ -159,12 +182,16 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
                 event_id: event,
                 ..DeliveryFilter::default()
             };
-            let found = service.list_deliveries(which.app, which.id, filter, limit);
+            let found =
+                service.list_deliveries(Principal::cli(), which.app, which.id, filter, limit);
             print_deliveries(&found.await.map_err(failed)?, answer)
         }
         cli::Webhook::Delete { which, answer } => {
             let WhichWebhook { app, id } = which;
-            service.remove_webhook(app, id).await.map_err(failed)?;
+            service
+                .remove_webhook(Principal::cli(), app, id)
+                .await
+                .map_err(failed)?;
             let document = json!({ "id": id, "removed": true });
             answer
                 .format()
@@ -179,7 +206,9 @@ async fn replay_one(
     what: Replayed,
     answer: cli::Answer,
 ) -> Result<(), Failure> {
-    let replayed = service.replay_webhook(which.app, which.id, what).await;
+    let replayed = service
+        .replay_webhook(Principal::cli(), which.app, which.id, what)
+        .await;
     let delivery = replayed.map_err(failed)?;
     answer.format().print(&delivery_document(&delivery), || {
         format!(

@@ -1,7 +1,6 @@
 //! The App `Demo`: created on the first start, reused on later ones.
 
-use vestry_app::Service;
-use vestry_app::platform::AdminError;
+use vestry_app::{Principal, Refusal, Service};
 use vestry_domain::api_key::{ApiKey, ApiKeyKind};
 use vestry_domain::ids::AppId;
 use vestry_domain::redirect::RedirectKind;
@@ -40,9 +39,9 @@ pub(super) async fn prepare(service: &Service, earlier: Option<&Record>) -> Resu
 }
 
 async fn still_works(service: &Service, record: &Record) -> Result<bool, Failure> {
-    let stored = match service.list_api_keys(record.app_id).await {
+    let stored = match service.list_api_keys(Principal::cli(), record.app_id).await {
         Ok(keys) => keys,
-        Err(AdminError::NotFound(_)) => return Ok(false),
+        Err(Refusal::NotFound(_)) => return Ok(false),
         Err(other) => return Err(other).context("cannot read the keys of the Demo App"),
     };
     let works = |text: &str, kind: ApiKeyKind, environment: Environment| {
@@ -61,18 +60,20 @@ async fn still_works(service: &Service, record: &Record) -> Result<bool, Failure
     Ok(both_work(&record.test, Environment::Test) && both_work(&record.live, Environment::Live))
 }
 
-async fn set_up(service: &Service) -> Result<Demo, AdminError> {
-    let apps = service.list_apps().await?;
+async fn set_up(service: &Service) -> Result<Demo, Refusal> {
+    let apps = service.list_apps(Principal::cli()).await?;
     let app_id = match apps.into_iter().find(|app| app.name == NAME) {
         Some(app) => app.id,
-        None => service.create_app(NAME).await?.id,
+        None => service.create_app(Principal::cli(), NAME).await?.id,
     };
     for environment in Environment::ALL {
         complete(service, World::new(app_id, environment)).await?;
     }
-    for key in service.list_api_keys(app_id).await? {
+    for key in service.list_api_keys(Principal::cli(), app_id).await? {
         if key.revoked_at.is_none() {
-            service.revoke_api_key(app_id, key.id).await?;
+            service
+                .revoke_api_key(Principal::cli(), app_id, key.id)
+                .await?;
         }
     }
     Ok(Demo {
@@ -83,28 +84,34 @@ async fn set_up(service: &Service) -> Result<Demo, AdminError> {
 }
 
 /// Adds what is missing in an environment. A first start that was interrupted is completed by the next.
-async fn complete(service: &Service, world: World) -> Result<(), AdminError> {
-    if service.list_signing_keys(world).await?.is_empty() {
-        service.rotate_signing_key(world).await?;
+async fn complete(service: &Service, world: World) -> Result<(), Refusal> {
+    if service
+        .list_signing_keys(Principal::cli(), world)
+        .await?
+        .is_empty()
+    {
+        service.rotate_signing_key(Principal::cli(), world).await?;
     }
-    let known = service.list_redirect_urls(world.app_id).await?;
+    let known = service
+        .list_redirect_urls(Principal::cli(), world.app_id)
+        .await?;
     for kind in RedirectKind::ALL {
         let is_it = |url: &RedirectUrl| {
             (url.world, url.kind, url.target.as_str()) == (world, kind, REDIRECT_URL)
         };
         // An existing URL is left alone: the developer may have made another one the default.
         if !known.iter().any(is_it) {
-            let added = service.add_redirect_url(world, kind, REDIRECT_URL, true);
+            let added = service.add_redirect_url(Principal::cli(), world, kind, REDIRECT_URL, true);
             added.await?;
         }
     }
     Ok(())
 }
 
-async fn make_keys(service: &Service, world: World) -> Result<Keys, AdminError> {
-    let secret = service.create_api_key(world, ApiKeyKind::Secret, Vec::new());
+async fn make_keys(service: &Service, world: World) -> Result<Keys, Refusal> {
+    let secret = service.create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new());
     let secret = secret.await?;
-    let public = service.create_api_key(world, ApiKeyKind::Public, Vec::new());
+    let public = service.create_api_key(Principal::cli(), world, ApiKeyKind::Public, Vec::new());
     let public = public.await?;
     Ok(Keys {
         secret_key: secret.key.expose().clone(),

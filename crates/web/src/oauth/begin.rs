@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_app::SignInBinding;
 use vestry_app::identity::oauth::{BeginOauth, TestAnswer, TestChoice};
-use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::session::DeviceFingerprint;
 
 use super::browser;
@@ -139,7 +138,7 @@ pub(crate) async fn handle(
     provider: Path<String>,
     Query(query): Query<Begin>,
 ) -> Result<HttpResponse, Problem> {
-    let is_public = call.key_kind() == ApiKeyKind::Public;
+    let is_public = call.has_public_token();
     let sends_browser = query.redirect.unwrap_or(false);
     let from = request.peer_addr().map(|peer| {
         let proxies = &state.settings.trusted_proxies;

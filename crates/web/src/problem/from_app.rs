@@ -33,15 +33,24 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::KeyEnded => Self::new(Code::InvalidApiKey),
-            Refusal::NotAllowed(scope) => Self {
+            Refusal::NotAllowed(Some(scope)) => Self {
                 message: format!("the API key lacks the scope {scope}; use a key that has it")
                     .into(),
                 ..Self::new(Code::KeyNotAllowed)
             },
+            Refusal::NotAllowed(None) => Self::new(Code::KeyNotAllowed),
             Refusal::Invalid(invalid) => invalid.into(),
             Refusal::Redirect(redirect) => redirect.into(),
             Refusal::NotFound(resource) => Self::not_found(resource),
             Refusal::Taken(field) => Self::duplicate(field),
+            Refusal::Duplicate(_) => Self {
+                message: refusal.to_string().into(),
+                ..Self::new(Code::Duplicate)
+            },
+            Refusal::NotNow(message) => Self {
+                message: message.into(),
+                ..Self::new(Code::InvalidField)
+            },
             Refusal::LimitReached { param, kind, most } => Self {
                 message: format!("a user can have at most {most} {kind}; delete one first").into(),
                 param,

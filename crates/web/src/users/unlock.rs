@@ -25,7 +25,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 )]
 pub(crate) async fn handle(call: Call, PathId(id): PathId<UserId>) -> Result<Json<User>, Problem> {
     let user = call
-        .run(move |service, caller| async move { service.unlock_own_user(&caller, id).await })
+        .run(move |service, caller| async move { service.unlock_user(&caller, id).await })
         .await?;
     Ok(Json(user.into()))
 }

@@ -1,6 +1,7 @@
 //! `GET /v1/audit`: what was done to the App, and what was refused.
 
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_domain::Environment;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::redirect::RedirectKind;
@@ -93,17 +94,17 @@ async fn a_filter_shows_matching_events(api: &Api) {
     let client = reader(api).await;
     let url = "https://app.example.com/in";
     let world = vestry_domain::World::new(api.app.id, Environment::Test);
-    let added = api
-        .service
-        .add_redirect_url(world, RedirectKind::Login, url, false);
+    let added =
+        api.service
+            .add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false);
     let added = added.await.unwrap();
     api.pass(60);
-    let revoked = api
-        .service
-        .create_api_key(world, ApiKeyKind::Secret, Vec::new());
+    let revoked =
+        api.service
+            .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new());
     let revoked = revoked.await.unwrap().record.id;
     api.service
-        .revoke_api_key(api.app.id, revoked)
+        .revoke_api_key(Principal::cli(), api.app.id, revoked)
         .await
         .unwrap();
     let all = entries(&client, "").await;

@@ -3,12 +3,13 @@
 mod model;
 
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_app::identity::users::Imported;
 use vestry_domain::{Environment, World};
 
 use crate::attacks::people::{Pocket, with};
 use crate::journeys::{Sent, newest_code, sent, verified};
-use crate::rig::{Answer, Api, on_both};
+use crate::rig::{Answer, Api, on_both, operator};
 
 on_both! {
     two_identifiers_of_one_sign_up_are_proved_one_after_the_other
@@ -152,7 +153,11 @@ async fn an_import_keeps_what_its_line_proves(api: &Api) {
     });
     let line = serde_json::from_value(line).unwrap();
     let world = World::new(api.app.id, Environment::Test);
-    let mut import = api.service.import_users(world, false).await.unwrap();
+    let mut import = api
+        .service
+        .import_users(&operator(&api.service, world).await, false)
+        .await
+        .unwrap();
     let taken = import.take(&[line]).await.unwrap();
     let [Imported::New(user)] = &*taken else {
         panic!("{taken:?}");
@@ -199,7 +204,10 @@ async fn clients_without_a_session_at_hand(api: &Api) {
     let refused = api.test().post(SEND, asked.clone()).await;
     refused.refuses(403, "insufficient_factor", None);
     let trusted = [("attached_identifiers".to_owned(), "trusted".to_owned())];
-    api.service.set_app(api.app.id, &trusted).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &trusted)
+        .await
+        .unwrap();
     // Settings are read once a second.
     api.pass(1);
     let sent = api.test().post(SEND, asked).await.ok();

@@ -12,6 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use vestry_app::Principal;
 use vestry_app::identity::users::Imported;
 use vestry_app::platform::webhooks::{EndpointChange, NewEndpoint, Resume};
 use vestry_contract::browser::Browser;
@@ -32,7 +33,7 @@ use crate::attacks::people::{
 use crate::events::told;
 use crate::journeys::{sent, signed_in, verified};
 use crate::oauth;
-use crate::rig::{Api, described, on_both};
+use crate::rig::{Api, described, on_both, operator};
 use crate::transfers;
 
 on_both! {
@@ -131,12 +132,18 @@ async fn keys_come_and_go(witness: &mut Witness<'_>) {
     let scopes = vec![Scope::UsersRead];
     let made = api
         .service
-        .create_api_key(world, ApiKeyKind::Secret, scopes);
+        .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, scopes);
     let id = made.await.unwrap().record.id;
-    api.service.revoke_api_key(api.app.id, id).await.unwrap();
+    api.service
+        .revoke_api_key(Principal::cli(), api.app.id, id)
+        .await
+        .unwrap();
     let expected = [ApiKeyCreated, ApiKeyRevoked];
     witness.sees("an API key", &expected, &[]).await;
-    api.service.rotate_signing_key(world).await.unwrap();
+    api.service
+        .rotate_signing_key(Principal::cli(), world)
+        .await
+        .unwrap();
     witness
         .sees("a signing key", &[SigningKeyRotated], &[])
         .await;
@@ -146,17 +153,23 @@ async fn the_app_is_set_up(witness: &mut Witness<'_>) {
     let api = witness.api;
     let (app, world) = (api.app.id, World::new(api.app.id, Environment::Live));
     let name = [("name".to_owned(), "Shop".to_owned())];
-    api.service.set_app(app, &name).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), app, &name)
+        .await
+        .unwrap();
     witness
         .sees("a setting", &[AppUpdated], &[AppUpdated])
         .await;
 
     let url = "https://app.example.com/login";
-    let added = api
-        .service
-        .add_redirect_url(world, RedirectKind::Login, url, true);
+    let added =
+        api.service
+            .add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, true);
     let url = added.await.unwrap().id;
-    api.service.remove_redirect_url(app, url).await.unwrap();
+    api.service
+        .remove_redirect_url(Principal::cli(), app, url)
+        .await
+        .unwrap();
     let expected = [RedirectUrlAdded, RedirectUrlRemoved];
     witness.sees("a redirect URL", &[], &expected).await;
 
@@ -165,11 +178,19 @@ async fn the_app_is_set_up(witness: &mut Witness<'_>) {
         Secret::new("s3cret".to_owned()),
         ConnectionSettings::default(),
     );
-    let set = api
-        .service
-        .set_provider(world, google(), "client", &secret, settings);
+    let set = api.service.set_provider(
+        Principal::cli(),
+        world,
+        google(),
+        "client",
+        &secret,
+        settings,
+    );
     set.await.unwrap();
-    api.service.remove_provider(world, &google()).await.unwrap();
+    api.service
+        .remove_provider(Principal::cli(), world, &google())
+        .await
+        .unwrap();
     let expected = [ProviderSet, ProviderRemoved];
     witness.sees("an identity provider", &[], &expected).await;
 }
@@ -187,13 +208,31 @@ async fn an_endpoint_comes_and_goes(witness: &mut Witness<'_>) {
         ..EndpointChange::default()
     };
     let world = World::new(app, Environment::Live);
-    let (made, _) = service.add_webhook(world, new).await.unwrap();
+    let (made, _) = service
+        .add_webhook(Principal::cli(), world, new)
+        .await
+        .unwrap();
     let id = made.endpoint.id;
-    service.change_webhook(app, id, change).await.unwrap();
-    service.rotate_webhook_secret(app, id, 60).await.unwrap();
-    service.disable_webhook(app, id).await.unwrap();
-    service.enable_webhook(app, id, Resume::All).await.unwrap();
-    service.remove_webhook(app, id).await.unwrap();
+    service
+        .change_webhook(Principal::cli(), app, id, change)
+        .await
+        .unwrap();
+    service
+        .rotate_webhook_secret(Principal::cli(), app, id, 60)
+        .await
+        .unwrap();
+    service
+        .disable_webhook(Principal::cli(), app, id)
+        .await
+        .unwrap();
+    service
+        .enable_webhook(Principal::cli(), app, id, Resume::All)
+        .await
+        .unwrap();
+    service
+        .remove_webhook(Principal::cli(), app, id)
+        .await
+        .unwrap();
     let expected = [
         WebhookEndpointCreated,
         WebhookEndpointUpdated,
@@ -230,7 +269,8 @@ async fn users_are_changed(witness: &mut Witness<'_>) {
         witness.sees(call, &[expected], &[]).await;
     }
     let world = World::new(api.app.id, Environment::Test);
-    let unlocked = api.service.unlock_user(world, user.parse().unwrap());
+    let caller = operator(&api.service, world).await;
+    let unlocked = api.service.unlock_user(&caller, user.parse().unwrap());
     unlocked.await.unwrap();
     witness.sees("unlock", &[UserUnlocked], &[]).await;
     test.delete(&path("delete"), None).await.ok();
@@ -251,7 +291,11 @@ async fn users_are_imported(witness: &mut Witness<'_>) {
     });
     let [silent, loud] = lines;
     for (line, is_told) in [(silent, false), (loud, true)] {
-        let import = api.service.import_users(world, false).await.unwrap();
+        let import = api
+            .service
+            .import_users(&operator(&api.service, world).await, false)
+            .await
+            .unwrap();
         let mut import = if is_told {
             import
         } else {
@@ -520,7 +564,10 @@ async fn what_is_told_on_demand(witness: &mut Witness<'_>) {
     let optional = EventKind::ALL.iter().filter(|kind| kind.is_optional());
     let names: Vec<&str> = optional.map(|kind| kind.as_str()).collect();
     let setting = ("events_optional".to_owned(), json!(names).to_string());
-    api.service.set_app(api.app.id, &[setting]).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &[setting])
+        .await
+        .unwrap();
     // Settings take effect within a second.
     api.pass(1);
     witness
@@ -593,7 +640,10 @@ async fn e_8_a_flood_of_failures_is_emitted_as_a_count(api: &Api) {
     let test = api.test();
     let setting = json!(["sign_in.failed"]).to_string();
     let setting = ("events_optional".to_owned(), setting);
-    api.service.set_app(api.app.id, &[setting]).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &[setting])
+        .await
+        .unwrap();
     api.pass(1);
     let pocket = Pocket::of(api, "ada@example.com").await;
     let proof = pocket.proof(api, None).await;

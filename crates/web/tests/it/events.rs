@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_contract::fakes::FakeClock;
 use vestry_contract::rng::{self, Rng};
 use vestry_domain::api_key::{ApiKeyKind, Scope};
@@ -544,7 +545,10 @@ async fn optional_events_are_emitted_on_demand(api: &Api) {
         "events_optional".to_owned(),
         r#"["wallet.signed"]"#.to_owned(),
     );
-    api.service.set_app(api.app.id, &[optional]).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &[optional])
+        .await
+        .unwrap();
     // Settings take effect within a second.
     api.pass(1);
     let before = told(api, &client).await.len();
@@ -568,7 +572,11 @@ async fn optional_events_are_emitted_on_demand(api: &Api) {
         "events_optional".to_owned(),
         r#"["user.created"]"#.to_owned(),
     );
-    let refused = api.service.set_app(api.app.id, &[bad]).await.unwrap_err();
+    let refused = api
+        .service
+        .set_app(Principal::cli(), api.app.id, &[bad])
+        .await
+        .unwrap_err();
     assert!(refused.to_string().contains("events_optional"), "{refused}");
 }
 
@@ -708,8 +716,14 @@ async fn the_clock_of_a_test_environment_dates_events(api: &Api) {
 
 async fn app_events_are_emitted_in_both_environments(api: &Api) {
     let change = [("wallet_export".to_owned(), "true".to_owned())];
-    api.service.set_app(api.app.id, &change).await.unwrap();
-    api.service.set_app(api.app.id, &change).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &change)
+        .await
+        .unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &change)
+        .await
+        .unwrap();
     for client in [api.test(), api.live()] {
         let events = told(api, &client).await;
         let kinds: Vec<_> = events
@@ -726,7 +740,12 @@ async fn app_events_are_emitted_in_both_environments(api: &Api) {
     let world = World::new(api.app.id, Environment::Test);
     let made = api
         .service
-        .create_api_key(world, ApiKeyKind::Secret, vec![Scope::UsersRead])
+        .create_api_key(
+            Principal::cli(),
+            world,
+            ApiKeyKind::Secret,
+            vec![Scope::UsersRead],
+        )
         .await
         .unwrap();
     let events = told(api, &api.test()).await;

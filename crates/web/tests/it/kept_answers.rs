@@ -4,6 +4,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_contract::sealing::Recipient;
 use vestry_domain::Environment;
 use vestry_domain::api_key::Scope;
@@ -93,7 +94,10 @@ async fn call(api: &Api, path: &str) {
 
 async fn set(api: &Api, setting: &str, value: &str) {
     let change = [(setting.to_owned(), value.to_owned())];
-    api.service.set_app(api.app.id, &change).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &change)
+        .await
+        .unwrap();
     // Settings are read once a second.
     api.pass(1);
 }
@@ -171,10 +175,17 @@ async fn m_9_a_stored_response_needs_a_key_that_may_call(api: &Api) {
     let refused = asked.is_refused(api.with_key(&narrow), 403, "key_not_allowed");
     refused.await;
     asked.is_answered(api.test()).await;
-    let keys = api.service.list_api_keys(api.app.id).await.unwrap();
+    let keys = api
+        .service
+        .list_api_keys(Principal::cli(), api.app.id)
+        .await
+        .unwrap();
     let newest = keys.iter().filter(|key| key.scopes == [Scope::UsersWrite]);
     let id = newest.map(|key| key.id).next().unwrap();
-    api.service.revoke_api_key(api.app.id, id).await.unwrap();
+    api.service
+        .revoke_api_key(Principal::cli(), api.app.id, id)
+        .await
+        .unwrap();
     // Keys are read once a second.
     api.pass(1);
     let refused = asked.is_refused(api.with_key(&first), 401, "invalid_api_key");

@@ -1,6 +1,7 @@
 //! API keys: authentication, and what each key may do.
 
 use serde_json::json;
+use vestry_app::Principal;
 use vestry_domain::Environment;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::ids::ApiKeyId;
@@ -141,7 +142,11 @@ async fn every_invalid_key_gets_one_response(api: &Api) {
 
 /// The id of a key, by the part that is stored for display.
 async fn id_of(api: &Api, key: &str) -> ApiKeyId {
-    let keys = api.service.list_api_keys(api.app.id).await.unwrap();
+    let keys = api
+        .service
+        .list_api_keys(Principal::cli(), api.app.id)
+        .await
+        .unwrap();
     let mut found = keys
         .iter()
         .filter(|record| key.ends_with(&record.last_four));
@@ -155,7 +160,10 @@ async fn id_of(api: &Api, key: &str) -> ApiKeyId {
 
 async fn revoke(api: &Api, key: &str) {
     let id = id_of(api, key).await;
-    api.service.revoke_api_key(api.app.id, id).await.unwrap();
+    api.service
+        .revoke_api_key(Principal::cli(), api.app.id, id)
+        .await
+        .unwrap();
 }
 
 /// R12: a lookup is valid for the rest of its second.
@@ -178,7 +186,11 @@ async fn a_revoked_key_stops_within_a_second(api: &Api) {
 async fn a_rotated_key_and_its_successor_both_work(api: &Api) {
     let old = api.new_key(Environment::Live, &[Scope::WalletsRead]).await;
     let id = id_of(api, &old).await;
-    let new = api.service.rotate_api_key(api.app.id, id).await.unwrap();
+    let new = api
+        .service
+        .rotate_api_key(Principal::cli(), api.app.id, id)
+        .await
+        .unwrap();
     for key in [&old, new.key.expose()] {
         let client = api.with_key(key);
         client.get("/v1/wallets/list").await.ok();
@@ -187,7 +199,10 @@ async fn a_rotated_key_and_its_successor_both_work(api: &Api) {
             .await;
         refused.refuses(403, "key_not_allowed", None);
     }
-    api.service.revoke_api_key(api.app.id, id).await.unwrap();
+    api.service
+        .revoke_api_key(Principal::cli(), api.app.id, id)
+        .await
+        .unwrap();
     api.pass(1);
     api.with_key(&old)
         .get("/v1/wallets/list")

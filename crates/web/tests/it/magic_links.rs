@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
@@ -56,7 +57,9 @@ async fn register(
     default: bool,
 ) {
     let world = World::new(api.app.id, environment);
-    let added = api.service.add_redirect_url(world, kind, url, default);
+    let added = api
+        .service
+        .add_redirect_url(Principal::cli(), world, kind, url, default);
     added.await.unwrap();
 }
 
@@ -870,7 +873,10 @@ async fn m_2_a_link_may_have_to_be_bound(api: &Api) {
         refused.refuses(400, code, Some(field));
     }
     let changes = [("require_code_challenge".to_owned(), "true".to_owned())];
-    api.service.set_app(api.app.id, &changes).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &changes)
+        .await
+        .unwrap();
     api.pass(1);
     let request = json!({"email": "ada@example.com"});
     let refused = api.test().post(LOGIN, request).await;
@@ -957,7 +963,10 @@ async fn attack_6_ml_2_no_inspection_uses_a_link_up(api: &Api) {
 async fn attack_9_known_and_unknown_addresses_get_one_response(api: &Api) {
     with_urls(api).await;
     let safe = [("enumeration_safe".to_owned(), "true".to_owned())];
-    api.service.set_app(api.app.id, &safe).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &safe)
+        .await
+        .unwrap();
     api.pass(1);
     signed_in(api, "known@example.com").await;
     api.pass(3_600);
@@ -1060,7 +1069,10 @@ async fn attack_15_ml_4_no_header_changes_a_link(api: &Api) {
 async fn attack_16_no_header_changes_the_device(api: &Api) {
     with_urls(api).await;
     let bound = [("device_fingerprint_match".to_owned(), "ip".to_owned())];
-    api.service.set_app(api.app.id, &bound).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &bound)
+        .await
+        .unwrap();
     api.pass(1);
     let device = json!({"ip": "203.0.113.7"});
     let request = json!({"email": "ada@example.com", "device_fingerprint": device});

@@ -10,6 +10,7 @@ mod shapes;
 mod starters;
 
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_domain::World;
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::app::App;
@@ -55,7 +56,9 @@ pub(crate) async fn app_lands(api: &Api, app: &App) {
             (RedirectKind::Registration, REGISTRATION, true),
             (RedirectKind::Login, OWN, false),
         ] {
-            let added = api.service.add_redirect_url(world, kind, url, default);
+            let added = api
+                .service
+                .add_redirect_url(Principal::cli(), world, kind, url, default);
             added.await.unwrap();
         }
     }
@@ -646,7 +649,7 @@ async fn attack_27_the_database_holds_no_token(api: &Api) {
     let name = "acme".parse().unwrap();
     let set = api
         .service
-        .set_provider(world, name, "vestry", &secret, settings);
+        .set_provider(Principal::cli(), world, name, "vestry", &secret, settings);
     set.await.unwrap();
     let public = public_token(api, Environment::Test).await;
     let link =

@@ -1,6 +1,7 @@
 //! One-time passcodes by e-mail.
 
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_contract::fakes::FakeMailer;
 
 use crate::journeys::{Sent, newest_code, sent, signed_in, verified};
@@ -68,7 +69,10 @@ async fn otp_7_a_code_may_be_bound_to_its_device(api: &Api) {
         ("ip_and_user_agent", here, "Other", false),
     ] {
         let bound = [("device_fingerprint_match".to_owned(), rule.to_owned())];
-        api.service.set_app(api.app.id, &bound).await.unwrap();
+        api.service
+            .set_app(Principal::cli(), api.app.id, &bound)
+            .await
+            .unwrap();
         api.pass(3_600);
         let path = "/v1/auth/otps/email/login_or_create";
         let request = json!({

@@ -1,6 +1,7 @@
 //! Passkeys, answered by an independent WebAuthn implementation.
 
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_contract::browser::Browser;
 use vestry_domain::{Environment, World};
 use vestry_ports::store::Store;
@@ -382,7 +383,10 @@ async fn w_1_a_challenge_is_for_one_user_and_one_ceremony(api: &Api) {
 
 async fn set(api: &Api, name: &str, value: &str) {
     let change = [(name.to_owned(), value.to_owned())];
-    api.service.set_app(api.app.id, &change).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &change)
+        .await
+        .unwrap();
     // Every process follows within a second.
     api.pass(1);
 }

@@ -1,6 +1,7 @@
 //! Password resets over HTTP: bounds, shapes, errors, on both databases.
 
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
@@ -41,7 +42,9 @@ async fn with_url(api: &Api) {
     for environment in Environment::ALL {
         let world = World::new(api.app.id, environment);
         let kind = RedirectKind::Login;
-        let added = api.service.add_redirect_url(world, kind, LOGIN, true);
+        let added = api
+            .service
+            .add_redirect_url(Principal::cli(), world, kind, LOGIN, true);
         added.await.unwrap();
     }
 }
@@ -83,7 +86,10 @@ async fn status_of(api: &Api, user: &str, password: &str) -> u16 {
 
 async fn set(api: &Api, name: &str, value: &str) {
     let change = [(name.to_owned(), value.to_owned())];
-    api.service.set_app(api.app.id, &change).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &change)
+        .await
+        .unwrap();
     api.pass(1);
 }
 
@@ -358,9 +364,9 @@ async fn ml_4_redirects_are_registered_or_refused(api: &Api) {
     with_url(api).await;
     let world = World::new(api.app.id, Environment::Test);
     let invite = "https://app.example.com/invite";
-    let added = api
-        .service
-        .add_redirect_url(world, RedirectKind::Invite, invite, true);
+    let added =
+        api.service
+            .add_redirect_url(Principal::cli(), world, RedirectKind::Invite, invite, true);
     added.await.unwrap();
     for url in [
         invite,
@@ -412,7 +418,9 @@ async fn ml_6_a_link_is_valid_for_its_purpose_only(api: &Api) {
     let request = json!({"email": ADA, "registration_redirect_url": null});
     let world = World::new(api.app.id, Environment::Test);
     let kind = RedirectKind::Registration;
-    let added = api.service.add_redirect_url(world, kind, LOGIN, true);
+    let added = api
+        .service
+        .add_redirect_url(Principal::cli(), world, kind, LOGIN, true);
     added.await.unwrap();
     let login = "/v1/auth/magic_links/email/login_or_create";
     api.test().post(login, request).await.ok();

@@ -1,6 +1,7 @@
 //! The API description, as served.
 
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
@@ -94,7 +95,9 @@ async fn the_examples_work() {
         let world = World::new(api.app.id, Environment::Test);
         for kind in RedirectKind::ALL {
             let url = "https://app.example.com/in";
-            let added = api.service.add_redirect_url(world, kind, url, true);
+            let added = api
+                .service
+                .add_redirect_url(Principal::cli(), world, kind, url, true);
             added.await.unwrap();
         }
         let user = json!({"email": "first@example.com", "include_user": true});

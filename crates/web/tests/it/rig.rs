@@ -16,7 +16,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App as ActixApp, HttpServer};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use vestry_app::{Ports, Service, Settings};
+use vestry_app::{Caller, Ports, Principal, Service, Settings};
 use vestry_contract::fakes::{FakeClock, FakeMailer, FakeSms, FakeWebhooks, SeededEntropy};
 use vestry_custody::Custody;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
@@ -149,7 +149,7 @@ impl Api {
             ports.sms = Some(stalled.clone());
         }
         let service = Arc::new(Service::new(ports, wishes.service, Handle::current()));
-        let app = service.create_app("Demo").await.unwrap();
+        let app = service.create_app(Principal::cli(), "Demo").await.unwrap();
         let configure = vestry_web::configure(Arc::clone(&service), wishes.web);
         let listener = TcpListener::bind(wishes.listen).unwrap();
         let address = listener.local_addr().unwrap();
@@ -219,7 +219,7 @@ impl Api {
         let world = World::new(app.id, environment);
         let made = self
             .service
-            .create_api_key(world, kind, scopes.to_vec())
+            .create_api_key(Principal::cli(), world, kind, scopes.to_vec())
             .await;
         made.unwrap().key.expose().clone()
     }
@@ -250,7 +250,11 @@ impl Api {
 
     /// A test client of another App.
     pub(crate) async fn other_app(&self) -> Client<'_> {
-        let other = self.service.create_app("Other").await.unwrap();
+        let other = self
+            .service
+            .create_app(Principal::cli(), "Other")
+            .await
+            .unwrap();
         let key = self
             .key_of(&other, ApiKeyKind::Secret, Environment::Test, &[])
             .await;
@@ -351,4 +355,9 @@ pub(crate) use on_both;
 /// The defaults.
 pub(crate) fn default_wishes() -> Wishes {
     Wishes::default()
+}
+
+/// The command line as a caller in this world.
+pub(crate) async fn operator(service: &Service, world: World) -> Caller {
+    service.caller(Principal::cli(), world).await.unwrap()
 }

@@ -3,6 +3,7 @@
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_domain::api_key::Scope;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
@@ -47,7 +48,10 @@ async fn s_3_the_apps_limits_hold_whatever_is_requested(api: &Api) {
         ("session_absolute_minutes".to_owned(), "30".to_owned()),
         ("session_idle_minutes".to_owned(), "10".to_owned()),
     ];
-    api.service.set_app(api.app.id, &limits).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &limits)
+        .await
+        .unwrap();
     api.pass(1);
     let session = signed_in(api, "ada@example.com").await;
     let token = json!({ "session_token": session.text_at("/session_token") });
@@ -130,7 +134,10 @@ async fn a_session_is_verified_by_token_or_jwt(api: &Api) {
 /// For every endpoint that accepts a JWT as a session reference; the session itself lives on.
 async fn m_7_a_jwt_does_not_renew_itself_for_ever(api: &Api) {
     let window = [("jwt_renewal_window".to_owned(), "10".to_owned())];
-    api.service.set_app(api.app.id, &window).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &window)
+        .await
+        .unwrap();
     api.pass(1);
     let session = signed_in(api, "ada@example.com").await;
     let jwt = json!({"session_jwt": session.text_at("/session_jwt")});
@@ -240,7 +247,9 @@ async fn empty_texts_are_absent(api: &Api) {
     for kind in RedirectKind::ALL {
         let world = World::new(api.app.id, Environment::Test);
         let url = "https://app.example.com/in";
-        let added = api.service.add_redirect_url(world, kind, url, true);
+        let added = api
+            .service
+            .add_redirect_url(Principal::cli(), world, kind, url, true);
         added.await.unwrap();
     }
     let test = api.test();
@@ -556,7 +565,10 @@ async fn all_sessions_of_a_user_end_together(api: &Api) {
 /// Deleted, expired and idle sessions are listed on request, as long as they are stored.
 async fn m_22_ended_sessions_can_be_listed(api: &Api) {
     let idle = [("session_idle_minutes".to_owned(), "20".to_owned())];
-    api.service.set_app(api.app.id, &idle).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &idle)
+        .await
+        .unwrap();
     api.pass(1);
     let mut ids = Vec::new();
     let mut sign_in = async |minutes: i64| {
@@ -815,7 +827,10 @@ async fn s_13_old_tokens_verify_while_keys_rotate(api: &Api) {
         .await
         .text_at("/session_jwt");
     let world = World::new(api.app.id, Environment::Test);
-    api.service.rotate_signing_key(world).await.unwrap();
+    api.service
+        .rotate_signing_key(Principal::cli(), world)
+        .await
+        .unwrap();
     // Longer than any process caches keys, and before the new key signs.
     api.pass(61);
     let keys = api.test().get("/v1/auth/jwks/default").await.ok();

@@ -1,6 +1,7 @@
 //! The effects of a test environment's clock, on both databases.
 
 use serde_json::json;
+use vestry_app::Principal;
 use vestry_app::platform::webhooks::NewEndpoint;
 use vestry_domain::ids::WebhookEndpointId;
 use vestry_domain::webhook::{Delivery, DeliveryState};
@@ -25,7 +26,11 @@ async fn endpoint(api: &Api) -> WebhookEndpointId {
         types: vec!["user.created".to_owned()],
         enabled: true,
     };
-    let (added, _) = api.service.add_webhook(world, new).await.unwrap();
+    let (added, _) = api
+        .service
+        .add_webhook(Principal::cli(), world, new)
+        .await
+        .unwrap();
     added.endpoint.id
 }
 
@@ -38,7 +43,9 @@ async fn flow(api: &Api) -> usize {
 /// The delivery of the newest event. Ids of one second do not say which one that is.
 async fn newest(api: &Api, endpoint: WebhookEndpointId) -> Delivery {
     let all = DeliveryFilter::default();
-    let found = api.service.list_deliveries(api.app.id, endpoint, all, 10);
+    let found = api
+        .service
+        .list_deliveries(Principal::cli(), api.app.id, endpoint, all, 10);
     let found = found.await.unwrap().into_iter();
     found.max_by_key(|delivery| delivery.position).unwrap()
 }
@@ -49,7 +56,10 @@ async fn wh_1_ten_attempts_need_ten_advances_of_the_clock(api: &Api) {
     let path = "/v1/test/clock";
     api.webhooks.answer(HOST, 500, None);
     let never = [("webhook_disable_after_days".to_owned(), "0".to_owned())];
-    api.service.set_app(api.app.id, &never).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &never)
+        .await
+        .unwrap();
     api.pass(1);
     let endpoint = endpoint(api).await;
     for (number, frozen) in [false, true].into_iter().enumerate() {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::journeys::{Sent, newest_code, verified};
 use crate::rig::{Api, Lane, Wishes, assert_answer_snapshot, on_both, on_with};
+use vestry_app::Principal;
 
 const LOGIN: &str = "/v1/auth/otps/sms/login_or_create";
 const SEND: &str = "/v1/auth/otps/sms/send";
@@ -239,7 +240,10 @@ async fn attack_9_with_enumeration_safe_no_user_can_be_distinguished(api: &Api) 
     let verify = json!({"method_id": known.body["phone_number_id"], "otp": "000000"});
     api.test().post("/v1/auth/otps/verify", verify).await.ok();
     let safe = [("enumeration_safe".to_owned(), "true".to_owned())];
-    api.service.set_app(api.app.id, &safe).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &safe)
+        .await
+        .unwrap();
     api.pass(60);
     for number in ["+15005550006", ADA] {
         let sent = api

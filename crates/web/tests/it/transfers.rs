@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_contract::sealing::{self, Manner, Recipient};
 use vestry_domain::Environment;
 use vestry_domain::api_key::Scope;
@@ -88,7 +89,10 @@ pub(crate) async fn imported(
 /// A client whose key may export, of an App that allows it or not.
 pub(crate) async fn exporter(api: &Api, is_on: bool) -> String {
     let change = [("wallet_export".to_owned(), is_on.to_string())];
-    api.service.set_app(api.app.id, &change).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &change)
+        .await
+        .unwrap();
     api.pass(1);
     api.new_key(Environment::Test, &[Scope::WalletsExport])
         .await

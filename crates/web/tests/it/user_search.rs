@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use vestry_app::identity::users::{PortableEmail, PortableUser};
 use vestry_domain::{Environment, World};
 
-use crate::rig::{Answer, Api, Client, Lane, Wishes, assert_answer_snapshot, on_both, on_with};
+use crate::rig::{
+    Answer, Api, Client, Lane, Wishes, assert_answer_snapshot, on_both, on_with, operator,
+};
 
 const SEARCH: &str = "/v1/auth/users/search";
 
@@ -106,7 +108,11 @@ async fn m_20_an_imported_user_is_found_by_its_external_key(api: &Api) {
         ..PortableUser::default()
     };
     let lines = [line("old-1", "Ada"), line("OLD-1", "Bob"), line("%", "Eve")];
-    let mut import = api.service.import_users(world, false).await.unwrap();
+    let mut import = api
+        .service
+        .import_users(&operator(&api.service, world).await, false)
+        .await
+        .unwrap();
     import.take(&lines).await.unwrap();
     let test = api.test();
     created(

@@ -2,6 +2,7 @@
 //! environment it is an external wallet like any other.
 
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_domain::rfc3339;
 
 use crate::journeys::signed_in;
@@ -239,7 +240,10 @@ async fn m_27_the_wallet_that_signed_is_shown_as_everywhere(api: &Api) {
 
 async fn a_sign_in_message_is_signed_and_signs_in(api: &Api) {
     let domains = [("siwe_domains".to_owned(), r#"["example.com"]"#.to_owned())];
-    api.service.set_app(api.app.id, &domains).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &domains)
+        .await
+        .unwrap();
     api.pass(1);
     let pocket = Pocket::new(api).await;
     let nonce = api.test().post(NONCE, pocket.request(json!({}))).await.ok();

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use vestry_app::Principal;
 use vestry_app::audit::ListChanges;
 use vestry_app::platform::webhooks::NewEndpoint;
 use vestry_domain::api_key::Scope;
@@ -35,16 +36,27 @@ async fn wh_8_a_secret_is_shown_once(api: &Api) {
         types: vec!["*".to_owned()],
         enabled: true,
     };
-    let (listed, first) = api.service.add_webhook(world, new).await.unwrap();
+    let (listed, first) = api
+        .service
+        .add_webhook(Principal::cli(), world, new)
+        .await
+        .unwrap();
     let id = listed.endpoint.id;
     api.pass(1);
-    let second = api.service.rotate_webhook_secret(api.app.id, id, 60).await;
+    let second = api
+        .service
+        .rotate_webhook_secret(Principal::cli(), api.app.id, id, 60)
+        .await;
     let second = second.unwrap();
     assert_ne!(first.expose(), second.expose());
     assert!(!format!("{first:?}{second:?}").contains("whsec_"));
 
     let mut said = format!("{listed:?}\n");
-    let listed = api.service.list_webhooks(api.app.id).await.unwrap();
+    let listed = api
+        .service
+        .list_webhooks(Principal::cli(), api.app.id)
+        .await
+        .unwrap();
     said.push_str(&format!("{listed:?}\n"));
     let ends: Vec<_> = listed[0]
         .secrets

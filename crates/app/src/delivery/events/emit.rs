@@ -8,7 +8,7 @@ use vestry_domain::ids::{AppId, EventId};
 use vestry_domain::{Environment, World};
 use vestry_ports::store::{Repositories, StoreResult};
 
-use crate::{Caller, Service};
+use crate::{Caller, Principal, Service};
 
 /// The actor of a change and the environment in which events are emitted.
 #[derive(Clone)]
@@ -23,35 +23,13 @@ pub(crate) struct Source<'a> {
 impl<'a> From<&'a Caller> for Source<'a> {
     fn from(caller: &'a Caller) -> Self {
         Self {
-            world: caller.world,
-            actor: caller.actor(),
-            request_id: caller.request_id.clone(),
             app: Some(&*caller.app),
+            ..caller.principal.at(caller.world)
         }
     }
 }
 
 impl Source<'_> {
-    /// Returns the source for the command line.
-    pub(crate) const fn cli(world: World) -> Self {
-        Self {
-            world,
-            actor: Actor::Cli,
-            request_id: None,
-            app: None,
-        }
-    }
-
-    /// Returns the source for the service itself.
-    pub(crate) const fn system(world: World) -> Self {
-        Self {
-            world,
-            actor: Actor::System,
-            request_id: None,
-            app: None,
-        }
-    }
-
     /// Returns whether events of this kind are emitted.
     pub(crate) fn wants(&self, kind: EventKind) -> bool {
         let environment = self.world.environment;
@@ -80,11 +58,12 @@ impl Service {
     pub(crate) async fn emit_in_both_environments(
         &self,
         tx: &mut dyn Repositories,
+        by: &Principal,
         app: AppId,
         fact: Fact,
     ) -> StoreResult<()> {
         for environment in Environment::ALL {
-            let source = Source::cli(World::new(app, environment));
+            let source = by.at(World::new(app, environment));
             self.emit(&mut *tx, source, [fact.clone()]).await?;
         }
         Ok(())

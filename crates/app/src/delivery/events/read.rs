@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use vestry_domain::Invalid;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::event::{Event, EventHead, EventKind, Mark};
 use vestry_domain::ids::{EventId, UserId, WalletId};
 use vestry_ports::store::{EventFilter, Stretch};
@@ -112,7 +112,7 @@ impl Service {
         caller: &Arc<Caller>,
         mut query: ListEvents,
     ) -> Result<EventPage, ListEventsError> {
-        caller.require(Scope::EventsRead)?;
+        caller.authorize(Action::ReadEvents)?;
         query.checked_limit()?;
         let patience = query.checked_wait()?;
         let until = Instant::now() + patience;
@@ -176,7 +176,7 @@ impl Service {
         caller: &Caller,
         query: &ListEvents,
     ) -> Result<EventPage, ListEventsError> {
-        caller.require(Scope::EventsRead)?;
+        caller.authorize(Action::ReadEvents)?;
         let limit = query.checked_limit()?;
         let world = &caller.world;
         let mut read = self.ports.store.read().await?;
@@ -246,7 +246,7 @@ impl Service {
     /// # Errors
     /// [`Refusal::NotFound`].
     pub async fn get_event(&self, caller: &Caller, id: EventId) -> Result<Event, Refusal> {
-        caller.require(Scope::EventsRead)?;
+        caller.authorize(Action::ReadEvents)?;
         let mut read = self.ports.store.read().await?;
         let found = read.events().find(&caller.world, id).await?;
         let mut event = found.ok_or(Refusal::NotFound("event"))?;
@@ -261,7 +261,7 @@ impl Service {
     /// # Errors
     /// [`Refusal`].
     pub async fn events_head(&self, caller: &Caller) -> Result<EventHead, Refusal> {
-        caller.require(Scope::EventsRead)?;
+        caller.authorize(Action::ReadEvents)?;
         let mut read = self.ports.store.read().await?;
         let head = read.events().head(&caller.world).await?;
         let newest = head.newest.filter(|_| head.oldest.is_some());

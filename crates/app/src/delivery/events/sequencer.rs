@@ -13,9 +13,8 @@ use vestry_domain::webhook::{Delivery, DeliveryState};
 use vestry_domain::{Environment, World};
 use vestry_ports::store::{Lane, Placed, Queue, Tx};
 
-use super::Source;
 use crate::kernel::fault::{causes, retried};
-use crate::{Fault, Service};
+use crate::{Fault, Principal, Service};
 
 /// Interval between polls of all environments.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -308,7 +307,7 @@ impl Service {
         );
         let previous = u64::try_from(end.log.max(head.log)).unwrap_or_default();
         let fact = Fact::log_restarted(previous, head.newest.map(|newest| newest.id));
-        let event = self.new_event(&Source::system(world), &fact);
+        let event = self.new_event(&Principal::system().at(world), &fact);
         let log = end.log.max(head.log).saturating_add(1);
         let head = tx.events().restart(head, log, &event).await?;
         let placed = head.newest.map(|mark| Placed {

@@ -1,6 +1,6 @@
 //! `otps/{email,sms}/login_or_create` and `otps/{email,sms}/send`: sending one-time codes.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::code::{self, Code, CodePurpose, Reserved};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::SecretKind;
@@ -185,7 +185,7 @@ impl Service {
         caller: &Caller,
         command: LoginOrCreate,
     ) -> Result<SentCode, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::SendCode)?;
         let mut request = mail(caller, &command.email, command.expires_in)?;
         request.fingerprint = command.device_fingerprint;
         request.create = Some(status_of_new(caller, command.requires_verification));
@@ -202,7 +202,7 @@ impl Service {
         caller: &Caller,
         command: LoginOrCreateByText,
     ) -> Result<SentText, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::SendCode)?;
         let mut request = text(caller, &command.phone_number, command.expires_in)?;
         request.fingerprint = command.device_fingerprint;
         request.create = Some(status_of_new(caller, command.requires_verification));
@@ -219,7 +219,7 @@ impl Service {
         caller: &Caller,
         command: SendCode,
     ) -> Result<SentCode, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::SendCode)?;
         let mut request = mail(caller, &command.email, command.expires_in)?;
         request.fingerprint = command.device_fingerprint;
         request.in_session = self.user_in(caller, &command.session).await?;
@@ -235,7 +235,7 @@ impl Service {
         caller: &Caller,
         command: SendCodeByText,
     ) -> Result<SentText, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::SendCode)?;
         let mut request = text(caller, &command.phone_number, command.expires_in)?;
         request.fingerprint = command.device_fingerprint;
         request.in_session = self.user_in(caller, &command.session).await?;

@@ -1,6 +1,6 @@
 //! `otps/verify`: verifying one-time codes. A correct code works once; after that it is treated as wrong.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
 use vestry_domain::envelope::{Mac, SecretKind};
 use vestry_domain::event::Method;
@@ -101,7 +101,7 @@ impl Service {
         caller: &Caller,
         command: VerifyCode,
     ) -> Result<VerifiedCode, VerifyCodeError> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::VerifyCode)?;
         let wish = self
             .check_session_fields(caller, &command.session_fields)
             .await?;

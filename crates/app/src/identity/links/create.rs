@@ -1,6 +1,6 @@
 //! `magic_links/create`: a link that the App delivers itself.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::email::Email;
 use vestry_domain::ids::UserId;
 use vestry_domain::link::{self, Link, LinkPurpose};
@@ -55,7 +55,7 @@ impl Service {
         caller: &Caller,
         command: CreateLink,
     ) -> Result<CreatedLink, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::CreateLink)?;
         let email = command.email.as_deref().map(Email::parse).transpose()?;
         let maximum = caller.settings().magic_link_max_minutes;
         let lifetime = link::lifetime("expires_in", command.expires_in, maximum)?;

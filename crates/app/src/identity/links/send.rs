@@ -1,6 +1,6 @@
 //! `magic_links/email/login_or_create` and `magic_links/email/invite`: sending magic links.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::SecretKind;
@@ -147,7 +147,7 @@ impl Service {
         caller: &Caller,
         command: LoginByLink,
     ) -> Result<SentLink, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::SendLink)?;
         let requires_verification = command
             .requires_verification
             .unwrap_or(caller.settings().login_requires_verification);
@@ -204,7 +204,7 @@ impl Service {
         command: InviteByLink,
     ) -> Result<SentLink, Refusal> {
         const PARAM: &str = "invite_redirect_url";
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::SendLink)?;
         let email = Email::parse(&command.email)?;
         let names = [
             text::name("first_name", &command.first_name.unwrap_or_default())?,

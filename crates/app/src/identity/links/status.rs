@@ -4,7 +4,7 @@
 //! That session rests on the link alone and ends with the first one. It is no longer issued once the first one has ended, so signing out
 //! everywhere covers it too.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::{EmailId, SessionId, UserId};
 use vestry_domain::link::{Link, LinkProgress, LinkPurpose};
 use vestry_domain::session::{Session, SignIn};
@@ -80,7 +80,7 @@ impl Service {
         caller: &Caller,
         query: LoginStatusQuery,
     ) -> Result<LoginStatus, LoginStatusError> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::ReadLoginStatus)?;
         let world = &caller.world;
         let origin = TokenHash::of(query.origin_token.expose());
         let mut read = self.ports.store.read().await?;

@@ -1,6 +1,6 @@
 //! `magic_links/verify`: verifying single-use links.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::code::{CodePurpose, MethodId, Reserved};
 use vestry_domain::event::Method;
 use vestry_domain::ids::{EmailId, UserId};
@@ -96,7 +96,7 @@ impl Service {
         caller: &Caller,
         command: VerifyLink,
     ) -> Result<VerifiedLink, VerifyLinkError> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::VerifyLink)?;
         let wish = self
             .check_session_fields(caller, &command.session_fields)
             .await?;

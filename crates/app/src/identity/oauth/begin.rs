@@ -1,6 +1,6 @@
 //! `oauth/{provider}/begin`: starting a sign-in through an identity provider.
 
-use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::action::Action;
 use vestry_domain::limits::Limit;
 use vestry_domain::limits::oauth::unfinished_per_address;
 use vestry_domain::provider::{self, FLOW_LIFETIME, Flow, FlowSecrets, ProviderName};
@@ -99,9 +99,9 @@ impl Service {
         command: BeginOauth,
     ) -> Result<BegunOauth, BeginOauthError> {
         // A public token authorises only this call; it has no scopes.
-        let is_public = caller.key.kind == ApiKeyKind::Public;
+        let is_public = caller.has_public_token();
         if !is_public {
-            caller.require(Scope::AuthWrite)?;
+            caller.authorize(Action::BeginOauth)?;
         }
         let world = &caller.world;
         let name = ProviderName::parse(&command.provider);
@@ -254,7 +254,7 @@ fn own_callback<'a>(
         let named_by = "redirect_uri";
         return Ok(Some(OwnCallback { url, named_by }));
     }
-    let ends_here = caller.key.kind == ApiKeyKind::Public
+    let ends_here = caller.has_public_token()
         || command.sends_browser
         || command.login_redirect_url.is_some()
         || command.registration_redirect_url.is_some()

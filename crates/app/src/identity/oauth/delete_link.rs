@@ -1,6 +1,6 @@
 //! `users/idp_providers/{id}/delete`: removing a link to an identity provider.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::event::Fact;
 use vestry_domain::ids::{ProviderLinkId, UserId};
 use vestry_domain::message::CredentialChange;
@@ -28,7 +28,7 @@ impl Service {
         caller: &Caller,
         id: ProviderLinkId,
     ) -> Result<DeletedProviderLink, Refusal> {
-        caller.require(Scope::UsersWrite)?;
+        caller.authorize(Action::DeleteProviderLink)?;
         let mut read = self.ports.store.read().await?;
         let link = read.provider_links().find(&caller.world, id).await?;
         drop(read);

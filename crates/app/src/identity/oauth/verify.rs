@@ -1,6 +1,6 @@
 //! `oauth/verify`: redeems our token, or a code and state, for a single sign-in.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::UserId;
 use vestry_domain::message::CredentialChange;
 use vestry_domain::pkce;
@@ -157,7 +157,7 @@ impl Service {
         caller: &Caller,
         command: VerifyOauth,
     ) -> Result<VerifiedOauth, VerifyOauthError> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::VerifyOauth)?;
         let wish = self
             .check_session_fields(caller, &command.session_fields)
             .await?;

@@ -1,6 +1,6 @@
 //! `webauthn/authentication/begin`: a challenge for a passkey.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::UserId;
 use vestry_domain::passkey::{
     AuthenticatorType, Ceremony, Passkey, PasskeyChallenge, PasskeyDomain, UserVerification,
@@ -44,7 +44,7 @@ impl Service {
         caller: &Caller,
         command: BeginAuthentication,
     ) -> Result<AuthenticationOptions, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::AuthenticateWithPasskey)?;
         let domain = allowed_domain(caller, &command.domain)?;
         let now = self.now(&caller.world);
         let kind = AuthenticatorType::default();

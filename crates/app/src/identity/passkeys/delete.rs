@@ -1,6 +1,6 @@
 //! `users/webauthn_credentials/{id}/delete`: removes a passkey.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::event::Fact;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::message::CredentialChange;
@@ -27,7 +27,7 @@ impl Service {
         caller: &Caller,
         id: WebauthnCredentialId,
     ) -> Result<DeletedPasskey, Refusal> {
-        caller.require(Scope::UsersWrite)?;
+        caller.authorize(Action::DeletePasskey)?;
         let mut read = self.ports.store.read().await?;
         let passkey = read.passkeys().find(&caller.world, id).await?;
         drop(read);

@@ -1,7 +1,7 @@
 //! `webauthn/registrations/begin` and `webauthn/registrations/create`: registering passkeys.
 
 use serde_json::Value;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::event::Fact;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::message::CredentialChange;
@@ -97,7 +97,7 @@ impl Service {
         caller: &Caller,
         command: BeginRegistration,
     ) -> Result<RegistrationOptions, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::RegisterPasskey)?;
         let domain = allowed_domain(caller, &command.domain)?;
         let kind = command.authenticator_type.as_deref().map(str::parse);
         let kind: AuthenticatorType = kind.transpose()?.unwrap_or_default();
@@ -168,7 +168,7 @@ impl Service {
         caller: &Caller,
         command: CreatePasskey,
     ) -> Result<CreatedPasskey, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::RegisterPasskey)?;
         let presented = self.ports.passkeys.read_registration(&command.credential)?;
         let challenge = self
             .registration_challenge(caller, &command, &presented)

@@ -1,7 +1,7 @@
 //! `webauthn/verify`: a passkey signs its user in.
 
 use serde_json::Value;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::event::{Fact, Method};
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge};
@@ -64,7 +64,7 @@ impl Service {
         caller: &Caller,
         command: VerifyPasskey,
     ) -> Result<VerifiedPasskey, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::AuthenticateWithPasskey)?;
         let wish = self
             .check_session_fields(caller, &command.session_fields)
             .await?;

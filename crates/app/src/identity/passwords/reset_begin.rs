@@ -1,6 +1,6 @@
 //! `passwords/reset/begin`: sends a password reset link to the owner of an address.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::code::Reserved;
 use vestry_domain::email::Email;
 use vestry_domain::event::Fact;
@@ -98,7 +98,7 @@ impl Service {
         caller: &Caller,
         command: BeginReset,
     ) -> Result<BegunReset, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::BeginPasswordReset)?;
         let email = Email::parse(&command.email)?;
         let (least, _) = link::EXPIRES_IN_MINUTES;
         let minutes = command

@@ -1,7 +1,7 @@
 //! `passwords/reset/complete`: sets a new password with a mailed link.
 
 use vestry_domain::Secret;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::code::MethodId;
 use vestry_domain::event::Method;
 use vestry_domain::ids::UserId;
@@ -87,7 +87,7 @@ impl Service {
         caller: &Caller,
         command: CompleteReset,
     ) -> Result<CompletedReset, CompleteResetError> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::CompletePasswordReset)?;
         let password = Password::presented("password", command.password)?;
         let wish = self
             .check_session_fields(caller, &command.session_fields)

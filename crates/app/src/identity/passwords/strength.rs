@@ -1,6 +1,6 @@
 //! `passwords/strength_check`: estimates how long a password would withstand guessing.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::password::{Normalization, Password};
 use vestry_domain::{Secret, overwrite_stack};
 use zxcvbn::time_estimates::CrackTimeSeconds;
@@ -28,7 +28,7 @@ impl Service {
         caller: &Caller,
         password: Secret<String>,
     ) -> Result<PasswordStrength, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::CheckPasswordStrength)?;
         let password = Password::presented("password", password)?;
         // Takes milliseconds of CPU time, which must not block a thread that serves requests.
         let judged = tokio::task::spawn_blocking(move || {

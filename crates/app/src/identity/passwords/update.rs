@@ -1,6 +1,6 @@
 //! `passwords/session/update`: sets or changes the password of the session's user.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::event::Method;
 use vestry_domain::ids::UserId;
 use vestry_domain::password::{self, Password};
@@ -53,7 +53,7 @@ impl Service {
         caller: &Caller,
         command: UpdatePassword,
     ) -> Result<UpdatedPassword, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::UpdatePassword)?;
         let password = Password::presented("password", command.password)?;
         let current = command
             .current_password

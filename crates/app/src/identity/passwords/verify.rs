@@ -1,7 +1,7 @@
 //! `passwords/verify`: signs in with a password.
 
 use vestry_domain::Secret;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::event::Method;
 use vestry_domain::ids::UserId;
 use vestry_domain::password::{self, Password};
@@ -64,7 +64,7 @@ impl Service {
         caller: &Caller,
         command: VerifyPassword,
     ) -> Result<VerifiedPassword, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::VerifyPassword)?;
         let password = Password::presented("password", command.password)?;
         let wish = self
             .check_session_fields(caller, &command.session_fields)

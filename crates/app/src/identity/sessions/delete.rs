@@ -1,6 +1,6 @@
 //! `sessions/delete` and `sessions/delete_all`: ending sessions, at once and for good (S-4).
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::event::EndReason;
 use vestry_domain::ids::UserId;
 use vestry_domain::session::{Session, SessionSelector};
@@ -21,7 +21,7 @@ impl Service {
         caller: &Caller,
         selector: SessionSelector,
     ) -> Result<(), Refusal> {
-        caller.require(Scope::SessionsWrite)?;
+        caller.authorize(Action::DeleteSession)?;
         let by_id = matches!(selector, SessionSelector::Id(_));
         let ended = match self.selected(caller, selector).await? {
             Some(session) => retried(|| self.end_session(caller, &session)).await?,
@@ -87,7 +87,7 @@ impl Service {
         caller: &Caller,
         user_id: UserId,
     ) -> Result<u64, Refusal> {
-        caller.require(Scope::SessionsWrite)?;
+        caller.authorize(Action::DeleteSessionsOfUser)?;
         retried(|| self.end_all_sessions(caller, user_id)).await
     }
 

@@ -1,7 +1,7 @@
 //! `sessions/list`: a user's current and past sessions.
 
 use vestry_domain::Invalid;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::session::Session;
 use vestry_ports::store::SessionPage;
@@ -52,7 +52,7 @@ impl Service {
         caller: &Caller,
         query: ListSessions,
     ) -> Result<ListedSessions, Refusal> {
-        caller.require(Scope::SessionsWrite)?;
+        caller.authorize(Action::ListSessions)?;
         let limit = query.limit.unwrap_or(50);
         if !(10..=100).contains(&limit) {
             return Err(

@@ -1,6 +1,6 @@
 //! `sessions/verify`: checks whether a session is live, normally with one indexed read.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::limits;
 use vestry_domain::session::{self, DeviceFingerprint, EXPIRES_IN_MINUTES, Session, SessionLimits};
 use vestry_domain::signing_key::SigningKey;
@@ -65,7 +65,7 @@ impl Service {
         caller: &Caller,
         command: VerifySession,
     ) -> Result<VerifiedSession, Refusal> {
-        caller.require(Scope::SessionsWrite)?;
+        caller.authorize(Action::VerifySession)?;
         let (least, most) = EXPIRES_IN_MINUTES;
         let length = command
             .session_expires_in
@@ -123,7 +123,7 @@ impl Service {
         else {
             return None;
         };
-        caller.require(Scope::SessionsWrite).ok()?;
+        caller.authorize(Action::VerifySession).ok()?;
         let key = self.signing_key_at_once(&caller.world)?;
         let now = self.now(&caller.world);
         let named = (caller.world, TokenHash::of(token.expose()));

@@ -1,6 +1,6 @@
 //! `totps/create`: creates a seed and recovery codes, shown once, which take effect with the first code.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::envelope::SecretKind;
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::totp::{
@@ -48,7 +48,7 @@ impl Service {
         caller: &Caller,
         command: CreateTotp,
     ) -> Result<CreatedTotp, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::CreateTotp)?;
         let (least, most) = EXPIRES_IN_MINUTES;
         let lifetime = command
             .expires_in

@@ -1,6 +1,6 @@
 //! `users/totps/{id}/delete`.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::event::Fact;
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::message::CredentialChange;
@@ -17,7 +17,7 @@ impl Service {
     /// # Errors
     /// [`Refusal`].
     pub async fn delete_totp(&self, caller: &Caller, id: TotpId) -> Result<UserId, Refusal> {
-        caller.require(Scope::UsersWrite)?;
+        caller.authorize(Action::DeleteTotp)?;
         let mut read = self.ports.store.read().await?;
         let found = read.totps().find(&caller.world, id).await?;
         drop(read);

@@ -1,6 +1,6 @@
 //! `totps/recovery_codes`: the recovery codes that a user has left.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::UserId;
 use vestry_domain::totp::{Totp, recovery_owner};
 use vestry_domain::{Secret, World};
@@ -29,7 +29,7 @@ impl Service {
         user_id: UserId,
     ) -> Result<Vec<TotpRecoveryCodes>, Refusal> {
         // It answers secrets, so reading rights are not enough.
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::ShowRecoveryCodes)?;
         let world = &caller.world;
         let mut read = self.ports.store.read().await?;
         let user = read.users().profile(world, user_id).await;

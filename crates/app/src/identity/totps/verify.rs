@@ -3,7 +3,7 @@
 //! The code is compared before the transaction. The outcome is returned only by a transaction that has counted the attempt first. Attempts
 //! of one user are serialized on their lockout row, so parallel guesses are counted exactly (OTP-4).
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::envelope::SecretKind;
 use vestry_domain::event::{Fact, Method};
 use vestry_domain::ids::{TotpId, UserId};
@@ -131,7 +131,7 @@ impl Service {
         caller: &Caller,
         command: VerifyTotp,
     ) -> Result<VerifiedTotp, VerifyTotpError> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::VerifyTotp)?;
         let world = &caller.world;
         let wish = self
             .check_session_fields(caller, &command.session_fields)

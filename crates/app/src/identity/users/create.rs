@@ -1,7 +1,7 @@
 //! `users/create`: creates a user with identifiers and default wallet, all or nothing.
 
 use serde_json::{Map, Value};
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::audit::AuditAction;
 use vestry_domain::email::Email;
 use vestry_domain::envelope::WalletKey;
@@ -69,7 +69,7 @@ impl Service {
         caller: &Caller,
         command: CreateUser,
     ) -> Result<CreatedUser, Refusal> {
-        caller.require(Scope::UsersWrite)?;
+        caller.authorize(Action::CreateUser)?;
         let now = self.now(&caller.world);
         let wallet_type = parse_wallet_type(command.wallet_type.as_deref())?;
         let profile = self.new_profile(caller, command, now)?;

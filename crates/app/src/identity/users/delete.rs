@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::audit::AuditAction;
 use vestry_domain::event::{EndReason, Fact};
 use vestry_domain::ids::{UserId, WalletId};
@@ -21,7 +21,7 @@ impl Service {
     /// # Errors
     /// [`Refusal`]; nothing is deleted then.
     pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), Refusal> {
-        caller.require(Scope::UsersWrite)?;
+        caller.authorize(Action::DeleteUser)?;
         // The response says which user was deleted, and nothing else about the user.
         caller.is_about(About::Nobody);
         let mut noted = HashSet::new();

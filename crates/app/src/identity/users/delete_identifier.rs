@@ -1,7 +1,7 @@
 //! `users/emails/{email_id}/delete` and `users/phone_numbers/{pn_id}/delete`.
 
 use vestry_domain::World;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::code::MethodId;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId};
 use vestry_domain::link::LinkPurpose;
@@ -40,7 +40,7 @@ impl Service {
         caller: &Caller,
         method: MethodId,
     ) -> Result<UserId, Refusal> {
-        caller.require(Scope::UsersWrite)?;
+        caller.authorize(Action::DeleteIdentifier)?;
         let (kind, change) = match method {
             MethodId::Email(_) => ("email", CredentialChange::EmailRemoved),
             MethodId::Phone(_) => ("phone_number", CredentialChange::PhoneRemoved),

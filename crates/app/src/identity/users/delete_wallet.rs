@@ -1,6 +1,6 @@
 //! `users/wallets/{wallet_id}/delete`: removes wallets whose keys are not stored here.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::event::Fact;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::message::CredentialChange;
@@ -35,7 +35,7 @@ impl Service {
         caller: &Caller,
         id: WalletId,
     ) -> Result<UserId, DeleteWalletError> {
-        caller.require(Scope::UsersWrite)?;
+        caller.authorize(Action::DeleteExternalWallet)?;
         let mut read = self.ports.store.read().await?;
         let stored = read.wallets().find(&caller.world, id).await?;
         drop(read);

@@ -1,14 +1,13 @@
 //! `vestry users export`: exports the users of a world in the import format.
 
-use vestry_domain::World;
+use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::ids::UserId;
 use vestry_domain::user::UserProfile;
 use vestry_domain::wallet::Wallet;
 
 use super::portable::{PortableEmail, PortablePhone, PortableUser, PortableWallet};
-use crate::Service;
-use crate::platform::AdminError;
+use crate::{Caller, Refusal, Service};
 
 /// A page of exported users, and where the next one begins.
 pub struct ExportedUsers {
@@ -26,19 +25,20 @@ impl Service {
     /// Returns at most `limit` users after one. With `hashes`, password hashes are included: anyone who has them can guess passwords.
     ///
     /// # Errors
-    /// [`AdminError`]; [`AdminError::NotFound`] when there is no such App.
+    /// [`Refusal`].
     pub async fn export_users(
         &self,
-        world: World,
+        caller: &Caller,
         after: Option<UserId>,
         limit: i64,
         hashes: bool,
-    ) -> Result<ExportedUsers, AdminError> {
-        self.show_app(world.app_id).await?;
+    ) -> Result<ExportedUsers, Refusal> {
+        caller.authorize(Action::ExportUsers)?;
+        let world = caller.world;
         if after.is_none() {
             let detail = Detail::default().with("password_hashes", hashes);
             let (action, subject) = (ControlAction::UsersExport, Subject::world(&world));
-            let event = self.done_by_cli(world, action, subject, &detail);
+            let event = self.done(&caller.into(), action, subject, &detail);
             self.record_change(event).await?;
         }
         let mut read = self.ports.store.read().await?;

@@ -1,6 +1,6 @@
 //! `GET users/{user_id}`: returns a user with everything attached to it.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::UserId;
 use vestry_domain::passkey::Passkey;
 use vestry_domain::provider::ProviderLink;
@@ -35,7 +35,7 @@ impl Service {
     /// # Errors
     /// [`Refusal`].
     pub async fn get_user(&self, caller: &Caller, id: UserId) -> Result<FullUser, Refusal> {
-        caller.require(Scope::UsersRead)?;
+        caller.authorize(Action::GetUser)?;
         self.full_user(&caller.world, id)
             .await?
             .ok_or(Refusal::NotFound("user"))

@@ -8,6 +8,7 @@ mod plan;
 
 use std::collections::HashSet;
 
+use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::code::MethodId;
 use vestry_domain::event::{Fact, MAX_AT_ONCE, Via};
@@ -30,8 +31,7 @@ use crate::kernel::change::Change;
 use crate::kernel::fault::retried;
 use crate::kernel::key_pins::hold_wallet_key;
 use crate::kernel::throttle::paced;
-use crate::platform::AdminError;
-use crate::{Fault, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// The outcome of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub enum Imported {
 /// An import into one world.
 pub struct UserImport<'a> {
     service: &'a Service,
+    caller: Caller,
     world: World,
     is_rehearsal: bool,
     /// The number of users created without individual events; `None` when each has its own.
@@ -91,20 +92,22 @@ impl Service {
     /// Begins an import. A rehearsal checks everything and keeps nothing.
     ///
     /// # Errors
-    /// [`AdminError::NotFound`]: there is no such App.
+    /// [`Refusal`].
     pub async fn import_users(
         &self,
-        world: World,
+        caller: &Caller,
         is_rehearsal: bool,
-    ) -> Result<UserImport<'_>, AdminError> {
-        self.show_app(world.app_id).await?;
+    ) -> Result<UserImport<'_>, Refusal> {
+        caller.authorize(Action::ImportUsers)?;
+        let world = caller.world;
         if !is_rehearsal {
             let (action, subject) = (ControlAction::UsersImport, Subject::world(&world));
-            let event = self.done_by_cli(world, action, subject, &Detail::default());
+            let event = self.done(&caller.into(), action, subject, &Detail::default());
             self.record_change(event).await?;
         }
         Ok(UserImport {
             service: self,
+            caller: caller.clone(),
             world,
             is_rehearsal,
             untold: None,
@@ -147,9 +150,7 @@ impl UserImport<'_> {
         let service = self.service;
         let mut tx = service.ports.store.begin().await?;
         let told = [Fact::users_imported(count)];
-        service
-            .emit(&mut *tx, Source::cli(self.world), told)
-            .await?;
+        service.emit(&mut *tx, &self.caller, told).await?;
         Ok(tx.commit().await?)
     }
 
@@ -460,7 +461,7 @@ impl UserImport<'_> {
         now: Timestamp,
     ) -> Result<(), Fault> {
         let world = &self.world;
-        let source = Source::cli(*world);
+        let source = Source::from(&self.caller);
         for account in target.accounts() {
             let profile = tx.users().profile(world, account).await?;
             if !profile.ok_or(Fault::LostRace)?.is_founded() {
@@ -546,7 +547,7 @@ impl UserImport<'_> {
 
     fn note(&self, tx: &mut Change<'_>, vouched: Option<Vouched>) {
         if let Some(vouched) = vouched {
-            tx.note(self.service.vouched(&Source::cli(self.world), vouched));
+            tx.note(self.service.vouched(&Source::from(&self.caller), vouched));
         }
     }
 
@@ -562,7 +563,7 @@ impl UserImport<'_> {
             // One user with more events than fit into a transaction.
             told = vec![Fact::users_imported(1)];
         }
-        let source = Source::cli(self.world);
+        let source = Source::from(&self.caller);
         self.service.emit(&mut *tx, source, told).await?;
         tx.commit_with_any().await
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use vestry_domain::Invalid;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::UserId;
 use vestry_domain::search::{Condition, UserFilter};
 use vestry_domain::wallet::WalletType;
@@ -59,7 +59,7 @@ impl Service {
         caller: &Caller,
         query: SearchUsers,
     ) -> Result<FoundUsers, SearchUsersError> {
-        caller.require(Scope::UsersRead)?;
+        caller.authorize(Action::SearchUsers)?;
         let limit = query.limit.unwrap_or(50);
         if !(10..=100).contains(&limit) {
             return Err(

@@ -1,6 +1,6 @@
 //! `users/{user_id}/disable` and `enable`: whether a user may sign in.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::event::{EndReason, Fact};
 use vestry_domain::ids::UserId;
 use vestry_domain::text;
@@ -45,7 +45,7 @@ impl Service {
         id: UserId,
         disabled: Option<UserDisabled>,
     ) -> Result<FullUser, Refusal> {
-        caller.require(Scope::UsersWrite)?;
+        caller.authorize(Action::SwitchUser)?;
         let found = self.full_user(&caller.world, id).await?;
         let found = found.ok_or(Refusal::NotFound("user"))?;
         let switched = retried(|| self.try_to_switch_user(caller, id, disabled.as_ref()));

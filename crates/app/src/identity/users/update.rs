@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::email::Email;
 use vestry_domain::event::{ChangedFields, Fact};
 use vestry_domain::ids::UserId;
@@ -86,7 +86,7 @@ impl Service {
         id: UserId,
         command: UpdateUser,
     ) -> Result<FullUser, Refusal> {
-        caller.require(Scope::UsersWrite)?;
+        caller.authorize(Action::UpdateUser)?;
         let change = Change::check(command)?;
         let found = self.full_user(&caller.world, id).await?;
         let found = found.ok_or(Refusal::NotFound("user"))?;

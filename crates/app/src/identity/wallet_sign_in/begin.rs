@@ -1,6 +1,6 @@
 //! `wallets/registrations/begin` and `…/nonce`: issues a challenge to sign, valid for one sign-in.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::{
@@ -68,7 +68,7 @@ impl Service {
         caller: &Caller,
         command: BeginWalletSignIn,
     ) -> Result<WalletChallenge, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::BeginWalletSignIn)?;
         let challenge = self.challenge(caller, command).await?;
         if challenge.is_new_user {
             caller.is_about(About::Coming(challenge.user_id));

@@ -1,6 +1,6 @@
 //! `wallets/verify` and `wallets/siwe/verify`: a signature over a challenge signs in once.
 
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::event::{EventKind, Fact, Method, Via};
 use vestry_domain::ids::UserId;
 use vestry_domain::message::CredentialChange;
@@ -82,7 +82,7 @@ impl Service {
         caller: &Caller,
         command: VerifyWallet,
     ) -> Result<VerifiedWallet, Refusal> {
-        caller.require(Scope::AuthWrite)?;
+        caller.authorize(Action::VerifyWalletSignIn)?;
         let world = &caller.world;
         let wish = self
             .check_session_fields(caller, &command.session_fields)

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use vestry_domain::ids::{ApiKeyId, AppId};
+use vestry_domain::event::Actor;
+use vestry_domain::ids::AppId;
 
 use crate::Caller;
 
@@ -29,7 +30,7 @@ pub(crate) struct WaitingRoom {
 struct Taken {
     whole: usize,
     of_apps: HashMap<AppId, usize>,
-    of_keys: HashMap<ApiKeyId, usize>,
+    of_keys: HashMap<Actor, usize>,
 }
 
 impl WaitingRoom {
@@ -53,7 +54,7 @@ impl WaitingRoom {
 
     /// Reserves a place for this call; `None` if its key, its App or all Apps together have reached their limit.
     pub(crate) fn place_for(&self, caller: &Caller) -> Option<Place<'_>> {
-        let (app, key) = (caller.world.app_id, caller.key.id);
+        let (app, key) = (caller.world.app_id, caller.principal.actor());
         let mut taken = self.taken();
         let of_app = taken.of_apps.get(&app).copied().unwrap_or_default();
         let of_key = taken.of_keys.get(&key).copied().unwrap_or_default();
@@ -95,7 +96,7 @@ impl WaitingRoom {
 pub(crate) struct Place<'a> {
     room: &'a WaitingRoom,
     app: AppId,
-    key: ApiKeyId,
+    key: Actor,
 }
 
 impl Drop for Place<'_> {

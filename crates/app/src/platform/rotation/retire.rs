@@ -52,7 +52,12 @@ impl Service {
                     None if destroy(&mut *tx, &key, &narrow).await? => {
                         let (action, subject) =
                             (ControlAction::AppKeyRetire, Subject::app_key(&key));
-                        tx.note(self.done_by_cli(goal.world, action, subject, &Detail::default()));
+                        tx.note(self.done(
+                            &course.by.at(goal.world),
+                            action,
+                            subject,
+                            &Detail::default(),
+                        ));
                         retired += 1;
                     }
                     None => {}

@@ -1,6 +1,6 @@
 //! A secret key together with a public token (M-15).
 
-use vestry_app::AuthenticateError;
+use vestry_app::{AuthenticateError, Principal};
 use vestry_domain::World;
 
 use super::*;
@@ -13,14 +13,14 @@ async fn m_15_both_credentials_belong_to_one_environment() {
     let world = desk.test.world;
     let token = desk.public_token().await;
     let key = |world, kind| {
-        let made = service.create_api_key(world, kind, Vec::new());
+        let made = service.create_api_key(Principal::cli(), world, kind, Vec::new());
         async move { made.await.unwrap() }
     };
     let secret_key = key(world, ApiKeyKind::Secret).await;
     let secret_key = secret_key.key.expose();
     let caller = service.authenticate_both(&token, secret_key).await.unwrap();
-    assert_eq!((caller.key.kind, caller.world), (ApiKeyKind::Public, world));
-    let other = service.create_app("Other").await.unwrap();
+    assert_eq!((caller.has_public_token(), caller.world), (true, world));
+    let other = service.create_app(Principal::cli(), "Other").await.unwrap();
     let live = World::new(world.app_id, Environment::Live);
     let foreign = World::new(other.id, Environment::Test);
     let live = key(live, ApiKeyKind::Secret).await;
@@ -28,12 +28,12 @@ async fn m_15_both_credentials_belong_to_one_environment() {
     let revoked = key(world, ApiKeyKind::Secret).await;
     let app = world.app_id;
     service
-        .revoke_api_key(app, revoked.record.id)
+        .revoke_api_key(Principal::cli(), app, revoked.record.id)
         .await
         .unwrap();
     let revoked_token = key(world, ApiKeyKind::Public).await;
     service
-        .revoke_api_key(app, revoked_token.record.id)
+        .revoke_api_key(Principal::cli(), app, revoked_token.record.id)
         .await
         .unwrap();
     let pairs: [(&str, &str); 9] = [

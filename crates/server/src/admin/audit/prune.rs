@@ -6,9 +6,8 @@ use std::path::Path;
 
 use aws_lc_rs::digest::{Context as Hash, SHA256};
 use serde_json::{Value, json};
-use vestry_app::Service;
 use vestry_app::audit::{Exported, Prunable};
-use vestry_app::platform::AdminError;
+use vestry_app::{Principal, Refusal, Service};
 use vestry_domain::Timestamp;
 use vestry_domain::audit::control::ControlEntry;
 use vestry_domain::audit::{AuditEntry, Format};
@@ -27,10 +26,15 @@ pub(super) async fn run(
     let progress = |looked_at| tracing::info!(looked_at, "audit log entries exported");
     let mut export = Export::new(path)?;
     let exported = service
-        .export_audit_log(before, &mut |entry| export.write(entry), &progress)
+        .export_audit_log(
+            Principal::cli(),
+            before,
+            &mut |entry| export.write(entry),
+            &progress,
+        )
         .await
         .map_err(|error| match error {
-            AdminError::Fault(fault) => {
+            Refusal::Fault(fault) => {
                 Failure::new("export failed; no entries were removed").because(fault)
             }
             other => failed(other),
@@ -50,9 +54,11 @@ pub(super) async fn run(
 
 async fn remove(service: &Service, exported: &Prunable, hash: &str) -> Result<(), Failure> {
     let progress = |removed| tracing::info!(removed, "audit log entries removed");
-    let removed = service.prune_audit_log(exported, hash, &progress).await;
+    let removed = service
+        .prune_audit_log(Principal::cli(), exported, hash, &progress)
+        .await;
     removed.map_err(|error| match error {
-        AdminError::Fault(fault) => Failure::new(
+        Refusal::Fault(fault) => Failure::new(
             "some exported entries could not be removed; keep the file, and run the command again with a new one",
         )
         .because(fault),

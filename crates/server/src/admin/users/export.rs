@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use vestry_app::Service;
+use vestry_app::{Principal, Service};
 use vestry_domain::World;
 
 use crate::admin::failed;
@@ -12,10 +12,12 @@ use crate::failure::{Context, Failure};
 const PAGE: i64 = 500;
 
 pub(super) async fn run(service: &Service, world: World, hashes: bool) -> Result<(), Failure> {
+    let caller = service.caller(Principal::cli(), world).await;
+    let caller = caller.map_err(failed)?;
     let mut after = None;
     let (mut with_passkeys, mut with_totps) = (0, 0);
     loop {
-        let page = service.export_users(world, after, PAGE, hashes).await;
+        let page = service.export_users(&caller, after, PAGE, hashes).await;
         let page = page.map_err(failed)?;
         let mut lines = String::new();
         for user in &page.users {

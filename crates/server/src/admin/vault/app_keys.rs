@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 use vestry_app::platform::rotation::{AppRotation, FailedSecret, KeptKey, NOTICED_WITHIN, Why};
-use vestry_app::{Fault, Service};
+use vestry_app::{Principal, Refusal, Service};
 
 use super::failed;
 use crate::admin::progress::Progress;
@@ -14,9 +14,9 @@ use crate::failure::Failure;
 pub(super) async fn rotate(service: &Service, retire: bool, answer: Answer) -> Result<(), Failure> {
     let bar = Bar::new();
     let progress = |done, of| bar.show(done, of);
-    let mut rotation = service.vault_rotate_apps(&progress).await;
+    let mut rotation = service.vault_rotate_apps(Principal::cli(), &progress).await;
     if retire && let Ok(rotated) = rotation {
-        let retired = service.vault_retire_apps(NOTICED_WITHIN, &progress);
+        let retired = service.vault_retire_apps(Principal::cli(), NOTICED_WITHIN, &progress);
         rotation = retired.await.map(|retired| rotated.then(retired));
     }
     print(&bar.end(rotation)?, answer)
@@ -25,7 +25,9 @@ pub(super) async fn rotate(service: &Service, retire: bool, answer: Answer) -> R
 pub(super) async fn retire(service: &Service, answer: Answer) -> Result<(), Failure> {
     let bar = Bar::new();
     let progress = |done, of| bar.show(done, of);
-    let rotation = service.vault_retire_apps(NOTICED_WITHIN, &progress).await;
+    let rotation = service
+        .vault_retire_apps(Principal::cli(), NOTICED_WITHIN, &progress)
+        .await;
     print(&bar.end(rotation)?, answer)
 }
 
@@ -44,7 +46,7 @@ impl Bar {
         tracing::info!(done, of, "wallets and secrets re-encrypted");
     }
 
-    fn end(&self, outcome: Result<AppRotation, Fault>) -> Result<AppRotation, Failure> {
+    fn end(&self, outcome: Result<AppRotation, Refusal>) -> Result<AppRotation, Failure> {
         let bar = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         bar.end();
         outcome.map_err(failed)

@@ -1,6 +1,7 @@
 //! Attacks 15 and 18: man-in-the-middle attempts on sign-ins through identity providers.
 
 use serde_json::json;
+use vestry_app::Principal;
 use vestry_contract::provider::evil::claim;
 use vestry_contract::provider::{Callback, Person, Shape};
 use vestry_domain::Environment;
@@ -78,7 +79,11 @@ async fn comes_back(desk: &Desk<'_>, url: &str, browser: &Client<'_>) {
 /// O-2, O-6: at a callback other than its own a state is unknown, and stays valid at its own.
 async fn attack_18_a_state_belongs_to_one_app_one_provider_and_one_browser(api: &Api) {
     lands(api).await;
-    let other = api.service.create_app("Other").await.unwrap();
+    let other = api
+        .service
+        .create_app(Principal::cli(), "Other")
+        .await
+        .unwrap();
     app_lands(api, &other).await;
     let (test, live) = (Environment::Test, Environment::Live);
     let own = Desk::at(api, "google", Shape::OpenId).await;

@@ -1,6 +1,7 @@
 //! Attacks 15 and 16: headers that claim another host or another client.
 
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
@@ -86,7 +87,9 @@ async fn attack_15_no_header_reaches_a_message_or_an_answer(api: &Api) {
     let world = World::new(api.app.id, Environment::Test);
     for kind in RedirectKind::ALL {
         let url = format!("https://app.example.com/{kind}");
-        let added = api.service.add_redirect_url(world, kind, &url, true);
+        let added = api
+            .service
+            .add_redirect_url(Principal::cli(), world, kind, &url, true);
         added.await.unwrap();
     }
     for (number, claim) in Claim::ALL.into_iter().enumerate() {

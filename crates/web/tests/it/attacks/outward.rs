@@ -5,6 +5,7 @@
 use futures_util::FutureExt;
 use serde_json::json;
 use tokio::net::TcpListener;
+use vestry_app::Principal;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
@@ -23,7 +24,9 @@ async fn attack_23_no_address_of_a_request_is_called(api: &Api) {
     let url = format!("http://127.0.0.1:{port}/callback");
     let world = World::new(api.app.id, Environment::Test);
     for kind in RedirectKind::ALL {
-        let added = api.service.add_redirect_url(world, kind, &url, true);
+        let added = api
+            .service
+            .add_redirect_url(Principal::cli(), world, kind, &url, true);
         added.await.unwrap();
     }
     let device = json!({"ip": "127.0.0.1", "user_agent": url});

@@ -17,7 +17,7 @@ use super::people::{
     link_to, with,
 };
 use crate::journeys::{sent, signed_in, verified};
-use crate::rig::{Api, Lane, Wishes, on_both, on_with};
+use crate::rig::{Api, Lane, Wishes, on_both, on_with, operator};
 
 on_both! {
     attack_21_a_password_counts_to_its_last_byte
@@ -67,7 +67,11 @@ async fn attack_21_an_imported_bcrypt_hash_accepts_no_longer_password(api: &Api)
     }))
     .unwrap();
     let world = World::new(api.app.id, Environment::Test);
-    let mut import = api.service.import_users(world, false).await.unwrap();
+    let mut import = api
+        .service
+        .import_users(&operator(&api.service, world).await, false)
+        .await
+        .unwrap();
     import.take(&[line]).await.unwrap();
     let user = signed_in(api, "imported@example.com")
         .await

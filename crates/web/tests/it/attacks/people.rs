@@ -1,6 +1,7 @@
 //! Shared helpers: users with every sign-in method.
 
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_contract::browser::Browser;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World, totp};
@@ -36,7 +37,9 @@ pub(crate) async fn with_urls(api: &Api) {
         for kind in RedirectKind::ALL {
             let world = World::new(api.app.id, environment);
             let url = format!("https://app.example.com/{kind}");
-            let added = api.service.add_redirect_url(world, kind, &url, true);
+            let added = api
+                .service
+                .add_redirect_url(Principal::cli(), world, kind, &url, true);
             added.await.unwrap();
         }
     }
@@ -45,7 +48,10 @@ pub(crate) async fn with_urls(api: &Api) {
 /// Turns on `enumeration_safe` for the App (attack 9).
 pub(super) async fn enumeration_safe(api: &Api) {
     let safe = [("enumeration_safe".to_owned(), "true".to_owned())];
-    api.service.set_app(api.app.id, &safe).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &safe)
+        .await
+        .unwrap();
     // Settings are read once a second.
     api.pass(1);
 }

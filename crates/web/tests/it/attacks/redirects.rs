@@ -4,6 +4,7 @@
 mod tricks;
 
 use serde_json::json;
+use vestry_app::Principal;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
@@ -24,7 +25,9 @@ async fn attack_17_a_sign_in_lands_nowhere_else(api: &Api) {
     for kind in [RedirectKind::Login, RedirectKind::Registration] {
         for url in [EXACT, PATTERN_URL].iter().chain(&NATIVE) {
             let url = *url;
-            let added = api.service.add_redirect_url(world, kind, url, url == EXACT);
+            let added =
+                api.service
+                    .add_redirect_url(Principal::cli(), world, kind, url, url == EXACT);
             added.await.unwrap();
         }
     }
@@ -87,10 +90,14 @@ async fn m_24_a_native_app_gets_its_sign_in_back(api: &Api) {
     let world = World::new(api.app.id, Environment::Test);
     for kind in [RedirectKind::Login, RedirectKind::Registration] {
         for url in NATIVE {
-            let added = api.service.add_redirect_url(world, kind, url, false);
+            let added = api
+                .service
+                .add_redirect_url(Principal::cli(), world, kind, url, false);
             added.await.unwrap();
         }
-        let added = api.service.add_redirect_url(world, kind, EXACT, true);
+        let added = api
+            .service
+            .add_redirect_url(Principal::cli(), world, kind, EXACT, true);
         added.await.unwrap();
     }
     let urls = [

@@ -4,6 +4,7 @@
 //! (`crates/app/tests/it/pumping.rs`).
 
 use serde_json::json;
+use vestry_app::Principal;
 use vestry_domain::Environment;
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::limits::texts::UNVERIFIED_PER_PREFIX;
@@ -139,7 +140,10 @@ async fn attack_8_mail_to_an_address_is_limited(api: &Api) {
     assert!(mails <= 9, "{mails} of {admitted}");
     // And the number of new addresses is limited.
     let cap = [("new_users_per_hour".to_owned(), "3".to_owned())];
-    api.service.set_app(api.app.id, &cap).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &cap)
+        .await
+        .unwrap();
     api.pass(3_600);
     let mut created = 0;
     for number in 0..10 {
@@ -167,7 +171,11 @@ async fn the_cap_of_the_operator_holds_across_apps(lane: Lane) {
     on_with(lane, wishes, async |api| {
         let mut clients = vec![api.test()];
         for name in ["Second", "Third"] {
-            let app = api.service.create_app(name).await.unwrap();
+            let app = api
+                .service
+                .create_app(Principal::cli(), name)
+                .await
+                .unwrap();
             let kind = ApiKeyKind::Secret;
             let key = api.key_of(&app, kind, Environment::Test, &[]).await;
             clients.push(api.with_key(&key));

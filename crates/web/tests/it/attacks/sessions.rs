@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use vestry_app::Principal;
 use vestry_contract::fakes::SeededEntropy;
 use vestry_custody::Custody;
 use vestry_domain::{Environment, World};
@@ -143,7 +144,7 @@ async fn attack_12_every_claim_has_its_type(api: &Api) {
     let world = World::new(api.app.id, Environment::Test);
     let key = api
         .service
-        .list_signing_keys(world)
+        .list_signing_keys(Principal::cli(), world)
         .await
         .unwrap()
         .remove(0);

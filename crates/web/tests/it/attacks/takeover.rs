@@ -14,7 +14,7 @@ use super::people::{
     is_open, link_to, texted, with,
 };
 use crate::journeys::{sent, signed_in, verified};
-use crate::rig::{Answer, Api, on_both};
+use crate::rig::{Answer, Api, on_both, operator};
 
 on_both! {
     attack_1_a_planted_identifier_opens_nothing
@@ -58,7 +58,11 @@ async fn imported(api: &Api) -> String {
     });
     let line = serde_json::from_value(line).unwrap();
     let world = World::new(api.app.id, Environment::Test);
-    let mut import = api.service.import_users(world, false).await.unwrap();
+    let mut import = api
+        .service
+        .import_users(&operator(&api.service, world).await, false)
+        .await
+        .unwrap();
     let taken = import.take(&[line]).await.unwrap();
     let [Imported::New(user)] = &*taken else {
         panic!("{taken:?}");
@@ -71,7 +75,11 @@ async fn import_of_victim(api: &Api, more: Value) -> Vec<Imported> {
     let line = json!({"emails": [{"email": VICTIM, "verified": true}]});
     let line = serde_json::from_value(with(line, more)).unwrap();
     let world = World::new(api.app.id, Environment::Test);
-    let mut import = api.service.import_users(world, false).await.unwrap();
+    let mut import = api
+        .service
+        .import_users(&operator(&api.service, world).await, false)
+        .await
+        .unwrap();
     import.take(&[line]).await.unwrap()
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_contract::claims::{Accounts, Entered, histories, history};
 use vestry_contract::rng::{Rng, seed};
 use vestry_domain::totp;
@@ -183,7 +184,10 @@ async fn random_histories_end_as_the_model_predicts(api: &Api) {
         ("sms_prefix_per_hour", "0"),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()));
-    api.service.set_app(api.app.id, &settings).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &settings)
+        .await
+        .unwrap();
     // Settings are read once a second.
     api.pass(1);
     // A fiftieth of the number run on the fakes.

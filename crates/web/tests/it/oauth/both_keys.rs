@@ -1,5 +1,6 @@
 //! M-15: clients that send their secret key with every call send it to `begin` together with a public token.
 
+use vestry_app::Principal;
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::{Environment, World};
 
@@ -47,7 +48,11 @@ async fn m_15_both_credentials_are_handled_like_the_public_token(api: &Api) {
 
 async fn m_15_a_pair_is_refused_if_one_of_it_is_invalid(api: &Api) {
     lands(api).await;
-    let other = api.service.create_app("Other").await.unwrap();
+    let other = api
+        .service
+        .create_app(Principal::cli(), "Other")
+        .await
+        .unwrap();
     let token = public_token(api, Environment::Test).await;
     let live_token = public_token(api, Environment::Live).await;
     let (test, live) = (Environment::Test, Environment::Live);
@@ -57,9 +62,13 @@ async fn m_15_a_pair_is_refused_if_one_of_it_is_invalid(api: &Api) {
     let world = World::new(api.app.id, test);
     let mut revoked = Vec::new();
     for kind in [ApiKeyKind::Secret, ApiKeyKind::Public] {
-        let made = api.service.create_api_key(world, kind, Vec::new());
+        let made = api
+            .service
+            .create_api_key(Principal::cli(), world, kind, Vec::new());
         let made = made.await.unwrap();
-        let gone = api.service.revoke_api_key(api.app.id, made.record.id);
+        let gone = api
+            .service
+            .revoke_api_key(Principal::cli(), api.app.id, made.record.id);
         gone.await.unwrap();
         revoked.push(made.key.expose().clone());
     }

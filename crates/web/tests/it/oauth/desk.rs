@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use vestry_app::Principal;
 use vestry_contract::provider::{CLIENT_ID, Callback, Person, ProviderServer, Shape};
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::app::App;
@@ -85,7 +86,14 @@ impl<'a> Desk<'a> {
     pub(crate) async fn set(&mut self, settings: ConnectionSettings) {
         let (name, secret) = (self.name.parse().unwrap(), self.server.client_secret());
         let service = &self.api.service;
-        let set = service.set_provider(self.world, name, CLIENT_ID, &secret, settings);
+        let set = service.set_provider(
+            Principal::cli(),
+            self.world,
+            name,
+            CLIENT_ID,
+            &secret,
+            settings,
+        );
         path(&set.await.unwrap().callback_url).clone_into(&mut self.callback);
     }
 

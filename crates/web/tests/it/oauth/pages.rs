@@ -1,5 +1,6 @@
 //! M-17: a person who follows a link to `begin` and is refused sees a page.
 
+use vestry_app::Principal;
 use vestry_domain::Environment;
 
 use super::{cookie, lands, location, path, public_token, token, verify};
@@ -12,7 +13,10 @@ on_both! {
 
 async fn admits(api: &Api, most: u32) {
     let changes = [("oauth_failures_per_address".to_owned(), most.to_string())];
-    api.service.set_app(api.app.id, &changes).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &changes)
+        .await
+        .unwrap();
     api.pass(1);
 }
 

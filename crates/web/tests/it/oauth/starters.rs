@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use serde_json::json;
+use vestry_app::Principal;
 use vestry_domain::Environment;
 
 use super::{
@@ -38,7 +39,10 @@ async fn verify_with(api: &Api, token: &str, verifier: &str) -> Answer {
 
 async fn set(api: &Api, name: &str, value: &str) {
     let changes = [(name.to_owned(), value.to_owned())];
-    api.service.set_app(api.app.id, &changes).await.unwrap();
+    api.service
+        .set_app(Principal::cli(), api.app.id, &changes)
+        .await
+        .unwrap();
     // Keys are read again after a second.
     api.pass(1);
 }

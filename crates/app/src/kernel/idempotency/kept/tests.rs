@@ -1,5 +1,5 @@
 use vestry_domain::Timestamp;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::Action;
 use vestry_domain::ids::{Id, UserId, WalletId};
 
 use super::{read, written};
@@ -11,7 +11,7 @@ fn m_9_a_response_is_stored_with_its_preconditions() {
     let user = UserId::new(Timestamp::from_unix(1_800_000_000), [7; 16]);
     let wallet = WalletId::new(Timestamp::from_unix(1_800_000_000), [8; 16]);
     let conditions = vec![
-        Condition::Right(Scope::WalletsExport),
+        Condition::Permitted(Action::ExportWallet),
         Condition::Export,
         Condition::Usable(wallet),
         Condition::MaySignIn(user, Shown::Code),
@@ -28,7 +28,7 @@ fn m_9_a_response_is_stored_with_its_preconditions() {
     for wrong in [
         b"".as_slice(),
         b"\0\xC8{}",
-        b"right users:fly\n\n",
+        b"permitted Fly\n\n",
         b"export \n\n",
     ] {
         assert!(read(wrong).is_none());
