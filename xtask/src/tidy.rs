@@ -7,15 +7,18 @@ mod arrows;
 mod bans;
 mod built;
 mod circles;
+mod contexts;
 mod crate_spec;
 mod crypto;
 mod duplicates;
 mod expand;
+mod known_arrows;
 mod layout;
 mod leaks;
 mod licences;
 mod lock;
 mod manifests;
+mod modules;
 mod requirements;
 mod sources;
 mod tree;
@@ -25,6 +28,7 @@ use std::fmt;
 
 use crate::failure::Failure;
 use built::Built;
+use known_arrows::KnownArrows;
 use tree::Tree;
 use workspace::Workspace;
 
@@ -32,7 +36,8 @@ pub(crate) const ABOUT: &str = "\
 Check the repository rules that no compiler checks.
 
   arrows        which crate may depend on which, ours and third-party (table in xtask/src/tidy/arrows.rs)
-  circles       dependency cycles between modules of a crate
+  circles       dependency cycles between modules of a crate, through paths and methods
+  contexts      which context of crates/app may use which (table in xtask/src/tidy/contexts.rs)
   manifests     versions, lints and reasons are declared in one place
   sources       module docs, white space, unfinished code, tests that sleep or are disabled
   layout        migrations in pairs, one integration test binary per crate, README and .ci/run
@@ -94,9 +99,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     };
     let workspace = Workspace::read(&tree)?;
     let built = Built::read()?;
+    let crates = modules::of_crates(&tree)?;
+    let known = KnownArrows::read(&tree)?;
     let findings: Vec<Finding> = [
         arrows::check(&workspace),
-        circles::check(&tree),
+        circles::check(&crates, &known),
+        contexts::check(&crates, &known),
         manifests::check(&tree, &workspace),
         sources::check(&tree),
         layout::check(&tree),

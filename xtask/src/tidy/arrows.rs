@@ -95,7 +95,8 @@ const OTHERS: &str = "
     insta jsonschema proptest tempfile: testkit | *: it is for tests only
     # A trait of the browser in the tests is made by it; see PR-111 for why ours are not.
     async-trait: contract |: ports stand under `#[port]`, which compiles several times as fast
-    syn quote proc-macro2: port-macro |: one macro is enough
+    quote: port-macro |: one macro is enough
+    syn proc-macro2: port-macro xtask |: sources are read by one macro and by `cargo xtask tidy`
     futures*: contract app store-sqlite store-postgres mail-smtp sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server | port-macro store-sql anchor: domain and chains are pure, without async
     tokio*: contract testkit app store-rows store-sqlite store-postgres mail-smtp outbound sms-http anchor vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server bench-baseline bench-load | store-sql webhook-http: domain, chains and ports know no runtime
 ";

@@ -1,40 +1,59 @@
-//! Modules that know each other in a circle.
+//! Dependency cycles between sibling modules, the modules with the same parent.
 //!
-//! Looked at are siblings, the modules with the same parent: whatever one of them, or anything inside it, names of another, or
-//! of anything inside that, is an arrow between the two, and arrows may not lead back to where they began. A module and its
-//! own parent may name each other, since a parent is what its parts have in common and what puts them together. Tests do not
-//! count.
-
-mod modules;
-mod tokens;
+//! If one of them, or a module inside it, uses another, or a module inside that, this is an arrow between the two, and arrows
+//! must not form a cycle. A module and its own parent may use each other, since a parent is what its parts share and what
+//! puts them together. Test code does not count.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::Finding;
-use super::tree::{File, Tree};
-use modules::{Arrow, Modules, Number};
+use super::contexts;
+use super::known_arrows::KnownArrows;
+use super::modules::{Arrow, Modules, Number};
 
-/// The arrows between siblings, each with the first place where it is drawn.
+/// The arrows between siblings, each with the first place where it is used.
 type Arrows<'a> = BTreeMap<Number, BTreeMap<Number, Arrow<'a>>>;
 
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let roots = tree.files.iter().filter(|file| is_root(file));
-    roots
-        .flat_map(|root| of_crate(&Modules::read(tree, root)))
-        .collect()
+pub(super) fn check(crates: &[Modules<'_>], known: &KnownArrows) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut needed = BTreeSet::new();
+    for modules in crates {
+        let mut arrows = between_siblings(modules);
+        needed.extend(known_in(modules, &arrows, known));
+        for (from, targets) in &mut arrows {
+            targets.retain(|to, _| !known.circles.contains(&name(modules, *from, *to)));
+        }
+        findings.extend(circles(modules, &arrows));
+    }
+    findings.extend(KnownArrows::stale(&known.circles, &needed));
+    findings
 }
 
-fn is_root(file: &File) -> bool {
-    let is_ours = file.path.starts_with("crates/") || file.path.starts_with("xtask/");
-    is_ours && (file.path.ends_with("/src/lib.rs") || file.path.ends_with("/src/main.rs"))
+/// The known arrows that are still part of a cycle.
+fn known_in(modules: &Modules<'_>, arrows: &Arrows<'_>, known: &KnownArrows) -> Vec<String> {
+    let mut needed = Vec::new();
+    for (from, targets) in arrows {
+        for to in targets.keys() {
+            let name = name(modules, *from, *to);
+            if known.circles.contains(&name) && shortest_way(arrows, *to, *from).is_some() {
+                needed.push(name);
+            }
+        }
+    }
+    needed
 }
 
-fn of_crate(modules: &Modules<'_>) -> Vec<Finding> {
-    let arrows = between_siblings(modules);
+/// The name of an arrow in the list of known ones.
+fn name(modules: &Modules<'_>, from: Number, to: Number) -> String {
+    let (from, to) = (modules.path(from), modules.path(to));
+    format!("{}: {from} -> {to}", modules.directory())
+}
+
+fn circles(modules: &Modules<'_>, arrows: &Arrows<'_>) -> Vec<Finding> {
     let mut found = BTreeSet::new();
     for module in arrows.keys() {
-        if let Some(mut circle) = shortest_circle(&arrows, *module) {
-            // A circle is reported once, even if several others lead through it.
+        if let Some(mut circle) = shortest_way(arrows, *module, *module) {
+            // A cycle is reported once, whatever module it is found from.
             let first = circle.iter().min().copied();
             let place = circle.iter().position(|module| Some(*module) == first);
             circle.rotate_left(place.unwrap_or_default());
@@ -43,7 +62,7 @@ fn of_crate(modules: &Modules<'_>) -> Vec<Finding> {
     }
     let findings = found.iter();
     findings
-        .filter_map(|circle| finding(modules, &arrows, circle))
+        .filter_map(|circle| finding(modules, arrows, circle))
         .collect()
 }
 
@@ -52,27 +71,29 @@ fn between_siblings<'a>(modules: &Modules<'a>) -> Arrows<'a> {
     for arrow in modules.arrows() {
         let (from, to) = (modules.line(arrow.from), modules.line(arrow.to));
         let mut steps = from.into_iter().zip(to);
-        // Where their ways from the root part; they do not where one is inside the other.
-        if let Some((from, to)) = steps.find(|(from, to)| from != to) {
+        // They differ from the first sibling on, and never if one is inside the other.
+        if let Some((from, to)) = steps.find(|(from, to)| from != to)
+            && !contexts::have_a_rule(modules, from, to)
+        {
             arrows.entry(from).or_default().entry(to).or_insert(arrow);
         }
     }
     arrows
 }
 
-/// The shortest way from a module back to itself.
-fn shortest_circle(arrows: &Arrows<'_>, start: Number) -> Option<Vec<Number>> {
+/// The shortest way from one module to another, or back to itself, without its end.
+fn shortest_way(arrows: &Arrows<'_>, start: Number, end: Number) -> Option<Vec<Number>> {
     let mut reached_from = HashMap::new();
     let mut waiting = VecDeque::from([start]);
     while let Some(module) = waiting.pop_front() {
         for next in arrows.get(&module).into_iter().flat_map(BTreeMap::keys) {
-            if *next == start {
+            if *next == end {
                 let before = |module: &Number| reached_from.get(module).copied();
                 let mut way: Vec<_> = std::iter::successors(Some(module), before).collect();
                 way.reverse();
                 return Some(way);
             }
-            if !reached_from.contains_key(next) {
+            if *next != start && !reached_from.contains_key(next) {
                 reached_from.insert(*next, module);
                 waiting.push_back(*next);
             }
@@ -88,7 +109,7 @@ fn finding(modules: &Modules<'_>, arrows: &Arrows<'_>, circle: &[Number]) -> Opt
     for (from, to) in circle.iter().zip(after) {
         let arrow = arrows.get(from)?.get(to)?;
         steps.push(format!(
-            "{} names {} at {}:{}",
+            "{} uses {} at {}:{}",
             modules.path(*from),
             modules.path(*to),
             arrow.file.path,
@@ -101,7 +122,7 @@ fn finding(modules: &Modules<'_>, arrows: &Arrows<'_>, circle: &[Number]) -> Opt
     Some(Finding::at(
         path,
         line,
-        format!("a circle of modules: {steps}"),
+        format!("dependency cycle: {steps}"),
     ))
 }
 

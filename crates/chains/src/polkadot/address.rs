@@ -28,7 +28,7 @@ pub(super) fn decode(text: &str) -> Option<[u8; 32]> {
     let key = match named {
         // Reserved by the registry.
         [46 | 47, ..] => None,
-        [..64, key @ ..] => Some(key),
+        [0..64, key @ ..] => Some(key),
         [first @ 64..128, second, key @ ..] => {
             let low = (first << 2) | (second >> 6);
             let high = second & 0b11_1111;

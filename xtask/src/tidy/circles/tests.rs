@@ -1,7 +1,17 @@
 use super::*;
+use crate::tidy::modules;
+use crate::tidy::tree::{File, Tree};
 
-/// What is found in a crate of these files.
 fn found(files: &[(&str, &str)]) -> Vec<String> {
+    found_besides(&[], files)
+}
+
+/// The findings in a crate of these files, where some arrows are known.
+fn found_besides(known: &[&str], files: &[(&str, &str)]) -> Vec<String> {
+    let known = KnownArrows {
+        circles: known.iter().map(|arrow| (*arrow).to_owned()).collect(),
+        ..KnownArrows::default()
+    };
     let files = files.iter().map(|(path, text)| File {
         path: format!("crates/a/src/{path}"),
         text: (*text).to_owned(),
@@ -9,7 +19,9 @@ fn found(files: &[(&str, &str)]) -> Vec<String> {
     let tree = Tree {
         files: files.collect(),
     };
-    check(&tree).iter().map(ToString::to_string).collect()
+    let crates = modules::of_crates(&tree).unwrap();
+    let findings = check(&crates, &known);
+    findings.iter().map(ToString::to_string).collect()
 }
 
 /// What is found in two modules, `one` and `other`.
@@ -23,8 +35,8 @@ fn two_that_name_each_other_are_a_circle() {
     assert_eq!(
         found_between("use crate::other::Thing;\n", "\nuse super::one::f;\n"),
         [
-            "crates/a/src/one.rs:1: a circle of modules: one names other at crates/a/src/one.rs:1, \
-             other names one at crates/a/src/other.rs:2"
+            "crates/a/src/one.rs:1: dependency cycle: one uses other at crates/a/src/one.rs:1, \
+             other uses one at crates/a/src/other.rs:2"
         ]
     );
 }
@@ -106,8 +118,8 @@ fn parts_count_for_the_whole() {
     assert_eq!(
         found(&files),
         [
-            "crates/a/src/one/deep.rs:1: a circle of modules: one names other at \
-             crates/a/src/one/deep.rs:1, other names one at crates/a/src/other/rest.rs:1"
+            "crates/a/src/one/deep.rs:1: dependency cycle: one uses other at \
+             crates/a/src/one/deep.rs:1, other uses one at crates/a/src/other/rest.rs:1"
         ]
     );
 }
@@ -123,7 +135,7 @@ fn parts_of_one_module_are_looked_at_on_their_own() {
     let found = found(&files);
     assert_eq!(found.len(), 1);
     assert!(
-        found[0].contains("whole::one names whole::other"),
+        found[0].contains("whole::one uses whole::other"),
         "{found:?}"
     );
 }
@@ -149,8 +161,8 @@ fn a_circle_over_several_is_told_once() {
     ];
     let found = found(&files);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].contains("one names two"), "{found:?}");
-    assert!(found[0].contains("three names one"), "{found:?}");
+    assert!(found[0].contains("one uses two"), "{found:?}");
+    assert!(found[0].contains("three uses one"), "{found:?}");
 }
 
 /// A file that is compiled twice is two modules.
@@ -174,10 +186,80 @@ fn a_module_may_be_elsewhere() {
     files[1].1 = "#[path = \"../shared/mod.rs\"]\nmod shared;\nuse crate::other;\n";
     let found = found(&files);
     assert_eq!(found.len(), 1);
-    assert!(found[0].contains("other names one at crates/a/src/shared/part.rs:1"));
+    assert!(found[0].contains("other uses one at crates/a/src/shared/part.rs:1"));
 }
 
 #[test]
 fn an_import_of_itself_ends() {
     assert!(found_between("use crate::one::f;\nuse f::g;\nuse g::f;\n", "").is_empty());
+}
+
+/// A service whose methods are spread over two modules.
+fn found_in_service(one: &str, other: &str) -> Vec<String> {
+    let root = "mod one;\nmod other;\nmod service;\npub use service::Service;\n";
+    let service = "pub struct Service;\nimpl Service { pub fn new() -> Self { Self } }\n";
+    found(&[
+        ("lib.rs", root),
+        ("service.rs", service),
+        ("one.rs", one),
+        ("other.rs", other),
+    ])
+}
+
+#[test]
+fn two_that_call_methods_of_each_other_are_a_circle() {
+    let one = "use crate::Service;\nimpl Service {\n    fn one(&self) {\n        self.other()\n    }\n}\n";
+    let other = "use crate::Service;\nimpl Service { fn other(&self) { self.one() } }\n";
+    assert_eq!(
+        found_in_service(one, other),
+        [
+            "crates/a/src/one.rs:4: dependency cycle: one uses other at crates/a/src/one.rs:4, \
+             other uses one at crates/a/src/other.rs:2"
+        ]
+    );
+}
+
+#[test]
+fn every_way_to_call_a_method_is_seen() {
+    let other = "impl crate::Service { fn other(&self) { self.one() } }";
+    for call in [
+        "impl Service { fn one(&self) { Self::other(self) } }",
+        "impl Service { fn one(&self) { Service::other(self) } }",
+        "impl Service { fn one(&self) { crate::service::Service::other(self) } }",
+        "impl Service { fn one(&self) { self\n.other().await } }",
+        "impl Service { fn one(&self) { assert!(1 + self.other(), \"{}\", 1) } }",
+        "impl Service { fn one(&self) { [1].map(|_| self.other()); } }",
+        "impl Service { fn one(&self) {} } fn f(service: &Service) { service.other() }",
+        "impl Service { fn one(&self) {} } struct A; impl A { fn f(&self) { self.service.other() } }",
+    ] {
+        let one = format!("use crate::Service;\n{call}");
+        assert_eq!(found_in_service(&one, other).len(), 1, "{call}");
+    }
+}
+
+#[test]
+fn methods_of_other_values_are_not_seen() {
+    let other = "impl crate::Service { fn other(&self) { self.one() } }";
+    for call in [
+        "impl Service { fn one(&self) { self.ports.other() } }",
+        "impl Service { fn one(&self) { self.new() } }",
+        "impl Service { fn one(&self) {} } struct A; impl A { fn f(&self) { self.other() } }",
+        "impl Service { fn one(&self) {} } #[cfg(test)] impl Service { fn f(&self) { self.other() } }",
+    ] {
+        let one = format!("use crate::Service;\n{call}");
+        assert!(found_in_service(&one, other).is_empty(), "{call}");
+    }
+}
+
+#[test]
+fn known_arrows_are_accepted_while_they_are_part_of_a_circle() {
+    let root = ("lib.rs", "mod one;\nmod other;\n");
+    let one = ("one.rs", "use crate::other;\n");
+    let circle = [root, one, ("other.rs", "use crate::one;\n")];
+    let known = "crates/a/src: one -> other";
+    assert!(found_besides(&[known], &circle).is_empty());
+    assert_eq!(
+        found_besides(&[known], &[root, one, ("other.rs", "")]),
+        ["xtask/arrows.toml: remove the outdated entry `crates/a/src: one -> other`"]
+    );
 }
