@@ -115,7 +115,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "tidy",
-        arguments: "[--untested]",
+        arguments: "[--untested | prose [--write] [PATH]…]",
         about: tidy::ABOUT,
         run: tidy::run,
     },

@@ -19,6 +19,7 @@ mod licences;
 mod lock;
 mod manifests;
 mod modules;
+mod prose;
 mod requirements;
 mod sources;
 mod tree;
@@ -46,9 +47,12 @@ Check the repository rules that no compiler checks.
   bans          crates and versions banned in deny.toml, for example for known vulnerabilities
   duplicates    one version of each crate, except those accepted in deny.toml
   crypto        one version of each cryptographic crate in the product
+  prose         words and long sentences that the house style refuses, which may only become fewer (xtask/prose.toml)
   requirements  every id named in a comment, page or test exists in docs/requirements
 
---untested   list the lines of docs/requirements that no test names, and check nothing";
+--untested             list the lines of docs/requirements that no test names, and check nothing
+prose [PATH]…          list the findings of prose, and check nothing else
+prose --write          lower the numbers in xtask/prose.toml";
 
 /// A violated rule.
 pub(crate) struct Finding {
@@ -93,8 +97,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             list_untested(&Tree::read()?);
             return Ok(());
         }
+        [command, rest @ ..] if command == "prose" => return prose::run(rest),
         _ => {
-            return Err(Failure::Usage("`tidy` only accepts --untested.".to_owned()));
+            return Err(Failure::Usage(
+                "`tidy` only accepts --untested and `prose`.".to_owned(),
+            ));
         }
     };
     let workspace = Workspace::read(&tree)?;
@@ -114,6 +121,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         bans::check(&tree, &built)?,
         duplicates::check(&tree)?,
         crypto::check(&built),
+        prose::check(&tree)?,
         requirements::check(&tree),
     ]
     .into_iter()

@@ -34,7 +34,6 @@ pub enum SettingsError {
 ///
 /// One core is kept free of hashing, because a lower priority alone does not keep hashes out of the way. A thread that wakes up still waits
 /// for the end of a hash's time slice, and a request wakes several (attack 22; docs/measurements.md).
-/// up still waits for the end of a hash's time slice, and a request wakes several (attack 22; docs/measurements.md).
 impl Default for Settings {
     fn default() -> Self {
         Self {

@@ -83,7 +83,7 @@ async fn set_up(service: &Service) -> Result<Demo, Refusal> {
     })
 }
 
-/// Adds what is missing in an environment. A first start that was interrupted is completed by the next.
+/// Adds the missing parts of an environment. The next start completes one that was interrupted.
 async fn complete(service: &Service, world: World) -> Result<(), Refusal> {
     if service
         .list_signing_keys(Principal::cli(), world)
