@@ -236,6 +236,7 @@ impl<'a> Requirements<'a> {
 
     /// `otp_3_a_code`: `OTP-3` and `a_code`. A name that ends with the number is that of something else.
     fn first_of_name<'n>(&self, name: &'n str) -> Option<(String, &'n str)> {
+        name.find(|it: char| it.is_ascii_digit())?;
         self.prefixes.iter().find_map(|prefix| {
             let written = prefix.to_lowercase().replace('-', "_");
             let (number, behind) = name.strip_prefix(&written)?.split_once('_')?;
@@ -275,7 +276,10 @@ impl<'a> Requirements<'a> {
     }
 
     fn is_ours(&self, word: &str) -> bool {
-        !FOREIGN.contains(&word) && self.prefixes.iter().any(|prefix| is_id(word, prefix))
+        let has_number = word.contains(|it: char| it.is_ascii_digit());
+        has_number
+            && !FOREIGN.contains(&word)
+            && self.prefixes.iter().any(|prefix| is_id(word, prefix))
     }
 }
 
