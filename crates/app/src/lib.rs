@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod delivery;
+pub mod idempotency;
 pub mod identity;
 pub mod kernel;
 pub mod platform;

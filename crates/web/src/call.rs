@@ -7,7 +7,7 @@ use actix_web::dev::Payload;
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use tracing::Instrument;
-use vestry_app::kernel::idempotency::Run;
+use vestry_app::idempotency::Run;
 use vestry_app::wallets::{SignedByWallet, SigningCommand};
 use vestry_app::{Caller, Service};
 

@@ -16,7 +16,7 @@ use actix_web::web::{Bytes, Data};
 use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse};
 use tracing::Instrument;
 use vestry_app::Caller;
-use vestry_app::kernel::idempotency::{Begun, KeyedRequest, Outcome, Run};
+use vestry_app::idempotency::{Begun, KeyedRequest, Outcome, Run};
 use vestry_domain::Secret;
 use vestry_domain::idempotency::IdempotencyKey;
 

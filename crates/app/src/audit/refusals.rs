@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
 
-use crate::delivery::events::Source;
+use crate::kernel::emit::Source;
 use crate::kernel::fault::causes;
 use crate::kernel::state::refusal_log::Counted;
 use crate::{Caller, Principal, Service};

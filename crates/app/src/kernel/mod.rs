@@ -1,12 +1,12 @@
-//! What every use case builds on: the service and its ports, the caller, idempotent runs, errors and shared state.
+//! What every use case builds on: the service and its ports, the caller, events, runs, errors and shared state.
 
 mod admission;
 pub(crate) mod batcher;
 pub mod caller;
 pub(crate) mod change;
 pub(crate) mod condition;
+pub(crate) mod emit;
 pub mod fault;
-pub mod idempotency;
 pub(crate) mod key_pins;
 pub(crate) mod mint;
 mod ports;

@@ -8,7 +8,7 @@ use vestry_domain::api_key::{ApiKey, ApiKeyKind};
 use vestry_domain::event::Actor;
 
 use crate::Refusal;
-use crate::delivery::events::Source;
+use crate::kernel::emit::Source;
 use crate::kernel::condition::Condition;
 use crate::kernel::run::Run;
 

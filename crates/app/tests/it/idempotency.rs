@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use vestry_app::idempotency::{BeginRunError, Begun, KeyedRequest, Outcome, Run};
 use vestry_app::identity::users::CreateUser;
 use vestry_app::kernel::fault::Fault;
-use vestry_app::kernel::idempotency::{BeginRunError, Begun, KeyedRequest, Outcome, Run};
 use vestry_app::{Caller, Refusal, Service};
 use vestry_domain::Secret;
 use vestry_domain::idempotency::{IdempotencyKey, LEASE};

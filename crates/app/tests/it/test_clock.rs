@@ -2,9 +2,9 @@
 
 use vestry_app::delivery::events::ListEvents;
 use vestry_app::delivery::test_messages::{FindMessages, TestEnvError};
+use vestry_app::idempotency::Begun;
 use vestry_app::identity::codes::VerifyCodeError;
 use vestry_app::identity::sessions::VerifySession;
-use vestry_app::kernel::idempotency::Begun;
 use vestry_app::platform::test_clock::ClockReading;
 use vestry_app::platform::webhooks::Resume;
 use vestry_app::{Caller, Principal, Refusal};

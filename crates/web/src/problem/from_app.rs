@@ -4,13 +4,13 @@
 
 use vestry_app::delivery::events::ListEventsError;
 use vestry_app::delivery::test_messages::TestEnvError;
+use vestry_app::idempotency::{BeginRunError, Shown};
 use vestry_app::identity::codes::VerifyCodeError;
 use vestry_app::identity::links::{LoginStatusError, RedirectError, VerifyLinkError};
 use vestry_app::identity::oauth::{BeginOauthError, CallbackError, VerifyOauthError};
 use vestry_app::identity::passwords::CompleteResetError;
 use vestry_app::identity::totps::VerifyTotpError;
 use vestry_app::identity::users::{DeleteWalletError, SearchUsersError};
-use vestry_app::kernel::idempotency::{BeginRunError, Shown};
 use vestry_app::wallets::{
     ExportWalletError, ImportWalletError, SignError, SwitchWalletError, UnusableWallet,
 };

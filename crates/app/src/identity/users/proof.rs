@@ -24,8 +24,8 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Moved, Repositories, StoreError};
 
 use super::arrival::{Found, added, removed, verified};
-use crate::delivery::events::Source;
 use crate::identity::sessions::ended;
+use crate::kernel::emit::Source;
 use crate::{Caller, Fault, Service};
 
 /// A proof, with the context of the step that requested it and the call that presents it.

@@ -8,7 +8,7 @@ use vestry_domain::wallet::{DisabledReason, StoredWallet, Wallet};
 use vestry_ports::custody::{CustodyError, WalletChange};
 use vestry_ports::store::{Repositories, StoreError};
 
-use crate::delivery::events::Source;
+use crate::kernel::emit::Source;
 use crate::kernel::key_pins::hold_wallet_key;
 use crate::{Fault, Service};
 
