@@ -106,7 +106,10 @@ impl Service {
         if !messages.is_empty() || wait == 0 {
             return Ok(messages);
         }
-        let Some(_place) = self.captured_room.place_for(caller) else {
+        let place = self
+            .captured_room
+            .place_for(caller.world.app_id, caller.principal.actor());
+        let Some(_place) = place else {
             self.captured_room.turn_away(until).await;
             return self.look_for_messages(caller, &filter, Key::IsOld).await;
         };

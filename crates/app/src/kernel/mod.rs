@@ -3,6 +3,7 @@
 mod admission;
 pub(crate) mod batcher;
 pub mod caller;
+mod callers;
 pub(crate) mod change;
 pub(crate) mod condition;
 pub(crate) mod emit;

@@ -16,6 +16,7 @@ use vestry_ports::vault::VaultError;
 
 use crate::Fault;
 use crate::kernel::batcher::{Batch, Batcher};
+use crate::kernel::callers::Callers;
 use crate::kernel::mint;
 use crate::kernel::ports::Ports;
 use crate::kernel::state::anchor_watch::AnchorWatch;
@@ -27,7 +28,7 @@ use crate::kernel::state::delivery_scheduler::DeliveryScheduler;
 use crate::kernel::state::event_heads::EventHeads;
 use crate::kernel::state::failure_log::FailureLog;
 use crate::kernel::state::last_seen::Touches;
-use crate::kernel::state::memory::{Callers, JwtTimes, SigningKeys, TestClocks};
+use crate::kernel::state::memory::{JwtTimes, SigningKeys, TestClocks};
 use crate::kernel::state::outbox_outcomes::Notes;
 use crate::kernel::state::reads::{
     BatchedReads, Kind, PresentedSessions, WalletsToUse, WholeUsers,

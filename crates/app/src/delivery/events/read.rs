@@ -121,7 +121,7 @@ impl Service {
             return Ok(page);
         }
         query.after = page.next_after;
-        let Some(waiter) = self.events.wait_for(caller) else {
+        let Some(waiter) = self.events.wait_for(caller.world, caller.principal.actor()) else {
             self.events.room.turn_away(until).await;
             return self.look_again(caller, &query).await;
         };

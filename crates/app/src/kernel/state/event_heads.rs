@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use vestry_domain::World;
 use vestry_domain::event::EventHead;
+use vestry_domain::event::Actor;
 use vestry_ports::store::Store;
 
-use crate::Caller;
 use crate::kernel::state::waiting_room::{Place, WaitingRoom};
 
 /// Maximum number of calls of one key that wait at the same time.
@@ -95,16 +95,16 @@ impl EventHeads {
         }
     }
 
-    /// Reserves a place among the waiting calls of the caller's environment; `None` if too many wait.
-    pub(crate) fn wait_for(&self, caller: &Caller) -> Option<Waiter<'_>> {
-        let place = self.room.place_for(caller)?;
+    /// Reserves a place among the waiting calls of an environment; `None` if too many wait.
+    pub(crate) fn wait_for(&self, world: World, key: Actor) -> Option<Waiter<'_>> {
+        let place = self.room.place_for(world.app_id, key)?;
         let mut bells = lock(&self.bells);
-        let (calls, bell) = bells.entry(caller.world).or_default();
+        let (calls, bell) = bells.entry(world).or_default();
         *calls += 1;
         Some(Waiter {
             bell: Arc::clone(bell),
             heads: self,
-            world: caller.world,
+            world,
             _place: place,
         })
     }

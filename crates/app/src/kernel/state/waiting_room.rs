@@ -10,8 +10,6 @@ use tokio::time::Instant;
 use vestry_domain::event::Actor;
 use vestry_domain::ids::AppId;
 
-use crate::Caller;
-
 /// Places per kind of call and process.
 const PLACES: usize = 100;
 /// Maximum places held by one App, in both of its environments together.
@@ -52,9 +50,8 @@ impl WaitingRoom {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves a place for this call; `None` if its key, its App or all Apps together have reached their limit.
-    pub(crate) fn place_for(&self, caller: &Caller) -> Option<Place<'_>> {
-        let (app, key) = (caller.world.app_id, caller.principal.actor());
+    /// Reserves a place for a call; `None` if its key, its App or all Apps together have reached their limit.
+    pub(crate) fn place_for(&self, app: AppId, key: Actor) -> Option<Place<'_>> {
         let mut taken = self.taken();
         let of_app = taken.of_apps.get(&app).copied().unwrap_or_default();
         let of_key = taken.of_keys.get(&key).copied().unwrap_or_default();
