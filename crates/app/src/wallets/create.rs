@@ -3,16 +3,16 @@
 //! A wallet that the user signed in with counts (M-32): its key is held elsewhere, and no other wallet is created beside it. A wallet that
 //! the account lost when it was claimed does not count, nor does one whose ownership was never verified.
 
+use vestry_domain::World;
 use vestry_domain::action::Action;
 use vestry_domain::audit::AuditAction;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::event::Fact;
 use vestry_domain::ids::UserId;
 use vestry_domain::wallet::{AddressForm, StoredWallet, Wallet, WalletType};
-use vestry_domain::{Timestamp, World};
-use vestry_ports::custody::{CustodyError, WalletOrder};
 use vestry_ports::store::Created;
 
+use super::new_wallet;
 use crate::kernel::fault::retried;
 use crate::kernel::key_pins::hold_wallet_key;
 use crate::{Caller, Fault, Refusal, Service};
@@ -38,10 +38,9 @@ impl Service {
             return Ok(self.ports.custodian.authenticate(existing).await?);
         }
         let now = self.now(&caller.world);
-        let made = self
-            .new_wallet(&caller.world, user_id, wallet_type, address_form, now)
-            .await;
-        let (wallet, key) = made?;
+        let world = &caller.world;
+        let made = new_wallet(&self.ports, world, user_id, wallet_type, address_form, now);
+        let (wallet, key) = made.await?;
         self.note_use(caller, wallet.wallet.id, AuditAction::Create)
             .await?;
         if retried(|| self.keep_wallet(caller, &wallet, &key)).await? == Created::Yes {
@@ -108,26 +107,5 @@ impl Service {
             caller.commit_last(tx).await?;
         }
         Ok(created)
-    }
-
-    /// Creates a key and its wallet, not stored yet.
-    pub(crate) async fn new_wallet(
-        &self,
-        world: &World,
-        user_id: UserId,
-        wallet_type: WalletType,
-        address_form: AddressForm,
-        now: Timestamp,
-    ) -> Result<(StoredWallet, WalletKey), CustodyError> {
-        let order = WalletOrder {
-            wallet_id: self.new_id(now),
-            key_id: self.new_id(now),
-            world: *world,
-            user_id,
-            wallet_type,
-            address_form,
-            created_at: now,
-        };
-        self.ports.custodian.create_wallet(order).await
     }
 }

@@ -5,6 +5,7 @@ use vestry_domain::action::Action;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::Wallet;
 
+use super::authenticate_wallets;
 use crate::{Caller, Refusal, Service};
 
 /// Query parameters.
@@ -62,7 +63,7 @@ impl Service {
         let shown = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = page.wallets.len() > shown;
         page.wallets.truncate(shown);
-        let wallets = self.authenticate_wallets(page.wallets).await?;
+        let wallets = authenticate_wallets(&*self.ports.custodian, page.wallets).await?;
         Ok(ListedWallets {
             wallets,
             total_count: page.total,

@@ -7,6 +7,7 @@ use vestry_domain::user::ShownStatus;
 use vestry_ports::passwords::HasherError;
 use vestry_ports::store::{Repositories, StoreError};
 
+use crate::identity::password_seal;
 use crate::{Fault, Service};
 
 /// A password that matched when it was compared.
@@ -46,16 +47,16 @@ impl Service {
         // One query, which takes nearly as long when nothing is found.
         let holder = read.passwords().holder(world, user).await?;
         drop(read);
-        let hasher = &self.ports.passwords;
+        let (hasher, sealer) = (&self.ports.passwords, &*self.ports.sealer);
         let holder = holder.filter(|holder| may_sign_in(holder.status));
         let Some(seen) = holder.and_then(|holder| holder.password) else {
             // Sealing costs as much as opening.
             let (nobody, now) = (PasswordHash::of_nobody(), self.now(world));
-            self.seal_password(world, user, &nobody, now).await?;
+            password_seal::seal(sealer, world, user, &nobody, now).await?;
             hasher.pretend(presented).await?;
             return Ok(None);
         };
-        let hash = self.open_password(world, user, &seen.sealed).await?;
+        let hash = password_seal::open(sealer, world, user, &seen.sealed).await?;
         let is_right = hasher.verify(presented, &hash).await?;
         let mut renewed = seen.clone();
         if hasher.is_outdated(&hash) {
@@ -63,7 +64,7 @@ impl Service {
                 // The rules for new passwords do not apply: this one was accepted when it was set.
                 let hash = hasher.hash(presented).await?;
                 let now = self.now(world);
-                renewed = self.seal_password(world, user, &hash, now).await?;
+                renewed = password_seal::seal(sealer, world, user, &hash, now).await?;
             } else {
                 hasher.pretend(presented).await?;
             }

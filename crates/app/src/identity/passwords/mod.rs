@@ -10,7 +10,6 @@ pub mod update;
 pub mod verify;
 
 pub(crate) mod compare;
-pub(crate) mod seal;
 pub(crate) mod set;
 
 pub use reset_begin::{BeginReset, BegunReset};

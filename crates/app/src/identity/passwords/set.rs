@@ -9,6 +9,7 @@ use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
 use super::compare::RightPassword;
+use crate::identity::password_seal;
 use crate::identity::users::credentials::CredentialChangeNotice;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -46,7 +47,7 @@ impl Service {
         self.refuse_breached(caller, password).await?;
         let hash: PasswordHash = self.ports.passwords.hash(password).await?;
         let now = self.now(world);
-        let row = self.seal_password(world, user, &hash, now).await?;
+        let row = password_seal::seal(&*self.ports.sealer, world, user, &hash, now).await?;
         let change = self
             .announce(caller, user, CredentialChange::Password)
             .await?;

@@ -18,6 +18,7 @@ use super::get::FullUser;
 use super::vouched::Vouched;
 use crate::kernel::fault::retried;
 use crate::kernel::key_pins::hold_wallet_key;
+use crate::wallets::new_wallet;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// The parameters of the call.
@@ -74,15 +75,9 @@ impl Service {
         let wallet_type = parse_wallet_type(command.wallet_type.as_deref())?;
         let profile = self.new_profile(caller, command, now)?;
         // Generating a key takes some work and the vault; both happen before the transaction.
-        let (wallet, wallet_key) = self
-            .new_wallet(
-                &caller.world,
-                profile.user.id,
-                wallet_type,
-                AddressForm::Usual,
-                now,
-            )
-            .await?;
+        let (world, user, form) = (&caller.world, profile.user.id, AddressForm::Usual);
+        let made = new_wallet(&self.ports, world, user, wallet_type, form, now);
+        let (wallet, wallet_key) = made.await?;
         let new = NewUser {
             profile,
             wallet,

@@ -8,6 +8,8 @@ use vestry_domain::wallet::Wallet;
 
 use super::portable::{PortableEmail, PortablePhone, PortableUser, PortableWallet};
 use crate::{Caller, Refusal, Service};
+use crate::identity::password_seal;
+use crate::wallets::authenticate_wallets;
 
 /// A page of exported users, and where the next one begins.
 pub struct ExportedUsers {
@@ -66,13 +68,12 @@ impl Service {
         drop(read);
         let mut opened = Vec::with_capacity(users.len());
         for (mut user, wallets, password) in users {
-            let wallets = self.authenticate_wallets(wallets).await?;
+            let wallets = authenticate_wallets(&*self.ports.custodian, wallets).await?;
             let own = wallets.iter().filter(|wallet| wallet.is_way_to_sign_in());
             user.wallets = own.map(portable_wallet).collect();
             if let Some(password) = password {
-                let hash = self
-                    .open_password(&world, password.user_id, &password.sealed)
-                    .await?;
+                let (sealer, owner) = (&*self.ports.sealer, password.user_id);
+                let hash = password_seal::open(sealer, &world, owner, &password.sealed).await?;
                 user.password_hash = Some(hash.text.expose().clone());
                 user.password_normalization = Some(hash.normalization.as_str().to_owned());
             }

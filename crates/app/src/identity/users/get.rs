@@ -6,10 +6,11 @@ use vestry_domain::passkey::Passkey;
 use vestry_domain::provider::ProviderLink;
 use vestry_domain::totp::Totp;
 use vestry_domain::user::UserProfile;
-use vestry_domain::wallet::{StoredWallet, Wallet};
+use vestry_domain::wallet::Wallet;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::WholeUser;
 
+use crate::wallets::authenticate_wallets;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// A user with identifiers and wallets.
@@ -58,22 +59,11 @@ impl Service {
         totps.retain(|totp| totp.is_alive(now));
         Ok(FullUser {
             profile: whole.profile,
-            wallets: self.authenticate_wallets(whole.wallets).await?,
+            wallets: authenticate_wallets(&*self.ports.custodian, whole.wallets).await?,
             totps,
             passkeys: whole.passkeys,
             provider_links: whole.provider_links,
             external_key: whole.external_key,
         })
-    }
-
-    pub(crate) async fn authenticate_wallets(
-        &self,
-        stored: Vec<StoredWallet>,
-    ) -> Result<Vec<Wallet>, Fault> {
-        let mut wallets = Vec::with_capacity(stored.len());
-        for wallet in stored {
-            wallets.push(self.ports.custodian.authenticate(wallet).await?);
-        }
-        Ok(wallets)
     }
 }

@@ -26,6 +26,8 @@ use super::arrival::removed;
 use super::portable::{CheckedUser, PortableUser};
 use super::update::changes;
 use super::vouched::Vouched;
+use crate::identity::password_seal;
+use crate::identity::sign_in_address::sign_in_address;
 use crate::kernel::change::Change;
 use crate::kernel::emit::Source;
 use crate::kernel::fault::retried;
@@ -257,8 +259,9 @@ impl UserImport<'_> {
             },
         };
         let mut addresses = Vec::with_capacity(checked.wallets.len());
+        let signatures = &*self.service.ports.signatures;
         for (wallet_type, text) in &checked.wallets {
-            match self.service.signing_address(*wallet_type, text) {
+            match sign_in_address(signatures, *wallet_type, text) {
                 Ok(address) => addresses.push((*wallet_type, address)),
                 Err(invalid) => return Ok(Err(invalid.message.into_owned())),
             }
@@ -266,9 +269,8 @@ impl UserImport<'_> {
         let mut draft = self.draft_of(checked, now);
         draft.wallets = self.adopted(draft.user.id, addresses, now).await?;
         if let Some(hash) = password {
-            let sealed = self
-                .service
-                .seal_password(&self.world, draft.user.id, &hash, now);
+            let (sealer, user) = (&*self.service.ports.sealer, draft.user.id);
+            let sealed = password_seal::seal(sealer, &self.world, user, &hash, now);
             draft.password = Some(sealed.await?);
             draft.hash = Some(hash);
         }
@@ -355,8 +357,8 @@ impl UserImport<'_> {
         let password = match &draft.hash {
             None => None,
             Some(hash) => {
-                let sealed = self.service.seal_password(&self.world, id, hash, now);
-                Some(sealed.await?)
+                let sealer = &*self.service.ports.sealer;
+                Some(password_seal::seal(sealer, &self.world, id, hash, now).await?)
             }
         };
         let emails = draft.emails.iter().cloned();

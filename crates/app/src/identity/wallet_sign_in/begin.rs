@@ -9,6 +9,7 @@ use vestry_domain::wallet_sign_in::{
 use vestry_domain::{Timestamp, siwe};
 use vestry_ports::entropy::Bytes;
 
+use crate::identity::sign_in_address::sign_in_address;
 use crate::kernel::fault::retried;
 use crate::kernel::run::About;
 use crate::{Caller, Refusal, Service};
@@ -82,7 +83,11 @@ impl Service {
         command: BeginWalletSignIn,
     ) -> Result<WalletChallenge, Refusal> {
         let wallet_type = command.wallet_type;
-        let address = self.signing_address(wallet_type, &command.public_address)?;
+        let address = sign_in_address(
+            &*self.ports.signatures,
+            wallet_type,
+            &command.public_address,
+        )?;
         let world = &caller.world;
         let now = self.now(world);
         let holder = self.holder(caller, &command, &address).await?;

@@ -16,6 +16,7 @@ use vestry_ports::store::{Created, Repositories, StoreError};
 use crate::identity::lockout::{Failure, tell_failure};
 use crate::identity::sessions::issue::{GrantError, SessionRequest};
 use crate::identity::sessions::{IssuedSession, SessionFields};
+use crate::identity::sign_in_address::sign_in_address;
 use crate::identity::users::credentials::CredentialChangeNotice;
 use crate::identity::users::status::status_of;
 use crate::kernel::fault::retried;
@@ -87,7 +88,11 @@ impl Service {
         let wish = self
             .check_session_fields(caller, &command.session_fields)
             .await?;
-        let address = self.signing_address(command.wallet_type, &command.public_address)?;
+        let address = sign_in_address(
+            &*self.ports.signatures,
+            command.wallet_type,
+            &command.public_address,
+        )?;
         let now = self.now(world);
         let challenge = self
             .signed_challenge(caller, &command, &address, now)
