@@ -1,6 +1,7 @@
 //! Users and how they sign in: records, codes, links, passwords, passkeys, TOTP, providers, wallets as credentials, and sessions.
 
 pub mod codes;
+mod landing;
 pub mod links;
 pub(crate) mod lockout;
 pub mod oauth;
@@ -9,6 +10,7 @@ mod password_seal;
 mod password_spraying;
 pub mod passwords;
 mod quotas;
+mod reserved;
 pub mod sessions;
 mod sign_in_address;
 mod sign_in_binding;

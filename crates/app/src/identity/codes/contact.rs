@@ -12,6 +12,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Attached, Repositories, StoreResult};
 
 use crate::identity::users::arrival::Found;
+use crate::identity::users::new_identifier::{new_email, new_phone};
 
 /// A user's identifier that codes can be sent to.
 #[port]
@@ -90,16 +91,7 @@ impl Contact for UserEmail {
     }
 
     fn new(random: [u8; 16], user_id: UserId, typed: &Email, now: Timestamp) -> Self {
-        Self {
-            id: Id::new(now, random),
-            user_id,
-            email: typed.clone(),
-            verified: false,
-            created_at: now,
-            updated_at: now,
-            successor: None,
-            of_founded: false,
-        }
+        new_email(Id::new(now, random), user_id, typed.clone(), now)
     }
 
     async fn attach(
@@ -170,16 +162,7 @@ impl Contact for UserPhone {
     }
 
     fn new(random: [u8; 16], user_id: UserId, typed: &PhoneNumber, now: Timestamp) -> Self {
-        Self {
-            id: Id::new(now, random),
-            user_id,
-            number: typed.clone(),
-            verified: false,
-            created_at: now,
-            updated_at: now,
-            successor: None,
-            of_founded: false,
-        }
+        new_phone(Id::new(now, random), user_id, typed.clone(), now)
     }
 
     async fn attach(

@@ -3,7 +3,6 @@
 use vestry_domain::action::Action;
 use vestry_domain::code::{self, Code, CodePurpose, Reserved};
 use vestry_domain::email::Email;
-use vestry_domain::envelope::SecretKind;
 use vestry_domain::event::Via;
 use vestry_domain::ids::UserId;
 use vestry_domain::limits::{self, Limit};
@@ -12,18 +11,18 @@ use vestry_domain::phone::{NumberRange, PhoneNumber};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
-use vestry_domain::{Invalid, Secret, Timestamp, World};
+use vestry_domain::{Invalid, Secret, Timestamp};
 use vestry_ports::store::{Attached, Repositories, StoreResult};
 
 use super::contact::Contact;
+use super::digits::{digits_mac, new_digits};
 use crate::delivery::outbox_message::Delivery;
-use crate::identity::password_spraying;
 use crate::identity::quotas::{Kind, Send};
+use crate::identity::reserved;
 use crate::identity::sessions::SessionNamed;
 use crate::identity::users::arrival::{Arrival, whom};
 use crate::identity::users::proof::is_provable;
 use crate::kernel::fault::retried;
-use crate::kernel::mint;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// The parameters of `email/login_or_create`.
@@ -386,28 +385,14 @@ impl Service {
         owner: Owner<C>,
         now: Timestamp,
     ) -> Result<Draft<C>, Fault> {
-        let digits = match request.reserved {
-            Some(Reserved::Ok) => Secret::new(Reserved::OK_CODE.to_owned()),
-            _ => self.new_code(&caller.world, now).await?,
-        };
+        let world = &caller.world;
+        let digits = new_digits(&self.ports, world, request.reserved, now).await?;
         let contact = owner.contact();
         let method_id = contact.method_id();
         let is_decoy = matches!(owner, Owner::Nobody { .. });
-        // The code of a decoy and of `wrong@vestry.test` never matches: a random token cannot be typed in.
-        let unguessable = mint::session_token(&*self.ports.entropy);
-        let accepted = if is_decoy || request.reserved == Some(Reserved::Wrong) {
-            &unguessable
-        } else {
-            &digits
-        };
-        let method = method_id.to_string();
-        let parts = code::bound_parts(CodePurpose::SignIn, &method, accepted.expose());
-        let mac = self
-            .ports
-            .sealer
-            .mac(&caller.world, SecretKind::Code, &parts)
-            .await?;
-        let dead_at_once = request.reserved == Some(Reserved::Expired);
+        let never_matches = is_decoy || request.reserved == Some(Reserved::Wrong);
+        let accepted = (!never_matches).then_some(&digits);
+        let mac = digits_mac(&self.ports, world, method_id, accepted).await?;
         let code = Code {
             world: caller.world,
             method_id,
@@ -420,18 +405,11 @@ impl Service {
             asked_as: C::asked_as(&request.typed),
             sent_as_asked: contact.is_sent_as_asked(),
             created_at: now,
-            expires_at: if dead_at_once {
-                now
-            } else {
-                now + request.lifetime
-            },
+            expires_at: reserved::expiry(request.reserved, request.lifetime, now),
         };
         let message = contact.message(&caller.app.name, digits.expose(), request.lifetime);
         let delivery = Delivery {
-            delay: match request.reserved {
-                Some(Reserved::Slow) => Seconds(5),
-                _ => Seconds(0),
-            },
+            delay: reserved::delay(request.reserved),
             lifetime: if is_decoy {
                 Seconds(0)
             } else {
@@ -442,17 +420,6 @@ impl Service {
             .letter(&caller.world, &Secret::new(message), delivery)
             .await?;
         Ok(Draft { owner, code, job })
-    }
-
-    /// Generates the digits of a new code, more of them during a password-spraying attack (M-6).
-    pub(crate) async fn new_code(
-        &self,
-        world: &World,
-        now: Timestamp,
-    ) -> Result<Secret<String>, Fault> {
-        let mut read = self.ports.store.read().await?;
-        let digits = password_spraying::digits(&mut *read, world, now).await?;
-        Ok(mint::code(&*self.ports.entropy, digits))
     }
 
     async fn store_code<C: Contact>(

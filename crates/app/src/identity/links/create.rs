@@ -10,7 +10,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::user::{User, UserEmail, UserProfile};
 use vestry_domain::{Invalid, Secret};
 
-use super::send::{end, reserved};
+use crate::identity::reserved;
 use crate::identity::sessions::SessionNamed;
 use crate::identity::users::arrival::Found;
 use crate::identity::users::proof::is_provable;
@@ -118,13 +118,13 @@ impl Service {
         let now = self.now(&caller.world);
         let token = mint::link_token(&*self.ports.entropy);
         let origin_token = mint::origin_token(&*self.ports.entropy);
-        let reserved = reserved(caller, &email.email);
+        let reserved = reserved::of_email(caller, &email.email);
         let link = Link {
             world: caller.world,
             email_id: email.id,
             purpose: LinkPurpose::Create,
             user_id: email.user_id,
-            token: self.accepted(reserved, &token),
+            token: reserved::token_hash(&*self.ports.entropy, reserved, &token),
             redirect: None,
             landing: None,
             fingerprint: fingerprint.cloned(),
@@ -134,7 +134,7 @@ impl Service {
             asked_as: Some(email.email.clone()),
             sent_as_asked: !email.verified,
             created_at: now,
-            expires_at: end(reserved, lifetime, now),
+            expires_at: reserved::expiry(reserved, lifetime, now),
             used_at: None,
             session_id: None,
             handed_at: None,

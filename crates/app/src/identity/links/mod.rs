@@ -5,7 +5,6 @@ pub mod send;
 pub mod status;
 pub mod verify;
 
-pub(crate) mod landing;
 pub(crate) mod repeat;
 
 pub use crate::kernel::refusal::RedirectError;

@@ -3,7 +3,6 @@
 use vestry_domain::action::Action;
 use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
 use vestry_domain::email::Email;
-use vestry_domain::envelope::SecretKind;
 use vestry_domain::event::Via;
 use vestry_domain::ids::{EmailId, UserId};
 use vestry_domain::link::{self, FALLBACK_CODE_LIFETIME, Link, LinkPurpose};
@@ -11,17 +10,19 @@ use vestry_domain::message::{FallbackCode, MailedLink, OutboxJob, invite_mail, l
 use vestry_domain::redirect::{Landing, RedirectKind};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::token::TokenHash;
 use vestry_domain::user::{User, UserEmail, UserStatus};
 use vestry_domain::{Secret, Timestamp, text};
 use vestry_ports::store::{Attached, Repositories, StoreResult};
 
 use super::RedirectError;
-use super::landing::Registered;
 use super::repeat::{link_to, repeated};
 use crate::delivery::outbox_message::Delivery;
+use crate::identity::codes::{digits_mac, new_digits};
+use crate::identity::landing::Registered;
+use crate::identity::reserved;
 use crate::identity::sign_in_binding::Starter;
 use crate::identity::users::arrival::{Arrival, Found, whom};
+use crate::identity::users::new_identifier::new_email;
 use crate::kernel::fault::retried;
 use crate::kernel::mint;
 use crate::{Caller, Fault, Refusal, Service, SignInBinding};
@@ -163,7 +164,7 @@ impl Service {
         let registration_life = life("registration_expires_in", command.registration_expires_in)?;
         let starter = command.started_by.check()?;
         starter.suffices(caller.settings())?;
-        let registered = self.registered_urls(&caller.world).await?;
+        let registered = Registered::read(&*self.ports.store, &caller.world).await?;
         // Both are looked up for known and unknown addresses alike: a missing one must not reveal which it is (attack 9).
         let existing = way(
             &registered,
@@ -181,7 +182,7 @@ impl Service {
         )?;
         let request = Request {
             purpose: LinkPurpose::Login,
-            reserved: reserved(caller, &email),
+            reserved: reserved::of_email(caller, &email),
             email,
             starter,
             fingerprint: command.device_fingerprint,
@@ -213,12 +214,12 @@ impl Service {
         ];
         let maximum = caller.settings().magic_link_max_minutes;
         let life = link::lifetime("invite_expires_in", command.invite_expires_in, maximum)?;
-        let registered = self.registered_urls(&caller.world).await?;
+        let registered = Registered::read(&*self.ports.store, &caller.world).await?;
         let wanted = command.invite_redirect_url.as_deref();
         let lead = || way(&registered, RedirectKind::Invite, PARAM, wanted, life);
         let request = Request {
             purpose: LinkPurpose::Invite,
-            reserved: reserved(caller, &email),
+            reserved: reserved::of_email(caller, &email),
             email,
             // The inviter is not the invitee: the browser that could hold a verifier has not been here yet.
             starter: Starter::default(),
@@ -297,7 +298,7 @@ impl Service {
         let Some((email, owner)) = found else {
             let user = new();
             return Ok(Owner {
-                email: self.new_email(user.id, request.email.clone(), now),
+                email: new_email(self.new_id(now), user.id, request.email.clone(), now),
                 user,
                 arrival: Arrival::New,
             });
@@ -325,7 +326,9 @@ impl Service {
         let parts = Parts {
             token: mint::link_token(&*self.ports.entropy),
             digits: match request.purpose {
-                LinkPurpose::Login => Some(self.digits(caller, request, now).await?),
+                LinkPurpose::Login => {
+                    Some(new_digits(&self.ports, &caller.world, request.reserved, now).await?)
+                }
                 _ => None,
             },
         };
@@ -341,7 +344,7 @@ impl Service {
             email_id: owner.email.id,
             purpose: request.purpose,
             user_id: owner.user.id,
-            token: self.accepted(request.reserved, &parts.token),
+            token: reserved::token_hash(&*self.ports.entropy, request.reserved, &parts.token),
             redirect: Some(way.kind),
             landing: Some(way.landing.without_token(request.starter.state.as_ref())),
             fingerprint: request.fingerprint.clone(),
@@ -351,7 +354,7 @@ impl Service {
             asked_as: Some(request.email.clone()),
             sent_as_asked: !owner.email.verified,
             created_at: now,
-            expires_at: end(request.reserved, way.lifetime, now),
+            expires_at: reserved::expiry(request.reserved, way.lifetime, now),
             used_at: None,
             session_id: None,
             handed_at: None,
@@ -366,26 +369,6 @@ impl Service {
         })
     }
 
-    async fn digits(
-        &self,
-        caller: &Caller,
-        request: &Request,
-        now: Timestamp,
-    ) -> Result<Secret<String>, Fault> {
-        match request.reserved {
-            Some(Reserved::Ok) => Ok(Secret::new(Reserved::OK_CODE.to_owned())),
-            _ => self.new_code(&caller.world, now).await,
-        }
-    }
-
-    /// The stored hash of a token. For `wrong@vestry.test` it is the hash of another token, which is never sent.
-    pub(crate) fn accepted(&self, reserved: Option<Reserved>, token: &Secret<String>) -> TokenHash {
-        match reserved {
-            Some(Reserved::Wrong) => TokenHash::of(mint::link_token(&*self.ports.entropy).expose()),
-            _ => TokenHash::of(token.expose()),
-        }
-    }
-
     /// Creates the code mailed with the link. It is an ordinary code of the address, so `otps/verify` accepts it and counts its attempts.
     async fn fallback_code(
         &self,
@@ -397,15 +380,8 @@ impl Service {
         now: Timestamp,
     ) -> Result<Code, Fault> {
         let method_id = MethodId::Email(owner.email.id);
-        let method = method_id.to_string();
-        let unguessable = mint::session_token(&*self.ports.entropy);
-        let accepted = match request.reserved {
-            Some(Reserved::Wrong) => &unguessable,
-            _ => digits,
-        };
-        let parts = code::bound_parts(CodePurpose::SignIn, &method, accepted.expose());
-        let sealer = &self.ports.sealer;
-        let mac = sealer.mac(&caller.world, SecretKind::Code, &parts).await?;
+        let accepted = (request.reserved != Some(Reserved::Wrong)).then_some(digits);
+        let mac = digits_mac(&self.ports, &caller.world, method_id, accepted).await?;
         Ok(Code {
             world: caller.world,
             method_id,
@@ -418,7 +394,7 @@ impl Service {
             asked_as: Some(request.email.clone()),
             sent_as_asked: !owner.email.verified,
             created_at: now,
-            expires_at: end(request.reserved, code_lifetime(way), now),
+            expires_at: reserved::expiry(request.reserved, code_lifetime(way), now),
         })
     }
 
@@ -449,12 +425,8 @@ impl Service {
             }
             None => invite_mail(app, to, &owner.user.first_name, link),
         });
-        let delay = match request.reserved {
-            Some(Reserved::Slow) => Seconds(5),
-            _ => Seconds(0),
-        };
         let delivery = Delivery {
-            delay,
+            delay: reserved::delay(request.reserved),
             lifetime: way.lifetime,
         };
         self.letter(&caller.world, &mail, delivery).await
@@ -575,20 +547,4 @@ fn way(
 /// The code's lifetime: no longer than the link's, nor than that of any code (OTP-2).
 fn code_lifetime(way: &Way) -> Seconds {
     way.lifetime.min(FALLBACK_CODE_LIFETIME)
-}
-
-/// The expiry of something created now; for `expired@vestry.test`, that is at once.
-pub(super) fn end(reserved: Option<Reserved>, lifetime: Seconds, now: Timestamp) -> Timestamp {
-    match reserved {
-        Some(Reserved::Expired) => now,
-        _ => now + lifetime,
-    }
-}
-
-pub(super) fn reserved(caller: &Caller, email: &Email) -> Option<Reserved> {
-    if caller.is_test() {
-        Reserved::of_email(email.identity())
-    } else {
-        None
-    }
 }

@@ -14,6 +14,7 @@ use vestry_ports::identity_providers::{AuthorizationRequest, ProviderFault};
 
 use super::test_provider::TestChoice;
 use super::{Opened, UNFINISHED};
+use crate::identity::landing::Registered;
 use crate::identity::sign_in_binding::Starter;
 use crate::kernel::fault::retried;
 use crate::kernel::refusal::has_common;
@@ -169,7 +170,7 @@ impl Service {
         command: &BeginOauth,
         own: Option<OwnCallback<'_>>,
     ) -> Result<(), BeginOauthError> {
-        let registered = self.registered_urls(&caller.world).await?;
+        let registered = Registered::read(&*self.ports.store, &caller.world).await?;
         if let Some(own) = own {
             registered.choose(RedirectKind::Login, own.named_by, Some(own.url))?;
             return Ok(());

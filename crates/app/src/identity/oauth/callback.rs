@@ -11,8 +11,9 @@ use vestry_ports::identity_providers::ProviderFault;
 use vestry_ports::store::StoreError;
 
 use super::{ExchangeError, Opened, Person, Returned};
-use crate::identity::links::RedirectError;
+use crate::identity::landing::Registered;
 use crate::kernel::fault::{MayLoseRace, causes, retried};
+use crate::kernel::refusal::RedirectError;
 use crate::{Fault, Service};
 
 /// The parameters and cookie that the browser brought.
@@ -268,7 +269,7 @@ impl Service {
             RedirectKind::Registration => landings.registration.as_deref(),
             RedirectKind::Login | RedirectKind::Invite => landings.login.as_deref(),
         };
-        let registered = self.registered_urls(world).await?;
+        let registered = Registered::read(&*self.ports.store, world).await?;
         let chosen = registered.choose(kind, "redirect_url", wanted);
         Ok(match chosen {
             Ok(landing) => Some(landing),

@@ -20,6 +20,7 @@ use vestry_domain::{Timestamp, World, text};
 use vestry_ports::store::{Attached, Repositories, StoreError};
 
 use crate::identity::users::arrival::{Found, whom};
+use crate::identity::users::new_identifier::new_email;
 use crate::identity::users::proof::{IdentifierVerification, ProofError, Spelling};
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -295,14 +296,8 @@ impl Service {
         now: Timestamp,
     ) -> Result<EmailId, Refusal> {
         let email = UserEmail {
-            id: self.new_id(now),
-            user_id,
-            email,
             verified: true,
-            created_at: now,
-            updated_at: now,
-            successor: None,
-            of_founded: false,
+            ..new_email(self.new_id(now), user_id, email, now)
         };
         match tx.users().attach_email(&caller.world, &email).await? {
             Attached::Yes => {}

@@ -15,7 +15,9 @@ use vestry_domain::user::UserEmail;
 use vestry_domain::{Secret, Timestamp};
 
 use crate::delivery::outbox_message::Delivery;
+use crate::identity::landing::Registered;
 use crate::identity::links::repeat::{link_to, repeated};
+use crate::identity::reserved;
 use crate::identity::sessions::SessionNamed;
 use crate::identity::users::arrival::Found;
 use crate::identity::users::proof::is_provable;
@@ -105,23 +107,18 @@ impl Service {
             .expires_in
             .unwrap_or(link::DEFAULT_EXPIRES_IN_MINUTES);
         let lifetime = limits::minutes("expires_in", minutes, least, MAX_MINUTES)?;
-        let registered = self.registered_urls(&caller.world).await?;
+        let registered = Registered::read(&*self.ports.store, &caller.world).await?;
         let wanted = command.reset_redirect_url.as_deref();
         let landing = registered.choose(RedirectKind::Login, "reset_redirect_url", wanted)?;
-        let reserved = if caller.is_test() {
-            Reserved::of_email(email.identity())
-        } else {
-            None
-        };
         if !caller.is_test() && !self.has_mailer() {
             return Err(Fault::NoTransport("mail").into());
         }
         let request = Request {
+            reserved: reserved::of_email(caller, &email),
             email,
             landing,
             lifetime,
             fingerprint: command.device_fingerprint,
-            reserved,
             in_session: self.user_in(caller, &command.session).await?,
         };
         let begun = retried(|| self.try_to_begin_reset(caller, &request)).await?;
@@ -240,12 +237,8 @@ impl Service {
         };
         // Mail to a verified address uses the spelling that was verified (attack 5).
         let mail = Secret::new(reset_mail(&caller.app.name, email.email.address(), mailed));
-        let delay = match request.reserved {
-            Some(Reserved::Slow) => Seconds(5),
-            _ => Seconds(0),
-        };
         let delivery = Delivery {
-            delay,
+            delay: reserved::delay(request.reserved),
             lifetime: if is_decoy {
                 Seconds(0)
             } else {
@@ -253,7 +246,6 @@ impl Service {
             },
         };
         let job = self.letter(&caller.world, &mail, delivery).await?;
-        let dead_at_once = request.reserved == Some(Reserved::Expired);
         // A decoy has the same link as `wrong@vestry.test`: its token is never sent.
         let fate = if is_decoy {
             Some(Reserved::Wrong)
@@ -265,7 +257,7 @@ impl Service {
             email_id: email.id,
             purpose: LinkPurpose::PasswordReset,
             user_id: email.user_id,
-            token: self.accepted(fate, &token),
+            token: reserved::token_hash(&*self.ports.entropy, fate, &token),
             redirect: Some(RedirectKind::Login),
             landing: Some(request.landing.without_token(None)),
             fingerprint: request.fingerprint.clone(),
@@ -275,11 +267,7 @@ impl Service {
             asked_as: Some(request.email.clone()),
             sent_as_asked: !email.verified,
             created_at: now,
-            expires_at: if dead_at_once {
-                now
-            } else {
-                now + request.lifetime
-            },
+            expires_at: reserved::expiry(request.reserved, request.lifetime, now),
             used_at: None,
             session_id: None,
             handed_at: None,

@@ -15,6 +15,7 @@ use vestry_domain::{Invalid, Timestamp, text};
 use vestry_ports::store::{Attached, Created};
 
 use super::get::FullUser;
+use super::new_identifier::{new_email, new_phone};
 use super::vouched::Vouched;
 use crate::kernel::fault::retried;
 use crate::kernel::key_pins::hold_wallet_key;
@@ -139,20 +140,15 @@ impl Service {
             .map(|email| UserEmail {
                 verified: email_verified,
                 of_founded: founded,
-                ..self.new_email(id, email, now)
+                ..new_email(self.new_id(now), id, email, now)
             })
             .into_iter()
             .collect();
         let phones = phone
             .map(|number| UserPhone {
-                id: self.new_id(now),
-                user_id: id,
-                number,
                 verified: phone_verified,
-                created_at: now,
-                updated_at: now,
-                successor: None,
                 of_founded: founded,
+                ..new_phone(self.new_id(now), id, number, now)
             })
             .into_iter()
             .collect();
@@ -161,19 +157,6 @@ impl Service {
             emails,
             phones,
         })
-    }
-
-    pub(crate) fn new_email(&self, user_id: UserId, email: Email, now: Timestamp) -> UserEmail {
-        UserEmail {
-            id: self.new_id(now),
-            user_id,
-            email,
-            verified: false,
-            created_at: now,
-            updated_at: now,
-            successor: None,
-            of_founded: false,
-        }
     }
 
     async fn store_user(&self, caller: &Caller, new: &NewUser) -> Result<(), Refusal> {

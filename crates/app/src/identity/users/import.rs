@@ -23,6 +23,7 @@ use vestry_ports::store::{Attached, Created, Repositories, StoreError};
 
 use self::plan::{FULL, Plan, TAKEN, Target, lock};
 use super::arrival::removed;
+use super::new_identifier::{new_email, new_phone};
 use super::portable::{CheckedUser, PortableUser};
 use super::update::changes;
 use super::vouched::Vouched;
@@ -309,20 +310,14 @@ impl UserImport<'_> {
         let mut email_id = service.ids_behind(now, None);
         let mut phone_id = service.ids_behind(now, None);
         let emails = line.emails.into_iter().map(|(email, verified)| UserEmail {
-            id: email_id(),
             verified,
             of_founded: line.founded,
-            ..service.new_email(id, email, now)
+            ..new_email(email_id(), id, email, now)
         });
         let phones = line.phones.into_iter().map(|(number, verified)| UserPhone {
-            id: phone_id(),
-            user_id: id,
-            number,
             verified,
-            created_at: now,
-            updated_at: now,
-            successor: None,
             of_founded: line.founded,
+            ..new_phone(phone_id(), id, number, now)
         });
         Draft {
             emails: emails.collect(),

@@ -16,6 +16,7 @@ pub mod update;
 pub(crate) mod arrival;
 pub(crate) mod credentials;
 pub(crate) mod last_way;
+pub(crate) mod new_identifier;
 pub(crate) mod proof;
 pub(crate) mod status;
 

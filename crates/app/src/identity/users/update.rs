@@ -16,6 +16,7 @@ use vestry_ports::store::{Attached, Repositories};
 
 use super::credentials::{CredentialChangeNotice, tell};
 use super::get::FullUser;
+use super::new_identifier::{new_email, new_phone};
 use super::vouched::Vouched;
 use crate::kernel::fault::retried;
 use crate::{Caller, Fault, Refusal, Service};
@@ -229,10 +230,9 @@ impl Service {
                 continue;
             };
             let row = UserEmail {
-                id: *id,
                 verified: email.verified,
                 of_founded: user.founded,
-                ..self.new_email(user.id, email.value.clone(), now)
+                ..new_email(*id, user.id, email.value.clone(), now)
             };
             let field = || format!("emails[{}].email", email.index).into();
             match tx.users().attach_email(&user.world, &row).await? {
@@ -261,14 +261,9 @@ impl Service {
                 continue;
             };
             let row = UserPhone {
-                id: *id,
-                user_id: user.id,
-                number: number.value.clone(),
                 verified: number.verified,
-                created_at: now,
-                updated_at: now,
-                successor: None,
                 of_founded: user.founded,
+                ..new_phone(*id, user.id, number.value.clone(), now)
             };
             let field = || format!("phone_numbers[{}].phone_number", number.index).into();
             match tx.users().attach_phone(&user.world, &row).await? {

@@ -1,26 +1,24 @@
-//! Redirect URLs of links: only URLs registered by the App are allowed (ML-4, attack 17).
+//! Redirect URLs of sign-ins: only URLs registered by the App are allowed (ML-4, attack 17).
 
 use vestry_domain::World;
 use vestry_domain::redirect::{Landing, RedirectKind};
-use vestry_ports::store::RedirectUrl;
+use vestry_ports::store::{RedirectUrl, Store};
 
+use crate::Fault;
 use crate::kernel::refusal::RedirectError;
-use crate::{Fault, Service};
 
 /// The registered URLs of one world.
 pub(crate) struct Registered(Vec<RedirectUrl>);
 
-impl Service {
-    /// Returns the URLs that the App registered for this world.
-    pub(crate) async fn registered_urls(&self, world: &World) -> Result<Registered, Fault> {
-        let mut read = self.ports.store.read().await?;
+impl Registered {
+    /// Reads the URLs that the App registered for this world.
+    pub(crate) async fn read(store: &dyn Store, world: &World) -> Result<Self, Fault> {
+        let mut read = store.read().await?;
         let mut urls = read.redirect_urls().list(world.app_id).await?;
         urls.retain(|url| url.world == *world);
-        Ok(Registered(urls))
+        Ok(Self(urls))
     }
-}
 
-impl Registered {
     /// Returns the URL named by the field `param`, or the default of its kind if none was named.
     pub(crate) fn choose(
         &self,
