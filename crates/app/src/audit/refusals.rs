@@ -1,7 +1,5 @@
 //! Audit entries about denied calls; see [`crate::kernel::state::refusal_log`] for the limits.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
 
@@ -9,9 +7,6 @@ use crate::kernel::emit::Source;
 use crate::kernel::fault::causes;
 use crate::kernel::state::refusal_log::Counted;
 use crate::{Caller, Principal, Service};
-
-/// Interval between checks for finished minutes.
-const EVERY: Duration = Duration::from_secs(10);
 
 impl Service {
     /// Records a call that was denied for lack of rights.
@@ -25,25 +20,6 @@ impl Service {
             let detail = Detail::default().with("code", code);
             self.write_refusal(&source, Subject::call(call), &detail)
                 .await;
-        }
-    }
-
-    /// Writes the counts of denied calls without their own entry and of failed sign-ins without their own event.
-    ///
-    /// It does so minute by minute until `stop` completes, and once more at the end. Counts are lost if the process is killed.
-    pub async fn run_refusals(&self, stop: impl Future<Output = ()>) {
-        let mut stop = std::pin::pin!(stop);
-        loop {
-            let is_over = tokio::select! {
-                () = &mut stop => true,
-                () = tokio::time::sleep(EVERY) => false,
-            };
-            let over = (!is_over).then(Instant::now);
-            self.write_counted_refusals(over).await;
-            self.tell_counted_failures(over).await;
-            if is_over {
-                return;
-            }
         }
     }
 

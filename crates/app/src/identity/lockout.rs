@@ -3,6 +3,8 @@
 //! A lockout blocks one identifier or one credential, never the user's other sign-in methods (attack 24). Failures are also counted by the
 //! end user's address and for the whole App, because guesses can be distributed (M-6).
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 use vestry_domain::code::{self, MethodId};
 use vestry_domain::event::{EventKind, Fact, FailReason, Method};
@@ -22,6 +24,8 @@ use crate::{Caller, Fault, Principal, Service};
 
 /// Limit of failures of one subject that are emitted individually (E-8).
 const TOLD: Limit = Limit::per_minute(10);
+/// Interval between checks for finished minutes.
+const EVERY: Duration = Duration::from_secs(10);
 
 /// A failed attempt, as emitted in events.
 #[derive(Debug, Clone, Copy)]
@@ -142,6 +146,25 @@ async fn tell_of(
 }
 
 impl Service {
+    /// Writes the counts of denied calls without their own entry and of failed sign-ins without their own event.
+    ///
+    /// It does so minute by minute until `stop` completes, and once more at the end. Counts are lost if the process is killed.
+    pub async fn run_refusals(&self, stop: impl Future<Output = ()>) {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let is_over = tokio::select! {
+                () = &mut stop => true,
+                () = tokio::time::sleep(EVERY) => false,
+            };
+            let over = (!is_over).then(Instant::now);
+            self.write_counted_refusals(over).await;
+            self.tell_counted_failures(over).await;
+            if is_over {
+                return;
+            }
+        }
+    }
+
     /// Emits the number of failures that had no event of their own, for the minutes that ended by `over`, or for all.
     ///
     /// The number is lost if it cannot be written, or if the process is killed.
