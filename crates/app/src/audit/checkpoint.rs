@@ -7,9 +7,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use vestry_domain::audit::checkpoint::{
     Checkpoint, Line, NoteSignature, SignedNote, VerifierKey, check_deployment,
 };
-use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
+use vestry_domain::audit::control::{ControlAction, Detail, Outcome, Subject};
 use vestry_domain::envelope::KeyPurpose;
-use vestry_domain::event::Actor;
 use vestry_domain::ids::JobId;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
@@ -18,7 +17,6 @@ use vestry_ports::store::{KeptCheckpoint, SWEEP_STEP, SinkProgress};
 
 use super::flaw::{About, AuditFlaw, Flaw};
 use crate::kernel::fault::{causes, retried};
-use crate::kernel::key_pins::hold_root;
 use crate::kernel::state::chain_macs::{held, new_progress, progress_matches};
 use crate::{Fault, Service};
 
@@ -36,8 +34,6 @@ const KEPT: Seconds = Seconds(7 * 86_400);
 const TOLD_AFTER: i64 = 10;
 /// Name under which the leader records its rounds. It cannot collide with a sink: those are named `kind:…`, or are the server log.
 const ROUNDS: &str = "rounds";
-/// Version number of the first key.
-const FIRST_VERSION: u32 = 1;
 
 /// A newly created checkpoint.
 #[derive(Debug, Clone)]
@@ -232,11 +228,6 @@ impl Service {
         }))
     }
 
-    pub(super) async fn newest_checkpoint(&self) -> Result<Option<KeptCheckpoint>, Fault> {
-        let mut read = self.ports.store.read().await?;
-        Ok(read.checkpoints().newest(&World::DEPLOYMENT).await?)
-    }
-
     async fn signed(&self, text: String) -> Result<String, Fault> {
         let notary = &self.ports.notary;
         let key = self.checkpoint_key().await?;
@@ -258,12 +249,6 @@ impl Service {
         let key = self.own_checkpoint_key().await?;
         let key = VerifierKey::new(self.deployment()?, key);
         key.map_err(|error| Fault::Internal(Box::new(error)))
-    }
-
-    /// Returns the raw public key that verifies this deployment's checkpoints.
-    pub(super) async fn own_checkpoint_key(&self) -> Result<[u8; 32], Fault> {
-        self.hold_deployment_key(KeyPurpose::Audit).await?;
-        Ok(self.ports.notary.notary_key(&World::DEPLOYMENT).await?)
     }
 
     /// Returns host and port of the public URL, which name this deployment in its checkpoints.
@@ -311,30 +296,6 @@ impl Service {
             }));
         }
         Ok(lines)
-    }
-
-    /// Ensures that the deployment has a key for this purpose.
-    pub(crate) async fn hold_deployment_key(&self, purpose: KeyPurpose) -> Result<(), Fault> {
-        let world = &World::DEPLOYMENT;
-        let mut read = self.ports.store.read().await?;
-        let is_there = read.app_keys().newest(world, purpose).await?.is_some();
-        drop(read);
-        if is_there {
-            return Ok(());
-        }
-        retried(|| self.add_deployment_key(purpose)).await
-    }
-
-    async fn add_deployment_key(&self, purpose: KeyPurpose) -> Result<(), Fault> {
-        let (world, now) = (&World::DEPLOYMENT, self.machine_time());
-        let custodian = &self.ports.custodian;
-        let key = custodian.mint_app_key(world, purpose, FIRST_VERSION, now);
-        let key = key.await?;
-        let mut tx = self.ports.store.begin().await?;
-        hold_root(&mut *tx, &key).await?;
-        // If another process was faster, its key is used.
-        tx.app_keys().add(&key).await?;
-        Ok(tx.commit().await?)
     }
 
     /// Sends each sink the checkpoints that it lacks, in order.
@@ -614,36 +575,6 @@ impl Service {
             &detail,
         )
         .await;
-    }
-
-    /// Records an event about the audit log itself. A failure to do so is only logged.
-    pub(crate) async fn note_of_log(
-        &self,
-        action: ControlAction,
-        subject: Subject,
-        outcome: Outcome,
-        detail: &Detail,
-    ) {
-        let event = ControlEvent {
-            world: World::DEPLOYMENT,
-            actor: Actor::System,
-            action,
-            subject,
-            detail: detail.text(),
-            outcome,
-            request_id: None,
-            at: self.machine_time(),
-        };
-        if let Err(fault) = self.record_for_deployment(event).await {
-            let error = causes(&fault);
-            tracing::error!(error, %action, "audit entry about the audit log could not be written");
-        }
-    }
-
-    /// Writes an entry to the deployment's own chain.
-    pub(crate) async fn record_for_deployment(&self, event: ControlEvent) -> Result<(), Fault> {
-        self.hold_deployment_key(KeyPurpose::Secrets).await?;
-        self.record_change(event).await
     }
 
     /// Deletes checkpoints that all sinks have had for a week.

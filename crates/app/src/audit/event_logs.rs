@@ -11,7 +11,6 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{EventFilter, Stretch};
 
 use super::flaw::Flaw;
-use super::witness::StatedEvent;
 use crate::{Fault, Service};
 
 /// Events or entries read in one query.
@@ -21,6 +20,16 @@ const SLACK: Seconds = Seconds(3_600);
 /// Shortest retention that an App can set.
 const SHORTEST: Seconds = Seconds(7 * 86_400);
 const RETENTION: &str = "event_retention_days";
+
+/// A checkpoint's statement that an event log reached this event.
+pub(super) struct StatedEvent {
+    pub(super) log: i64,
+    pub(super) position: i64,
+    pub(super) event: EventId,
+    pub(super) checkpoint: i64,
+    /// When the checkpoint was made.
+    pub(super) at: Timestamp,
+}
 
 impl Service {
     /// Compares the events of an environment with the head of its log.

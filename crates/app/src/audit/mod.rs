@@ -1,15 +1,18 @@
 //! The audit log. A response that results from using a key is sent only after its entry is on disk.
 
 pub mod acknowledge;
+mod acknowledged;
 mod anchored;
 pub mod changes;
 pub mod checkpoint;
+mod deployment;
 mod event_logs;
 pub mod flaw;
 pub mod list;
 pub mod prune;
 pub(crate) mod record;
 mod refusals;
+mod signed_checkpoints;
 pub mod verify;
 pub mod witness;
 
@@ -18,4 +21,5 @@ pub use checkpoint::MadeCheckpoint;
 pub use flaw::{About, Acknowledged, AuditFlaw, AuditReport, Flaw};
 pub use list::{AuditPage, ListAudit};
 pub use prune::{Exported, Prunable};
-pub use witness::{SourcedNote, TrustedKeys};
+pub use signed_checkpoints::TrustedKeys;
+pub use witness::SourcedNote;

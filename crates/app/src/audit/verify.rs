@@ -11,7 +11,8 @@ use vestry_domain::ids::AuditChainId;
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::flaw::{About, AuditFlaw, AuditReport, Flaw};
-use super::witness::{SourcedNote, TrustedKeys, Witness};
+use super::signed_checkpoints::TrustedKeys;
+use super::witness::{SourcedNote, Witness};
 use crate::kernel::state::chain_macs::{
     control_head_matches, entry_matches, head_matches, held, marker_matches,
 };

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use vestry_domain::World;
 use vestry_domain::audit::AuditMarker;
-use vestry_domain::audit::checkpoint::{Checkpoint, Line, SignedNote, VerifierKey};
-use vestry_domain::audit::control::{ControlAction, Detail, Outcome, Subject};
-use vestry_domain::ids::{AuditChainId, EventId};
-use vestry_domain::{Timestamp, World};
+use vestry_domain::audit::checkpoint::{Checkpoint, Line};
+use vestry_domain::ids::AuditChainId;
 use vestry_ports::custody::Notary;
-use vestry_ports::store::{KeptCheckpoint, Store, StoreError, StoreResult};
+use vestry_ports::store::{Store, StoreError, StoreResult};
 
+use super::event_logs::StatedEvent;
 use super::flaw::{About, AuditFlaw, Flaw};
+use super::signed_checkpoints::{TrustedKeys, believed};
 use crate::kernel::fault::causes;
 use crate::kernel::state::chain_macs::{held, marker_matches};
 use crate::{Fault, Service};
@@ -24,15 +25,6 @@ pub struct SourcedNote {
     pub note: String,
 }
 
-/// Keys whose checkpoints are trusted.
-#[derive(Debug, Clone)]
-pub enum TrustedKeys {
-    /// This deployment's own key, under whatever name it signed.
-    Own,
-    /// These keys.
-    These(Vec<VerifierKey>),
-}
-
 /// Checkpoints read from the database in one query.
 const PAGE: i64 = 100;
 
@@ -41,16 +33,6 @@ struct StatedEnd {
     sequence: i64,
     hash: [u8; 32],
     checkpoint: i64,
-}
-
-/// A checkpoint's statement that an event log reached this event.
-pub(super) struct StatedEvent {
-    pub(super) log: i64,
-    pub(super) position: i64,
-    pub(super) event: EventId,
-    pub(super) checkpoint: i64,
-    /// When the checkpoint was made.
-    pub(super) at: Timestamp,
 }
 
 /// Everything that checkpoints state, and the findings about the checkpoints themselves.
@@ -184,37 +166,6 @@ impl Witness {
     }
 }
 
-/// Returns the text of a note and its checkpoint if a trusted key signed it.
-fn believed(
-    note: &str,
-    keys: &TrustedKeys,
-    own: Option<[u8; 32]>,
-    notary: &dyn Notary,
-) -> Result<(String, Checkpoint), Flaw> {
-    let note = SignedNote::parse(note).map_err(|_invalid| Flaw::NoCheckpoint)?;
-    let checkpoint = Checkpoint::parse(&note.text).map_err(|_invalid| Flaw::NoCheckpoint)?;
-    let is_good = |key: &VerifierKey| {
-        let mut signatures = note.signatures.iter();
-        key.name == checkpoint.deployment
-            && signatures.any(|signature| {
-                signature.name == key.name
-                    && signature.key_id == key.key_id()
-                    && notary.is_notarised(&key.key, note.text.as_bytes(), &signature.signature)
-            })
-    };
-    let is_signed = match keys {
-        TrustedKeys::These(keys) => keys.iter().any(is_good),
-        TrustedKeys::Own => own
-            .and_then(|key| VerifierKey::new(checkpoint.deployment.as_str(), key).ok())
-            .is_some_and(|key| is_good(&key)),
-    };
-    if is_signed {
-        Ok((note.text, checkpoint))
-    } else {
-        Err(Flaw::NotSigned)
-    }
-}
-
 impl Service {
     /// BatchedReads the supplied checkpoints.
     ///
@@ -230,36 +181,6 @@ impl Service {
             TrustedKeys::These(_) => None,
         };
         Ok(Witness::read(notes, keys, own, &*self.ports.notary))
-    }
-
-    /// Returns the checkpoint in a database row and its text, if this deployment signed it.
-    ///
-    /// # Errors
-    /// See [`Fault`]; [`Fault::Sealed`] without the root key of wallets.
-    pub(super) async fn own_checkpoint(
-        &self,
-        kept: &KeptCheckpoint,
-    ) -> Result<Option<(String, Checkpoint)>, Fault> {
-        let own = Some(self.own_checkpoint_key().await?);
-        let read = believed(&kept.note, &TrustedKeys::Own, own, &*self.ports.notary).ok();
-        Ok(read
-            .filter(|(_, checkpoint)| (checkpoint.number, checkpoint.at) == (kept.number, kept.at)))
-    }
-
-    /// Returns the number of a note that this deployment signed, if the database has the same note.
-    pub(super) async fn number_in_database(&self, note: &str) -> Result<Option<i64>, Fault> {
-        let own = Some(self.own_checkpoint_key().await?);
-        let Ok((_, checkpoint)) = believed(note, &TrustedKeys::Own, own, &*self.ports.notary)
-        else {
-            return Ok(None);
-        };
-        let number = checkpoint.number;
-        let mut read = self.ports.store.read().await?;
-        let before = number.saturating_sub(1);
-        let found = read.checkpoints().after(&World::DEPLOYMENT, before, 1);
-        let found = found.await?.into_iter().next();
-        let is_same = found.is_some_and(|kept| kept.number == number && kept.note == note);
-        Ok(is_same.then_some(number))
     }
 
     /// Adds the statements of the database's own checkpoints. Checkpoints that the service did not write and gaps in the numbers are
@@ -386,22 +307,6 @@ impl Service {
         );
         self.note_flaws(&sink, witness.newest, &flaws).await;
         Ok(())
-    }
-
-    /// Records that a sink and the database disagree.
-    pub(super) async fn note_flaws(&self, sink: &str, checkpoint: i64, flaws: &[AuditFlaw]) {
-        let first = flaws.first().map(ToString::to_string);
-        let detail = Detail::default()
-            .with("checkpoint", checkpoint)
-            .with("flaws", flaws.len())
-            .with("first", first);
-        self.note_of_log(
-            ControlAction::AuditFindingReport,
-            Subject::audit_sink(sink),
-            Outcome::Done,
-            &detail,
-        )
-        .await;
     }
 }
 
