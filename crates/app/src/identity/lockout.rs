@@ -17,7 +17,6 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use crate::identity::password_spraying;
 use crate::identity::quotas::SendQuota;
-use crate::kernel::emit::Source;
 use crate::kernel::fault::{causes, retried};
 use crate::kernel::state::failure_log::Untold;
 use crate::{Caller, Fault, Principal, Service};

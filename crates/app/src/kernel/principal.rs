@@ -8,8 +8,8 @@ use vestry_domain::api_key::{ApiKey, ApiKeyKind};
 use vestry_domain::event::Actor;
 
 use crate::Refusal;
-use crate::kernel::emit::Source;
 use crate::kernel::condition::Condition;
+use crate::kernel::emit::Source;
 use crate::kernel::run::Run;
 
 /// Who acts, with the request that it acts in. Every use case that someone can start takes one, alone or as part of a [`Caller`].

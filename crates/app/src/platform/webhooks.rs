@@ -20,7 +20,6 @@ use vestry_ports::webhooks::WebhookError;
 
 use crate::delivery::webhooks::{opened_secrets, secret_place, webhook_request};
 use crate::kernel::change::Change;
-use crate::kernel::emit::Source;
 use crate::kernel::fault::retried;
 use crate::{Fault, Principal, Refusal, Service};
 

@@ -1,7 +1,7 @@
 //! `magic_links/email/login_or_create` and `magic_links/email/invite`: sending magic links.
 
 use vestry_domain::action::Action;
-use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
+use vestry_domain::code::{Code, CodePurpose, MethodId, Reserved};
 use vestry_domain::email::Email;
 use vestry_domain::event::Via;
 use vestry_domain::ids::{EmailId, UserId};

@@ -7,9 +7,9 @@ use vestry_domain::user::UserProfile;
 use vestry_domain::wallet::Wallet;
 
 use super::portable::{PortableEmail, PortablePhone, PortableUser, PortableWallet};
-use crate::{Caller, Refusal, Service};
 use crate::identity::password_seal;
 use crate::wallets::authenticate_wallets;
+use crate::{Caller, Refusal, Service};
 
 /// A page of exported users, and where the next one begins.
 pub struct ExportedUsers {
