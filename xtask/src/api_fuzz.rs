@@ -6,9 +6,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::arguments::Arguments;
+use crate::dev_server::{self, Built, DevServer};
 use crate::failure::{Context, Failure};
 use crate::python::{self, Python};
-use crate::server::{self, Built, Server};
 use crate::{process, project};
 
 pub(crate) const ABOUT: &str = "\
@@ -30,27 +31,14 @@ const RANDOM_REQUESTS: usize = 1_200;
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let mut install = true;
-    let mut seed = SEED;
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        match argument.as_str() {
-            "--no-install" => install = false,
-            "--seed" => match rest.next().and_then(|text| text.parse().ok()) {
-                Some(number) => seed = number,
-                None => return Err(Failure::Usage("`--seed` needs a whole number.".to_owned())),
-            },
-            other => {
-                return Err(Failure::Usage(format!(
-                    "`api-fuzz` does not know `{other}`."
-                )));
-            }
-        }
-    }
+    let mut arguments = Arguments::new("api-fuzz", arguments);
+    let install = arguments.install();
+    let seed = arguments.number("--seed")?.map_or(SEED, u64::from);
+    arguments.end()?;
     let Some(python) = Python::prepare(install)? else {
         return python::MISSING.announce();
     };
-    check(&python, &server::build(Built::Alone)?, seed)
+    check(&python, &dev_server::build(Built::Alone)?, seed)
 }
 
 /// Runs schemathesis against a server of its own.
@@ -62,7 +50,7 @@ pub(crate) fn check(python: &Python, binary: &Path, seed: u64) -> Result<(), Fai
     if report.exists() {
         fs::remove_file(&report).context("cannot remove the last report")?;
     }
-    let server = Server::start(binary, "api-fuzz")?;
+    let server = DevServer::start(binary, "api-fuzz")?;
     let outcome = process::run(
         python
             .program("schemathesis")

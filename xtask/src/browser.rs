@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::arguments::Arguments;
+use crate::dev_server::{self, Built, DevServer};
 use crate::failure::Failure;
 use crate::lane::Missing;
 use crate::python::{self, Python};
-use crate::server::{self, Built, Server};
 use crate::{debian, process};
 
 pub(crate) const ABOUT: &str = "\
@@ -49,27 +50,21 @@ impl Chromium {
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let install = match arguments {
-        [] => true,
-        [flag] if flag == "--no-install" => false,
-        _ => {
-            return Err(Failure::Usage(
-                "`browser` takes --no-install or nothing.".to_owned(),
-            ));
-        }
-    };
+    let mut arguments = Arguments::new("browser", arguments);
+    let install = arguments.install();
+    arguments.end()?;
     let Some(python) = Python::prepare(install)? else {
         return python::MISSING.announce();
     };
     match Chromium::prepare(install)? {
-        Some(chromium) => check(&python, &chromium, &server::build(Built::Alone)?),
+        Some(chromium) => check(&python, &chromium, &dev_server::build(Built::Alone)?),
         None => Ok(()),
     }
 }
 
 /// Runs all scripts against a fresh server, even after one of them failed.
 pub(crate) fn check(python: &Python, chromium: &Chromium, binary: &Path) -> Result<(), Failure> {
-    let server = Server::start(binary, "browser")?;
+    let server = DevServer::start(binary, "browser")?;
     let run = |script: &str| {
         process::run(
             python

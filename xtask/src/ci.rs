@@ -7,8 +7,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::arguments::Arguments;
+use crate::dev_server::Built;
 use crate::failure::Failure;
-use crate::server::Built;
 use crate::{openapi, process, project, test, tidy};
 use build_times::Seconds;
 
@@ -49,14 +50,9 @@ const STEPS: &[Step] = &[
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let record = match arguments {
-        [] => false,
-        [flag] if flag == "--record" => true,
-        _ => {
-            let message = "`ci` takes --record or nothing.";
-            return Err(Failure::Usage(message.to_owned()));
-        }
-    };
+    let mut arguments = Arguments::new("ci", arguments);
+    let is_record = arguments.flag("--record");
+    arguments.end()?;
     let start = Instant::now();
     let (mut done, mut builds) = (Vec::new(), Builds::new());
     let mut failure = None;
@@ -71,7 +67,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }
     }
     summarize(&done, start.elapsed());
-    if record && failure.is_none() {
+    if is_record && failure.is_none() {
         build_times::record(&builds)?;
     }
     failure.map_or(Ok(()), Err)

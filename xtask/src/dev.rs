@@ -1,8 +1,6 @@
 //! `cargo xtask dev`: runs the service on this machine.
 
-use std::os::unix::process::CommandExt;
-
-use crate::failure::{Context, Failure};
+use crate::failure::Failure;
 use crate::project;
 
 pub(crate) const ABOUT: &str = "\
@@ -12,22 +10,7 @@ Nothing needs to be installed: it uses a SQLite file, a local key and captured m
 --data-dir DIR, --listen ADDRESS, --fresh; `cargo xtask dev --help` lists them.";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let mut command = project::cargo();
-    command
-        .args([
-            "run",
-            "--package",
-            "vestry-server",
-            "--bin",
-            "vestry",
-            project::LIGHT,
-            "--",
-            "dev",
-        ])
-        .args(arguments);
-    // The service runs in the user's current directory, so that a relative --data-dir works as expected.
-    let here = std::env::current_dir().context("cannot read the current directory")?;
-    // Replaces this process, so that Ctrl-C and SIGTERM reach the service and its exit code is ours.
-    let cause = command.current_dir(here).exec();
-    Err(Failure::new(format!("cannot start cargo: {cause}")))
+    let package = ["--package", "vestry-server", "--bin", "vestry"];
+    let run = [&["run"][..], &package, &[project::LIGHT, "--", "dev"]].concat();
+    project::become_cargo(&run, arguments)
 }

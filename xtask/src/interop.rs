@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use crate::arguments::Arguments;
+use crate::dev_server::{self, Built, DevServer};
 use crate::failure::Failure;
 use crate::node::{self, Node};
 use crate::process;
 use crate::python::{self, Python};
-use crate::server::{self, Built, Server};
 
 pub(crate) const ABOUT: &str = "\
 Check the service against reference implementations from PyPI and npm.
@@ -52,22 +53,16 @@ const SCRIPTS: &[&str] = &[
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let install = match arguments {
-        [] => true,
-        [flag] if flag == "--no-install" => false,
-        _ => {
-            return Err(Failure::Usage(
-                "`interop` only accepts --no-install.".to_owned(),
-            ));
-        }
-    };
+    let mut arguments = Arguments::new("interop", arguments);
+    let install = arguments.install();
+    arguments.end()?;
     let Some(python) = Python::prepare(install)? else {
         return python::MISSING.announce();
     };
     let Some(node) = Node::prepare(&node::INTEROP, install)? else {
         return node::MISSING.announce();
     };
-    check(&python, &node, &server::build(Built::Alone)?, ALL)
+    check(&python, &node, &dev_server::build(Built::Alone)?, ALL)
 }
 
 /// The fraction of the random cases of each chain: all of them, or those of each change.
@@ -84,7 +79,7 @@ pub(crate) fn check(
     binary: &Path,
     share: &str,
 ) -> Result<(), Failure> {
-    let server = Server::start(binary, "interop")?;
+    let server = DevServer::start(binary, "interop")?;
     let (ready, home) = (server.ready_file(), node.home());
     let run = |script: &str| {
         let mut command = python.script(script);

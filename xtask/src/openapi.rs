@@ -4,8 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::arguments::Arguments;
+use crate::dev_server::{self, Built};
 use crate::failure::{Context, Failure};
-use crate::server::{self, Built};
 use crate::{process, project};
 
 pub(crate) const ABOUT: &str = "\
@@ -15,10 +16,12 @@ The document is the output of `vestry openapi`. It is kept in the repository so 
 --check   write nothing, and fail if the file is out of date";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    match arguments {
-        [] => write(),
-        [flag] if flag == "--check" => check(Built::Alone),
-        _ => Err(Failure::Usage("`openapi` only accepts --check.".to_owned())),
+    let mut arguments = Arguments::new("openapi", arguments);
+    let is_check = arguments.flag("--check");
+    arguments.end()?;
+    match is_check {
+        true => check(Built::Alone),
+        false => write(),
     }
 }
 
@@ -51,7 +54,7 @@ fn write() -> Result<(), Failure> {
 
 /// The output of the binary, with one newline at the end.
 fn describe(how: Built) -> Result<String, Failure> {
-    let printed = process::output(Command::new(server::build(how)?).arg("openapi"))?;
+    let printed = process::output(Command::new(dev_server::build(how)?).arg("openapi"))?;
     Ok(format!("{}\n", printed.trim_end()))
 }
 

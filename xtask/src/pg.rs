@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::failure::{Context, Failure};
-use crate::postgres::{self, Durability, Place, Postgres};
+use crate::postgres::{Durability, Place, Postgres};
 use crate::project;
 
 pub(crate) const ABOUT: &str = "\
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn up() -> Result<(), Failure> {
-    let postgres = find()?;
+    let postgres = Postgres::require(true)?;
     if let Some(place) = remembered()? {
         if postgres.answers(&place) {
             println!("{}", place.url());
@@ -45,19 +45,10 @@ fn up() -> Result<(), Failure> {
 
 fn down() -> Result<(), Failure> {
     if let Some(place) = remembered()? {
-        find()?.remove(&place)?;
+        Postgres::require(true)?.remove(&place)?;
         fs::remove_file(record()).context("cannot remove the cluster record")?;
     }
     Ok(())
-}
-
-fn find() -> Result<Postgres, Failure> {
-    Postgres::find_or_install(true)?.ok_or_else(|| {
-        Failure::new(format!(
-            "Postgres is not installed; to install it: {}",
-            postgres::MISSING.remedy
-        ))
-    })
 }
 
 fn record() -> PathBuf {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use crate::arguments::Arguments;
 use crate::failure::{Context, Failure};
 use crate::{environment, process, project, temporary};
 
@@ -18,14 +19,9 @@ written to target/release-artifacts with its SHA-256. Takes about 12 minutes on 
 --twice   build again in another directory, and fail unless both are byte-for-byte identical (P6)";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let is_twice = match arguments {
-        [] => false,
-        [flag] if flag == "--twice" => true,
-        [other, ..] => {
-            let message = format!("`release` does not know `{other}`.");
-            return Err(Failure::Usage(message));
-        }
-    };
+    let mut arguments = Arguments::new("release", arguments);
+    let is_twice = arguments.flag("--twice");
+    arguments.end()?;
     let mut head = Command::new("git");
     head.current_dir(project::root())
         .args(["rev-parse", "HEAD"]);

@@ -1,23 +1,19 @@
 use super::*;
 
 fn parsed(arguments: &[&str]) -> Result<Request, Failure> {
-    parse(
-        &arguments
-            .iter()
-            .map(|argument| (*argument).to_owned())
-            .collect::<Vec<_>>(),
-    )
+    let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+    Request::parse(&arguments)
 }
 
 #[test]
-fn nothing_said_means_everything() {
+fn no_arguments_request_everything() {
     let request = parsed(&[]).unwrap();
     assert!(request.install && request.is_whole());
     assert!(parsed(&["--no-install"]).unwrap().is_whole());
 }
 
 #[test]
-fn packages_and_filters_mean_a_part() {
+fn packages_and_filters_request_a_part() {
     let request = parsed(&[
         "-p",
         "vestry-domain",
@@ -33,7 +29,7 @@ fn packages_and_filters_mean_a_part() {
 }
 
 #[test]
-fn what_it_does_not_know_is_wrong_usage() {
+fn unknown_options_are_usage_errors() {
     assert!(matches!(parsed(&["--release"]), Err(Failure::Usage(_))));
     assert!(matches!(parsed(&["-p"]), Err(Failure::Usage(_))));
 }

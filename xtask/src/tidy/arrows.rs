@@ -45,11 +45,15 @@ const OURS: &str = "
     web         : domain app          | ports contract testkit store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 passkeys idp-oauth
     # Puts everything together.
     server      : *                   | *
-    xtask       :                     |
-    # Not part of the product: what the bench compares with, which is the libraries without our crates around them.
+    # Commands of this project, and what they share. The bench and the lab run the service and its tests as other programs.
+    xtask-harness :                   |
+    xtask       : xtask-harness       |
+    xtask-bench : xtask-harness       |
+    xtask-lab   : xtask-harness       |
+    # Not part of the product: the baselines of the bench use the libraries without our crates around them.
     bench-baseline :                  |
-    # Nor is the client that puts load on the service: it stands for the wallets, apps and browsers of people. What the service asks the
-    # store beside requests it asks it itself, to time it.
+    # Nor is the load generator, which acts as wallets, apps and browsers. It also times store operations that the service runs outside
+    # requests.
     bench-load  : domain ports chains contract store-sql |
 ";
 

@@ -4,8 +4,8 @@ use crate::tidy::workspace::Member;
 /// What is found when the crate `from` depends on `to`, in a workspace of all crates of the table.
 fn found(from: &str, to: &str, for_tests: bool) -> Vec<String> {
     let members = arrows().map(|arrows| {
-        let name = if arrows.from == "xtask" {
-            "xtask".to_owned()
+        let name = if arrows.from.starts_with("xtask") {
+            arrows.from.to_owned()
         } else {
             format!("vestry-{}", arrows.from)
         };

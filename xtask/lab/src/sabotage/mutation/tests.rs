@@ -1,0 +1,96 @@
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Mutation, all};
+use xtask_harness::project;
+
+const TEXT: &str = "\
+A code can be used again.
+
+Build: --package vestry-web --test it
+Test: codes::on_sqlite::once
+Test: codes::on_postgres::once
+Says: sign-ins with one code
+
+diff --git a/a.rs b/a.rs
+Test: not above the patch
+";
+
+fn mutation() -> Mutation {
+    Mutation::read(Path::new("xtask/sabotage/used-again.patch"), TEXT).unwrap()
+}
+
+#[test]
+fn what_stands_above_the_patch_says_who_must_find_it() {
+    let mutation = mutation();
+    assert_eq!(mutation.name, "used-again");
+    assert_eq!(mutation.target, ["--package", "vestry-web", "--test", "it"]);
+    assert_eq!(
+        mutation.tests,
+        ["codes::on_sqlite::once", "codes::on_postgres::once"]
+    );
+    for field in ["Build:", "Test:", "Says:"] {
+        let without = TEXT.replace(field, "Nothing:");
+        let refused = Mutation::read(Path::new("x.patch"), &without).unwrap_err();
+        assert!(format!("{refused:?}").contains(field), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_hole_is_found_by_all_its_tests_in_their_own_words() {
+    let mutation = mutation();
+    let words = |test: &str, said: &str| {
+        format!("---- {test} stdout ----\nthread panicked at file.rs:1:1:\n{said}\n\n")
+    };
+    let [one, other] = mutation.tests.as_slice() else {
+        panic!("two tests");
+    };
+    let found = words(one, &mutation.says) + &words(other, &mutation.says);
+    assert!(mutation.is_found(&found));
+    let one_only = words(one, &mutation.says) + &words(other, "no database");
+    assert!(!mutation.is_found(&one_only));
+    assert!(!mutation.is_found(&words(one, &mutation.says)));
+    assert!(!mutation.is_found("error: could not compile"));
+}
+
+/// A patch that does not fit any more, or a test that was renamed, is noticed with the change that did it and not in the night.
+#[test]
+fn every_hole_fits_this_tree_and_its_tests_exist() {
+    let mutations = all().unwrap();
+    assert!(mutations.len() > 10, "{} mutations", mutations.len());
+    let sources = sources(&project::root().join("crates"));
+    for mutation in mutations {
+        let mut check = Command::new("git");
+        check.current_dir(project::root());
+        let fits = check
+            .args(["apply", "--check"])
+            .arg(&mutation.patch)
+            .output();
+        let fits = fits.unwrap();
+        let said = String::from_utf8_lossy(&fits.stderr).into_owned();
+        assert!(fits.status.success(), "{}: {said}", mutation.name);
+        for test in &mutation.tests {
+            let function = test.rsplit("::").next().unwrap();
+            assert!(
+                sources.contains(function),
+                "{}: no test {function}",
+                mutation.name
+            );
+        }
+    }
+}
+
+/// Everything that is written in Rust below a directory.
+fn sources(directory: &Path) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            text += &sources(&path);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            text += &fs::read_to_string(&path).unwrap();
+        }
+    }
+    text
+}
