@@ -192,72 +192,87 @@ pub trait Tx: Repositories {
     async fn commit(self: Box<Self>) -> StoreResult<()>;
 }
 
-/// All repositories, over one connection. Methods take `&mut self` so that one operation runs at a time.
-pub trait Repositories: Send {
+macro_rules! repositories {
+    ($($(#[$about:meta])* $method:ident: $port:ident,)*) => {
+        /// All repositories, over one connection. Methods take `&mut self` so that one operation runs at a time.
+        pub trait Repositories: Send {
+            $($(#[$about])* fn $method(&mut self) -> &mut dyn $port;)*
+        }
+
+        /// A connection that implements every repository.
+        impl<T: $($port +)* Send> Repositories for T {
+            $(fn $method(&mut self) -> &mut dyn $port {
+                self
+            })*
+        }
+    };
+}
+
+repositories! {
     /// Apps.
-    fn apps(&mut self) -> &mut dyn Apps;
+    apps: Apps,
     /// API keys.
-    fn api_keys(&mut self) -> &mut dyn ApiKeys;
+    api_keys: ApiKeys,
     /// Registered redirect URLs.
-    fn redirect_urls(&mut self) -> &mut dyn RedirectUrls;
+    redirect_urls: RedirectUrls,
     /// App keys, wrapped.
-    fn app_keys(&mut self) -> &mut dyn AppKeys;
+    app_keys: AppKeys,
     /// Persistent secrets, for re-encryption under another key.
-    fn persistent_secrets(&mut self) -> &mut dyn PersistentSecrets;
+    persistent_secrets: PersistentSecrets,
     /// Signing keys of session JWTs.
-    fn signing_keys(&mut self) -> &mut dyn SigningKeys;
+    signing_keys: SigningKeys,
     /// Users, e-mails, phone numbers.
-    fn users(&mut self) -> &mut dyn Users;
+    users: Users,
     /// Encrypted passwords.
-    fn passwords(&mut self) -> &mut dyn Passwords;
+    passwords: Passwords,
     /// The users created from each line of an import.
-    fn imported_users(&mut self) -> &mut dyn ImportedUsers;
+    imported_users: ImportedUsers,
     /// Wallets and their keys.
-    fn wallets(&mut self) -> &mut dyn Wallets;
+    wallets: Wallets,
     /// The audit log of wallets.
-    fn audit_log(&mut self) -> &mut dyn AuditLog;
+    audit_log: AuditLog,
     /// The audit log of Apps, keys and settings.
-    fn control_log(&mut self) -> &mut dyn ControlLog;
+    control_log: ControlLog,
     /// Checkpoints: signed statements of where the chains of both logs end.
-    fn checkpoints(&mut self) -> &mut dyn Checkpoints;
+    checkpoints: Checkpoints,
     /// One-time passcodes.
-    fn codes(&mut self) -> &mut dyn Codes;
+    codes: Codes,
     /// Magic links.
-    fn links(&mut self) -> &mut dyn Links;
+    links: Links,
     /// Consecutive failures of an identifier.
-    fn guards(&mut self) -> &mut dyn Guards;
+    guards: Guards,
     /// Counters of sends and failures.
-    fn budgets(&mut self) -> &mut dyn Quotas;
+    budgets: Quotas,
     /// Authenticator apps.
-    fn totps(&mut self) -> &mut dyn Totps;
+    totps: Totps,
     /// Passkeys, the challenges of their ceremonies, and user handles.
-    fn passkeys(&mut self) -> &mut dyn Passkeys;
+    passkeys: Passkeys,
     /// Challenges for the holders of wallets.
-    fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges;
+    wallet_challenges: WalletChallenges,
     /// Idempotency keys and their stored responses.
-    fn idempotency(&mut self) -> &mut dyn Idempotency;
+    idempotency: Idempotency,
     /// Key pairs that encrypt private keys for import.
-    fn wallet_imports(&mut self) -> &mut dyn WalletImports;
+    wallet_imports: WalletImports,
     /// Apps' connections to identity providers.
-    fn provider_connections(&mut self) -> &mut dyn ProviderConnections;
+    provider_connections: ProviderConnections,
     /// Pending sign-ins with identity providers.
-    fn oauth_flows(&mut self) -> &mut dyn OauthFlows;
+    oauth_flows: OauthFlows,
     /// Users' links to identities at providers.
-    fn provider_links(&mut self) -> &mut dyn ProviderLinks;
+    provider_links: ProviderLinks,
     /// Sessions.
-    fn sessions(&mut self) -> &mut dyn Sessions;
+    sessions: Sessions,
     /// Messages waiting for delivery.
-    fn outbox(&mut self) -> &mut dyn Outbox;
+    outbox: Outbox,
     /// Captured messages of test worlds.
-    fn captured(&mut self) -> &mut dyn Captured;
+    captured: Captured,
     /// Leases for work that only one process does at a time.
-    fn leases(&mut self) -> &mut dyn Leases;
+    leases: Leases,
     /// Events.
-    fn events(&mut self) -> &mut dyn Events;
+    events: Events,
     /// Webhook endpoints.
-    fn webhook_endpoints(&mut self) -> &mut dyn WebhookEndpoints;
+    webhook_endpoints: WebhookEndpoints,
     /// Webhook deliveries.
-    fn deliveries(&mut self) -> &mut dyn Deliveries;
+    deliveries: Deliveries,
     /// Webhook replays.
-    fn webhook_replays(&mut self) -> &mut dyn WebhookReplays;
+    webhook_replays: WebhookReplays,
 }
