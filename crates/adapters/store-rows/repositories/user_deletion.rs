@@ -81,7 +81,7 @@ impl Unit {
             table: "users",
             column: "status",
         })?;
-        self.count_user(world, user, status, -1).await?;
+        self.count_user(world, user, [(status, -1)]).await?;
         Ok(Some(keys))
     }
 

@@ -11,10 +11,9 @@ use vestry_domain::user::{User, UserStatus};
 use vestry_ports::store::StoreResult;
 
 use super::{Unit, dialect, in_world};
-use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rank::Rank;
-use vestry_store_rows::recount::Recount;
-use vestry_store_rows::schema::{user_counts, user_metadata};
+use vestry_store_rows::schema::user_metadata;
+use vestry_store_rows::status_counters::StatusCounters;
 
 /// Number of rows that count the users of a world with the same status: as many sign-ups can commit concurrently.
 const SHARDS: u8 = 16;
@@ -26,58 +25,25 @@ fn shard(id: UserId) -> i64 {
 }
 
 impl Unit {
-    /// Counts a user in or out, in the transaction that creates or deletes the user.
-    pub(super) async fn count_user(
+    /// Adds to the user counts per status, in the transaction that creates, deletes or activates the user. The rows are locked in this order.
+    pub(super) async fn count_user<const N: usize>(
         &mut self,
         world: &World,
         id: UserId,
-        status: UserStatus,
-        by: i64,
+        changes: [(UserStatus, i64); N],
     ) -> StoreResult<()> {
-        let rank = Rank::Users {
-            shard: shard(id),
-            is_active: status == UserStatus::Active,
-        };
-        let upsert = diesel::insert_into(user_counts::table)
-            .values((
-                user_counts::app_id.eq(world.app_id.to_string()),
-                user_counts::environment.eq(world.environment.as_str()),
-                user_counts::status.eq(status.as_str()),
-                user_counts::shard.eq(shard(id)),
-                user_counts::users.eq(by),
-            ))
-            .on_conflict((
-                user_counts::app_id,
-                user_counts::environment,
-                user_counts::status,
-                user_counts::shard,
-            ))
-            .do_update()
-            .set(user_counts::users.eq(user_counts::users + by));
-        let counted = dialect::defer_to_commit!(self.writing()?, rank, Prepared(upsert)).await;
-        self.done(counted)
-    }
-
-    /// Moves a user from one status count to another, in the transaction that changes the status.
-    pub(super) async fn recount_user(
-        &mut self,
-        world: &World,
-        id: UserId,
-        from: UserStatus,
-        to: UserStatus,
-    ) -> StoreResult<()> {
-        let recount = Recount {
+        let counters = StatusCounters {
             app_id: world.app_id.to_string(),
             environment: world.environment.as_str(),
             shard: shard(id),
-            from: from.as_str(),
-            to: to.as_str(),
+            changes: changes.map(|(status, by)| (status.as_str(), by)),
         };
         let rank = Rank::Users {
-            shard: recount.shard,
-            is_active: from == UserStatus::Active,
+            shard: counters.shard,
+            is_active: (changes.as_slice().first())
+                .is_some_and(|(status, _)| *status == UserStatus::Active),
         };
-        let counted = dialect::defer_to_commit!(self.writing()?, rank, recount).await;
+        let counted = dialect::defer_to_commit!(self.writing()?, rank, counters).await;
         self.done(counted)
     }
 

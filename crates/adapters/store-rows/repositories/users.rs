@@ -55,7 +55,8 @@ impl Users for Unit {
         let inserted = dialect::defer!(self.writing()?, insert).await;
         self.done(inserted)?;
         self.index_new_metadata(user).await?;
-        self.count_user(&user.world, user.id, user.status, 1).await
+        self.count_user(&user.world, user.id, [(user.status, 1)])
+            .await
     }
 
     async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>> {
@@ -246,9 +247,8 @@ impl Users for Unit {
         ));
         let updated = Prepared(update).execute(self.writing()?).await;
         if self.done(updated)? == 1 {
-            return self
-                .recount_user(world, id, UserStatus::Pending, UserStatus::Active)
-                .await;
+            let changes = [(UserStatus::Pending, -1), (UserStatus::Active, 1)];
+            return self.count_user(world, id, changes).await;
         }
         let unfounded = in_world!(users, world)
             .filter(users::id.eq(id.to_string()))

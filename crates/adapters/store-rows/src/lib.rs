@@ -5,7 +5,7 @@
 //! | `schema` | the tables, declared once for both backends |
 //! | `rows` | row structs and their conversions to domain types |
 //! | `prepared`, `portions` | statements that are prepared once, and their batch sizes |
-//! | `few`, `recount` | statements that diesel cannot express, or not for both backends |
+//! | `few`, `status_counters` | statements that diesel cannot express, or not for both backends |
 //! | `rank` | the lock order of rows that many transactions change |
 //! | `world`, `wanted`, `window`, `subject` | fragments of statements that both backends share |
 //! | `settings`, `migrations`, `failure` | how to reach the database, which migrations it lacks, and errors that are not its own |
@@ -40,10 +40,10 @@ pub mod migrations;
 pub mod portions;
 pub mod prepared;
 pub mod rank;
-pub mod recount;
 pub mod rows;
 pub mod schema;
 pub mod settings;
+pub mod status_counters;
 pub mod subject;
 pub mod wanted;
 pub mod window;
