@@ -14,6 +14,7 @@ mod events;
 mod guards;
 mod holdings;
 mod idempotency;
+mod identifiers;
 mod imported_users;
 mod leases;
 mod links;

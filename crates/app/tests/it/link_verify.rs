@@ -9,6 +9,7 @@ use vestry_app::identity::links::{CreateLink, LoginByLink, VerifyLink, VerifyLin
 use vestry_app::identity::sessions::SessionFields;
 use vestry_contract::race::race;
 use vestry_domain::Secret;
+use vestry_domain::code::MethodId;
 use vestry_domain::email::Email;
 use vestry_domain::ids::{EmailId, Id};
 use vestry_domain::link::{Link, LinkPurpose};
@@ -497,8 +498,8 @@ async fn a_link_of_a_detached_address_is_dead() {
     let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
     let mut tx = rig.fake.begin().await.unwrap();
     assert!(
-        tx.users()
-            .remove_email(&test.world, sent.email_id)
+        tx.identifiers()
+            .remove(&test.world, MethodId::Email(sent.email_id))
             .await
             .unwrap()
     );
@@ -515,7 +516,7 @@ async fn a_created_link_prefers_a_verified_address() {
     rig.pass(1);
     let second = rig.attach_claim(&test, planted, "new@example.com").await;
     let mut tx = rig.fake.begin().await.unwrap();
-    tx.users()
+    tx.identifiers()
         .verify_email(
             &test.world,
             second,

@@ -80,7 +80,7 @@ impl Rig {
         };
         let mut tx = self.fake.begin().await.unwrap();
         let attached = tx
-            .users()
+            .identifiers()
             .attach_email(&caller.world, &email)
             .await
             .unwrap();

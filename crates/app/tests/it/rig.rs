@@ -544,7 +544,7 @@ impl Rig {
         let email = vestry_domain::email::Email::parse(email).unwrap();
         let mut read = self.fake.read().await.unwrap();
         let found = read
-            .users()
+            .identifiers()
             .email_by_identity(&caller.world, email.identity())
             .await;
         found.unwrap().is_some()

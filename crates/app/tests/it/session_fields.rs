@@ -197,7 +197,10 @@ async fn another_factor_is_added() {
         successor: None,
         of_founded: false,
     };
-    tx.users().attach_email(&test.world, &email).await.unwrap();
+    tx.identifiers()
+        .attach_email(&test.world, &email)
+        .await
+        .unwrap();
     tx.commit().await.unwrap();
     let second = prove(&rig, &test, second_address, with_token(&first.token))
         .await
@@ -663,7 +666,10 @@ async fn a_session_that_could_not_be_signed_is_refused_before_anything_is_decide
             successor: None,
             of_founded: false,
         };
-        tx.users().attach_email(&test.world, &email).await.unwrap();
+        tx.identifiers()
+            .attach_email(&test.world, &email)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         match prove(&rig, &test, &address, with_token(&token)).await {
             Ok(verified) => token = verified.issued.unwrap().token,

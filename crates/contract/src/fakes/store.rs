@@ -10,6 +10,7 @@ mod codes;
 mod control;
 mod events;
 mod idempotency;
+mod identifiers;
 mod leases;
 mod limits;
 mod links;

@@ -70,7 +70,7 @@ impl Stage {
                 "passkey" => drop(tx.passkeys().insert(&passkey).await?),
                 "link to a provider" => drop(tx.provider_links().insert(&provider).await?),
                 "link that was not used" => {
-                    tx.users().attach_email(&world, &email).await?;
+                    tx.identifiers().attach_email(&world, &email).await?;
                     tx.links().replace(&link).await?;
                 }
                 "session" => tx.sessions().insert(&session, &token).await?,
@@ -148,17 +148,20 @@ pub async fn verified_identifiers_are_detected(store: Arc<dyn Store>) {
         let at = stage.samples.tick();
         let (email, phone) = (stage.samples.email(&user), stage.samples.phone(&user));
         in_tx!(stage.store, |tx| {
-            tx.users().attach_email(&world, &email).await?;
-            tx.users().attach_phone(&world, &phone).await.map(drop)
+            tx.identifiers().attach_email(&world, &email).await?;
+            tx.identifiers()
+                .attach_phone(&world, &phone)
+                .await
+                .map(drop)
         });
         let claims = email.verified || phone.verified;
         assert_eq!(stage.holdings(&user).await.proved, claims);
         in_tx!(stage.store, |tx| match by_email {
             true =>
-                tx.users()
+                tx.identifiers()
                     .verify_email(&world, email.id, &email.email, at)
                     .await,
-            false => tx.users().verify_phone(&world, phone.id, at).await,
+            false => tx.identifiers().verify_phone(&world, phone.id, at).await,
         });
         let expected = AccountTrust {
             proved: true,
@@ -183,7 +186,10 @@ pub async fn an_owner_is_locked_by_what_it_has(store: Arc<dyn Store>) {
         (stranger, MethodId::Email(email.id), None),
         (stranger, MethodId::Phone(phone.id), None),
     ] {
-        let locked = in_tx!(stage.store, |tx| tx.users().lock_owner(&of, method).await);
+        let locked = in_tx!(stage.store, |tx| tx
+            .identifiers()
+            .lock_owner(&of, method)
+            .await);
         assert_eq!(locked.as_ref(), owner);
     }
 }
@@ -198,7 +204,7 @@ pub async fn an_owner_is_read_under_its_lock(store: Arc<dyn Store>) {
         let store = Arc::clone(&stage.store);
         async move {
             in_tx!(store, |tx| {
-                let Some(user) = tx.users().lock_owner(&world, method).await? else {
+                let Some(user) = tx.identifiers().lock_owner(&world, method).await? else {
                     return Ok(false);
                 };
                 let next = User {
@@ -212,7 +218,7 @@ pub async fn an_owner_is_read_under_its_lock(store: Arc<dyn Store>) {
     .await;
     assert_eq!(count(&written, &true), 50);
     let method = in_tx!(stage.store, |tx| tx
-        .users()
+        .identifiers()
         .lock_owner(&world, method)
         .await);
     let expected = User {

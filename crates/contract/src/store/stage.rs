@@ -98,7 +98,7 @@ impl Stage {
     pub(crate) async fn email(&mut self, user: &User) -> UserEmail {
         let email = self.samples.email(user);
         let attached = in_tx!(self.store, |tx| tx
-            .users()
+            .identifiers()
             .attach_email(&user.world, &email)
             .await);
         assert_eq!(attached, Attached::Yes);
@@ -109,7 +109,7 @@ impl Stage {
     pub(crate) async fn phone(&mut self, user: &User) -> UserPhone {
         let phone = self.samples.phone(user);
         let attached = in_tx!(self.store, |tx| tx
-            .users()
+            .identifiers()
             .attach_phone(&user.world, &phone)
             .await);
         assert_eq!(attached, Attached::Yes);

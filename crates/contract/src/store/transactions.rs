@@ -37,7 +37,7 @@ impl SignUp {
     async fn write(&self, tx: &mut dyn Tx) -> StoreResult<()> {
         tx.users().insert(&self.user).await?;
         let attached = tx
-            .users()
+            .identifiers()
             .attach_email(&self.user.world, &self.email)
             .await?;
         assert_eq!(attached, Attached::Yes);
@@ -50,7 +50,7 @@ impl SignUp {
         let world = self.user.world;
         in_view!(store, |view| {
             let user = view.users().profile(&world, self.user.id).await?;
-            let email = view.users().email(&world, self.email.id).await?;
+            let email = view.identifiers().email(&world, self.email.id).await?;
             let session = view.sessions().find(&world, self.session.id).await?;
             Ok([user.is_some(), email.is_some(), session.is_some()])
         })

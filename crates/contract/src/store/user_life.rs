@@ -162,8 +162,8 @@ pub async fn a_deleted_user_leaves_nothing(store: Arc<dyn Store>) {
     }
     assert_eq!(stage.record(world, gone.user.id).await, None);
     in_view!(stage.store, |view| {
-        assert_eq!(view.users().email(&world, gone.email.id).await?, None);
-        assert_eq!(view.users().phone(&world, gone.phone.id).await?, None);
+        assert_eq!(view.identifiers().email(&world, gone.email.id).await?, None);
+        assert_eq!(view.identifiers().phone(&world, gone.phone.id).await?, None);
         assert_eq!(view.sessions().find(&world, gone.session.id).await?, None);
         let found = view.sessions().find_by_token(&world, &gone.token).await?;
         assert_eq!(found, None);
@@ -198,7 +198,7 @@ pub async fn a_deleted_user_leaves_nothing(store: Arc<dyn Store>) {
     let address = gone.email.email.address();
     let email = stage.samples.email_of(&kept.user, address);
     let attached = in_tx!(stage.store, |tx| tx
-        .users()
+        .identifiers()
         .attach_email(&world, &email)
         .await);
     assert_eq!(attached, Attached::Yes);
@@ -258,7 +258,7 @@ pub async fn nothing_is_attached_to_a_deleted_user(store: Arc<dyn Store>) {
                     return deleted.is_some();
                 };
                 let mut tx = works(store.begin().await);
-                match tx.users().attach_email(&world, &email).await {
+                match tx.identifiers().attach_email(&world, &email).await {
                     Ok(Attached::Yes) => tx.commit().await.is_ok(),
                     Ok(refused) => {
                         panic!("the address is free and the user is below the limit: {refused:?}")
@@ -273,7 +273,7 @@ pub async fn nothing_is_attached_to_a_deleted_user(store: Arc<dyn Store>) {
         assert_eq!(stage.record(world, user.id).await, None);
         for email in emails {
             let found = in_view!(stage.store, |view| view
-                .users()
+                .identifiers()
                 .email(&world, email.id)
                 .await);
             assert_eq!(found, None);

@@ -428,7 +428,7 @@ pub async fn parts_find_their_users(store: Arc<dyn Store>) {
         .email_of(&user, "Tom_Sawyer%x@B\u{fc}cher.Example");
     let phone = stage.phone(&user).await;
     in_tx!(stage.store, |tx| tx
-        .users()
+        .identifiers()
         .attach_email(&world, &email)
         .await);
     for (part, fits) in [

@@ -33,21 +33,21 @@ impl Stage {
 
     async fn attach_email(&self, world: World, email: &UserEmail) -> Attached {
         in_tx!(self.store, |tx| tx
-            .users()
+            .identifiers()
             .attach_email(&world, email)
             .await)
     }
 
     async fn email_of(&self, world: World, email: &UserEmail) -> Option<UserEmail> {
         in_view!(self.store, |view| view
-            .users()
+            .identifiers()
             .email(&world, email.id)
             .await)
     }
 
     async fn phone_of(&self, world: World, phone: &UserPhone) -> Option<UserPhone> {
         in_view!(self.store, |view| view
-            .users()
+            .identifiers()
             .phone(&world, phone.id)
             .await)
     }
@@ -65,10 +65,16 @@ pub async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
         let mixed_phones = stage.samples.shuffled(&phones);
         in_tx!(stage.store, |tx| {
             for email in &mixed_emails {
-                assert_eq!(tx.users().attach_email(&world, email).await?, Attached::Yes);
+                assert_eq!(
+                    tx.identifiers().attach_email(&world, email).await?,
+                    Attached::Yes
+                );
             }
             for phone in &mixed_phones {
-                assert_eq!(tx.users().attach_phone(&world, phone).await?, Attached::Yes);
+                assert_eq!(
+                    tx.identifiers().attach_phone(&world, phone).await?,
+                    Attached::Yes
+                );
             }
             Ok(())
         });
@@ -290,10 +296,10 @@ pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
         assert_eq!(stage.phone_of(stranger, &phone).await, None);
         in_view!(stage.store, |view| {
             let by_identity = view
-                .users()
+                .identifiers()
                 .email_by_identity(&stranger, email.email.identity());
             assert_eq!(by_identity.await?, None);
-            let by_number = view.users().phone_by_number(&stranger, &phone.number);
+            let by_number = view.identifiers().phone_by_number(&stranger, &phone.number);
             assert_eq!(by_number.await?, None);
             Ok(())
         });
@@ -325,11 +331,15 @@ pub async fn the_same_ids_in_two_worlds_are_two_users(store: Arc<dyn Store>) {
         in_tx!(stage.store, |tx| {
             tx.users().insert(&twin).await?;
             assert_eq!(
-                tx.users().attach_email(&stranger, &twin_email).await?,
+                tx.identifiers()
+                    .attach_email(&stranger, &twin_email)
+                    .await?,
                 Attached::Yes
             );
             assert_eq!(
-                tx.users().attach_phone(&stranger, &twin_phone).await?,
+                tx.identifiers()
+                    .attach_phone(&stranger, &twin_phone)
+                    .await?,
                 Attached::Yes
             );
             Ok(())
@@ -342,12 +352,14 @@ pub async fn the_same_ids_in_two_worlds_are_two_users(store: Arc<dyn Store>) {
         assert_eq!(stage.phone_of(world, &phone).await.as_ref(), Some(&phone));
         let (by_identity, by_number) = in_view!(stage.store, |view| {
             let email = view
-                .users()
+                .identifiers()
                 .email_by_identity(&world, email.email.identity())
                 .await?;
             Ok((
                 email,
-                view.users().phone_by_number(&world, &phone.number).await?,
+                view.identifiers()
+                    .phone_by_number(&world, &phone.number)
+                    .await?,
             ))
         });
         assert_eq!(by_identity, Some((email.clone(), user.clone())));
@@ -415,11 +427,11 @@ pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
     (email.verified, phone.verified) = (false, false);
     in_tx!(stage.store, |tx| {
         assert_eq!(
-            tx.users().attach_email(&world, &email).await?,
+            tx.identifiers().attach_email(&world, &email).await?,
             Attached::Yes
         );
         assert_eq!(
-            tx.users().attach_phone(&world, &phone).await?,
+            tx.identifiers().attach_phone(&world, &phone).await?,
             Attached::Yes
         );
         Ok(())
@@ -428,10 +440,10 @@ pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
     for stranger in stage.strangers(world).await {
         in_tx!(stage.store, |tx| {
             tx.users().found(&stranger, user.id, at).await?;
-            tx.users()
+            tx.identifiers()
                 .verify_email(&stranger, email.id, &email.email, at)
                 .await?;
-            tx.users().verify_phone(&stranger, phone.id, at).await
+            tx.identifiers().verify_phone(&stranger, phone.id, at).await
         });
     }
     let found = stage.profile(world, user.id).await;
@@ -466,7 +478,7 @@ pub async fn an_address_is_attached_once_however_spelled(store: Arc<dyn Store>) 
         }
         let identity = stage.samples.email_of(&other, second).email;
         let found = in_view!(stage.store, |view| view
-            .users()
+            .identifiers()
             .email_by_identity(&world, identity.identity())
             .await);
         assert_eq!(found, Some((email, owner.clone())), "{second}");
@@ -508,7 +520,7 @@ pub async fn addresses_that_look_alike_are_different(store: Arc<dyn Store>) {
         );
         let identity = Email::clone(&email.email);
         let found = in_view!(stage.store, |view| view
-            .users()
+            .identifiers()
             .email_by_identity(&world, identity.identity())
             .await);
         assert_eq!(found, Some((email, user)), "{address}");
@@ -527,14 +539,14 @@ pub async fn a_number_is_attached_once(store: Arc<dyn Store>) {
             ..stage.samples.phone(user)
         };
         let attached = in_tx!(stage.store, |tx| tx
-            .users()
+            .identifiers()
             .attach_phone(&world, &again)
             .await);
         assert_eq!(attached, Attached::Taken);
         assert_eq!(stage.phone_of(world, &again).await, None);
     }
     let found = in_view!(stage.store, |view| view
-        .users()
+        .identifiers()
         .phone_by_number(&world, &phone.number)
         .await);
     assert_eq!(found, Some((phone, owner)));
@@ -559,19 +571,19 @@ pub async fn a_taken_identifier_leaves_the_transaction_good(store: Arc<dyn Store
     in_tx!(stage.store, |tx| {
         tx.users().insert(&user).await?;
         assert_eq!(
-            tx.users().attach_email(&world, &taken_email).await?,
+            tx.identifiers().attach_email(&world, &taken_email).await?,
             Attached::Taken
         );
         assert_eq!(
-            tx.users().attach_email(&world, &fresh_email).await?,
+            tx.identifiers().attach_email(&world, &fresh_email).await?,
             Attached::Yes
         );
         assert_eq!(
-            tx.users().attach_phone(&world, &taken_phone).await?,
+            tx.identifiers().attach_phone(&world, &taken_phone).await?,
             Attached::Taken
         );
         assert_eq!(
-            tx.users().attach_phone(&world, &fresh_phone).await?,
+            tx.identifiers().attach_phone(&world, &fresh_phone).await?,
             Attached::Yes
         );
         Ok(())
@@ -603,7 +615,7 @@ pub async fn an_address_is_verified_once(store: Arc<dyn Store>) {
     let other = bystander.email.clone();
     for (spelling, moment) in [(&other, at), (&proved, at), (&email.email, at + Seconds(9))] {
         in_tx!(stage.store, |tx| tx
-            .users()
+            .identifiers()
             .verify_email(&world, email.id, spelling, moment)
             .await);
     }
@@ -627,7 +639,7 @@ pub async fn a_number_is_verified_once(store: Arc<dyn Store>) {
     for phone in &mut phones {
         phone.verified = false;
         let attached = in_tx!(stage.store, |tx| tx
-            .users()
+            .identifiers()
             .attach_phone(&world, phone)
             .await);
         assert_eq!(attached, Attached::Yes);
@@ -636,7 +648,7 @@ pub async fn a_number_is_verified_once(store: Arc<dyn Store>) {
     let at = stage.samples.tick();
     for moment in [at, at + Seconds(9)] {
         in_tx!(stage.store, |tx| tx
-            .users()
+            .identifiers()
             .verify_phone(&world, phone.id, moment)
             .await);
     }
@@ -665,7 +677,7 @@ pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
     };
     assert_eq!(stage.attach_email(world, &email).await, Attached::Yes);
     in_tx!(stage.store, |tx| tx
-        .users()
+        .identifiers()
         .attach_phone(&world, &phone)
         .await);
     let stranger = stage.strangers(world).await[0];
@@ -683,7 +695,7 @@ pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
             (world, second, Some(first), true),
         ] {
             let named = in_tx!(stage.store, |tx| tx
-                .users()
+                .identifiers()
                 .name_successor(&in_world, method, successor, seen)
                 .await);
             assert_eq!(named, expected, "{method}: {successor} replaces {seen:?}");
@@ -697,12 +709,12 @@ pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
     assert_eq!(seen_phone.and_then(|row| row.successor), Some(second));
     let at = stage.samples.tick();
     let named = in_tx!(stage.store, |tx| {
-        tx.users()
+        tx.identifiers()
             .verify_email(&world, email.id, &email.email, at)
             .await?;
-        tx.users().verify_phone(&world, phone.id, at).await?;
+        tx.identifiers().verify_phone(&world, phone.id, at).await?;
         let (email, phone) = (MethodId::Email(email.id), MethodId::Phone(phone.id));
-        let users = tx.users();
+        let users = tx.identifiers();
         let of_email = users.name_successor(&world, email, third, Some(second));
         let of_email = of_email.await?;
         let of_phone = users.name_successor(&world, phone, third, Some(second));
@@ -737,16 +749,22 @@ pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
     let code = stage.samples.code(&user, MethodId::Email(email.id));
     let link = stage.samples.link(&user, email.id, LinkPurpose::Login);
     in_tx!(stage.store, |tx| {
-        tx.users().attach_email(&world, &email).await?;
-        tx.users().attach_phone(&world, &phone).await?;
+        tx.identifiers().attach_email(&world, &email).await?;
+        tx.identifiers().attach_phone(&world, &phone).await?;
         tx.codes().replace(&code).await?;
         tx.links().replace(&link).await
     });
     let stranger = stage.strangers(world).await[0];
     for (from, expected) in [(stranger, Moved::Gone), (world, Moved::Yes)] {
         let moved = in_tx!(stage.store, |tx| {
-            let email = tx.users().move_email(&from, email.id, other.id).await?;
-            let phone = tx.users().move_phone(&from, phone.id, other.id).await?;
+            let email = tx
+                .identifiers()
+                .move_to(&from, MethodId::Email(email.id), other.id)
+                .await?;
+            let phone = tx
+                .identifiers()
+                .move_to(&from, MethodId::Phone(phone.id), other.id)
+                .await?;
             Ok((email, phone))
         });
         assert_eq!(moved, (expected, expected));
@@ -777,12 +795,18 @@ pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
     });
     assert_eq!(owners, (Some(user.id), Some(user.id)));
     let back = in_tx!(stage.store, |tx| {
-        tx.users()
+        tx.identifiers()
             .verify_email(&world, email.id, &email.email, at)
             .await?;
-        tx.users().verify_phone(&world, phone.id, at).await?;
-        let email = tx.users().move_email(&world, email.id, user.id).await?;
-        let phone = tx.users().move_phone(&world, phone.id, user.id).await?;
+        tx.identifiers().verify_phone(&world, phone.id, at).await?;
+        let email = tx
+            .identifiers()
+            .move_to(&world, MethodId::Email(email.id), user.id)
+            .await?;
+        let phone = tx
+            .identifiers()
+            .move_to(&world, MethodId::Phone(phone.id), user.id)
+            .await?;
         Ok((email, phone))
     });
     assert_eq!(back, (Moved::Gone, Moved::Gone));
@@ -797,8 +821,14 @@ pub async fn a_detached_identifier_is_free(store: Arc<dyn Store>) {
     let stranger = stage.strangers(world).await[0];
     for (from, expected) in [(stranger, false), (world, true), (world, false)] {
         let removed = in_tx!(stage.store, |tx| {
-            let email = tx.users().remove_email(&from, email.id).await?;
-            let phone = tx.users().remove_phone(&from, phone.id).await?;
+            let email = tx
+                .identifiers()
+                .remove(&from, MethodId::Email(email.id))
+                .await?;
+            let phone = tx
+                .identifiers()
+                .remove(&from, MethodId::Phone(phone.id))
+                .await?;
             Ok((email, phone))
         });
         assert_eq!(removed, (expected, expected));
@@ -812,8 +842,8 @@ pub async fn a_detached_identifier_is_free(store: Arc<dyn Store>) {
         ..phone
     };
     let attached = in_tx!(stage.store, |tx| {
-        let email = tx.users().attach_email(&world, &email).await?;
-        let phone = tx.users().attach_phone(&world, &phone).await?;
+        let email = tx.identifiers().attach_email(&world, &email).await?;
+        let phone = tx.identifiers().attach_phone(&world, &phone).await?;
         Ok((email, phone))
     });
     assert_eq!(attached, (Attached::Yes, Attached::Yes));
@@ -859,7 +889,7 @@ async fn sign_up(store: &dyn Store, user: &User, email: &UserEmail) -> Attached 
         let mut tx = works(store.begin().await);
         let attached = async {
             tx.users().insert(user).await?;
-            tx.users().attach_email(&user.world, email).await
+            tx.identifiers().attach_email(&user.world, email).await
         };
         let lost = match attached.await {
             Ok(refused @ (Attached::Taken | Attached::Full)) => return refused,
@@ -885,7 +915,12 @@ pub async fn parallel_attachments_of_an_address_go_to_one(store: Arc<dyn Store>)
     }
     let outcomes = race(emails.iter().cloned().map(|email| {
         let store = Arc::clone(&stage.store);
-        async move { in_tx!(store, |tx| tx.users().attach_email(&world, &email).await) }
+        async move {
+            in_tx!(store, |tx| tx
+                .identifiers()
+                .attach_email(&world, &email)
+                .await)
+        }
     }))
     .await;
     assert_eq!(count(&outcomes, &Attached::Yes), 1);
@@ -915,7 +950,12 @@ pub async fn parallel_attachments_of_a_number_go_to_one(store: Arc<dyn Store>) {
     }
     let outcomes = race(phones.iter().cloned().map(|phone| {
         let store = Arc::clone(&stage.store);
-        async move { in_tx!(store, |tx| tx.users().attach_phone(&world, &phone).await) }
+        async move {
+            in_tx!(store, |tx| tx
+                .identifiers()
+                .attach_phone(&world, &phone)
+                .await)
+        }
     }))
     .await;
     assert_eq!(count(&outcomes, &Attached::Yes), 1);
@@ -941,7 +981,7 @@ impl Stage {
         }
         for phone in phones {
             let attached = in_tx!(self.store, |tx| tx
-                .users()
+                .identifiers()
                 .attach_phone(&user.world, phone)
                 .await);
             assert_eq!(attached, Attached::Yes);
@@ -972,16 +1012,25 @@ pub async fn a_user_has_a_limit_of_addresses_and_numbers(store: Arc<dyn Store>) 
     };
     let free = stage.samples.phone(&user);
     let refused = in_tx!(stage.store, |tx| {
-        let email = tx.users().attach_email(&world, &email).await?;
-        let phone = tx.users().attach_phone(&world, last).await?;
+        let email = tx.identifiers().attach_email(&world, &email).await?;
+        let phone = tx.identifiers().attach_phone(&world, last).await?;
         assert_eq!((email, phone), (Attached::Full, Attached::Full));
-        let email = tx.users().attach_email(&world, &claim).await?;
-        let phone = tx.users().attach_phone(&world, &claimed_number).await?;
+        let email = tx.identifiers().attach_email(&world, &claim).await?;
+        let phone = tx
+            .identifiers()
+            .attach_phone(&world, &claimed_number)
+            .await?;
         assert_eq!((email, phone), (Attached::Yes, Attached::Yes));
         tx.users().lock(&world, user.id).await?;
-        let email = tx.users().move_email(&world, claim.id, user.id).await?;
+        let email = tx
+            .identifiers()
+            .move_to(&world, MethodId::Email(claim.id), user.id)
+            .await?;
         let number = claimed_number.id;
-        let phone = tx.users().move_phone(&world, number, user.id).await?;
+        let phone = tx
+            .identifiers()
+            .move_to(&world, MethodId::Phone(number), user.id)
+            .await?;
         Ok((email, phone))
     });
     assert_eq!(refused, (Moved::Full, Moved::Full));
@@ -1001,12 +1050,23 @@ pub async fn a_user_has_a_limit_of_addresses_and_numbers(store: Arc<dyn Store>) 
         panic!("the user has neither addresses nor numbers");
     };
     let attached = in_tx!(stage.store, |tx| {
-        assert!(tx.users().remove_email(&world, first).await?);
-        assert!(tx.users().remove_phone(&world, number).await?);
+        assert!(
+            tx.identifiers()
+                .remove(&world, MethodId::Email(first))
+                .await?
+        );
+        assert!(
+            tx.identifiers()
+                .remove(&world, MethodId::Phone(number))
+                .await?
+        );
         tx.users().lock(&world, user.id).await?;
-        let moved = tx.users().move_email(&world, claim.id, user.id).await?;
+        let moved = tx
+            .identifiers()
+            .move_to(&world, MethodId::Email(claim.id), user.id)
+            .await?;
         assert_eq!(moved, Moved::Yes);
-        tx.users().attach_phone(&world, &free).await
+        tx.identifiers().attach_phone(&world, &free).await
     });
     assert_eq!(attached, Attached::Yes);
 }
@@ -1023,14 +1083,24 @@ pub async fn parallel_attachments_stay_within_the_limit(store: Arc<dyn Store>) {
     let emails: Vec<_> = (0..30).map(|_| stage.samples.email(&user)).collect();
     let outcomes = race(emails.into_iter().map(|email| {
         let store = Arc::clone(&stage.store);
-        async move { in_tx!(store, |tx| tx.users().attach_email(&world, &email).await) }
+        async move {
+            in_tx!(store, |tx| tx
+                .identifiers()
+                .attach_email(&world, &email)
+                .await)
+        }
     }))
     .await;
     assert_eq!(count(&outcomes, &Attached::Yes), FREE);
     assert_eq!(count(&outcomes, &Attached::Full), 30 - FREE);
     let outcomes = race(wanted.iter().cloned().map(|phone| {
         let store = Arc::clone(&stage.store);
-        async move { in_tx!(store, |tx| tx.users().attach_phone(&world, &phone).await) }
+        async move {
+            in_tx!(store, |tx| tx
+                .identifiers()
+                .attach_phone(&world, &phone)
+                .await)
+        }
     }))
     .await;
     assert_eq!(count(&outcomes, &Attached::Yes), FREE);

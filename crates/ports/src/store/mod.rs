@@ -14,6 +14,7 @@ mod checkpoints;
 mod control;
 mod events;
 mod idempotency;
+mod identifiers;
 mod leases;
 mod links;
 mod outbox;
@@ -43,6 +44,7 @@ pub use checkpoints::{Checkpoints, KeptCheckpoint, SinkProgress};
 pub use control::ControlLog;
 pub use events::{Bell, EventFilter, Events, Stretch};
 pub use idempotency::Idempotency;
+pub use identifiers::{Attached, Identifier, Identifiers, Moved};
 pub use leases::{Leases, MAX_LEASE};
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
@@ -51,7 +53,7 @@ pub use passwords::{ImportedUsers, PasswordHolder, Passwords};
 pub use persistent_secrets::{LastingSecret, PersistentKind, PersistentSecrets};
 pub use providers::{OauthFlows, ProviderConnections, ProviderLinks, StoredConnection};
 pub use totps::Totps;
-pub use users::{AccountTrust, Attached, Moved, UserPage, Users, WholeUser};
+pub use users::{AccountTrust, UserPage, Users, WholeUser};
 pub use wallet_challenges::WalletChallenges;
 pub use wallet_imports::WalletImports;
 pub use wallets::{Created, WalletPage, WalletWithKey, Wallets};
@@ -221,8 +223,10 @@ repositories! {
     persistent_secrets: PersistentSecrets,
     /// Signing keys of session JWTs.
     signing_keys: SigningKeys,
-    /// Users, e-mails, phone numbers.
+    /// Users.
     users: Users,
+    /// E-mail addresses and phone numbers.
+    identifiers: Identifiers,
     /// Encrypted passwords.
     passwords: Passwords,
     /// The users created from each line of an import.

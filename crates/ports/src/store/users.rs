@@ -1,43 +1,18 @@
-//! Users, e-mail addresses and phone numbers.
+//! Users.
 
 use std::time::Duration;
 
-use vestry_domain::code::MethodId;
-use vestry_domain::email::{Email, EmailIdentity};
-use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
+use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::passkey::Passkey;
-use vestry_domain::phone::PhoneNumber;
 use vestry_domain::provider::ProviderLink;
 use vestry_domain::search::UserFilter;
 use vestry_domain::totp::Totp;
-use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile};
+use vestry_domain::user::{User, UserDisabled, UserProfile};
 use vestry_domain::wallet::StoredWallet;
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
 use super::StoreResult;
-
-/// Outcome of adding an object that is unique in the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attached {
-    /// It now belongs to this user.
-    Yes,
-    /// It already belongs to another user, or to this one. The transaction stays usable.
-    Taken,
-    /// The user has reached the limit for this kind. The transaction stays usable.
-    Full,
-}
-
-/// Outcome of moving a claim to another user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moved {
-    /// It now belongs to the other user.
-    Yes,
-    /// There is no such claim: it is verified, or does not exist. Nothing changed.
-    Gone,
-    /// The other user has reached the limit for this kind. Nothing changed.
-    Full,
-}
 
 /// A user with all attached objects.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +50,7 @@ pub struct UserPage {
     pub total: i64,
 }
 
-/// Users and their identifiers. Every method stays within the given world.
+/// Users. Every method stays within the given world.
 #[port]
 pub trait Users: Send {
     /// Adds a user.
@@ -107,9 +82,6 @@ pub trait Users: Send {
     /// Locks the user against locking, updates and deletion by others until the transaction ends, and returns whether the user exists.
     /// Everything read afterwards stays true.
     async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool>;
-    /// Locks the owner of an address or number like [`lock`](Self::lock); `None` if there is none. The identifier may have moved to another
-    /// user in the meantime, which reading it afterwards shows.
-    async fn lock_owner(&mut self, world: &World, method: MethodId) -> StoreResult<Option<User>>;
     /// The user's [`AccountTrust`]. While the user is locked, no credential or sign-in can be added.
     async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<AccountTrust>;
     /// Writes names, metadata and `updated_at`; `false` if there is no such user.
@@ -139,69 +111,4 @@ pub trait Users: Send {
     /// Records that the account has an owner (see [`User::founded`](vestry_domain::user::User)), and makes a pending user active. Does
     /// nothing if both are already the case.
     async fn found(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()>;
-
-    /// Records the successor: the user who gets a claimed address or number once it is verified from outside. It replaces none or `seen`.
-    /// `false`, without any change, if the identifier is verified or deleted, or has another successor.
-    async fn name_successor(
-        &mut self,
-        world: &World,
-        method: MethodId,
-        successor: UserId,
-        seen: Option<UserId>,
-    ) -> StoreResult<bool>;
-
-    /// Adds an address; the unique index on its identity decides. The user is locked, so that parallel calls never add more than
-    /// [`MAX_EMAILS`](vestry_domain::user::MAX_EMAILS).
-    async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached>;
-    /// An address by its identity, with its owner.
-    async fn email_by_identity(
-        &mut self,
-        world: &World,
-        identity: &EmailIdentity,
-    ) -> StoreResult<Option<(UserEmail, User)>>;
-    /// An address by its id.
-    async fn email(&mut self, world: &World, id: EmailId) -> StoreResult<Option<UserEmail>>;
-    /// Marks an address as verified in the spelling that was proved, and removes its successor. Does nothing if it is already verified, or
-    /// if the spelling has a different identity.
-    async fn verify_email(
-        &mut self,
-        world: &World,
-        id: EmailId,
-        spelling: &Email,
-        at: Timestamp,
-    ) -> StoreResult<()>;
-    /// Moves an unverified address to another user. Pending codes and links stay with the users for whom they were created. The caller has
-    /// locked the other user.
-    async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<Moved>;
-
-    /// Removes an address; `false` if there is none.
-    async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool>;
-
-    /// Adds a number; the unique index decides. The user is locked, so that parallel calls never add more than
-    /// [`MAX_PHONE_NUMBERS`](vestry_domain::user::MAX_PHONE_NUMBERS).
-    async fn attach_phone(&mut self, world: &World, phone: &UserPhone) -> StoreResult<Attached>;
-    /// A number, with its owner.
-    async fn phone_by_number(
-        &mut self,
-        world: &World,
-        number: &PhoneNumber,
-    ) -> StoreResult<Option<(UserPhone, User)>>;
-    /// A number by its id.
-    async fn phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<Option<UserPhone>>;
-    /// Marks a number as verified; see [`verify_email`](Self::verify_email).
-    async fn verify_phone(
-        &mut self,
-        world: &World,
-        id: PhoneNumberId,
-        at: Timestamp,
-    ) -> StoreResult<()>;
-    /// Moves an unverified number to another user; see [`move_email`](Self::move_email).
-    async fn move_phone(
-        &mut self,
-        world: &World,
-        id: PhoneNumberId,
-        to: UserId,
-    ) -> StoreResult<Moved>;
-    /// Removes a number; `false` if there is none.
-    async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool>;
 }

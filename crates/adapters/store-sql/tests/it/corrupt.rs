@@ -28,8 +28,8 @@ async fn an_edited_value_is_named_and_not_revealed(place: &Place) {
     let mut tx = store.begin().await.unwrap();
     tx.apps().insert(&app).await.unwrap();
     tx.users().insert(&user).await.unwrap();
-    tx.users().attach_email(&world, &email).await.unwrap();
-    tx.users().attach_phone(&world, &phone).await.unwrap();
+    tx.identifiers().attach_email(&world, &email).await.unwrap();
+    tx.identifiers().attach_phone(&world, &phone).await.unwrap();
     tx.sessions().insert(&session, &token).await.unwrap();
     tx.commit().await.unwrap();
 

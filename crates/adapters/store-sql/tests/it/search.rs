@@ -30,7 +30,7 @@ async fn crowded(place: &Place, store: &SqlStore) -> (World, UserEmail) {
     let email = samples.email(&user);
     let mut tx = store.begin().await.unwrap();
     tx.users().insert(&user).await.unwrap();
-    tx.users().attach_email(&world, &email).await.unwrap();
+    tx.identifiers().attach_email(&world, &email).await.unwrap();
     tx.commit().await.unwrap();
     // Slow to search: text that begins like the pattern is compared again from each following character.
     let folded = "0".repeat(2_000);

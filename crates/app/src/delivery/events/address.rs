@@ -19,11 +19,11 @@ pub(crate) async fn show_addresses(
                 None => {
                     let address = match one {
                         Addressed::Email(id) => {
-                            let email = read.users().email(&world, id).await?;
+                            let email = read.identifiers().email(&world, id).await?;
                             email.map(|email| email.email.address().to_owned())
                         }
                         Addressed::Phone(id) => {
-                            let phone = read.users().phone(&world, id).await?;
+                            let phone = read.identifiers().phone(&world, id).await?;
                             phone.map(|phone| phone.number.as_str().to_owned())
                         }
                         Addressed::Wallet(id) => {

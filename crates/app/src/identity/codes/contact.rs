@@ -85,7 +85,7 @@ impl Contact for UserEmail {
         typed: &Email,
     ) -> StoreResult<Option<(Self, User)>> {
         repositories
-            .users()
+            .identifiers()
             .email_by_identity(world, typed.identity())
             .await
     }
@@ -99,7 +99,7 @@ impl Contact for UserEmail {
         repositories: &mut dyn Repositories,
         world: &World,
     ) -> StoreResult<Attached> {
-        repositories.users().attach_email(world, self).await
+        repositories.identifiers().attach_email(world, self).await
     }
 
     fn method_id(&self) -> MethodId {
@@ -158,7 +158,10 @@ impl Contact for UserPhone {
         world: &World,
         typed: &PhoneNumber,
     ) -> StoreResult<Option<(Self, User)>> {
-        repositories.users().phone_by_number(world, typed).await
+        repositories
+            .identifiers()
+            .phone_by_number(world, typed)
+            .await
     }
 
     fn new(random: [u8; 16], user_id: UserId, typed: &PhoneNumber, now: Timestamp) -> Self {
@@ -170,7 +173,7 @@ impl Contact for UserPhone {
         repositories: &mut dyn Repositories,
         world: &World,
     ) -> StoreResult<Attached> {
-        repositories.users().attach_phone(world, self).await
+        repositories.identifiers().attach_phone(world, self).await
     }
 
     fn method_id(&self) -> MethodId {

@@ -310,11 +310,11 @@ async fn is_reserved(
     }
     let reserved = match method_id {
         MethodId::Email(id) => {
-            let email = tx.users().email(&caller.world, id).await?;
+            let email = tx.identifiers().email(&caller.world, id).await?;
             email.and_then(|email| Reserved::of_email(email.email.identity()))
         }
         MethodId::Phone(id) => {
-            let phone = tx.users().phone(&caller.world, id).await?;
+            let phone = tx.identifiers().phone(&caller.world, id).await?;
             phone.and_then(|phone| Reserved::of_phone(&phone.number))
         }
     };

@@ -91,7 +91,9 @@ impl Service {
         match (user, email) {
             (None, None) => Err(neither().into()),
             (user, Some(email)) => {
-                let found = read.users().email_by_identity(world, email.identity());
+                let found = read
+                    .identifiers()
+                    .email_by_identity(world, email.identity());
                 found
                     .await?
                     .filter(|(_, owner)| user.is_none_or(|user| owner.id == user))

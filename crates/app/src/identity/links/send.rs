@@ -292,7 +292,7 @@ impl Service {
         };
         let mut read = self.ports.store.read().await?;
         let found = read
-            .users()
+            .identifiers()
             .email_by_identity(&caller.world, request.email.identity())
             .await?;
         let Some((email, owner)) = found else {
@@ -507,7 +507,7 @@ impl Owner {
         let (world, user) = (&self.user.world, &self.user);
         if self.arrival == Arrival::New {
             tx.users().insert(user).await?;
-            return Ok(tx.users().attach_email(world, &self.email).await? == Attached::Yes);
+            return Ok(tx.identifiers().attach_email(world, &self.email).await? == Attached::Yes);
         }
         let method = MethodId::Email(self.email.id);
         self.arrival.store_successor(tx, world, user, method).await

@@ -169,7 +169,7 @@ async fn address(
     caller: &Caller,
     id: EmailId,
 ) -> Result<String, LoginStatusError> {
-    let email = tx.users().email(&caller.world, id).await?;
+    let email = tx.identifiers().email(&caller.world, id).await?;
     let email = email.ok_or(LoginStatusError::Expired)?;
     Ok(email.email.address().to_owned())
 }

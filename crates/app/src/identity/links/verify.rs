@@ -260,6 +260,6 @@ async fn is_reserved(
     if !caller.is_test() {
         return Ok(false);
     }
-    let email = tx.users().email(&caller.world, email_id).await?;
+    let email = tx.identifiers().email(&caller.world, email_id).await?;
     Ok(email.is_some_and(|email| Reserved::of_email(email.email.identity()).is_some()))
 }

@@ -238,7 +238,9 @@ impl Service {
         let Some(Ok(email)) = email.filter(|_| identity.email_verified) else {
             return Ok(false);
         };
-        let owned = read.users().email_by_identity(world, email.identity());
+        let owned = read
+            .identifiers()
+            .email_by_identity(world, email.identity());
         Ok(owned.await?.is_some())
     }
 

@@ -78,7 +78,9 @@ pub(super) async fn probable_user(
     }
     match candidate.proved_email() {
         Some(email) => {
-            let owned = read.users().email_by_identity(world, email.identity());
+            let owned = read
+                .identifiers()
+                .email_by_identity(world, email.identity());
             Ok(owned.await?.map(|(email, _)| email.user_id))
         }
         None => Ok(None),
@@ -106,7 +108,7 @@ impl Service {
         }
         let owned = match candidate.email() {
             Some(email) => {
-                let owned = tx.users().email_by_identity(world, email.identity());
+                let owned = tx.identifiers().email_by_identity(world, email.identity());
                 owned.await?.map(|(owned, _)| (owned, email))
             }
             None => None,
@@ -234,7 +236,7 @@ impl Service {
         let Some(email) = candidate.proved_email() else {
             return Ok(None);
         };
-        let owned = tx.users().email_by_identity(world, email.identity());
+        let owned = tx.identifiers().email_by_identity(world, email.identity());
         match owned.await? {
             Some((owned, _)) if owned.user_id == user => {
                 let proof = IdentifierVerification {
@@ -299,7 +301,7 @@ impl Service {
             verified: true,
             ..new_email(self.new_id(now), user_id, email, now)
         };
-        match tx.users().attach_email(&caller.world, &email).await? {
+        match tx.identifiers().attach_email(&caller.world, &email).await? {
             Attached::Yes => {}
             // Another request was faster; the next run finds the owner.
             Attached::Taken => return Err(Fault::LostRace.into()),

@@ -191,8 +191,8 @@ impl Service {
         now: Timestamp,
     ) -> Result<Result<Owner, Refusal>, Fault> {
         let mut read = self.ports.store.read().await?;
-        let users = read.users();
-        let found = users
+        let identifiers = read.identifiers();
+        let found = identifiers
             .email_by_identity(&caller.world, request.email.identity())
             .await?;
         let found = found.map(|(email, user)| (email.addressed(&request.email), user));

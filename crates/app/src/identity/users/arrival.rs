@@ -96,7 +96,7 @@ impl Arrival {
             return Ok(true);
         };
         tx.users().insert(user).await?;
-        tx.users()
+        tx.identifiers()
             .name_successor(world, method, user.id, instead_of)
             .await
     }

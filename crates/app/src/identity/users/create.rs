@@ -166,7 +166,7 @@ impl Service {
         let mut tx = self.begin_change_if(vouched.is_some(), *world).await?;
         tx.users().insert(&new.profile.user).await?;
         for email in &new.profile.emails {
-            match tx.users().attach_email(world, email).await? {
+            match tx.identifiers().attach_email(world, email).await? {
                 Attached::Yes => {}
                 Attached::Taken => return Err(Refusal::Taken("email".into())),
                 Attached::Full => return Err(Refusal::too_many_emails(Some("email".into()))),
@@ -174,7 +174,7 @@ impl Service {
         }
         for phone in &new.profile.phones {
             let param = "phone_number".into();
-            match tx.users().attach_phone(world, phone).await? {
+            match tx.identifiers().attach_phone(world, phone).await? {
                 Attached::Yes => {}
                 Attached::Taken => return Err(Refusal::Taken(param)),
                 Attached::Full => return Err(Refusal::too_many_phone_numbers(Some(param))),

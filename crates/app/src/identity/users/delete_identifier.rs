@@ -83,10 +83,7 @@ impl Service {
             None => return Err(Refusal::NotFound(kind)),
         }
         let ways = count_ways(&mut *tx, caller, user).await?;
-        let is_removed = match method {
-            MethodId::Email(id) => tx.users().remove_email(world, id).await?,
-            MethodId::Phone(id) => tx.users().remove_phone(world, id).await?,
-        };
+        let is_removed = tx.identifiers().remove(world, method).await?;
         if !is_removed {
             return Err(Refusal::NotFound(kind));
         }
@@ -108,16 +105,8 @@ async fn owner(
     world: &World,
     method: MethodId,
 ) -> Result<Option<UserId>, StoreError> {
-    Ok(match method {
-        MethodId::Email(id) => {
-            let email = read.users().email(world, id).await?;
-            email.map(|email| email.user_id)
-        }
-        MethodId::Phone(id) => {
-            let phone = read.users().phone(world, id).await?;
-            phone.map(|phone| phone.user_id)
-        }
-    })
+    let identifier = read.identifiers().find(world, method).await?;
+    Ok(identifier.map(|identifier| identifier.user_id()))
 }
 
 /// Deletes every pending proof of the identifier, and the failures counted for it.

@@ -10,7 +10,6 @@ use std::collections::HashSet;
 
 use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
-use vestry_domain::code::MethodId;
 use vestry_domain::event::{Fact, MAX_AT_ONCE, Via};
 use vestry_domain::ids::UserId;
 use vestry_domain::password::{PasswordHash, StoredPassword};
@@ -466,10 +465,7 @@ impl UserImport<'_> {
             }
         }
         for (method, owner) in &target.moved {
-            let removed_one = match method {
-                MethodId::Email(id) => tx.users().remove_email(world, *id).await?,
-                MethodId::Phone(id) => tx.users().remove_phone(world, *id).await?,
-            };
+            let removed_one = tx.identifiers().remove(world, *method).await?;
             if !removed_one {
                 return Err(Fault::LostRace);
             }
@@ -499,12 +495,12 @@ impl UserImport<'_> {
             match rows.find(|row| row.email.identity() == email.email.identity()) {
                 Some(own) if email.verified => {
                     let spelling = &email.email;
-                    tx.users()
+                    tx.identifiers()
                         .verify_email(world, own.id, spelling, now)
                         .await?;
                 }
                 Some(_) => {}
-                None => match tx.users().attach_email(world, email).await? {
+                None => match tx.identifiers().attach_email(world, email).await? {
                     Attached::Yes => {}
                     Attached::Taken => return Err(Fault::LostRace),
                     Attached::Full => return Ok(Err(FULL)),
@@ -513,9 +509,11 @@ impl UserImport<'_> {
         }
         for phone in &draft.phones {
             match before.phones.iter().find(|row| row.number == phone.number) {
-                Some(own) if phone.verified => tx.users().verify_phone(world, own.id, now).await?,
+                Some(own) if phone.verified => {
+                    tx.identifiers().verify_phone(world, own.id, now).await?
+                }
                 Some(_) => {}
-                None => match tx.users().attach_phone(world, phone).await? {
+                None => match tx.identifiers().attach_phone(world, phone).await? {
                     Attached::Yes => {}
                     Attached::Taken => return Err(Fault::LostRace),
                     Attached::Full => return Ok(Err(FULL)),
@@ -611,12 +609,12 @@ impl Draft {
         let world = &self.user.world;
         tx.users().insert(&self.user).await?;
         for email in &self.emails {
-            if tx.users().attach_email(world, email).await? != Attached::Yes {
+            if tx.identifiers().attach_email(world, email).await? != Attached::Yes {
                 return Ok(None);
             }
         }
         for phone in &self.phones {
-            if tx.users().attach_phone(world, phone).await? != Attached::Yes {
+            if tx.identifiers().attach_phone(world, phone).await? != Attached::Yes {
                 return Ok(None);
             }
         }

@@ -21,7 +21,7 @@ use vestry_domain::event::{EndReason, Fact, Removed};
 use vestry_domain::ids::UserId;
 use vestry_domain::user::{User, UserStatus};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{Moved, Repositories, StoreError};
+use vestry_ports::store::{self, Moved, Repositories, StoreError};
 
 use super::arrival::{Found, added, removed, verified};
 use crate::identity::sessions::ended;
@@ -131,9 +131,11 @@ impl Service {
         match proof.method {
             MethodId::Email(id) => {
                 let spelling = identifier.respelled(proof.spelling)?;
-                tx.users().verify_email(world, id, &spelling, now).await?;
+                tx.identifiers()
+                    .verify_email(world, id, &spelling, now)
+                    .await?;
             }
-            MethodId::Phone(id) => tx.users().verify_phone(world, id, now).await?,
+            MethodId::Phone(id) => tx.identifiers().verify_phone(world, id, now).await?,
         }
         let told = verified(owner.id, proof.method);
         self.emit(tx, caller, [told]).await?;
@@ -245,10 +247,7 @@ impl Service {
         if !tx.users().lock(world, to).await? {
             return Err(ProofError::Gone);
         }
-        let moved = match proof.method {
-            MethodId::Email(id) => tx.users().move_email(world, id, to).await?,
-            MethodId::Phone(id) => tx.users().move_phone(world, id, to).await?,
-        };
+        let moved = tx.identifiers().move_to(world, proof.method, to).await?;
         let successor = tx.users().profile(world, to).await?;
         let successor = match moved {
             Moved::Yes => successor.ok_or(ProofError::Gone)?,
@@ -305,47 +304,40 @@ impl Identifier {
     }
 }
 
-/// Locks the user. Concurrent first proofs of one account must see each other, and so must a proof and a credential being added.
-async fn locked(
-    tx: &mut dyn Repositories,
-    world: &World,
-    method: MethodId,
-) -> Result<(User, Identifier), ProofError> {
-    let owner = tx.users().lock_owner(world, method).await?;
-    let owner = owner.ok_or(ProofError::Gone)?;
-    let identifier = read(tx, world, method).await?;
-    // It may have moved to another user during the wait for the lock; the code or link that proved it is then void.
-    let identifier = identifier.filter(|identifier| identifier.user_id == owner.id);
-    Ok((owner, identifier.ok_or(ProofError::Gone)?))
-}
-
-async fn read(
-    tx: &mut dyn Repositories,
-    world: &World,
-    method: MethodId,
-) -> Result<Option<Identifier>, StoreError> {
-    Ok(match method {
-        MethodId::Email(id) => {
-            let row = tx.users().email(world, id).await?;
-            row.map(|row| Identifier {
+impl From<store::Identifier> for Identifier {
+    fn from(row: store::Identifier) -> Self {
+        match row {
+            store::Identifier::Email(row) => Self {
                 user_id: row.user_id,
                 text: row.email.address().to_owned(),
                 identity: row.email.identity().as_str().to_owned(),
                 email: Some(row.email),
                 verified: row.verified,
                 of_founded: row.of_founded,
-            })
-        }
-        MethodId::Phone(id) => {
-            let row = tx.users().phone(world, id).await?;
-            row.map(|row| Identifier {
+            },
+            store::Identifier::Phone(row) => Self {
                 user_id: row.user_id,
                 text: row.number.as_str().to_owned(),
                 identity: row.number.as_str().to_owned(),
                 email: None,
                 verified: row.verified,
                 of_founded: row.of_founded,
-            })
+            },
         }
-    })
+    }
+}
+
+/// Locks the user. Concurrent first proofs of one account must see each other, and so must a proof and a credential being added.
+async fn locked(
+    tx: &mut dyn Repositories,
+    world: &World,
+    method: MethodId,
+) -> Result<(User, Identifier), ProofError> {
+    let owner = tx.identifiers().lock_owner(world, method).await?;
+    let owner = owner.ok_or(ProofError::Gone)?;
+    let identifier = tx.identifiers().find(world, method).await?;
+    let identifier = identifier.map(Identifier::from);
+    // It may have moved to another user during the wait for the lock; the code or link that proved it is then void.
+    let identifier = identifier.filter(|identifier| identifier.user_id == owner.id);
+    Ok((owner, identifier.ok_or(ProofError::Gone)?))
 }

@@ -199,7 +199,7 @@ impl Service {
             let own = rows.find(|row| row.email.identity() == email.value.identity());
             if let Some(own) = own {
                 let spelling = &email.value;
-                tx.users()
+                tx.identifiers()
                     .verify_email(world, own.id, spelling, now)
                     .await?;
             }
@@ -207,7 +207,7 @@ impl Service {
         for phone in phones() {
             let own = before.phones.iter().find(|row| row.number == phone.value);
             if let Some(own) = own {
-                tx.users().verify_phone(world, own.id, now).await?;
+                tx.identifiers().verify_phone(world, own.id, now).await?;
             }
         }
         Ok(tx.users().found(world, user, now).await?)
@@ -235,7 +235,7 @@ impl Service {
                 ..new_email(*id, user.id, email.value.clone(), now)
             };
             let field = || format!("emails[{}].email", email.index).into();
-            match tx.users().attach_email(&user.world, &row).await? {
+            match tx.identifiers().attach_email(&user.world, &row).await? {
                 Attached::Yes => {}
                 Attached::Taken => return Err(Refusal::Taken(field())),
                 Attached::Full => return Err(Refusal::too_many_emails(Some(field()))),
@@ -266,7 +266,7 @@ impl Service {
                 ..new_phone(*id, user.id, number.value.clone(), now)
             };
             let field = || format!("phone_numbers[{}].phone_number", number.index).into();
-            match tx.users().attach_phone(&user.world, &row).await? {
+            match tx.identifiers().attach_phone(&user.world, &row).await? {
                 Attached::Yes => {}
                 Attached::Taken => return Err(Refusal::Taken(field())),
                 Attached::Full => return Err(Refusal::too_many_phone_numbers(Some(field()))),

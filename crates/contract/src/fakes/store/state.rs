@@ -21,13 +21,13 @@ use vestry_domain::session::Session;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::token::TokenHash;
 use vestry_domain::totp::{StoredRecoveryCode, Totp};
-use vestry_domain::user::{User, UserEmail, UserPhone};
+use vestry_domain::user::User;
 use vestry_domain::wallet::StoredWallet;
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::webhook::{Attempt, Delivery, Endpoint, Replay, SealedSecret};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{
-    KeptCheckpoint, Lane, RedirectUrl, SWEEP_STEP, SinkProgress, StoredConnection,
+    Identifier, KeptCheckpoint, Lane, RedirectUrl, SWEEP_STEP, SinkProgress, StoredConnection,
 };
 
 /// All rows, in insertion order.
@@ -39,8 +39,7 @@ pub(super) struct State {
     pub(super) app_keys: Vec<AppKey>,
     pub(super) signing_keys: Vec<SigningKey>,
     pub(super) users: Vec<User>,
-    pub(super) emails: Vec<(World, UserEmail)>,
-    pub(super) phones: Vec<(World, UserPhone)>,
+    pub(super) identifiers: Vec<(World, Identifier)>,
     pub(super) wallets: Vec<(StoredWallet, Option<WalletKey>)>,
     pub(super) audit_entries: Vec<AuditEntry>,
     pub(super) audit_heads: Vec<AuditHead>,

@@ -1,64 +1,31 @@
-//! Users and their identifiers.
+//! Users.
 
 use std::time::Duration;
 
 use vestry_domain::code::MethodId;
-use vestry_domain::email::{Email, EmailIdentity};
-use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
-use vestry_domain::phone::PhoneNumber;
+use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::search::UserFilter;
-use vestry_domain::user::{
-    MAX_EMAILS, MAX_PHONE_NUMBERS, User, UserDisabled, UserEmail, UserPhone, UserProfile,
-    UserStatus,
-};
+use vestry_domain::user::{User, UserDisabled, UserProfile, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    AccountTrust, Attached, Moved, Passkeys, ProviderLinks, StoreError, StoreResult, Totps,
-    UserPage, Users, Wallets, WholeUser,
+    AccountTrust, Identifier, Passkeys, ProviderLinks, StoreError, StoreResult, Totps, UserPage,
+    Users, Wallets, WholeUser,
 };
 
 use super::Work;
 use super::state::{State, add, at_most, remove};
 
 impl State {
-    fn user(&self, world: World, id: UserId) -> Option<&User> {
+    pub(super) fn user(&self, world: World, id: UserId) -> Option<&User> {
         let mut users = self.users.iter();
         users.find(|user| user.world == world && user.id == id)
     }
 
-    fn email(&self, world: World, fits: impl Fn(&UserEmail) -> bool) -> Option<&UserEmail> {
-        let mut rows = self.emails.iter();
-        rows.find(|(of, email)| *of == world && fits(email))
-            .map(|(_, email)| email)
-    }
-
-    fn phone(&self, world: World, fits: impl Fn(&UserPhone) -> bool) -> Option<&UserPhone> {
-        let mut rows = self.phones.iter();
-        rows.find(|(of, phone)| *of == world && fits(phone))
-            .map(|(_, phone)| phone)
-    }
-
-    fn emails_of(&self, world: World, user: UserId) -> usize {
-        let rows = self.emails.iter();
-        rows.filter(|(of, email)| *of == world && email.user_id == user)
-            .count()
-    }
-
-    fn phones_of(&self, world: World, user: UserId) -> usize {
-        let rows = self.phones.iter();
-        rows.filter(|(of, phone)| *of == world && phone.user_id == user)
-            .count()
-    }
-
     /// Removes every row that belongs to the user.
     fn forget_user(&mut self, world: World, id: UserId) {
-        let emails = self.emails.iter();
-        let emails = emails.filter(|(of, email)| *of == world && email.user_id == id);
-        let mut methods: Vec<MethodId> = emails.map(|(_, row)| MethodId::Email(row.id)).collect();
-        let phones = self.phones.iter();
-        let phones = phones.filter(|(of, phone)| *of == world && phone.user_id == id);
-        methods.extend(phones.map(|(_, row)| MethodId::Phone(row.id)));
+        let identifiers = self.identifiers_of(world, id);
+        let methods: Vec<MethodId> = identifiers.map(Identifier::id).collect();
         remove(&mut self.codes, |row| {
             row.code.world == world && methods.contains(&row.code.method_id)
         });
@@ -99,19 +66,17 @@ impl State {
         remove(&mut self.links, |link| {
             link.world == world && link.user_id == id
         });
-        remove(&mut self.emails, |(of, email)| {
-            *of == world && email.user_id == id
-        });
-        remove(&mut self.phones, |(of, phone)| {
-            *of == world && phone.user_id == id
+        remove(&mut self.identifiers, |(of, row)| {
+            *of == world && row.user_id() == id
         });
     }
 
     fn holdings(&self, world: World, id: UserId) -> AccountTrust {
-        let verified_email = |email: &UserEmail| email.user_id == id && email.verified;
-        let verified_phone = |phone: &UserPhone| phone.user_id == id && phone.verified;
-        let proved = self.email(world, verified_email).is_some()
-            || self.phone(world, verified_phone).is_some();
+        let mut identifiers = self.identifiers_of(world, id);
+        let proved = identifiers.any(|row| match row {
+            Identifier::Email(email) => email.verified,
+            Identifier::Phone(phone) => phone.verified,
+        });
         let is_theirs = |of: World, user: UserId| of == world && user == id;
         let planted = self
             .totps
@@ -139,17 +104,10 @@ impl State {
 
     pub(super) fn profile(&self, world: World, id: UserId) -> Option<UserProfile> {
         let user = self.user(world, id)?.clone();
-        let emails = self.emails.iter().filter(|(of, _)| *of == world);
-        let mut emails: Vec<_> = emails
-            .map(|(_, email)| email.clone())
-            .filter(|email| email.user_id == id)
-            .collect();
+        let own = || self.identifiers_of(world, id).cloned();
+        let mut emails: Vec<_> = own().filter_map(Identifier::email).collect();
         emails.sort_by_key(|email| email.id);
-        let phones = self.phones.iter().filter(|(of, _)| *of == world);
-        let mut phones: Vec<_> = phones
-            .map(|(_, phone)| phone.clone())
-            .filter(|phone| phone.user_id == id)
-            .collect();
+        let mut phones: Vec<_> = own().filter_map(Identifier::phone).collect();
         phones.sort_by_key(|phone| phone.id);
         Some(UserProfile {
             user,
@@ -230,20 +188,6 @@ impl Users for Work {
     async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
         // The transaction holds the write lock.
         self.writing(|state| Ok(state.user(*world, id).is_some()))
-    }
-
-    async fn lock_owner(&mut self, world: &World, method: MethodId) -> StoreResult<Option<User>> {
-        self.writing(|state| {
-            let owner = match method {
-                MethodId::Email(id) => state
-                    .email(*world, |row| row.id == id)
-                    .map(|row| row.user_id),
-                MethodId::Phone(id) => state
-                    .phone(*world, |row| row.id == id)
-                    .map(|row| row.user_id),
-            };
-            Ok(owner.and_then(|owner| state.user(*world, owner).cloned()))
-        })
     }
 
     async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<AccountTrust> {
@@ -358,206 +302,6 @@ impl Users for Work {
                 }
             }
             Ok(())
-        })
-    }
-
-    async fn name_successor(
-        &mut self,
-        world: &World,
-        method: MethodId,
-        successor: UserId,
-        seen: Option<UserId>,
-    ) -> StoreResult<bool> {
-        self.writing(|state| {
-            let claim = match method {
-                MethodId::Email(id) => {
-                    let mut rows = state.emails.iter_mut();
-                    let row = rows.find(|(of, row)| of == world && row.id == id && !row.verified);
-                    row.map(|(_, row)| &mut row.successor)
-                }
-                MethodId::Phone(id) => {
-                    let mut rows = state.phones.iter_mut();
-                    let row = rows.find(|(of, row)| of == world && row.id == id && !row.verified);
-                    row.map(|(_, row)| &mut row.successor)
-                }
-            };
-            let Some(claim) = claim.filter(|named| named.is_none() || **named == seen) else {
-                return Ok(false);
-            };
-            *claim = Some(successor);
-            Ok(true)
-        })
-    }
-
-    async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached> {
-        self.writing(|state| {
-            state.needs_user(*world, email.user_id)?;
-            let identity = email.email.identity();
-            if state
-                .email(*world, |row| row.email.identity() == identity)
-                .is_some()
-            {
-                return Ok(Attached::Taken);
-            }
-            if state.emails_of(*world, email.user_id) >= MAX_EMAILS {
-                return Ok(Attached::Full);
-            }
-            add(&mut state.emails, (*world, email.clone()), |a, b| {
-                (a.0, a.1.id) == (b.0, b.1.id)
-            })?;
-            Ok(Attached::Yes)
-        })
-    }
-
-    async fn email_by_identity(
-        &mut self,
-        world: &World,
-        identity: &EmailIdentity,
-    ) -> StoreResult<Option<(UserEmail, User)>> {
-        self.reading(|state| {
-            let email = state.email(*world, |row| row.email.identity() == identity)?;
-            let user = state.user(*world, email.user_id)?;
-            Some((email.clone(), user.clone()))
-        })
-    }
-
-    async fn email(&mut self, world: &World, id: EmailId) -> StoreResult<Option<UserEmail>> {
-        self.reading(|state| state.email(*world, |row| row.id == id).cloned())
-    }
-
-    async fn verify_email(
-        &mut self,
-        world: &World,
-        id: EmailId,
-        spelling: &Email,
-        at: Timestamp,
-    ) -> StoreResult<()> {
-        self.writing(|state| {
-            let mut rows = state.emails.iter_mut();
-            let unverified = rows.find(|(of, email)| {
-                of == world
-                    && email.id == id
-                    && !email.verified
-                    && email.email.identity() == spelling.identity()
-            });
-            if let Some((_, email)) = unverified {
-                email.verified = true;
-                email.email = spelling.clone();
-                email.successor = None;
-                email.updated_at = at;
-            }
-            Ok(())
-        })
-    }
-
-    async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<Moved> {
-        self.writing(|state| {
-            let is_full = state.emails_of(*world, to) >= MAX_EMAILS;
-            let mut rows = state.emails.iter_mut();
-            let unverified =
-                rows.find(|(of, email)| of == world && email.id == id && !email.verified);
-            let Some((_, email)) = unverified else {
-                return Ok(Moved::Gone);
-            };
-            if is_full {
-                return Ok(Moved::Full);
-            }
-            (email.user_id, email.successor) = (to, None);
-            Ok(Moved::Yes)
-        })
-    }
-
-    async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool> {
-        self.writing(|state| {
-            let gone = remove(&mut state.emails, |(of, email)| {
-                of == world && email.id == id
-            });
-            Ok(gone == 1)
-        })
-    }
-
-    async fn attach_phone(&mut self, world: &World, phone: &UserPhone) -> StoreResult<Attached> {
-        self.writing(|state| {
-            state.needs_user(*world, phone.user_id)?;
-            if state
-                .phone(*world, |row| row.number == phone.number)
-                .is_some()
-            {
-                return Ok(Attached::Taken);
-            }
-            if state.phones_of(*world, phone.user_id) >= MAX_PHONE_NUMBERS {
-                return Ok(Attached::Full);
-            }
-            add(&mut state.phones, (*world, phone.clone()), |a, b| {
-                (a.0, a.1.id) == (b.0, b.1.id)
-            })?;
-            Ok(Attached::Yes)
-        })
-    }
-
-    async fn phone_by_number(
-        &mut self,
-        world: &World,
-        number: &PhoneNumber,
-    ) -> StoreResult<Option<(UserPhone, User)>> {
-        self.reading(|state| {
-            let phone = state.phone(*world, |row| row.number == *number)?;
-            let user = state.user(*world, phone.user_id)?;
-            Some((phone.clone(), user.clone()))
-        })
-    }
-
-    async fn phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<Option<UserPhone>> {
-        self.reading(|state| state.phone(*world, |row| row.id == id).cloned())
-    }
-
-    async fn verify_phone(
-        &mut self,
-        world: &World,
-        id: PhoneNumberId,
-        at: Timestamp,
-    ) -> StoreResult<()> {
-        self.writing(|state| {
-            let mut rows = state.phones.iter_mut();
-            let unverified =
-                rows.find(|(of, phone)| of == world && phone.id == id && !phone.verified);
-            if let Some((_, phone)) = unverified {
-                phone.verified = true;
-                phone.successor = None;
-                phone.updated_at = at;
-            }
-            Ok(())
-        })
-    }
-
-    async fn move_phone(
-        &mut self,
-        world: &World,
-        id: PhoneNumberId,
-        to: UserId,
-    ) -> StoreResult<Moved> {
-        self.writing(|state| {
-            let is_full = state.phones_of(*world, to) >= MAX_PHONE_NUMBERS;
-            let mut rows = state.phones.iter_mut();
-            let unverified =
-                rows.find(|(of, phone)| of == world && phone.id == id && !phone.verified);
-            let Some((_, phone)) = unverified else {
-                return Ok(Moved::Gone);
-            };
-            if is_full {
-                return Ok(Moved::Full);
-            }
-            (phone.user_id, phone.successor) = (to, None);
-            Ok(Moved::Yes)
-        })
-    }
-
-    async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool> {
-        self.writing(|state| {
-            let gone = remove(&mut state.phones, |(of, phone)| {
-                of == world && phone.id == id
-            });
-            Ok(gone == 1)
         })
     }
 }

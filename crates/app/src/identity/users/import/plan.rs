@@ -122,7 +122,10 @@ impl Draft {
         let mut held = Vec::new();
         for (place, email) in self.emails.iter().enumerate() {
             let identity = email.email.identity();
-            let found = read.users().email_by_identity(world, identity).await?;
+            let found = read
+                .identifiers()
+                .email_by_identity(world, identity)
+                .await?;
             held.extend(found.map(|(row, owner)| Held {
                 place,
                 method: MethodId::Email(row.id),
@@ -132,7 +135,10 @@ impl Draft {
             }));
         }
         for (place, phone) in (self.emails.len()..).zip(&self.phones) {
-            let found = read.users().phone_by_number(world, &phone.number).await?;
+            let found = read
+                .identifiers()
+                .phone_by_number(world, &phone.number)
+                .await?;
             held.extend(found.map(|(row, owner)| Held {
                 place,
                 method: MethodId::Phone(row.id),
