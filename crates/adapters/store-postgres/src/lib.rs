@@ -34,7 +34,7 @@ use vestry_domain::audit::{AuditEntry, AuditStep};
 use vestry_domain::ids::AuditChainId;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{Bell, Repositories, StoreError, StoreResult, Tx};
+use vestry_ports::store::{Bell, Partitions, Repositories, StoreError, StoreResult, Tx};
 use vestry_store_rows::failure;
 use vestry_store_rows::migrations::missing;
 
@@ -136,9 +136,12 @@ impl PostgresStore {
         let _is_second = self.bell.set(bell);
     }
 
-    /// See [`vestry_ports::store::Store::is_distributed`].
-    pub const fn is_distributed(&self) -> bool {
-        self.is_distributed
+    /// See [`vestry_ports::store::Store::partitions`].
+    pub const fn partitions(&self) -> Partitions {
+        match self.is_distributed {
+            true => Partitions::PerApp,
+            false => Partitions::One,
+        }
     }
 
     /// Returns the kind of pooler in front of the server, if there is one that rejects or drops session start-up options.
@@ -196,7 +199,7 @@ impl PostgresStore {
         entries: &[AuditEntry],
         steps: &[AuditStep],
     ) -> StoreResult<Vec<AuditChainId>> {
-        if self.is_distributed() {
+        if self.is_distributed {
             let mut tx = self.begin().await?;
             let left = tx.audit_log().append(entries, steps).await?;
             tx.commit().await?;

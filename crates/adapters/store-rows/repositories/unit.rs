@@ -50,7 +50,7 @@ pub(crate) struct Site {
     pub(crate) runtime: Handle,
     /// The statement that opens a writing transaction.
     pub(crate) begin: &'static str,
-    /// See [`vestry_ports::store::Store::is_distributed`].
+    /// Whether the Apps are distributed over several servers.
     pub(crate) is_distributed: bool,
     /// Notified after commits of events; see [`vestry_ports::store::Store::when_told`].
     pub(crate) bell: Arc<OnceLock<Bell>>,

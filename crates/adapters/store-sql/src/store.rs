@@ -5,7 +5,7 @@ use std::path::Path;
 use vestry_domain::audit::{AuditEntry, AuditStep};
 use vestry_domain::ids::AuditChainId;
 use vestry_ports::port;
-use vestry_ports::store::{Bell, Repositories, Store, StoreError, StoreResult, Tx};
+use vestry_ports::store::{Bell, Partitions, Repositories, Store, StoreError, StoreResult, Tx};
 
 use vestry_store_postgres::{Pooler, PostgresStore, Spread};
 use vestry_store_rows::migrations::MissingMigrations;
@@ -124,10 +124,10 @@ impl Store for SqlStore {
         }
     }
 
-    fn is_distributed(&self) -> bool {
+    fn partitions(&self) -> Partitions {
         match &self.0 {
-            Engine::Sqlite(_) => false,
-            Engine::Postgres(store) => store.is_distributed(),
+            Engine::Sqlite(_) => Partitions::One,
+            Engine::Postgres(store) => store.partitions(),
         }
     }
 

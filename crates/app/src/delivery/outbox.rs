@@ -24,8 +24,10 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Secret, Timestamp};
 use vestry_ports::mailer::SendError;
 use vestry_ports::sms::SmsError;
+use vestry_ports::store::Partitions;
 
 use crate::kernel::fault::{causes, retried};
+use crate::kernel::partition;
 use crate::kernel::state::outbox_outcomes::{Ending, Note};
 use crate::{Fault, Principal, Service};
 
@@ -33,8 +35,6 @@ use crate::{Fault, Principal, Service};
 const BATCH: i64 = 16;
 /// Number of jobs in flight at which no more are claimed.
 const MAX_AT_ONCE: usize = 128;
-/// Time limit for claiming the jobs of one App, so that it does not delay the others.
-const PATIENCE_WITH_ONE: Duration = Duration::from_secs(1);
 /// Interval between polls, for jobs of other processes and for due retries.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -87,8 +87,8 @@ impl Service {
     }
 
     async fn take(&self, owner: &str) -> Vec<OutboxJob> {
-        if self.ports.store.is_distributed() {
-            return self.take_apart(owner).await;
+        if self.ports.store.partitions() == Partitions::PerApp {
+            return self.take_per_app(owner).await;
         }
         match retried(|| self.claim(owner)).await {
             Ok(jobs) => jobs,
@@ -100,7 +100,7 @@ impl Service {
     }
 
     /// Claims jobs App by App, each in its own transaction, until there are enough. An App whose database is down does not block others.
-    async fn take_apart(&self, owner: &str) -> Vec<OutboxJob> {
+    async fn take_per_app(&self, owner: &str) -> Vec<OutboxJob> {
         let now = self.ports.clock.machine();
         let apps = match self.apps_due(now).await {
             Ok(apps) => apps,
@@ -121,7 +121,7 @@ impl Service {
         let mut jobs = Vec::new();
         for app in apps {
             let claim = retried(|| self.claim_of(app, owner, now));
-            match tokio::time::timeout(PATIENCE_WITH_ONE, claim).await {
+            match tokio::time::timeout(partition::TIME_LIMIT, claim).await {
                 Ok(Ok(some)) => jobs.extend(some),
                 Ok(Err(fault)) => {
                     tracing::debug!(%app, error = causes(&fault), "outbox claim failed for this App");

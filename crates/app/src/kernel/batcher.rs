@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 use vestry_domain::ids::AppId;
+use vestry_ports::store::{Partition, Partitions};
 
 /// Work that can be done for several requests at once.
 pub(crate) trait Batch: Send + Sync + 'static {
@@ -32,13 +33,12 @@ pub(crate) trait Batch: Send + Sync + 'static {
 /// The waiting requests, and the work that serves them.
 pub(crate) struct Batcher<B: Batch> {
     batch: B,
-    /// Whether each App has a queue of its own, so that an unavailable database of one App does not delay another.
-    apart: bool,
+    /// Each partition has a queue of its own, so that an unavailable database of one App does not delay another.
+    partitions: Partitions,
     queues: Mutex<Queues<B>>,
 }
 
-/// One queue per App, or one for all of them.
-type Queues<B> = HashMap<Option<AppId>, Queue<B>>;
+type Queues<B> = HashMap<Partition, Queue<B>>;
 
 struct Queue<B: Batch> {
     waiting: Vec<Waiting<B>>,
@@ -61,11 +61,11 @@ impl<B: Batch> Default for Queue<B> {
 }
 
 impl<B: Batch> Batcher<B> {
-    /// Creates one; with `apart`, Apps are not served together ([`Store::is_distributed`](vestry_ports::store::Store::is_distributed)).
-    pub(crate) fn new(batch: B, apart: bool) -> Self {
+    /// Creates one. Apps of different partitions are not served together.
+    pub(crate) fn new(batch: B, partitions: Partitions) -> Self {
         Self {
             batch,
-            apart,
+            partitions,
             queues: Mutex::new(HashMap::new()),
         }
     }
@@ -80,7 +80,7 @@ impl<B: Batch> Batcher<B> {
         asked: B::Asked,
     ) -> (oneshot::Receiver<B::Answer>, Option<Flush<B>>) {
         let (sender, answer) = oneshot::channel();
-        let of = self.apart.then(|| B::app(&asked));
+        let of = self.partitions.of(B::app(&asked));
         let mut queues = self.queues();
         let queue = queues.entry(of).or_default();
         queue.waiting.push(Waiting {
@@ -102,8 +102,8 @@ impl<B: Batch> Batcher<B> {
 /// It always ends with the memory back in the queue, even if it never starts: otherwise no other task would serve again.
 pub(crate) struct Flush<B: Batch> {
     batcher: Arc<Batcher<B>>,
-    /// The App whose queue this is.
-    of: Option<AppId>,
+    /// The partition whose queue this is.
+    of: Partition,
     memory: Option<B::Memory>,
     /// The receivers of the current batch.
     told: Vec<oneshot::Sender<B::Answer>>,

@@ -10,6 +10,7 @@ pub(crate) mod emit;
 pub mod fault;
 pub(crate) mod key_pins;
 pub(crate) mod mint;
+pub(crate) mod partition;
 mod ports;
 pub mod principal;
 pub(crate) mod provider_connection;

@@ -129,12 +129,12 @@ pub struct Service {
 impl Service {
     /// Creates the service. `runtime` is the multi-thread runtime on which every command runs.
     pub fn new(ports: Ports, settings: Settings, runtime: Handle) -> Self {
-        let apart = ports.store.is_distributed();
+        let partitions = ports.store.partitions();
         let control = Arc::new(ControlTrail::new(&ports));
         Self {
-            trail: Arc::new(Batcher::new(Trail::new(&ports, &control), apart)),
-            notes: Arc::new(Batcher::new(Notes::new(&ports), apart)),
-            last_seen: Arc::new(Batcher::new(Touches::new(&ports), apart)),
+            trail: Arc::new(Batcher::new(Trail::new(&ports, &control), partitions)),
+            notes: Arc::new(Batcher::new(Notes::new(&ports), partitions)),
+            last_seen: Arc::new(Batcher::new(Touches::new(&ports), partitions)),
             wallets_to_use: BatchedReads::batcher(&ports.store),
             presented_sessions: BatchedReads::batcher(&ports.store),
             whole_users: BatchedReads::batcher(&ports.store),
@@ -142,7 +142,10 @@ impl Service {
             searches: Semaphore::new(settings.searches_at_once),
             events: EventHeads::of(&*ports.store),
             webhooks: DeliveryScheduler::new(settings.webhooks_in_flight),
-            webhook_notes: Arc::new(Batcher::new(WebhookNotes::new(&ports, &control), apart)),
+            webhook_notes: Arc::new(Batcher::new(
+                WebhookNotes::new(&ports, &control),
+                partitions,
+            )),
             control,
             checkpoints: CheckpointState::default(),
             anchors: AnchorWatch::from(ports.clock.machine()),

@@ -18,6 +18,7 @@ mod identifiers;
 mod leases;
 mod links;
 mod outbox;
+mod partitions;
 mod passkeys;
 mod passwords;
 mod persistent_secrets;
@@ -48,6 +49,7 @@ pub use identifiers::{Attached, Identifier, Identifiers, Moved};
 pub use leases::{Leases, MAX_LEASE};
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
+pub use partitions::{Partition, Partitions};
 pub use passkeys::{PasskeyUse, Passkeys};
 pub use passwords::{ImportedUsers, PasswordHolder, Passwords};
 pub use persistent_secrets::{LastingSecret, PersistentKind, PersistentSecrets};
@@ -171,10 +173,9 @@ pub trait Store: Send + Sync {
     /// Registers a callback for each commit of events by this process. Only the first call has an effect.
     fn when_told(&self, bell: Bell);
 
-    /// Whether Apps are distributed over several servers, each of which can fail independently. Batched reads and writes then cover only
-    /// one App.
-    fn is_distributed(&self) -> bool {
-        false
+    /// How the Apps are divided into partitions.
+    fn partitions(&self) -> Partitions {
+        Partitions::One
     }
 
     /// Checks that the database responds and every migration of this build is applied.

@@ -11,10 +11,11 @@ use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome
 use vestry_domain::event::{Actor, EventHead, Fact};
 use vestry_domain::webhook::{Delivery, DeliveryState};
 use vestry_domain::{Environment, World};
-use vestry_ports::store::{Lane, Placed, Queue, Tx};
+use vestry_ports::store::{Lane, Partitions, Placed, Queue, Tx};
 
 use crate::kernel::fault::{causes, retried};
 use crate::{Fault, Principal, Service};
+use crate::kernel::partition;
 
 /// Interval between polls of all environments.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -30,8 +31,6 @@ const WORLDS: usize = 64;
 const EVENTS: i64 = 1_000;
 /// How long sequencing may stall before an alarm.
 const ALARM_AFTER: Duration = Duration::from_secs(60);
-/// Time limit per App where each App is processed separately.
-const PATIENCE_WITH_ONE: Duration = Duration::from_secs(1);
 
 impl Service {
     /// Sequences events until `stop` completes.
@@ -98,7 +97,7 @@ impl Service {
     /// Returns environments with unsequenced events, or some of them if there are many.
     async fn waiting_worlds(&self) -> Result<Vec<World>, Fault> {
         let found = self.look_for_worlds().await;
-        if found.is_ok() || !self.ports.store.is_distributed() {
+        if found.is_ok() || self.ports.store.partitions() == Partitions::One {
             return found;
         }
         // A database server is down. Try all environments: those on other servers respond.
@@ -131,13 +130,7 @@ impl Service {
         };
         for batch in self.batches(worlds) {
             let placing = retried(|| self.place_some(&batch));
-            let placed = if self.ports.store.is_distributed() {
-                let placed = tokio::time::timeout(PATIENCE_WITH_ONE, placing).await;
-                placed.unwrap_or_else(|_too_long| Err(Fault::Overloaded))
-            } else {
-                placing.await
-            };
-            match placed {
+            match partition::limited(self.ports.store.partitions(), placing).await {
                 Ok(Batch {
                     again,
                     placed,
@@ -157,13 +150,13 @@ impl Service {
         pass
     }
 
-    /// Groups environments that can share a transaction: only those of one App if Apps are spread over several servers.
+    /// Groups environments that can share a transaction.
     fn batches(&self, worlds: Vec<World>) -> Vec<Vec<World>> {
-        if self.ports.store.is_distributed() {
-            let of_one_app = worlds.chunk_by(|one, next| one.app_id == next.app_id);
-            return of_one_app.map(<[World]>::to_vec).collect();
-        }
-        worlds.chunks(WORLDS).map(<[World]>::to_vec).collect()
+        let partitions = self.ports.store.partitions();
+        let of_one =
+            worlds.chunk_by(|one, next| partitions.of(one.app_id) == partitions.of(next.app_id));
+        let batches = of_one.flat_map(|worlds| worlds.chunks(WORLDS));
+        batches.map(<[World]>::to_vec).collect()
     }
 
     /// Sequences events in one transaction.

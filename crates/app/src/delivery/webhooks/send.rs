@@ -17,12 +17,13 @@ use vestry_domain::webhook::{
     Attempt, Delivery, EndpointUrl, Failing, SigningSecret, Verdict, judge,
 };
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::store::{Lane, Queue};
+use vestry_ports::store::{Lane, Partitions, Queue};
 use vestry_ports::webhooks::{WebhookAnswer, WebhookError, WebhookSender};
 
 use super::{opened_secrets, webhook_request};
 use crate::delivery::events::show_addresses;
 use crate::kernel::fault::{causes, retried};
+use crate::kernel::partition;
 use crate::kernel::state::delivery_outcomes::Note;
 use crate::kernel::state::delivery_scheduler::Showing;
 use crate::{Fault, Service};
@@ -33,8 +34,6 @@ const LEASE: Seconds = Seconds(60);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Maximum queues per poll; the next poll continues after them.
 const QUEUES: usize = 256;
-/// Time limit per App where each App is processed separately.
-const PATIENCE_WITH_ONE: Duration = Duration::from_secs(1);
 
 /// A claimed delivery and everything needed to send it.
 struct Job {
@@ -125,7 +124,7 @@ impl Service {
     async fn look_for_work(&self, mut cursor: Option<Queue>) -> Option<Queue> {
         if let Err(fault) = self.step_replays().await
             // If a database server is down, replays pause until it is back.
-            && !self.ports.store.is_distributed()
+            && self.ports.store.partitions() == Partitions::One
         {
             tracing::warn!(
                 error = causes(&fault),
@@ -142,7 +141,7 @@ impl Service {
             return;
         };
         *cursor = None;
-        if !self.ports.store.is_distributed() {
+        if self.ports.store.partitions() == Partitions::One {
             tracing::warn!(
                 error = causes(&fault),
                 "webhook queue poll failed; retrying"
@@ -156,8 +155,8 @@ impl Service {
         };
         for app in apps {
             let looking = self.queues_of(app.id);
-            let looked = tokio::time::timeout(PATIENCE_WITH_ONE, looking).await;
-            if !matches!(looked, Ok(Ok(()))) {
+            let looked = partition::limited(Partitions::PerApp, looking).await;
+            if looked.is_err() {
                 tracing::debug!(app = %app.id, "webhook queue poll failed for this App");
             }
         }
@@ -231,13 +230,7 @@ impl Service {
     /// Claims due deliveries of a queue, up to its capacity.
     async fn taken_from(&self, queue: Queue, room: usize) -> Vec<Job> {
         let taking = retried(|| self.claim_from(queue, room));
-        let taken = if self.ports.store.is_distributed() {
-            let taken = tokio::time::timeout(PATIENCE_WITH_ONE, taking).await;
-            taken.unwrap_or_else(|_too_long| Err(Fault::Overloaded))
-        } else {
-            taking.await
-        };
-        match taken {
+        match partition::limited(self.ports.store.partitions(), taking).await {
             Ok(jobs) => {
                 for _ in &jobs {
                     self.webhooks.begin(&queue);

@@ -49,7 +49,7 @@ fn ask(batcher: &Arc<Batcher<Doubles>>, numbers: &[u32]) -> (Answers, Flush<Doub
 
 #[tokio::test]
 async fn everybody_is_served_in_order_and_no_more_than_fit() {
-    let batcher = Arc::new(Batcher::new(Doubles::default(), false));
+    let batcher = Arc::new(Batcher::new(Doubles::default(), Partitions::One));
     let (answers, flush) = ask(&batcher, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     flush.serve().await;
     let mut told = Vec::new();
@@ -81,7 +81,7 @@ async fn everybody_is_served_in_order_and_no_more_than_fit() {
 /// A dropped receiver does not delay the others.
 #[tokio::test]
 async fn a_dropped_receiver_does_not_delay_the_others() {
-    let batcher = Arc::new(Batcher::new(Doubles::default(), false));
+    let batcher = Arc::new(Batcher::new(Doubles::default(), Partitions::One));
     let (mut answers, flush) = ask(&batcher, &[1, 2, 3]);
     drop(answers.remove(1));
     flush.serve().await;
@@ -93,7 +93,7 @@ async fn a_dropped_receiver_does_not_delay_the_others() {
 /// A batch that panics, or a flush that never runs, closes the channels of all waiting requests; the next request is served.
 #[tokio::test]
 async fn a_broken_batch_closes_all_waiting_channels() {
-    let batcher = Arc::new(Batcher::new(Doubles::default(), false));
+    let batcher = Arc::new(Batcher::new(Doubles::default(), Partitions::One));
     for numbers in [&[1][..], &[13, 1, 2, 3, 4, 5]] {
         let (answers, flush) = ask(&batcher, numbers);
         match numbers {
@@ -116,7 +116,7 @@ async fn a_broken_batch_closes_all_waiting_channels() {
 /// With a queue per App, a flush that never runs delays only its own App. The memory between batches is per App.
 #[tokio::test]
 async fn each_app_has_its_own_turn() {
-    let batcher = Arc::new(Batcher::new(Doubles::default(), true));
+    let batcher = Arc::new(Batcher::new(Doubles::default(), Partitions::PerApp));
     let (held_up, stuck) = batcher.join(1);
     let (first, flush) = batcher.join(101);
     let (second, none) = batcher.join(102);

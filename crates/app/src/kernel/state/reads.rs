@@ -7,7 +7,7 @@ use vestry_domain::World;
 use vestry_domain::ids::{AppId, UserId, WalletId};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
-use vestry_ports::store::{Repositories, Store, StoreResult, WalletWithKey, WholeUser};
+use vestry_ports::store::{Partitions, Repositories, Store, StoreResult, WalletWithKey, WholeUser};
 
 use crate::kernel::batcher::{Batch, Batcher};
 
@@ -51,7 +51,7 @@ impl<K: Kind> BatchedReads<K> {
         };
         // Each App has a queue of its own, even if all share a database: a batch costs as much as its rows, and an App must not wait for
         // another App's rows.
-        Arc::new(Batcher::new(reads, true))
+        Arc::new(Batcher::new(reads, Partitions::PerApp))
     }
 
     async fn read(&self, names: &[K::Name]) -> StoreResult<Vec<K::Found>> {

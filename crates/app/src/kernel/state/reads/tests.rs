@@ -41,7 +41,7 @@ fn world(number: u8) -> World {
 #[tokio::test]
 async fn a_slow_app_does_not_delay_other_apps() {
     let store: Arc<dyn Store> = Arc::new(FakeStore::default());
-    assert!(!store.is_distributed());
+    assert_eq!(store.partitions(), Partitions::One);
     let desk = BatchedReads::<Doubled>::batcher(&store);
     let ask = |app, number| {
         let (answer, turn) = desk.join((world(app), number));
