@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 use vestry_ports::store::Store;
 use vestry_ports::vault::{KeyVault, VaultError};
-use vestry_store_sql::{Pooler, Spread};
+use vestry_store_sql::{Distribution, Pooler};
 
 use crate::cli::Answer;
 use crate::compose;
@@ -97,9 +97,9 @@ async fn database(settings: &DatabaseSettings) -> Vec<Finding> {
             Err(error).context("connection pooler is unreachable"),
         )),
     }
-    match store.spread().await {
+    match store.distribution().await {
         Ok(None) => {}
-        Ok(Some(spread)) => findings.push(Finding::of("cluster", cluster(&spread))),
+        Ok(Some(distribution)) => findings.push(Finding::of("cluster", cluster(&distribution))),
         Err(error) => {
             let away = Err(error).context("some cluster nodes are unreachable");
             findings.push(Finding::of("cluster", away));
@@ -123,15 +123,15 @@ fn pooler(found: Pooler) -> Result<String, Failure> {
 }
 
 /// Describes the distribution of Apps over the cluster.
-fn cluster(spread: &Spread) -> Result<String, Failure> {
-    if !spread.elsewhere.is_empty() {
+fn cluster(distribution: &Distribution) -> Result<String, Failure> {
+    if !distribution.elsewhere.is_empty() {
         return Err(Failure::new(format!(
             "tables not co-located with users: {}. Queries that join them fail or are slow. Run undistribute_table on them, then \
              `vestry migrate --distribute`",
-            spread.elsewhere.join(", ")
+            distribution.elsewhere.join(", ")
         )));
     }
-    let largest = match &spread.largest {
+    let largest = match &distribution.largest {
         Some((app, users, whole)) => {
             format!("; largest App: {app} with {users} of {whole} users")
         }
@@ -139,7 +139,7 @@ fn cluster(spread: &Spread) -> Result<String, Failure> {
     };
     Ok(format!(
         "Apps are distributed over {} nodes in {} shards{largest}",
-        spread.servers, spread.shards
+        distribution.servers, distribution.shards
     ))
 }
 

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
-use vestry_store_rows::portions::portions;
 use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::row_chunks::row_chunks;
 use vestry_store_rows::rows::events::InboxRow;
 use vestry_store_rows::schema::events_inbox;
 
 use super::connection::Conn;
-use super::primary;
+use super::failover;
 
 /// How long a commit may take. A commit that waits for a standby which has become the primary never ends, and must not block its
 /// connection. The server is not asked to cancel it, because it would then report success.
@@ -28,29 +28,29 @@ pub(crate) async fn commit_in_time<T>(commit: impl Future<Output = T>) -> Option
 async fn commit_within<T>(limit: Duration, commit: impl Future<Output = T>) -> Option<T> {
     let answer = tokio::time::timeout(limit, commit).await.ok();
     if answer.is_none() {
-        primary::did_not_write();
+        failover::write_unconfirmed();
     }
     answer
 }
 
 /// Writes events to the inbox and commits, with the time limit of [`commit_in_time`].
-pub(crate) async fn tell_and_commit(
+pub(crate) async fn commit_with_events(
     conn: &mut Conn,
     told: Vec<InboxRow>,
 ) -> Option<QueryResult<()>> {
     if let Err(error) = conn.finish().await {
         return Some(Err(error));
     }
-    let limit = match conn.is_keeping() {
+    let limit = match conn.has_deferred() {
         true => COMMIT_WITHIN + LOCKED_WITHIN,
         false => COMMIT_WITHIN,
     };
-    let sizes: Vec<usize> = portions(&told).map(<[_]>::len).collect();
+    let sizes: Vec<usize> = row_chunks(&told).map(<[_]>::len).collect();
     let mut rows = told.into_iter();
     for size in sizes {
-        let portion: Vec<InboxRow> = rows.by_ref().take(size).collect();
-        let insert = diesel::insert_into(events_inbox::table).values(portion);
-        if let Err(error) = conn.later(Prepared(insert), size).await {
+        let chunk: Vec<InboxRow> = rows.by_ref().take(size).collect();
+        let insert = diesel::insert_into(events_inbox::table).values(chunk);
+        if let Err(error) = conn.defer(Prepared(insert), size).await {
             return Some(Err(error));
         }
     }

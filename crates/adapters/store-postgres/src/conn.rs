@@ -15,21 +15,22 @@ use diesel_async::{AsyncConnectionCore, AsyncPgConnection, SimpleAsyncConnection
 use futures_util::future::{BoxFuture, join, join_all, maybe_done, ready};
 use futures_util::{FutureExt, poll};
 use tokio::task::unconstrained;
-use vestry_store_rows::rank::Rank;
+use vestry_store_rows::lock_order::Rank;
 
 /// A statement deferred to the next one.
-type Kept = Box<dyn for<'a> FnOnce(&'a AsyncPgConnection) -> BoxFuture<'a, QueryResult<()>> + Send>;
+type Deferred =
+    Box<dyn for<'a> FnOnce(&'a AsyncPgConnection) -> BoxFuture<'a, QueryResult<()>> + Send>;
 
 /// A statement deferred to the commit.
-type Last = Box<dyn for<'a> FnOnce(&'a mut Conn) -> BoxFuture<'a, QueryResult<()>> + Send>;
+type AtCommit = Box<dyn for<'a> FnOnce(&'a mut Conn) -> BoxFuture<'a, QueryResult<()>> + Send>;
 
 /// A connection of this store.
 pub struct Conn {
     inner: AsyncPgConnection,
     /// Statements to send with the next one, in this order.
-    kept: Vec<Kept>,
+    deferred: Vec<Deferred>,
     /// Statements to run just before the commit, each with its rank.
-    last: Vec<(Rank, Last)>,
+    at_commit: Vec<(Rank, AtCommit)>,
     /// Whether a transaction was opened since the connection was taken from the pool: outside of one there may be no next statement.
     in_transaction: bool,
     /// Whether the server keeps prepared statements.
@@ -42,8 +43,8 @@ impl Conn {
     pub(crate) fn new(inner: AsyncPgConnection, keeps_prepared: bool) -> Self {
         Self {
             inner,
-            kept: Vec::new(),
-            last: Vec::new(),
+            deferred: Vec::new(),
+            at_commit: Vec::new(),
             in_transaction: false,
             keeps_prepared,
             prepared: HashSet::new(),
@@ -61,21 +62,21 @@ impl Conn {
     }
 
     /// Forgets the transaction of the previous user.
-    pub(crate) fn start_over(&mut self) {
-        self.kept.clear();
-        self.last.clear();
+    pub(crate) fn reset(&mut self) {
+        self.deferred.clear();
+        self.at_commit.clear();
         self.in_transaction = false;
     }
 
     /// Whether a statement is deferred.
-    pub(crate) const fn is_keeping(&self) -> bool {
-        !self.kept.is_empty()
+    pub(crate) const fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty()
     }
 
     /// Opens a transaction with the next statement.
     pub(crate) fn begin(&mut self, begin: &'static str) {
         self.in_transaction = true;
-        self.kept.push(Box::new(move |mut conn| {
+        self.deferred.push(Box::new(move |mut conn| {
             async move { conn.batch_execute(begin).await }.boxed()
         }));
     }
@@ -87,13 +88,13 @@ impl Conn {
     ///
     /// # Errors
     /// The statement ran at once and failed.
-    pub(crate) async fn later<T>(&mut self, statement: T, variant: usize) -> QueryResult<()>
+    pub(crate) async fn defer<T>(&mut self, statement: T, variant: usize) -> QueryResult<()>
     where
         T: QueryFragment<Pg> + QueryId + Send + 'static,
     {
         let text = (TypeId::of::<T>(), variant);
         if self.in_transaction && self.prepared.contains(&text) {
-            self.kept.push(Box::new(move |mut conn| {
+            self.deferred.push(Box::new(move |mut conn| {
                 let done = conn.execute_returning_count(statement);
                 done.map(|done| done.map(drop)).boxed()
             }));
@@ -113,15 +114,15 @@ impl Conn {
     ///
     /// # Errors
     /// There is no transaction, so the statement ran at once and failed.
-    pub(crate) async fn last<T>(&mut self, rank: Rank, statement: T) -> QueryResult<()>
+    pub(crate) async fn defer_to_commit<T>(&mut self, rank: Rank, statement: T) -> QueryResult<()>
     where
         T: QueryFragment<Pg> + QueryId + Send + 'static,
     {
         if !self.in_transaction {
-            return self.later(statement, 0).await;
+            return self.defer(statement, 0).await;
         }
-        let last: Last = Box::new(move |conn| conn.later(statement, 0).boxed());
-        self.last.push((rank, last));
+        let deferred: AtCommit = Box::new(move |conn| conn.defer(statement, 0).boxed());
+        self.at_commit.push((rank, deferred));
         Ok(())
     }
 
@@ -130,9 +131,9 @@ impl Conn {
     /// # Errors
     /// One of them ran and failed.
     pub(crate) async fn finish(&mut self) -> QueryResult<()> {
-        let mut last = std::mem::take(&mut self.last);
-        last.sort_by_key(|(rank, _)| *rank);
-        for (_, statement) in last {
+        let mut statements = std::mem::take(&mut self.at_commit);
+        statements.sort_by_key(|(rank, _)| *rank);
+        for (_, statement) in statements {
             statement(self).await?;
         }
         Ok(())
@@ -143,10 +144,10 @@ impl Conn {
     ///
     /// # Errors
     /// A deferred statement failed.
-    pub(crate) async fn settled(&mut self) -> QueryResult<&AsyncPgConnection> {
-        if self.is_keeping() {
-            let kept = std::mem::take(&mut self.kept);
-            together(&self.inner, kept, ready(Ok(())).boxed()).await?;
+    pub(crate) async fn flush_deferred(&mut self) -> QueryResult<&AsyncPgConnection> {
+        if self.has_deferred() {
+            let deferred = std::mem::take(&mut self.deferred);
+            pipelined(&self.inner, deferred, ready(Ok(())).boxed()).await?;
         }
         Ok(&self.inner)
     }
@@ -156,34 +157,34 @@ impl Conn {
 ///
 /// Each is sent when it is first polled. The runtime must not delay one of them, since a later one would then be sent first. The results
 /// are read together, because an unread result holds up those after it.
-async fn together<T>(
+async fn pipelined<T>(
     conn: &AsyncPgConnection,
-    kept: Vec<Kept>,
+    deferred: Vec<Deferred>,
     statement: BoxFuture<'_, QueryResult<T>>,
 ) -> QueryResult<T> {
-    let mut sent = Vec::with_capacity(kept.len());
-    for kept in kept {
-        let mut kept = Box::pin(maybe_done(unconstrained(kept(conn))));
-        let _may_be_done = poll!(&mut kept);
-        sent.push(kept);
+    let mut sent = Vec::with_capacity(deferred.len());
+    for deferred in deferred {
+        let mut deferred = Box::pin(maybe_done(unconstrained(deferred(conn))));
+        let _may_be_done = poll!(&mut deferred);
+        sent.push(deferred);
     }
     let (_all_done, done) = join(join_all(&mut sent), statement).await;
     // After a failure the server refuses all later statements, so the first error is the cause.
-    for kept in &mut sent {
-        kept.as_mut().take_output().transpose()?;
+    for deferred in &mut sent {
+        deferred.as_mut().take_output().transpose()?;
     }
     done
 }
 
 impl SimpleAsyncConnection for Conn {
     async fn batch_execute(&mut self, query: &str) -> QueryResult<()> {
-        if !self.is_keeping() {
+        if !self.has_deferred() {
             return self.inner.batch_execute(query).await;
         }
-        let kept = std::mem::take(&mut self.kept);
+        let deferred = std::mem::take(&mut self.deferred);
         let mut inner = &self.inner;
         let statement = inner.batch_execute(query).boxed();
-        together(&self.inner, kept, statement).await
+        pipelined(&self.inner, deferred, statement).await
     }
 }
 
@@ -201,12 +202,12 @@ impl AsyncConnectionCore for Conn {
         T: AsQuery + 'query,
         T::Query: QueryFragment<Pg> + QueryId + 'query,
     {
-        if !self.is_keeping() {
+        if !self.has_deferred() {
             return self.inner.load(source);
         }
-        let kept = std::mem::take(&mut self.kept);
+        let deferred = std::mem::take(&mut self.deferred);
         let mut inner = &self.inner;
-        together(inner, kept, inner.load(source)).boxed()
+        pipelined(inner, deferred, inner.load(source)).boxed()
     }
 
     fn execute_returning_count<'conn, 'query, T>(
@@ -216,11 +217,11 @@ impl AsyncConnectionCore for Conn {
     where
         T: QueryFragment<Pg> + QueryId + 'query,
     {
-        if !self.is_keeping() {
+        if !self.has_deferred() {
             return self.inner.execute_returning_count(source);
         }
-        let kept = std::mem::take(&mut self.kept);
+        let deferred = std::mem::take(&mut self.deferred);
         let mut inner = &self.inner;
-        together(inner, kept, inner.execute_returning_count(source)).boxed()
+        pipelined(inner, deferred, inner.execute_returning_count(source)).boxed()
     }
 }

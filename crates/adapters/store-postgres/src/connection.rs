@@ -3,7 +3,7 @@
 use diesel::result::{DatabaseErrorKind, Error};
 use vestry_ports::store::StoreError;
 
-use super::primary;
+use super::failover;
 
 pub use super::conn::Conn;
 
@@ -22,7 +22,7 @@ pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
         }
         // An old primary reports 25006 after a failover.
         DatabaseErrorKind::ReadOnlyTransaction => {
-            primary::did_not_write();
+            failover::write_unconfirmed();
             StoreError::Unavailable(Box::new(error))
         }
         DatabaseErrorKind::UnableToSendCommand | DatabaseErrorKind::ClosedConnection => {
@@ -31,13 +31,13 @@ pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
         DatabaseErrorKind::Unknown => match Trouble::of(information.message()) {
             Some(Trouble::Deadlock) => StoreError::Retry,
             Some(Trouble::Waited) => {
-                primary::waited_in_vain();
+                failover::lock_timed_out();
                 StoreError::Busy
             }
             Some(Trouble::Late) => StoreError::TooLong,
             Some(Trouble::Gone) => StoreError::Unavailable(Box::new(error)),
             Some(Trouble::Standby) => {
-                primary::did_not_write();
+                failover::write_unconfirmed();
                 StoreError::Unavailable(Box::new(error))
             }
             None if connection.is_some_and(Conn::is_broken) => {

@@ -14,7 +14,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use vestry_store_rows::settings::{PostgresUrl, Settings, Tls};
 
-use super::any_certificate::AnyCertificate;
+use super::tls_no_verify::NoVerification;
 
 /// How long data can stay unacknowledged before the connection counts as dead, unless the URL sets a value.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
@@ -85,7 +85,7 @@ fn client_config(tls: &Tls) -> StoreResult<ClientConfig> {
         Tls::Off => config.with_root_certificates(RootCertStore::empty()),
         Tls::Verified { roots: file } => config.with_root_certificates(roots(file.as_deref())?),
         Tls::Unverified => {
-            let any = Arc::new(AnyCertificate(provider));
+            let any = Arc::new(NoVerification(provider));
             config.dangerous().with_custom_certificate_verifier(any)
         }
     };

@@ -4,15 +4,15 @@ use std::future::{Ready, ready};
 use std::time::{Duration, Instant};
 
 use diesel::QueryResult;
-use vestry_store_rows::wanted::Until;
+use vestry_store_rows::filter_sql::Deadline;
 
-pub(crate) use super::commit::tell_and_commit;
-pub(crate) use super::connection::{Conn, classify, close};
-pub(crate) use super::events::place;
-pub(crate) use super::lists::{
+pub(crate) use super::array_queries::{
     append_step_by_step, append_to_audit_log, commit_to_audit_log, sessions_by_tokens,
     wallets_with_keys, whole_user_rows,
 };
+pub(crate) use super::commit::commit_with_events;
+pub(crate) use super::connection::{Conn, classify, close};
+pub(crate) use super::events::place;
 pub(crate) use super::manager::Manager;
 
 /// Opens a writing transaction, together with its first statement.
@@ -31,8 +31,8 @@ pub(crate) fn limit(left: Duration) -> String {
 }
 
 /// The server enforces the deadline.
-pub(crate) const fn until(_end: Instant) -> Until {
-    Until::UNSAID
+pub(crate) const fn deadline(_end: Instant) -> Deadline {
+    Deadline::NONE
 }
 
 /// How long a rollback may take before the connection is closed, which rolls back as well.
@@ -62,7 +62,7 @@ macro_rules! load_three {
         use futures_util::FutureExt;
         let (first, second, third) = ($first, $second, $third);
         async {
-            let conn = $conn.settled().await?;
+            let conn = $conn.flush_deferred().await?;
             let first = RunQueryDsl::load(first, &mut &*conn).boxed();
             let second = RunQueryDsl::load(second, &mut &*conn).boxed();
             let third = RunQueryDsl::load(third, &mut &*conn).boxed();
@@ -75,7 +75,7 @@ pub(crate) use load_three;
 /// Defers a statement to the next one, which fails if this one does.
 macro_rules! defer {
     ($conn:expr, $statement:expr) => {
-        $conn.later($statement, 0)
+        $conn.defer($statement, 0)
     };
 }
 pub(crate) use defer;
@@ -83,7 +83,7 @@ pub(crate) use defer;
 /// Defers a statement to just before the commit. For rows that many transactions change.
 macro_rules! defer_to_commit {
     ($conn:expr, $rank:expr, $statement:expr) => {
-        $conn.last($rank, $statement)
+        $conn.defer_to_commit($rank, $statement)
     };
 }
 pub(crate) use defer_to_commit;

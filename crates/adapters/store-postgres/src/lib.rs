@@ -2,8 +2,9 @@
 //!
 //! `repositories` are the queries of `vestry-store-rows`, compiled for this database; `dialect` is the part specific to Postgres.
 
-mod any_certificate;
-mod apart;
+mod array_queries;
+mod citus;
+mod citus_queries;
 mod commit;
 mod conn;
 mod connection;
@@ -11,16 +12,15 @@ mod connector;
 mod dialect;
 mod durability;
 mod events;
-mod leaving;
-mod lists;
+mod failover;
 mod manager;
 mod migrate;
 mod pooler;
-mod primary;
 #[path = "../../store-rows/repositories/mod.rs"]
 mod repositories;
-mod spread;
+mod stale_connections;
 mod statistics;
+mod tls_no_verify;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -38,17 +38,17 @@ use vestry_ports::store::{Bell, Partitions, Repositories, StoreError, StoreResul
 use vestry_store_rows::failure;
 use vestry_store_rows::migrations::missing;
 
-use self::leaving::Leaving;
 use self::manager::Manager;
 use self::repositories::{Pooled, Site, Unit};
+use self::stale_connections::StaleConnections;
 use self::statistics::Statistics;
 use vestry_store_rows::settings::{PostgresUrl, Settings};
 
+pub use self::citus::Distribution;
 pub use self::connection::{Conn, classify};
 pub use self::connector::Connector;
 pub use self::migrate::{distribute, migrate};
 pub use self::pooler::Pooler;
-pub use self::spread::Spread;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations/postgres");
 
@@ -78,7 +78,7 @@ pub struct PostgresStore {
     is_distributed: bool,
     bell: Arc<OnceLock<Bell>>,
     _statistics: Statistics,
-    _leaving: Leaving,
+    _stale_connections: StaleConnections,
 }
 
 impl PostgresStore {
@@ -103,7 +103,10 @@ impl PostgresStore {
         let mut pools = Self {
             findings: Vec::new(),
             _statistics: Statistics::keep(connections.clone(), &runtime),
-            _leaving: Leaving::keep([connections.clone(), limiter.clone()], &runtime),
+            _stale_connections: StaleConnections::keep(
+                [connections.clone(), limiter.clone()],
+                &runtime,
+            ),
             limiter: LimiterPool(limiter),
             pool: connections,
             runtime,
@@ -112,7 +115,7 @@ impl PostgresStore {
         };
         let mut connection = pools.get().await?;
         pools.findings = durability::findings(&mut connection).await?;
-        pools.is_distributed = spread::is_wholly_spread(&mut connection).await?;
+        pools.is_distributed = citus::is_fully_distributed(&mut connection).await?;
         drop(connection);
         Ok(pools)
     }
@@ -162,11 +165,11 @@ impl PostgresStore {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn spread(&self) -> StoreResult<Option<Spread>> {
+    pub async fn distribution(&self) -> StoreResult<Option<Distribution>> {
         if !self.is_distributed {
             return Ok(None);
         }
-        spread::report(&mut *self.get().await?).await.map(Some)
+        citus::report(&mut *self.get().await?).await.map(Some)
     }
 
     /// Opens a writing transaction; see [`vestry_ports::store::Store::begin`].

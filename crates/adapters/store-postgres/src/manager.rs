@@ -12,7 +12,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::connection::{Conn, classify};
 use super::connector::Connector;
-use super::primary;
+use super::failover;
 
 /// Maximum age of a connection that is handed out: after a failover or an address change, the pool follows.
 const OLDEST: Duration = Duration::from_secs(30 * 60);
@@ -127,13 +127,13 @@ impl deadpool::managed::Manager for Manager {
         if connection.is_broken() {
             return Err(RecycleError::message("the connection is closed"));
         }
-        if primary::may_have_moved(metrics.created) {
+        if failover::may_be_stale(metrics.created) {
             return Err(RecycleError::message("another server may be the primary"));
         }
         if metrics.age() > OLDEST {
             return Err(RecycleError::message("the connection is old"));
         }
-        connection.start_over();
+        connection.reset();
         Ok(())
     }
 }

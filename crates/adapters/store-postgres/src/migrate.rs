@@ -14,11 +14,11 @@ use diesel_migrations::MigrationHarness;
 use tokio::time::Instant;
 use vestry_ports::store::{StoreError, StoreResult};
 
+use super::citus;
 use super::connection::{Conn, classify};
 use super::connector::Connector;
 use super::manager::connect_telling;
 use super::repositories::migrations::applied_migrations;
-use super::spread;
 use vestry_store_rows::migrations::missing;
 use vestry_store_rows::settings::{PostgresUrl, Settings};
 
@@ -69,8 +69,8 @@ pub async fn migrate(url: &PostgresUrl, settings: &Settings) -> StoreResult<Vec<
         let applied = apply(conn).await?;
         // New tables are distributed like the rest.
         let mut conn = open(&connector).await?;
-        if spread::is_distributed(&mut conn).await? {
-            spread::spread(&mut conn, &|_table, _left| {}).await?;
+        if citus::is_distributed(&mut conn).await? {
+            citus::distribute(&mut conn, &|_table, _left| {}).await?;
         }
         Ok(applied)
     };
@@ -94,16 +94,16 @@ pub async fn distribute(
         return Err(StoreError::Busy);
     };
     let work = async {
-        let tables = spread::spread(&mut conn, told).await?;
-        spread::clear(&mut conn).await?;
+        let tables = citus::distribute(&mut conn, told).await?;
+        citus::clear(&mut conn).await?;
         Ok(tables)
     };
-    let spread = tokio::select! {
-        spread = work => spread,
+    let distributed = tokio::select! {
+        distributed = work => distributed,
         never = lock.renew() => match never {},
     };
     lock.release().await;
-    spread
+    distributed
 }
 
 /// Uses its own application name, because distribution checks for other sessions of the service.

@@ -53,10 +53,12 @@ impl AppKeys for Unit {
         version: u32,
     ) -> StoreResult<Vec<Standing>> {
         match purpose {
-            KeyPurpose::Wallets => self.standing_of_wallets(world, version).await,
+            KeyPurpose::Wallets => self.references_by_wallets(world, version).await,
             KeyPurpose::Secrets => {
-                let mut standing = self.standing_of_lasting(world, version).await?;
-                standing.extend(self.standing_of_passing(world, version).await?);
+                let mut standing = self
+                    .references_by_persistent_secrets(world, version)
+                    .await?;
+                standing.extend(self.references_by_expiring_rows(world, version).await?);
                 Ok(standing)
             }
             // These keys protect nothing that the check of this purpose would have to wait for.

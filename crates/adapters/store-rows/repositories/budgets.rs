@@ -12,24 +12,24 @@ use vestry_ports::port;
 use vestry_ports::store::{Quotas, StoreResult, SweptWorlds};
 
 use super::{Unit, count, dialect, in_world, in_worlds, oldest_first};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
+use vestry_store_rows::lock_order::Rank;
 use vestry_store_rows::prepared::Prepared;
-use vestry_store_rows::rank::Rank;
 use vestry_store_rows::schema::budgets;
-use vestry_store_rows::{subject, window};
+use vestry_store_rows::{counter_subject, rate_window};
 
 /// Counts a use in the open window, or opens one.
 macro_rules! use_once {
     ($world:expr, $name:expr, $subject:expr, $limit:expr, $now:expr) => {{
         let (world, limit, now): (&World, Limit, Timestamp) = ($world, $limit, $now);
         let (opened, closes) = (now.unix(), (now + limit.window).unix());
-        let over = || window::is_over!(budgets, limit, now);
+        let over = || rate_window::is_over!(budgets, limit, now);
         diesel::insert_into(budgets::table)
             .values((
                 budgets::app_id.eq(world.app_id.to_string()),
                 budgets::environment.eq(world.environment.as_str()),
                 budgets::name.eq($name),
-                budgets::subject.eq(subject::key($subject).into_owned()),
+                budgets::subject.eq(counter_subject::key($subject).into_owned()),
                 budgets::opened_at.eq(opened),
                 budgets::closes_at.eq(closes),
                 budgets::used.eq(1_i64),
@@ -71,7 +71,7 @@ impl Quotas for Unit {
             .returning((budgets::used, budgets::opened_at));
         let counted = Prepared(upsert).get_result(self.writing()?).await;
         let (used, opened) = self.done(counted)?;
-        Ok(window::verdict(limit, used, opened))
+        Ok(rate_window::verdict(limit, used, opened))
     }
 
     async fn count(
@@ -99,7 +99,7 @@ impl Quotas for Unit {
         let uses = i64::from(uses);
         let counter = in_world!(budgets, world)
             .filter(budgets::name.eq(name))
-            .filter(budgets::subject.eq(subject::key(subject).into_owned()));
+            .filter(budgets::subject.eq(counter_subject::key(subject).into_owned()));
         let fewer = case_when(budgets::used.gt(uses), budgets::used - uses)
             .otherwise(0_i64.into_sql::<BigInt>());
         let update = diesel::update(counter).set(budgets::used.eq(fewer));
@@ -115,7 +115,7 @@ impl Quotas for Unit {
     ) -> StoreResult<()> {
         let counters = in_world!(budgets, world)
             .filter(budgets::name.eq_any(names.iter().copied()))
-            .filter(budgets::subject.eq(subject::key(subject).into_owned()));
+            .filter(budgets::subject.eq(counter_subject::key(subject).into_owned()));
         let deleted = dialect::defer!(self.writing()?, diesel::delete(counters)).await;
         self.done(deleted)
     }
@@ -143,6 +143,6 @@ impl Quotas for Unit {
     async fn sweep(&mut self, worlds: &SweptWorlds, closed_before: Timestamp) -> StoreResult<u64> {
         let old = in_worlds!(budgets, worlds).filter(budgets::closes_at.lt(closed_before.unix()));
         let old = oldest_first!(old, worlds, budgets::closes_at);
-        delete_few!(self, budgets, old)
+        delete_limited!(self, budgets, old)
     }
 }

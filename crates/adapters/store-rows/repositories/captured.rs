@@ -11,7 +11,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Captured, CapturedFilter, StoreResult};
 
 use super::{Unit, count, in_world, read_all};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::rows::messages::CapturedMessageRow;
 use vestry_store_rows::schema::captured_messages;
 
@@ -82,7 +82,7 @@ impl Captured for Unit {
         let old = captured_messages::table
             .filter(captured_messages::created_at.lt(captured_before.unix()))
             .order(captured_messages::created_at);
-        delete_few!(self, captured_messages, old)
+        delete_limited!(self, captured_messages, old)
     }
 }
 

@@ -10,7 +10,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Attempt, Codes, StoreResult, SweptWorlds};
 
 use super::{Unit, count, dialect, in_world, in_worlds, oldest_first};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::codes::CodeRow;
 use vestry_store_rows::schema::codes;
@@ -105,6 +105,6 @@ impl Codes for Unit {
     async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {
         let old = in_worlds!(codes, worlds).filter(codes::expires_at.lt(expired_before.unix()));
         let old = oldest_first!(old, worlds, codes::expires_at);
-        delete_few!(self, codes, old)
+        delete_limited!(self, codes, old)
     }
 }

@@ -15,8 +15,8 @@ use vestry_ports::port;
 use vestry_ports::store::{ControlLog, StoreResult};
 
 use super::{Unit, dialect, in_world, read_all};
-use vestry_store_rows::portions::portions;
 use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::row_chunks::row_chunks;
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::control::{ControlEntryRow, ControlHeadRow};
 use vestry_store_rows::schema::{control_chains, control_entries};
@@ -91,8 +91,8 @@ impl ControlLog for Unit {
         if !is_written {
             return Ok(false);
         }
-        for few in portions(entries) {
-            let rows: Vec<_> = few.iter().map(ControlEntryRow::from).collect();
+        for chunk in row_chunks(entries) {
+            let rows: Vec<_> = chunk.iter().map(ControlEntryRow::from).collect();
             let conn = self.writing()?;
             let inserted = dialect::insert_all!(conn, control_entries::table, rows).await;
             self.done(inserted)?;

@@ -15,9 +15,9 @@ use vestry_ports::port;
 use vestry_ports::store::{Deliveries, DeliveryFilter, Lane, Queue, StoreResult};
 
 use super::{Unit, count, dialect, in_world, read_all};
-use vestry_store_rows::delete_few;
-use vestry_store_rows::portions::portions;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::row_chunks::row_chunks;
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::webhooks::{AttemptRow, DeliveryRow, lane_of, rank_of};
 use vestry_store_rows::schema::{webhook_attempts, webhook_deliveries};
@@ -79,8 +79,8 @@ macro_rules! exhausted {
 #[port]
 impl Deliveries for Unit {
     async fn insert(&mut self, deliveries: &[Delivery]) -> StoreResult<()> {
-        for few in portions(deliveries) {
-            let rows: Vec<_> = few.iter().map(DeliveryRow::from).collect();
+        for chunk in row_chunks(deliveries) {
+            let rows: Vec<_> = chunk.iter().map(DeliveryRow::from).collect();
             let conn = self.writing()?;
             let inserted = dialect::insert_all!(conn, webhook_deliveries::table, rows).await;
             self.done(inserted)?;
@@ -215,8 +215,8 @@ impl Deliveries for Unit {
     }
 
     async fn note_attempts(&mut self, attempts: &[Attempt]) -> StoreResult<()> {
-        for few in portions(attempts) {
-            let rows: Vec<_> = few.iter().map(AttemptRow::from).collect();
+        for chunk in row_chunks(attempts) {
+            let rows: Vec<_> = chunk.iter().map(AttemptRow::from).collect();
             let conn = self.writing()?;
             let inserted = dialect::insert_all!(conn, webhook_attempts::table, rows).await;
             self.done(inserted)?;
@@ -363,11 +363,11 @@ impl Deliveries for Unit {
         let old = webhook_attempts::table
             .filter(webhook_attempts::at.lt(before.unix()))
             .order(webhook_attempts::at);
-        let attempts = delete_few!(self, webhook_attempts, old)?;
+        let attempts = delete_limited!(self, webhook_attempts, old)?;
         let old = webhook_deliveries::table
             .filter(webhook_deliveries::created_at.lt(before.unix()))
             .order(webhook_deliveries::created_at);
-        let deliveries = delete_few!(self, webhook_deliveries, old)?;
+        let deliveries = delete_limited!(self, webhook_deliveries, old)?;
         Ok(attempts + deliveries)
     }
 }

@@ -7,16 +7,16 @@ use vestry_ports::port;
 use vestry_ports::store::{Guards, Noted, StoreResult, SweptWorlds};
 
 use super::{Unit, count, dialect, in_world, in_worlds};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::counter_subject;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::guards;
-use vestry_store_rows::subject;
 
 #[port]
 impl Guards for Unit {
     async fn noted(&mut self, world: &World, subject: &str) -> StoreResult<Option<Noted>> {
         let query = in_world!(guards, world)
-            .filter(guards::subject.eq(subject::key(subject)))
+            .filter(guards::subject.eq(counter_subject::key(subject)))
             .select(guards::blocked_until);
         let found = query.first::<Option<i64>>(self.reading()?).await.optional();
         Ok(self.done(found)?.map(|until| Noted {
@@ -29,7 +29,7 @@ impl Guards for Unit {
             .values((
                 guards::app_id.eq(world.app_id.to_string()),
                 guards::environment.eq(world.environment.as_str()),
-                guards::subject.eq(subject::key(subject)),
+                guards::subject.eq(counter_subject::key(subject)),
                 guards::failures.eq(1_i64),
                 guards::failed_at.eq(at.unix()),
             ))
@@ -49,7 +49,7 @@ impl Guards for Unit {
             .values((
                 guards::app_id.eq(world.app_id.to_string()),
                 guards::environment.eq(world.environment.as_str()),
-                guards::subject.eq(subject::key(subject).into_owned()),
+                guards::subject.eq(counter_subject::key(subject).into_owned()),
                 guards::failures.eq(0_i64),
                 guards::blocked_until.eq(until.unix()),
             ))
@@ -61,8 +61,8 @@ impl Guards for Unit {
     }
 
     async fn reset(&mut self, world: &World, subject: &str) -> StoreResult<()> {
-        let guard =
-            in_world!(guards, world).filter(guards::subject.eq(subject::key(subject).into_owned()));
+        let guard = in_world!(guards, world)
+            .filter(guards::subject.eq(counter_subject::key(subject).into_owned()));
         let deleted = dialect::defer!(self.writing()?, diesel::delete(guard)).await;
         self.done(deleted)
     }
@@ -77,6 +77,6 @@ impl Guards for Unit {
                     .lt(since)
                     .or(guards::blocked_until.is_null()),
             );
-        delete_few!(self, guards, idle)
+        delete_limited!(self, guards, idle)
     }
 }

@@ -13,7 +13,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Idempotency, StoreError, StoreResult, SweptWorlds};
 
 use super::{Unit, count, in_world, in_worlds, oldest_first};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::idempotency::{ClaimRow, KnownRow};
 use vestry_store_rows::schema::idempotency_keys as keys;
@@ -135,6 +135,6 @@ impl Idempotency for Unit {
     async fn sweep(&mut self, worlds: &SweptWorlds, expired_before: Timestamp) -> StoreResult<u64> {
         let old = in_worlds!(keys, worlds).filter(keys::expires_at.lt(expired_before.unix()));
         let old = oldest_first!(old, worlds, keys::expires_at);
-        delete_few!(self, keys, old)
+        delete_limited!(self, keys, old)
     }
 }

@@ -12,7 +12,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Links, StoreResult, SweptWorlds};
 
 use super::{Unit, count, dialect, in_world, in_worlds, oldest_first};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::links::LinkRow;
 use vestry_store_rows::schema::magic_links;
@@ -156,6 +156,6 @@ impl Links for Unit {
         let old = in_worlds!(magic_links, worlds)
             .filter(magic_links::expires_at.lt(expired_before.unix()));
         let old = oldest_first!(old, worlds, magic_links::expires_at);
-        delete_few!(self, magic_links, old)
+        delete_limited!(self, magic_links, old)
     }
 }

@@ -13,7 +13,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Outbox, StoreResult};
 
 use super::{Unit, count, dialect, in_world, read_all};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::messages::OutboxRow;
@@ -189,6 +189,6 @@ impl Outbox for Unit {
         let old = outbox::table
             .filter(outbox::ended_at.lt(ended_before.unix()))
             .order(outbox::ended_at);
-        delete_few!(self, outbox, old)
+        delete_limited!(self, outbox, old)
     }
 }

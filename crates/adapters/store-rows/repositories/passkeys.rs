@@ -12,7 +12,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult, SweptWorlds};
 
 use super::{Unit, count, dialect, in_world, in_worlds, oldest_first, read_all};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::passkeys::{PasskeyChallengeRow, PasskeyRow, handle};
 use vestry_store_rows::schema::{passkey_challenges, passkey_handles, passkeys};
@@ -185,6 +185,6 @@ impl Passkeys for Unit {
         let old = in_worlds!(passkey_challenges, worlds)
             .filter(passkey_challenges::expires_at.lt(expired_before.unix()));
         let old = oldest_first!(old, worlds, passkey_challenges::expires_at);
-        delete_few!(self, passkey_challenges, old)
+        delete_limited!(self, passkey_challenges, old)
     }
 }

@@ -18,14 +18,14 @@ use vestry_store_rows::schema::{
 
 /// A page of the secrets of a table that has one per row.
 macro_rules! page {
-    ($unit:expr, $wanted:expr, $table:ident, $owner:ident, $version:ident, $sealed:ident) => {{
-        let Wanted {
+    ($unit:expr, $selection:expr, $table:ident, $owner:ident, $version:ident, $sealed:ident) => {{
+        let Selection {
             world,
             version,
             after,
             limit,
             ..
-        } = $wanted;
+        } = $selection;
         let query = in_world!($table, world)
             .filter($table::$version.lt(i64::from(version)))
             .filter($table::$owner.gt(after.unwrap_or_default()))
@@ -33,7 +33,7 @@ macro_rules! page {
             .limit(limit)
             .select(($table::$owner, $table::$version, $table::$sealed));
         let found = query.load::<Row>($unit.reading()?).await;
-        $wanted.read($unit.done(found)?)
+        $selection.read($unit.done(found)?)
     }};
 }
 
@@ -60,7 +60,7 @@ type CodeRow = (String, i64, i64, Vec<u8>, i64, Vec<u8>, String);
 
 /// The requested page.
 #[derive(Clone, Copy)]
-struct Wanted<'a> {
+struct Selection<'a> {
     world: &'a World,
     kind: PersistentKind,
     version: u32,
@@ -68,7 +68,7 @@ struct Wanted<'a> {
     limit: i64,
 }
 
-impl Wanted<'_> {
+impl Selection<'_> {
     fn corrupt(&self, column: &'static str) -> StoreError {
         StoreError::Corrupt {
             table: self.kind.table(),
@@ -126,14 +126,17 @@ impl Wanted<'_> {
 }
 
 impl Unit {
-    async fn codes_under_older(&mut self, wanted: Wanted<'_>) -> StoreResult<Vec<LastingSecret>> {
+    async fn codes_under_older(
+        &mut self,
+        selection: Selection<'_>,
+    ) -> StoreResult<Vec<LastingSecret>> {
         let its_totp = totp_recovery_codes::app_id
             .eq(totps::app_id)
             .and(totp_recovery_codes::environment.eq(totps::environment))
             .and(totp_recovery_codes::totp_id.eq(totps::id));
-        let version = i64::from(wanted.version);
-        let (totp_id, number) = wanted.after_code();
-        let query = in_world!(totp_recovery_codes, wanted.world)
+        let version = i64::from(selection.version);
+        let (totp_id, number) = selection.after_code();
+        let query = in_world!(totp_recovery_codes, selection.world)
             .inner_join(totps::table.on(its_totp))
             .filter(totp_recovery_codes::used_at.is_null())
             .filter(
@@ -149,7 +152,7 @@ impl Unit {
                         .and(totp_recovery_codes::number.gt(number))),
             )
             .order((totp_recovery_codes::totp_id, totp_recovery_codes::number))
-            .limit(wanted.limit)
+            .limit(selection.limit)
             .select((
                 totp_recovery_codes::totp_id,
                 totp_recovery_codes::number,
@@ -161,7 +164,7 @@ impl Unit {
             ));
         let found = query.load::<CodeRow>(self.reading()?).await;
         let found = self.done(found)?.into_iter();
-        found.map(|row| wanted.read_code(row)).collect()
+        found.map(|row| selection.read_code(row)).collect()
     }
 
     async fn reseal_code(&mut self, fresh: &LastingSecret, seen: &Sealed) -> StoreResult<bool> {
@@ -199,7 +202,7 @@ impl PersistentSecrets for Unit {
         after: Option<&str>,
         limit: i64,
     ) -> StoreResult<Vec<LastingSecret>> {
-        let wanted = Wanted {
+        let selection = Selection {
             world,
             kind,
             version,
@@ -208,23 +211,30 @@ impl PersistentSecrets for Unit {
         };
         match kind {
             PersistentKind::SigningKey => {
-                page!(self, wanted, signing_keys, id, private_key_version, private)
+                page!(
+                    self,
+                    selection,
+                    signing_keys,
+                    id,
+                    private_key_version,
+                    private
+                )
             }
             PersistentKind::Password => {
-                page!(self, wanted, passwords, user_id, key_version, sealed)
+                page!(self, selection, passwords, user_id, key_version, sealed)
             }
-            PersistentKind::TotpSeed => page!(self, wanted, totps, id, seed_key_version, seed),
-            PersistentKind::RecoveryCode => self.codes_under_older(wanted).await,
+            PersistentKind::TotpSeed => page!(self, selection, totps, id, seed_key_version, seed),
+            PersistentKind::RecoveryCode => self.codes_under_older(selection).await,
             PersistentKind::ProviderSecret => page!(
                 self,
-                wanted,
+                selection,
                 provider_connections,
                 callback_id,
                 secret_key_version,
                 secret
             ),
             PersistentKind::WebhookSecret => {
-                page!(self, wanted, webhook_secrets, id, key_version, secret)
+                page!(self, selection, webhook_secrets, id, key_version, secret)
             }
         }
     }

@@ -15,7 +15,7 @@ use vestry_ports::store::{
 };
 
 use super::{Unit, count, dialect, in_world, in_worlds, oldest_first, read_all};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::providers::{ConnectionRow, FlowRow, PendingRow, ProviderLinkRow};
 use vestry_store_rows::rows::to_json;
@@ -204,11 +204,11 @@ impl OauthFlows for Unit {
         let old =
             in_worlds!(oauth_flows, worlds).filter(oauth_flows::expires_at.le(expired_by.unix()));
         let old = oldest_first!(old, worlds, oauth_flows::expires_at);
-        let flows = delete_few!(self, oauth_flows, old)?;
+        let flows = delete_limited!(self, oauth_flows, old)?;
         let old =
             in_worlds!(oauth_tokens, worlds).filter(oauth_tokens::expires_at.le(expired_by.unix()));
         let old = oldest_first!(old, worlds, oauth_tokens::expires_at);
-        let tokens = delete_few!(self, oauth_tokens, old)?;
+        let tokens = delete_limited!(self, oauth_tokens, old)?;
         Ok(flows + tokens)
     }
 }

@@ -11,8 +11,8 @@ use vestry_ports::store::StoreResult;
 
 use super::dialect::{self, Conn};
 use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::rate_window;
 use vestry_store_rows::schema::rate_windows;
-use vestry_store_rows::window;
 
 /// Counts one use against a world's limit, in a single self-committing statement.
 pub(crate) async fn hit(
@@ -21,7 +21,7 @@ pub(crate) async fn hit(
     limit: Limit,
     now: Timestamp,
 ) -> StoreResult<Verdict> {
-    let over = || window::is_over!(rate_windows, limit, now);
+    let over = || rate_window::is_over!(rate_windows, limit, now);
     let upsert =
         diesel::insert_into(rate_windows::table)
             .values((
@@ -41,7 +41,7 @@ pub(crate) async fn hit(
             ))
             .returning((rate_windows::used, rate_windows::opened_at));
     match Prepared(upsert).get_result(conn).await {
-        Ok((used, opened)) => Ok(window::verdict(limit, used, opened)),
+        Ok((used, opened)) => Ok(rate_window::verdict(limit, used, opened)),
         Err(error) => Err(dialect::classify(error, Some(conn))),
     }
 }

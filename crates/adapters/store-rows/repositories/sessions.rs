@@ -18,7 +18,7 @@ use vestry_ports::store::{
 
 use super::dialect::{self, sessions_by_tokens};
 use super::{Unit, count, in_world, in_worlds, oldest_first, read_all};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::sessions::{SessionChange, SessionRow};
@@ -57,8 +57,8 @@ impl Sessions for Unit {
         wanted: &[(World, TokenHash)],
     ) -> StoreResult<Vec<Option<Session>>> {
         let distinct: HashSet<_> = wanted.iter().copied().collect();
-        let (distinct, apart) = (distinct.into_iter().collect(), self.is_distributed());
-        let found = sessions_by_tokens(self.reading()?, distinct, apart).await;
+        let (distinct, is_distributed) = (distinct.into_iter().collect(), self.is_distributed());
+        let found = sessions_by_tokens(self.reading()?, distinct, is_distributed).await;
         let mut sessions = HashMap::with_capacity(wanted.len());
         for (row, token) in self.done(found)? {
             let session = Session::try_from(row)?;
@@ -270,10 +270,10 @@ impl Sessions for Unit {
         // Two statements, each in index order: a single one with `OR` would read all ended sessions to find the first few.
         let expired = in_worlds!(sessions, worlds).filter(sessions::expires_at.lt(moment));
         let expired = oldest_first!(expired, worlds, sessions::expires_at);
-        let expired = delete_few!(self, sessions, expired)?;
+        let expired = delete_limited!(self, sessions, expired)?;
         let ended = in_worlds!(sessions, worlds).filter(sessions::deleted_at.lt(moment));
         let ended = oldest_first!(ended, worlds, sessions::deleted_at);
-        let ended = delete_few!(self, sessions, ended)?;
+        let ended = delete_limited!(self, sessions, ended)?;
         Ok(expired + ended)
     }
 }

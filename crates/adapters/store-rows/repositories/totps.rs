@@ -13,7 +13,7 @@ use vestry_ports::port;
 use vestry_ports::store::{StoreError, StoreResult, SweptWorlds, Totps};
 
 use super::{Unit, count, dialect, in_world, in_worlds, oldest_first, read_all};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::totps::{RecoveryCodeRow, TotpRow};
 use vestry_store_rows::schema::{totp_recovery_codes, totps};
@@ -159,6 +159,6 @@ impl Totps for Unit {
             .filter(not(totps::verified))
             .filter(totps::expires_at.lt(expired_before.unix()));
         let old = oldest_first!(old, worlds, totps::expires_at);
-        delete_few!(self, totps, old)
+        delete_limited!(self, totps, old)
     }
 }

@@ -189,7 +189,7 @@ impl Tx for Unit {
             .map(|(ordinal, event)| InboxRow::new(event, ordinal))
             .collect();
         // Postgres answers the COMMIT of a failed transaction with a silent ROLLBACK; `writing` prevents that case.
-        let committed = dialect::tell_and_commit(self.writing()?, rows).await;
+        let committed = dialect::commit_with_events(self.writing()?, rows).await;
         // The outcome is unknown, and the connection is discarded with this unit.
         let committed = committed.ok_or_else(unanswered)?;
         self.done(committed)?;
@@ -210,8 +210,8 @@ impl Drop for Unit {
                 drop(connection)
             }
             (Access::Transaction, Progress::Ready | Progress::Failed) => {
-                let doomed = AbandonedConnection(Some(connection));
-                self.site.runtime.spawn(doomed.roll_back());
+                let abandoned = AbandonedConnection(Some(connection));
+                self.site.runtime.spawn(abandoned.roll_back());
             }
             // The state of the connection is unknown.
             (_, Progress::Running | Progress::Failed) => {

@@ -11,7 +11,7 @@ use vestry_domain::user::{User, UserStatus};
 use vestry_ports::store::StoreResult;
 
 use super::{Unit, dialect, in_world};
-use vestry_store_rows::rank::Rank;
+use vestry_store_rows::lock_order::Rank;
 use vestry_store_rows::schema::user_metadata;
 use vestry_store_rows::status_counters::StatusCounters;
 

@@ -11,9 +11,9 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{StoreError, StoreResult, UserPage};
 
 use super::{Unit, dialect, in_world};
+use vestry_store_rows::filter_sql::{self, Deadline, FilterSql};
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::schema::{user_counts, users};
-use vestry_store_rows::wanted::{self, Until, Wanted};
 
 /// The statuses with a maintained user count.
 const KEPT: [UserStatus; 2] = [UserStatus::Pending, UserStatus::Active];
@@ -27,19 +27,19 @@ pub(super) struct PageOf<'a> {
     pub(super) now: Timestamp,
 }
 
-/// When a search times out, and the limit that the server was last given.
+/// When a search times out, and the limit that was last set on the server.
 #[derive(Clone, Copy)]
-struct Deadline {
+struct SearchTimeout {
     end: Instant,
-    told: Duration,
+    set: Duration,
 }
 
 /// The server's limit is updated only for differences above this. A round trip costs as much as a statement that finds its rows.
 const SLACK: Duration = Duration::from_millis(50);
 
 /// Returns the deadline for a statement's condition; without one, the condition is empty.
-fn until(deadline: Option<Deadline>) -> Until {
-    deadline.map_or(Until::UNSAID, |deadline| dialect::until(deadline.end))
+fn deadline_of(deadline: Option<SearchTimeout>) -> Deadline {
+    deadline.map_or(Deadline::NONE, |deadline| dialect::deadline(deadline.end))
 }
 
 impl Unit {
@@ -61,9 +61,9 @@ impl Unit {
         // another client afterwards.
         let begin = format!("{}; {}", dialect::BEGIN_READS, dialect::limit(within));
         self.say(&begin).await?;
-        let mut deadline = Some(Deadline {
+        let mut deadline = Some(SearchTimeout {
             end: Instant::now() + within,
-            told: within,
+            set: within,
         });
         let found = self.page_of_users(world, page, &mut deadline).await;
         if self.is_ready() {
@@ -73,7 +73,7 @@ impl Unit {
     }
 
     /// Limits the next statement to the remaining time.
-    async fn limit(&mut self, deadline: &mut Option<Deadline>) -> StoreResult<()> {
+    async fn limit(&mut self, deadline: &mut Option<SearchTimeout>) -> StoreResult<()> {
         let Some(deadline) = deadline else {
             return Ok(());
         };
@@ -81,10 +81,10 @@ impl Unit {
         if left.is_zero() {
             return Err(StoreError::TooLong);
         }
-        if deadline.told.saturating_sub(left) < SLACK {
+        if deadline.set.saturating_sub(left) < SLACK {
             return Ok(());
         }
-        deadline.told = left;
+        deadline.set = left;
         self.say(dialect::limit(left).as_ref()).await
     }
 
@@ -92,7 +92,7 @@ impl Unit {
         &mut self,
         world: &World,
         wish: PageOf<'_>,
-        deadline: &mut Option<Deadline>,
+        deadline: &mut Option<SearchTimeout>,
     ) -> StoreResult<UserPage> {
         let PageOf {
             filter,
@@ -100,8 +100,8 @@ impl Unit {
             limit,
             now,
         } = wish;
-        let wanted = match filter {
-            Some(filter) => Some(self.wanted(world, filter, now, deadline).await?),
+        let condition = match filter {
+            Some(filter) => Some(self.filter_sql(world, filter, now, deadline).await?),
             None => None,
         };
         let mut page = in_world!(users, world)
@@ -112,8 +112,8 @@ impl Unit {
         if let Some(after) = after {
             page = page.filter(users::id.lt(after.to_string()));
         }
-        if let Some(wanted) = &wanted {
-            page = page.filter(wanted.clone());
+        if let Some(condition) = &condition {
+            page = page.filter(condition.clone());
         }
         let found = page.load::<String>(self.reading()?).await;
         let table = Table("users");
@@ -126,25 +126,25 @@ impl Unit {
             shown
         } else {
             self.limit(deadline).await?;
-            match (filter.map(UserFilter::only_statuses), wanted) {
+            match (filter.map(UserFilter::only_statuses), condition) {
                 (Some(Some(statuses)), _) => self.count_shown(world, statuses, *deadline).await?,
-                (_, Some(wanted)) => self.count_wanted(world, wanted).await?,
+                (_, Some(condition)) => self.count_matching(world, condition).await?,
                 (_, None) => self.counted(world, &KEPT.map(UserStatus::as_str)).await?,
             }
         };
         Ok(UserPage { users, total })
     }
 
-    async fn wanted(
+    async fn filter_sql(
         &mut self,
         world: &World,
         filter: &UserFilter,
         now: Timestamp,
-        deadline: &mut Option<Deadline>,
-    ) -> StoreResult<Wanted> {
-        let until = until(*deadline);
+        deadline: &mut Option<SearchTimeout>,
+    ) -> StoreResult<FilterSql> {
+        let until = deadline_of(*deadline);
         let mut found = Vec::new();
-        for lookup in wanted::lookups(world, filter, now, until) {
+        for lookup in filter_sql::lookups(world, filter, now, until) {
             found.push(match lookup {
                 Some(lookup) => {
                     self.limit(deadline).await?;
@@ -155,7 +155,7 @@ impl Unit {
             });
         }
         self.limit(deadline).await?;
-        Ok(Wanted::new(world, filter, now, &found, until))
+        Ok(FilterSql::new(world, filter, now, &found, until))
     }
 
     /// Returns how many users are shown with one of these statuses. It takes the maintained count and subtracts disabled users, which have
@@ -164,7 +164,7 @@ impl Unit {
         &mut self,
         world: &World,
         statuses: &[ShownStatus],
-        deadline: Option<Deadline>,
+        deadline: Option<SearchTimeout>,
     ) -> StoreResult<i64> {
         let kept: Vec<&str> = KEPT
             .into_iter()
@@ -185,10 +185,10 @@ impl Unit {
         &mut self,
         world: &World,
         names: &[&str],
-        deadline: Option<Deadline>,
+        deadline: Option<SearchTimeout>,
     ) -> StoreResult<i64> {
         let query = in_world!(users, world)
-            .filter(Wanted::anybody(until(deadline)))
+            .filter(FilterSql::every_user(deadline_of(deadline)))
             .filter(users::disabled_at.is_not_null())
             .filter(users::status.eq_any(names))
             .count();
@@ -208,8 +208,8 @@ impl Unit {
         Ok(counts.iter().sum())
     }
 
-    async fn count_wanted(&mut self, world: &World, wanted: Wanted) -> StoreResult<i64> {
-        let query = in_world!(users, world).filter(wanted).count();
+    async fn count_matching(&mut self, world: &World, condition: FilterSql) -> StoreResult<i64> {
+        let query = in_world!(users, world).filter(condition).count();
         let counted = query.get_result(self.reading()?).await;
         self.done(counted)
     }

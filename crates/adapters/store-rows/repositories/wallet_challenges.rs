@@ -10,7 +10,7 @@ use vestry_ports::port;
 use vestry_ports::store::{StoreResult, SweptWorlds, WalletChallenges};
 
 use super::{Unit, count, dialect, in_world, in_worlds, oldest_first, read_all};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::wallet_challenges::WalletChallengeRow;
 use vestry_store_rows::schema::wallet_challenges;
@@ -70,6 +70,6 @@ impl WalletChallenges for Unit {
         let old = in_worlds!(wallet_challenges, worlds)
             .filter(wallet_challenges::expires_at.lt(expired_before.unix()));
         let old = oldest_first!(old, worlds, wallet_challenges::expires_at);
-        delete_few!(self, wallet_challenges, old)
+        delete_limited!(self, wallet_challenges, old)
     }
 }

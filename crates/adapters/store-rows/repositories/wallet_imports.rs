@@ -10,7 +10,7 @@ use vestry_ports::port;
 use vestry_ports::store::{StoreResult, SweptWorlds, WalletImports};
 
 use super::{Unit, count, in_world, in_worlds, oldest_first, read_all};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::rows::wallet_imports::WalletImportRow;
 use vestry_store_rows::schema::wallet_imports;
 
@@ -65,6 +65,6 @@ impl WalletImports for Unit {
         let old = in_worlds!(wallet_imports, worlds)
             .filter(wallet_imports::expires_at.le(expired_by.unix()));
         let old = oldest_first!(old, worlds, wallet_imports::expires_at);
-        delete_few!(self, wallet_imports, old)
+        delete_limited!(self, wallet_imports, old)
     }
 }

@@ -134,8 +134,8 @@ impl Wallets for Unit {
         wanted: &[(World, WalletId)],
     ) -> StoreResult<Vec<Option<WalletWithKey>>> {
         let distinct: HashSet<_> = wanted.iter().copied().collect();
-        let (distinct, apart) = (distinct.into_iter().collect(), self.is_distributed());
-        let found = wallets_with_keys(self.reading()?, distinct, apart).await;
+        let (distinct, is_distributed) = (distinct.into_iter().collect(), self.is_distributed());
+        let found = wallets_with_keys(self.reading()?, distinct, is_distributed).await;
         let mut rows = HashMap::with_capacity(wanted.len());
         for (wallet, key) in self.done(found)? {
             let found = with_its_key(wallet, key)?;

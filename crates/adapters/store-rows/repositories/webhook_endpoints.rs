@@ -12,7 +12,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Changed, Failures, StoreError, StoreResult, WebhookEndpoints};
 
 use super::{Unit, count, dialect, in_world, read_all};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::webhooks::{EndpointChange, EndpointRow, FailuresRow, SecretRow};
 use vestry_store_rows::schema::{webhook_endpoints, webhook_replays, webhook_secrets};
@@ -289,6 +289,6 @@ impl WebhookEndpoints for Unit {
         let old = webhook_secrets::table
             .filter(webhook_secrets::expires_at.le(expired_by.unix()))
             .order(webhook_secrets::expires_at);
-        delete_few!(self, webhook_secrets, old)
+        delete_limited!(self, webhook_secrets, old)
     }
 }

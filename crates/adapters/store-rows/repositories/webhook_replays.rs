@@ -11,7 +11,7 @@ use vestry_ports::port;
 use vestry_ports::store::{StoreResult, WebhookReplays};
 
 use super::{Unit, count, in_world, read_all};
-use vestry_store_rows::delete_few;
+use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::webhooks::{ReplayProgress, ReplayRow};
 use vestry_store_rows::schema::webhook_replays;
@@ -81,6 +81,6 @@ impl WebhookReplays for Unit {
         let old = webhook_replays::table
             .filter(webhook_replays::ended_at.lt(before.unix()))
             .order(webhook_replays::ended_at);
-        delete_few!(self, webhook_replays, old)
+        delete_limited!(self, webhook_replays, old)
     }
 }

@@ -23,8 +23,8 @@ impl Unit {
         wanted: &[(World, UserId)],
     ) -> StoreResult<Vec<Option<WholeUser>>> {
         let distinct: HashSet<_> = wanted.iter().copied().collect();
-        let (distinct, apart) = (distinct.into_iter().collect(), self.is_distributed());
-        let rows = whole_user_rows(self.reading()?, distinct, apart).await;
+        let (distinct, is_distributed) = (distinct.into_iter().collect(), self.is_distributed());
+        let rows = whole_user_rows(self.reading()?, distinct, is_distributed).await;
         let found = joined(self.done(rows)?)?;
         Ok(wanted.iter().map(|of| found.get(of).cloned()).collect())
     }

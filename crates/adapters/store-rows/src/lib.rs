@@ -4,10 +4,10 @@
 //! |---|---|
 //! | `schema` | the tables, declared once for both backends |
 //! | `rows` | row structs and their conversions to domain types |
-//! | `prepared`, `portions` | statements that are prepared once, and their batch sizes |
-//! | `few`, `status_counters` | statements that diesel cannot express, or not for both backends |
-//! | `rank` | the lock order of rows that many transactions change |
-//! | `world`, `wanted`, `window`, `subject` | fragments of statements that both backends share |
+//! | `prepared`, `row_chunks` | statements that are prepared once, and their batch sizes |
+//! | `delete_limited`, `status_counters` | statements that diesel cannot express, or not for both backends |
+//! | `lock_order` | the lock order of rows that many transactions change |
+//! | `world`, `filter_sql`, `rate_window`, `counter_subject` | fragments of statements that both backends share |
 //! | `settings`, `migrations`, `failure` | how to reach the database, which migrations it lacks, and errors that are not its own |
 //!
 //! Next to `src` is `repositories`: the queries. They are **not a module of this crate**: `store-sqlite` and `store-postgres` each compile
@@ -34,17 +34,17 @@
     reason = "rows repeat the columns of their tables, and only the two stores use them"
 )]
 
+pub mod counter_subject;
+pub mod delete_limited;
 pub mod failure;
-pub mod few;
+pub mod filter_sql;
+pub mod lock_order;
 pub mod migrations;
-pub mod portions;
 pub mod prepared;
-pub mod rank;
+pub mod rate_window;
+pub mod row_chunks;
 pub mod rows;
 pub mod schema;
 pub mod settings;
 pub mod status_counters;
-pub mod subject;
-pub mod wanted;
-pub mod window;
 pub mod world;

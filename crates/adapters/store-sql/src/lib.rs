@@ -10,7 +10,7 @@ mod store;
 pub use limiter::SqlRateLimiter;
 pub use migrate::{distribute, migrate};
 pub use store::SqlStore;
-pub use vestry_store_postgres::{Pooler, Spread};
+pub use vestry_store_postgres::{Distribution, Pooler};
 pub use vestry_store_rows::migrations::MissingMigrations;
 pub use vestry_store_rows::settings::{
     Database, DatabaseUrlError, PostgresUrl, Settings, Synchronous,

@@ -7,7 +7,7 @@ use vestry_domain::ids::AuditChainId;
 use vestry_ports::port;
 use vestry_ports::store::{Bell, Partitions, Repositories, Store, StoreError, StoreResult, Tx};
 
-use vestry_store_postgres::{Pooler, PostgresStore, Spread};
+use vestry_store_postgres::{Distribution, Pooler, PostgresStore};
 use vestry_store_rows::migrations::MissingMigrations;
 use vestry_store_rows::settings::{Database, Settings};
 use vestry_store_sqlite::{BackupError, SqliteStore};
@@ -50,10 +50,10 @@ impl SqlStore {
     ///
     /// # Errors
     /// [`StoreError`], also if one of the servers is unreachable.
-    pub async fn spread(&self) -> StoreResult<Option<Spread>> {
+    pub async fn distribution(&self) -> StoreResult<Option<Distribution>> {
         match &self.0 {
             Engine::Sqlite(_) => Ok(None),
-            Engine::Postgres(store) => store.spread().await,
+            Engine::Postgres(store) => store.distribution().await,
         }
     }
 

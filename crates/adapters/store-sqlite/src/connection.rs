@@ -8,7 +8,7 @@ use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use futures_util::future::BoxFuture;
 use vestry_ports::store::StoreError;
 
-use super::in_time::TOO_LATE;
+use super::statement_deadline::TOO_LATE;
 use super::thread::OwnThread;
 
 /// A connection of this store.

@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 
 use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
-use vestry_store_rows::wanted::Until;
+use vestry_store_rows::filter_sql::Deadline;
 
-use super::in_time;
+use super::statement_deadline;
 
-pub(crate) use super::connection::{Conn, classify, close};
-pub(crate) use super::events::{place, tell_and_commit};
-pub(crate) use super::lists::{
+pub(crate) use super::batch_queries::{
     append_to_audit_log, append_to_audit_log as append_step_by_step, commit_to_audit_log,
     sessions_by_tokens, wallets_with_keys, whole_user_rows,
 };
+pub(crate) use super::connection::{Conn, classify, close};
+pub(crate) use super::events::{commit_with_events, place};
 pub(crate) use super::manager::Manager;
 
 /// Takes the write lock at once: a transaction that starts to write later could fail halfway.
@@ -33,8 +33,8 @@ pub(crate) const fn limit(_left: Duration) -> &'static str {
 }
 
 /// Checks the deadline for each row first.
-pub(crate) fn until(end: Instant) -> Until {
-    Until::asking(in_time::CALL, in_time::moment(end))
+pub(crate) fn deadline(end: Instant) -> Deadline {
+    Deadline::checked_by(statement_deadline::CALL, statement_deadline::moment(end))
 }
 
 /// How long a rollback may take.
@@ -80,7 +80,7 @@ pub(crate) use defer;
 /// Runs a statement at once. On Postgres it would be deferred to the commit; here there is only one writer, and nothing waits for the row.
 macro_rules! defer_to_commit {
     ($conn:expr, $rank:expr, $statement:expr) => {{
-        let _rank: vestry_store_rows::rank::Rank = $rank;
+        let _rank: vestry_store_rows::lock_order::Rank = $rank;
         $crate::dialect::defer!($conn, $statement)
     }};
 }

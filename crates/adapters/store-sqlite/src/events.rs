@@ -35,7 +35,7 @@ struct Placed {
 }
 
 /// Writes events to the inbox and commits, all on the thread of the only writing connection. The file answers, or fails.
-pub(crate) async fn tell_and_commit(
+pub(crate) async fn commit_with_events(
     conn: &mut Conn,
     told: Vec<InboxRow>,
 ) -> Option<QueryResult<()>> {

@@ -2,16 +2,16 @@
 //!
 //! `repositories` are the queries of `vestry-store-rows`, compiled for this database; `dialect` is the part specific to SQLite.
 
+mod batch_queries;
 mod connection;
 mod dialect;
 mod events;
-mod in_time;
-mod lists;
 mod manager;
 mod migrate;
 #[path = "../../store-rows/repositories/mod.rs"]
 mod repositories;
 mod same_file;
+mod statement_deadline;
 mod statistics;
 mod thread;
 

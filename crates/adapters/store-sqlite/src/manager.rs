@@ -14,8 +14,8 @@ use diesel_async::sync_connection_wrapper::{SpawnBlocking, SyncConnectionWrapper
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::connection::{Conn, classify};
-use super::in_time;
 use super::same_file::SameFile;
+use super::statement_deadline;
 use super::thread::OwnThread;
 use vestry_store_rows::failure::Cause;
 use vestry_store_rows::settings::{Settings, Synchronous};
@@ -162,7 +162,7 @@ impl Opener {
         self.file.was_opened_as(found)?;
         conn.batch_execute(&self.pragmas)
             .map_err(|error| classify(error, None))?;
-        in_time::register(&mut conn).map_err(|error| classify(error, None))?;
+        statement_deadline::register(&mut conn).map_err(|error| classify(error, None))?;
         self.check(&mut conn)?;
         Ok(conn)
     }

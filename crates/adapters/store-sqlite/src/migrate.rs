@@ -24,7 +24,7 @@ pub async fn migrate(path: &Path, settings: &Settings) -> StoreResult<Vec<String
                     .run_pending_migrations(crate::MIGRATIONS)
                     .map_err(Refused::Harness)?;
                 let applied: Vec<String> = applied.iter().map(ToString::to_string).collect();
-                statistics::tell(conn)?;
+                statistics::write_planner_stats(conn)?;
                 Ok(applied)
             }))
         })

@@ -54,7 +54,7 @@ const COLUMNS: &str = "\
     WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name, i.name, c.seqno";
 
 /// Writes the statistics of every index. Connections opened afterwards use them.
-pub(crate) fn tell(conn: &mut SqliteConnection) -> QueryResult<()> {
+pub(crate) fn write_planner_stats(conn: &mut SqliteConnection) -> QueryResult<()> {
     let columns: Vec<Column> = diesel::sql_query(COLUMNS).load(conn)?;
     // No other statement creates the two tables. Histograms of single values are deleted too, in case someone has run `ANALYZE`.
     conn.batch_execute("ANALYZE apps; DELETE FROM sqlite_stat1; DELETE FROM sqlite_stat4")?;
@@ -63,16 +63,16 @@ pub(crate) fn tell(conn: &mut SqliteConnection) -> QueryResult<()> {
         diesel::sql_query("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)")
             .bind::<Text, _>(&first.of_table)
             .bind::<Text, _>(&first.of_index)
-            .bind::<Text, _>(said_of(first, index))
+            .bind::<Text, _>(stats_of(first, index))
             .execute(conn)?;
     }
     Ok(())
 }
 
 /// Returns the statistics of an index: its rows, and how many of them share the first column, the first two, and so on.
-fn said_of(first: &Column, columns: &[Column]) -> String {
+fn stats_of(first: &Column, columns: &[Column]) -> String {
     let mut rows = if first.is_partial { SOME } else { ROWS };
-    let mut said = vec![rows];
+    let mut stats = vec![rows];
     for column in columns {
         let name = column.name.as_deref().unwrap_or_default();
         rows = if LOW_SELECTIVITY_COLUMNS.contains(&name) {
@@ -82,11 +82,11 @@ fn said_of(first: &Column, columns: &[Column]) -> String {
         } else {
             1
         };
-        said.push(rows);
+        stats.push(rows);
     }
-    if let (true, Some(last)) = (first.is_unique, said.last_mut()) {
+    if let (true, Some(last)) = (first.is_unique, stats.last_mut()) {
         *last = 1;
     }
-    let said: Vec<String> = said.iter().map(u64::to_string).collect();
-    said.join(" ")
+    let stats: Vec<String> = stats.iter().map(u64::to_string).collect();
+    stats.join(" ")
 }

@@ -4,21 +4,21 @@
 const SIZES: [usize; 4] = [64, 32, 16, 8];
 
 /// Splits rows into batches of only a few sizes, so that few texts are prepared and few statements are executed.
-pub fn portions<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
+pub fn row_chunks<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let fitting = SIZES.into_iter().find(|size| *size <= rows.len());
-        let (portion, rest) = rows.split_at(fitting.unwrap_or(rows.len()));
+        let (chunk, rest) = rows.split_at(fitting.unwrap_or(rows.len()));
         rows = rest;
-        (!portion.is_empty()).then_some(portion)
+        (!chunk.is_empty()).then_some(chunk)
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::portions;
+    use super::row_chunks;
 
     #[test]
-    fn portions_cover_each_row_exactly_once() {
+    fn chunks_cover_each_row_exactly_once() {
         for (rows, expected) in [
             (0, vec![]),
             (1, vec![1]),
@@ -28,9 +28,9 @@ mod tests {
             (200, vec![64, 64, 64, 8]),
         ] {
             let all: Vec<usize> = (0..rows).collect();
-            let sizes: Vec<_> = portions(&all).map(<[_]>::len).collect();
+            let sizes: Vec<_> = row_chunks(&all).map(<[_]>::len).collect();
             assert_eq!(sizes, expected, "{rows} rows");
-            assert_eq!(portions(&all).collect::<Vec<_>>().concat(), all);
+            assert_eq!(row_chunks(&all).collect::<Vec<_>>().concat(), all);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The queries of [`super::lists`] for a cluster, where Apps are stored on several servers.
+//! The queries of [`super::array_queries`] for a cluster, where Apps are stored on several servers.
 //!
 //! Citus forwards a statement unchanged if it names one App and environment and a single table. All others it plans first, every time,
 //! which takes longer than executing them.
@@ -51,7 +51,7 @@ pub(super) async fn wallets_with_keys(
 ) -> QueryResult<Vec<(WalletRow, Option<WalletKeyRow>)>> {
     let mut found = Vec::with_capacity(wanted.len());
     for (world, ids) in by_world(wanted, |id| id.to_string()) {
-        let conn = conn.settled().await?;
+        let conn = conn.flush_deferred().await?;
         let wallets = rows_of!(wallets, world, id, &ids).select(WalletRow::as_select());
         let keys = rows_of!(wallet_keys, world, wallet_id, &ids).select(WalletKeyRow::as_select());
         // Boxed, because the compiler cannot see that they are `Send`. The keys are read first: if a wallet is deleted in between, the
@@ -97,7 +97,7 @@ pub(super) async fn whole_user_rows(
 }
 
 async fn users_of(conn: &mut Conn, world: &World, ids: &[String]) -> QueryResult<WholeUserRows> {
-    let conn = conn.settled().await?;
+    let conn = conn.flush_deferred().await?;
     // Boxed, because the compiler cannot see that they are `Send`.
     macro_rules! load {
         ($row:ty, $table:ident, $owner:ident, $($order:ident),+) => {{

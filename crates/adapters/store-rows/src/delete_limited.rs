@@ -10,13 +10,13 @@ use diesel::query_source::{QuerySource, Table};
 /// Neither Postgres nor standard SQL has `DELETE … LIMIT`, and the key is the only row identifier that works on every engine.
 ///
 /// The statement is cached by its text.
-pub struct DeleteFew<F, K, Q> {
+pub struct DeleteLimited<F, K, Q> {
     table: F,
     key: K,
     those: Q,
 }
 
-impl<F, K, Q> DeleteFew<F, K, Q> {
+impl<F, K, Q> DeleteLimited<F, K, Q> {
     /// Deletes the rows of this table whose keys the query selects.
     pub fn of<T>(table: T, those: Q) -> Self
     where
@@ -30,14 +30,14 @@ impl<F, K, Q> DeleteFew<F, K, Q> {
     }
 }
 
-impl<F, K, Q> QueryId for DeleteFew<F, K, Q> {
+impl<F, K, Q> QueryId for DeleteLimited<F, K, Q> {
     type QueryId = ();
 
     /// Cached by its text.
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl<DB, F, K, Q> QueryFragment<DB> for DeleteFew<F, K, Q>
+impl<DB, F, K, Q> QueryFragment<DB> for DeleteLimited<F, K, Q>
 where
     DB: Backend,
     F: QueryFragment<DB>,
@@ -58,12 +58,12 @@ where
 
 /// Deletes at most `SWEEP_STEP` of the rows that a query selects, and returns how many were deleted.
 #[macro_export]
-macro_rules! delete_few {
+macro_rules! delete_limited {
     ($unit:ident, $table:ident, $old:expr) => {{
         let key = diesel::Table::primary_key(&$table::table);
         let those = $old.select(key).limit(vestry_ports::store::SWEEP_STEP);
-        let few = $crate::few::DeleteFew::of($table::table, those);
-        let deleted = few.execute($unit.writing()?).await;
+        let delete = $crate::delete_limited::DeleteLimited::of($table::table, those);
+        let deleted = delete.execute($unit.writing()?).await;
         $unit.done(deleted).map(count)
     }};
 }

@@ -46,7 +46,7 @@ fn standing(table: &'static str, counted: Vec<(i64, i64)>) -> StoreResult<Vec<St
 
 impl Unit {
     /// Counts wallets, their keys, and import key pairs.
-    pub(super) async fn standing_of_wallets(
+    pub(super) async fn references_by_wallets(
         &mut self,
         world: &World,
         version: u32,
@@ -58,7 +58,7 @@ impl Unit {
     }
 
     /// Counts what [`vestry_ports::store::PersistentSecrets`] finds.
-    pub(super) async fn standing_of_lasting(
+    pub(super) async fn references_by_persistent_secrets(
         &mut self,
         world: &World,
         version: u32,
@@ -96,7 +96,7 @@ impl Unit {
     }
 
     /// Counts rows that expire. They are deleted no later than a day after they expire.
-    pub(super) async fn standing_of_passing(
+    pub(super) async fn references_by_expiring_rows(
         &mut self,
         world: &World,
         version: u32,

@@ -22,10 +22,10 @@ use crate::schema::users;
 
 /// A condition on a row of `users`.
 #[derive(Clone)]
-pub struct Wanted(Vec<Piece>);
+pub struct FilterSql(Vec<SqlPart>);
 
 #[derive(Clone)]
-enum Piece {
+enum SqlPart {
     Sql(&'static str),
     Text(String),
     Number(i64),
@@ -33,186 +33,190 @@ enum Piece {
 }
 
 /// Where the data of a condition is stored.
-enum Test {
+enum Predicate {
     /// In the user's own row.
-    Own(Vec<Piece>),
+    Own(Vec<SqlPart>),
     /// In rows of this table that refer to the user, with an index that begins with the filtered columns.
-    Indexed(&'static str, Vec<Piece>),
+    Indexed(&'static str, Vec<SqlPart>),
     /// In rows of this table that refer to the user.
-    Others(&'static str, Vec<Piece>),
+    Others(&'static str, Vec<SqlPart>),
     /// Nowhere: no user matches.
     Nobody,
 }
 
 /// Maximum number of users listed by id. A condition that matches more stays in its SQL form.
-const FEW: u16 = 1000;
+const MAX_LISTED: u16 = 1000;
 
-/// A query for the users that match a condition, limited to one more than `FEW`.
+/// A query for the users that match a condition, limited to one more than `MAX_LISTED`.
 #[derive(Clone)]
-pub struct Lookup(Vec<Piece>);
+pub struct IndexLookup(Vec<SqlPart>);
 
 /// Returns the queries to run before the statement itself, one per condition; `None` where no index helps.
 pub fn lookups(
     world: &World,
     filter: &UserFilter,
     now: Timestamp,
-    until: Until,
-) -> Vec<Option<Lookup>> {
+    deadline: Deadline,
+) -> Vec<Option<IndexLookup>> {
     let conditions = filter.conditions.iter();
-    let lookup = |condition| match test(condition, now) {
-        indexed @ Test::Indexed(..) => {
-            let mut pieces = indexed.listed(world, until);
-            pieces.push(Piece::Sql(" LIMIT "));
-            pieces.push(Piece::Number(i64::from(FEW) + 1));
-            Some(Lookup(pieces))
+    let lookup = |condition| match predicate(condition, now) {
+        indexed @ Predicate::Indexed(..) => {
+            let mut parts = indexed.as_query(world, deadline);
+            parts.push(SqlPart::Sql(" LIMIT "));
+            parts.push(SqlPart::Number(i64::from(MAX_LISTED) + 1));
+            Some(IndexLookup(parts))
         }
-        Test::Own(_) | Test::Others(..) | Test::Nobody => None,
+        Predicate::Own(_) | Predicate::Others(..) | Predicate::Nobody => None,
     };
     conditions.map(lookup).collect()
 }
 
-impl Wanted {
+impl FilterSql {
     /// Builds the condition. `found` holds the results of the [`lookups`] of the same filter.
     pub fn new(
         world: &World,
         filter: &UserFilter,
         now: Timestamp,
         found: &[Option<Vec<String>>],
-        until: Until,
+        deadline: Deadline,
     ) -> Self {
-        let tests = tests(filter, now, found);
-        let several = tests.len() > 1;
-        let tests = tests.into_iter();
-        let mut pieces = until.pieces();
-        pieces.push(Piece::Sql("("));
+        let predicates = predicates(filter, now, found);
+        let several = predicates.len() > 1;
+        let predicates = predicates.into_iter();
+        let mut parts = deadline.parts();
+        parts.push(SqlPart::Sql("("));
         match filter.combined {
             Combined::Any if several => {
-                pieces.push(Piece::Sql("users.id IN ("));
+                parts.push(SqlPart::Sql("users.id IN ("));
                 joined(
-                    &mut pieces,
+                    &mut parts,
                     " UNION ",
-                    tests.map(|test| test.listed(world, until)),
+                    predicates.map(|predicate| predicate.as_query(world, deadline)),
                 );
-                pieces.push(Piece::Sql(")"));
+                parts.push(SqlPart::Sql(")"));
             }
             Combined::Any | Combined::All => {
                 joined(
-                    &mut pieces,
+                    &mut parts,
                     " AND ",
-                    tests.map(|test| test.alone(world, until)),
+                    predicates.map(|predicate| predicate.as_condition(world, deadline)),
                 );
             }
         }
-        pieces.push(Piece::Sql(")"));
-        Self(pieces)
+        parts.push(SqlPart::Sql(")"));
+        Self(parts)
     }
 
     /// Matches every user, until the deadline.
-    pub fn anybody(until: Until) -> Self {
-        let mut pieces = until.pieces();
-        pieces.push(Piece::Sql("1 = 1"));
-        Self(pieces)
+    pub fn every_user(deadline: Deadline) -> Self {
+        let mut parts = deadline.parts();
+        parts.push(SqlPart::Sql("1 = 1"));
+        Self(parts)
     }
 }
 
 /// The deadline of a statement, for a database that does not enforce one: each row is first passed to a function of ours, which fails after
 /// the deadline.
 #[derive(Clone, Copy)]
-pub struct Until(Option<(&'static str, i64)>);
+pub struct Deadline(Option<(&'static str, i64)>);
 
-impl Until {
+impl Deadline {
     /// No deadline in the SQL: the database ends the statement.
-    pub const UNSAID: Self = Self(None);
+    pub const NONE: Self = Self(None);
 
     /// Checks the deadline with a function. `opening` begins its call, `moment` is its first argument.
-    pub const fn asking(opening: &'static str, moment: i64) -> Self {
+    pub const fn checked_by(opening: &'static str, moment: i64) -> Self {
         Self(Some((opening, moment)))
     }
 
     /// Comes first in a condition, because SQLite evaluates conditions in the order in which they are written.
-    fn pieces(self) -> Vec<Piece> {
+    fn parts(self) -> Vec<SqlPart> {
         let Some((opening, moment)) = self.0 else {
             return Vec::new();
         };
         vec![
-            Piece::Sql(opening),
-            Piece::Number(moment),
-            Piece::Sql(", rowid) AND "),
+            SqlPart::Sql(opening),
+            SqlPart::Number(moment),
+            SqlPart::Sql(", rowid) AND "),
         ]
     }
 }
 
 /// Returns the conditions, with known users replacing those that lookups have answered.
-fn tests(filter: &UserFilter, now: Timestamp, found: &[Option<Vec<String>>]) -> Vec<Test> {
+fn predicates(
+    filter: &UserFilter,
+    now: Timestamp,
+    found: &[Option<Vec<String>>],
+) -> Vec<Predicate> {
     let mut open = Vec::new();
     let mut known: Vec<&[String]> = Vec::new();
     for (index, condition) in filter.conditions.iter().enumerate() {
         match found.get(index).and_then(Option::as_deref) {
-            Some(users) if users.len() <= usize::from(FEW) => known.push(users),
-            _ => open.push(test(condition, now)),
+            Some(users) if users.len() <= usize::from(MAX_LISTED) => known.push(users),
+            _ => open.push(predicate(condition, now)),
         }
     }
     match filter.combined {
-        Combined::All => open.extend(known.into_iter().map(these)),
+        Combined::All => open.extend(known.into_iter().map(among_users)),
         // One list: several lists would be joined with the users again.
-        Combined::Any if !known.is_empty() => open.push(these(&known.concat())),
+        Combined::Any if !known.is_empty() => open.push(among_users(&known.concat())),
         Combined::Any => {}
     }
     open
 }
 
 /// Matches exactly these users.
-fn these(users: &[String]) -> Test {
+fn among_users(users: &[String]) -> Predicate {
     if users.is_empty() {
-        return Test::Nobody;
+        return Predicate::Nobody;
     }
-    Test::Own(among("id IN (", users.iter().map(|id| text(id))))
+    Predicate::Own(among("id IN (", users.iter().map(|id| text(id))))
 }
 
-fn joined(pieces: &mut Vec<Piece>, by: &'static str, parts: impl Iterator<Item = Vec<Piece>>) {
-    for (index, part) in parts.enumerate() {
+fn joined(parts: &mut Vec<SqlPart>, by: &'static str, groups: impl Iterator<Item = Vec<SqlPart>>) {
+    for (index, group) in groups.enumerate() {
         if index > 0 {
-            pieces.push(Piece::Sql(by));
+            parts.push(SqlPart::Sql(by));
         }
-        pieces.extend(part);
+        parts.extend(group);
     }
 }
 
-impl Test {
-    /// Renders the test as a condition on the user's row.
-    fn alone(self, world: &World, until: Until) -> Vec<Piece> {
+impl Predicate {
+    /// Renders the predicate as a condition on the user's row.
+    fn as_condition(self, world: &World, deadline: Deadline) -> Vec<SqlPart> {
         match self {
             Self::Own(condition) => condition,
             listed @ (Self::Indexed(..) | Self::Others(..)) => {
-                let mut pieces = vec![Piece::Sql("users.id IN (")];
-                pieces.extend(listed.listed(world, until));
-                pieces.push(Piece::Sql(")"));
-                pieces
+                let mut parts = vec![SqlPart::Sql("users.id IN (")];
+                parts.extend(listed.as_query(world, deadline));
+                parts.push(SqlPart::Sql(")"));
+                parts
             }
-            Self::Nobody => vec![Piece::Sql("1 = 0")],
+            Self::Nobody => vec![SqlPart::Sql("1 = 0")],
         }
     }
 
-    /// Renders the test as a query for the matching users.
-    fn listed(self, world: &World, until: Until) -> Vec<Piece> {
+    /// Renders the predicate as a query for the matching users.
+    fn as_query(self, world: &World, deadline: Deadline) -> Vec<SqlPart> {
         let (from, condition) = match self {
             Self::Own(condition) => ("SELECT id FROM users WHERE app_id = ", condition),
             Self::Indexed(from, condition) | Self::Others(from, condition) => (from, condition),
             Self::Nobody => (
                 "SELECT id FROM users WHERE app_id = ",
-                vec![Piece::Sql("1 = 0")],
+                vec![SqlPart::Sql("1 = 0")],
             ),
         };
-        let mut pieces = vec![
-            Piece::Sql(from),
-            Piece::Text(world.app_id.to_string()),
-            Piece::Sql(" AND environment = "),
-            Piece::Text(world.environment.to_string()),
-            Piece::Sql(" AND "),
+        let mut parts = vec![
+            SqlPart::Sql(from),
+            SqlPart::Text(world.app_id.to_string()),
+            SqlPart::Sql(" AND environment = "),
+            SqlPart::Text(world.environment.to_string()),
+            SqlPart::Sql(" AND "),
         ];
-        pieces.extend(until.pieces());
-        pieces.extend(condition);
-        pieces
+        parts.extend(deadline.parts());
+        parts.extend(condition);
+        parts
     }
 }
 
@@ -224,45 +228,49 @@ const TOTPS: &str = "SELECT user_id FROM totps WHERE app_id = ";
 const LINKS: &str = "SELECT user_id FROM provider_links WHERE app_id = ";
 const METADATA: &str = "SELECT user_id FROM user_metadata WHERE app_id = ";
 
-fn test(condition: &Condition, now: Timestamp) -> Test {
+fn predicate(condition: &Condition, now: Timestamp) -> Predicate {
     match condition {
-        Condition::Nobody => Test::Nobody,
-        Condition::UserId(ids) => Test::Own(among("id IN (", texts(ids))),
+        Condition::Nobody => Predicate::Nobody,
+        Condition::UserId(ids) => Predicate::Own(among("id IN (", texts(ids))),
         Condition::ExternalKey(keys) => {
             let keys = keys.iter().map(|key| text(key));
-            Test::Indexed(IMPORTED, among("external_key IN (", keys))
+            Predicate::Indexed(IMPORTED, among("external_key IN (", keys))
         }
-        Condition::Status(statuses) => Test::Own(shown_as(statuses)),
-        Condition::FullNameMatch(part) => Test::Own(like("folded_name LIKE ", part)),
+        Condition::Status(statuses) => Predicate::Own(shown_as(statuses)),
+        Condition::FullNameMatch(part) => Predicate::Own(like("folded_name LIKE ", part)),
         Condition::CreatedAt(period) => {
             // The id contains the creation time, and pages are read in id order. The exception are times before the first possible id,
             // which imported users can have.
             let (first, last) = period.ids::<vestry_domain::ids::UserId>();
-            Test::Own(vec![
-                Piece::Sql("id >= "),
-                Piece::Text(first.to_string()),
-                Piece::Sql(" AND id <= "),
-                Piece::Text(last.to_string()),
-                Piece::Sql(" AND created_at >= "),
-                Piece::Number(period.from.unix()),
-                Piece::Sql(" AND created_at <= "),
-                Piece::Number(period.to.unix()),
+            Predicate::Own(vec![
+                SqlPart::Sql("id >= "),
+                SqlPart::Text(first.to_string()),
+                SqlPart::Sql(" AND id <= "),
+                SqlPart::Text(last.to_string()),
+                SqlPart::Sql(" AND created_at >= "),
+                SqlPart::Number(period.from.unix()),
+                SqlPart::Sql(" AND created_at <= "),
+                SqlPart::Number(period.to.unix()),
             ])
         }
         Condition::PhoneNumber(numbers) => {
             let numbers = numbers.iter().map(|number| text(number.as_str()));
-            Test::Indexed(PHONES, among("number IN (", numbers))
+            Predicate::Indexed(PHONES, among("number IN (", numbers))
         }
-        Condition::PhoneNumberId(ids) => Test::Indexed(PHONES, among("id IN (", texts(ids))),
-        Condition::PhoneNumberMatch(digits) => Test::Others(PHONES, like("number LIKE ", digits)),
-        Condition::PhoneNumberVerified(verified) => Test::Others(PHONES, is_verified(*verified)),
+        Condition::PhoneNumberId(ids) => Predicate::Indexed(PHONES, among("id IN (", texts(ids))),
+        Condition::PhoneNumberMatch(digits) => {
+            Predicate::Others(PHONES, like("number LIKE ", digits))
+        }
+        Condition::PhoneNumberVerified(verified) => {
+            Predicate::Others(PHONES, is_verified(*verified))
+        }
         Condition::Email(identities) => {
             let identities = identities.iter().map(|identity| text(identity.as_str()));
-            Test::Indexed(EMAILS, among("identity IN (", identities))
+            Predicate::Indexed(EMAILS, among("identity IN (", identities))
         }
-        Condition::EmailId(ids) => Test::Indexed(EMAILS, among("id IN (", texts(ids))),
-        Condition::EmailMatch(part) => Test::Others(EMAILS, like("folded LIKE ", part)),
-        Condition::EmailVerified(verified) => Test::Others(EMAILS, is_verified(*verified)),
+        Condition::EmailId(ids) => Predicate::Indexed(EMAILS, among("id IN (", texts(ids))),
+        Condition::EmailMatch(part) => Predicate::Others(EMAILS, like("folded LIKE ", part)),
+        Condition::EmailVerified(verified) => Predicate::Others(EMAILS, is_verified(*verified)),
         Condition::WalletPublicAddress(addresses) => {
             // The index on addresses begins with the wallet type.
             let types = WalletType::ALL.into_iter().map(WalletType::as_str);
@@ -271,69 +279,74 @@ fn test(condition: &Condition, now: Timestamp) -> Test {
                 " AND public_address IN (",
                 addresses.iter().map(|address| text(address)),
             ));
-            Test::Indexed(WALLETS, condition)
+            Predicate::Indexed(WALLETS, condition)
         }
-        Condition::WalletId(ids) => Test::Indexed(WALLETS, among("id IN (", texts(ids))),
+        Condition::WalletId(ids) => Predicate::Indexed(WALLETS, among("id IN (", texts(ids))),
         Condition::Metadata(digests) => {
-            let digests = digests.iter().map(|digest| Piece::Bytes(digest.0.to_vec()));
-            Test::Indexed(METADATA, among("digest IN (", digests))
+            let digests = digests
+                .iter()
+                .map(|digest| SqlPart::Bytes(digest.0.to_vec()));
+            Predicate::Indexed(METADATA, among("digest IN (", digests))
         }
         Condition::TotpId(ids) => {
             let mut condition = among("id IN (", texts(ids));
             condition.extend([
-                Piece::Sql(" AND (verified OR expires_at > "),
-                Piece::Number(now.unix()),
-                Piece::Sql(")"),
+                SqlPart::Sql(" AND (verified OR expires_at > "),
+                SqlPart::Number(now.unix()),
+                SqlPart::Sql(")"),
             ]);
-            Test::Indexed(TOTPS, condition)
+            Predicate::Indexed(TOTPS, condition)
         }
-        Condition::TotpVerified(true) => Test::Others(TOTPS, is_verified(true)),
+        Condition::TotpVerified(true) => Predicate::Others(TOTPS, is_verified(true)),
         Condition::TotpVerified(false) => {
             let mut condition = is_verified(false);
-            condition.extend([Piece::Sql(" AND expires_at > "), Piece::Number(now.unix())]);
-            Test::Others(TOTPS, condition)
+            condition.extend([
+                SqlPart::Sql(" AND expires_at > "),
+                SqlPart::Number(now.unix()),
+            ]);
+            Predicate::Others(TOTPS, condition)
         }
         Condition::IdpProvider(names) => {
             let names = names.iter().map(|name| text(name));
-            Test::Indexed(LINKS, among("provider IN (", names))
+            Predicate::Indexed(LINKS, among("provider IN (", names))
         }
     }
 }
 
-fn text(value: &str) -> Piece {
-    Piece::Text(value.to_owned())
+fn text(value: &str) -> SqlPart {
+    SqlPart::Text(value.to_owned())
 }
 
-fn texts<T: ToString>(values: &[T]) -> impl Iterator<Item = Piece> {
-    values.iter().map(|value| Piece::Text(value.to_string()))
+fn texts<T: ToString>(values: &[T]) -> impl Iterator<Item = SqlPart> {
+    values.iter().map(|value| SqlPart::Text(value.to_string()))
 }
 
-fn among(opening: &'static str, values: impl Iterator<Item = Piece>) -> Vec<Piece> {
-    let mut pieces = vec![Piece::Sql(opening)];
-    joined(&mut pieces, ", ", values.map(|value| vec![value]));
-    pieces.push(Piece::Sql(")"));
-    pieces
+fn among(opening: &'static str, values: impl Iterator<Item = SqlPart>) -> Vec<SqlPart> {
+    let mut parts = vec![SqlPart::Sql(opening)];
+    joined(&mut parts, ", ", values.map(|value| vec![value]));
+    parts.push(SqlPart::Sql(")"));
+    parts
 }
 
 /// The row of a disabled user keeps the earlier status, which applies again once the user is enabled.
-fn shown_as(statuses: &[ShownStatus]) -> Vec<Piece> {
+fn shown_as(statuses: &[ShownStatus]) -> Vec<SqlPart> {
     let kept = statuses
         .iter()
         .filter(|status| **status != ShownStatus::Disabled);
     let kept: Vec<_> = kept.map(|status| text(status.as_str())).collect();
     match (kept.is_empty(), statuses.contains(&ShownStatus::Disabled)) {
-        (true, _) => vec![Piece::Sql("disabled_at IS NOT NULL")],
+        (true, _) => vec![SqlPart::Sql("disabled_at IS NOT NULL")],
         (false, false) => among("disabled_at IS NULL AND status IN (", kept.into_iter()),
         (false, true) => {
             let mut either = among("(disabled_at IS NOT NULL OR status IN (", kept.into_iter());
-            either.push(Piece::Sql(")"));
+            either.push(SqlPart::Sql(")"));
             either
         }
     }
 }
 
 /// Matches a part of a text. Special characters of LIKE are escaped.
-fn like(opening: &'static str, part: &str) -> Vec<Piece> {
+fn like(opening: &'static str, part: &str) -> Vec<SqlPart> {
     let mut pattern = String::from("%");
     for character in part.chars() {
         if matches!(character, '!' | '%' | '_') {
@@ -343,38 +356,38 @@ fn like(opening: &'static str, part: &str) -> Vec<Piece> {
     }
     pattern.push('%');
     vec![
-        Piece::Sql(opening),
-        Piece::Text(pattern),
-        Piece::Sql(" ESCAPE '!'"),
+        SqlPart::Sql(opening),
+        SqlPart::Text(pattern),
+        SqlPart::Sql(" ESCAPE '!'"),
     ]
 }
 
-fn is_verified(verified: bool) -> Vec<Piece> {
-    vec![Piece::Sql(if verified {
+fn is_verified(verified: bool) -> Vec<SqlPart> {
+    vec![SqlPart::Sql(if verified {
         "verified"
     } else {
         "NOT verified"
     })]
 }
 
-impl Expression for Wanted {
+impl Expression for FilterSql {
     type SqlType = Bool;
 }
 
-impl AppearsOnTable<users::table> for Wanted {}
+impl AppearsOnTable<users::table> for FilterSql {}
 
-impl SelectableExpression<users::table> for Wanted {}
+impl SelectableExpression<users::table> for FilterSql {}
 
-impl<GroupBy> ValidGrouping<GroupBy> for Wanted {
+impl<GroupBy> ValidGrouping<GroupBy> for FilterSql {
     type IsAggregate = is_aggregate::No;
 }
 
-impl QueryId for Wanted {
+impl QueryId for FilterSql {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl<DB> QueryFragment<DB> for Wanted
+impl<DB> QueryFragment<DB> for FilterSql
 where
     DB: Backend + HasSqlType<Text> + HasSqlType<BigInt> + HasSqlType<Binary>,
     String: ToSql<Text, DB>,
@@ -386,16 +399,16 @@ where
     }
 }
 
-impl Query for Lookup {
+impl Query for IndexLookup {
     type SqlType = Text;
 }
 
-impl QueryId for Lookup {
+impl QueryId for IndexLookup {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl<DB> QueryFragment<DB> for Lookup
+impl<DB> QueryFragment<DB> for IndexLookup
 where
     DB: Backend + HasSqlType<Text> + HasSqlType<BigInt> + HasSqlType<Binary>,
     String: ToSql<Text, DB>,
@@ -407,7 +420,7 @@ where
     }
 }
 
-fn write<'b, DB>(pieces: &'b [Piece], mut out: AstPass<'_, 'b, DB>) -> QueryResult<()>
+fn write<'b, DB>(parts: &'b [SqlPart], mut out: AstPass<'_, 'b, DB>) -> QueryResult<()>
 where
     DB: Backend + HasSqlType<Text> + HasSqlType<BigInt> + HasSqlType<Binary>,
     String: ToSql<Text, DB>,
@@ -416,12 +429,12 @@ where
 {
     // On Postgres the right plan depends on the values, that is on how many users match.
     out.unsafe_to_cache_prepared();
-    for piece in pieces {
-        match piece {
-            Piece::Sql(sql) => out.push_sql(sql),
-            Piece::Text(text) => out.push_bind_param::<Text, _>(text)?,
-            Piece::Number(number) => out.push_bind_param::<BigInt, _>(number)?,
-            Piece::Bytes(bytes) => out.push_bind_param::<Binary, _>(bytes)?,
+    for part in parts {
+        match part {
+            SqlPart::Sql(sql) => out.push_sql(sql),
+            SqlPart::Text(text) => out.push_bind_param::<Text, _>(text)?,
+            SqlPart::Number(number) => out.push_bind_param::<BigInt, _>(number)?,
+            SqlPart::Bytes(bytes) => out.push_bind_param::<Binary, _>(bytes)?,
         }
     }
     Ok(())
@@ -453,11 +466,11 @@ mod tests {
                 conditions,
             };
             let text = |filter: &UserFilter, found: &[Option<Vec<String>>]| {
-                let wanted = Wanted::new(&world, filter, now, found, Until::UNSAID);
-                diesel::debug_query::<Pg, _>(&wanted).to_string()
+                let condition = FilterSql::new(&world, filter, now, found, Deadline::NONE);
+                diesel::debug_query::<Pg, _>(&condition).to_string()
             };
             let both = filter(vec![email.clone(), number.clone()]);
-            let asked: Vec<bool> = lookups(&world, &both, now, Until::UNSAID)
+            let asked: Vec<bool> = lookups(&world, &both, now, Deadline::NONE)
                 .iter()
                 .map(Option::is_some)
                 .collect();
@@ -469,7 +482,7 @@ mod tests {
             assert!(!beside.contains("user_emails"), "{beside}");
             assert!(beside.contains("user_phones"), "{beside}");
             // Too many to list by id.
-            let crowd = vec!["user_1".to_owned(); usize::from(FEW) + 1];
+            let crowd = vec!["user_1".to_owned(); usize::from(MAX_LISTED) + 1];
             let joined = text(&filter(vec![email.clone()]), &[Some(crowd)]);
             assert!(joined.contains("user_emails"), "{joined}");
         }

@@ -20,10 +20,10 @@ const FIRST: [&str; 3] = ["users", "totps", "wallets"];
 /// Whether the extension is installed.
 const HAS_CITUS: &str = "to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL";
 
-const IS_SPREAD: &str = "EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('users') AND partmethod = 'h')";
+const IS_DISTRIBUTED: &str = "EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('users') AND partmethod = 'h')";
 
 /// Tables that must be distributed and are not.
-const UNSPREAD: &str = "\
+const UNDISTRIBUTED: &str = "\
     SELECT relname::text AS name FROM pg_class \
     WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' \
         AND (relname = 'apps' OR EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'app_id')) \
@@ -58,7 +58,7 @@ const LARGEST: &str = "\
 
 /// How the tables are distributed over the servers of a cluster.
 #[derive(Debug)]
-pub struct Spread {
+pub struct Distribution {
     /// The number of servers with Apps.
     pub servers: i64,
     /// The number of shards of each table.
@@ -95,7 +95,7 @@ struct Name {
 
 /// Why a database cannot be distributed or used.
 #[derive(Debug, thiserror::Error)]
-enum Unspreadable {
+enum DistributeError {
     #[error(
         "this database has no Citus: put citus into shared_preload_libraries of every server, run CREATE EXTENSION citus on each, \
          make this one the coordinator (citus_set_coordinator_host) and add the others (citus_add_node); docs/scale.md has the steps"
@@ -112,8 +112,8 @@ enum Unspreadable {
     Unfinished(String),
 }
 
-impl From<Unspreadable> for StoreError {
-    fn from(error: Unspreadable) -> Self {
+impl From<DistributeError> for StoreError {
+    fn from(error: DistributeError) -> Self {
         Self::Other(Box::new(error))
     }
 }
@@ -127,33 +127,33 @@ async fn is(conn: &mut Conn, condition: &str) -> StoreResult<bool> {
 
 /// Whether Apps are distributed over several servers, or distribution has begun.
 pub(super) async fn is_distributed(conn: &mut Conn) -> StoreResult<bool> {
-    Ok(is(conn, HAS_CITUS).await? && is(conn, IS_SPREAD).await?)
+    Ok(is(conn, HAS_CITUS).await? && is(conn, IS_DISTRIBUTED).await?)
 }
 
 /// The same, with a check that distribution is complete.
 ///
 /// # Errors
 /// [`StoreError::Other`] if distribution was begun and is not complete.
-pub(super) async fn is_wholly_spread(conn: &mut Conn) -> StoreResult<bool> {
+pub(super) async fn is_fully_distributed(conn: &mut Conn) -> StoreResult<bool> {
     if !is_distributed(conn).await? {
         return Ok(false);
     }
-    let left = unspread(conn).await?;
+    let left = undistributed(conn).await?;
     match left.is_empty() {
         true => Ok(true),
-        false => Err(Unspreadable::Unfinished(left.join(", ")).into()),
+        false => Err(DistributeError::Unfinished(left.join(", ")).into()),
     }
 }
 
 /// Reports how the tables are distributed.
-pub(super) async fn report(conn: &mut Conn) -> StoreResult<Spread> {
+pub(super) async fn report(conn: &mut Conn) -> StoreResult<Distribution> {
     let width = diesel::sql_query(WIDTH).get_result::<Width>(conn).await;
     let Width { servers, shards } = width.map_err(|error| classify(error, Some(conn)))?;
     let elsewhere = diesel::sql_query(ELSEWHERE).load::<Name>(conn).await;
     let elsewhere = elsewhere.map_err(|error| classify(error, Some(conn)))?;
     let largest = diesel::sql_query(LARGEST).load::<Largest>(conn).await;
     let largest = largest.map_err(|error| classify(error, Some(conn)))?;
-    Ok(Spread {
+    Ok(Distribution {
         servers,
         shards,
         elsewhere: elsewhere.into_iter().map(|table| table.name).collect(),
@@ -164,8 +164,8 @@ pub(super) async fn report(conn: &mut Conn) -> StoreResult<Spread> {
     })
 }
 
-async fn unspread(conn: &mut Conn) -> StoreResult<Vec<String>> {
-    let found = diesel::sql_query(UNSPREAD).load::<Name>(conn).await;
+async fn undistributed(conn: &mut Conn) -> StoreResult<Vec<String>> {
+    let found = diesel::sql_query(UNDISTRIBUTED).load::<Name>(conn).await;
     let found = found.map_err(|error| classify(error, Some(conn)))?;
     Ok(found.into_iter().map(|table| table.name).collect())
 }
@@ -176,20 +176,20 @@ async fn unspread(conn: &mut Conn) -> StoreResult<Vec<String>> {
 ///
 /// # Errors
 /// [`StoreError::Other`] without Citus, or if processes of the service are connected while existing data would be moved.
-pub(super) async fn spread(
+pub(super) async fn distribute(
     conn: &mut Conn,
     told: &(dyn Fn(&str, usize) + Sync),
 ) -> StoreResult<Vec<String>> {
     if !is(conn, HAS_CITUS).await? {
-        return Err(Unspreadable::NoCitus.into());
+        return Err(DistributeError::NoCitus.into());
     }
-    let tables = in_order(unspread(conn).await?);
+    let tables = in_order(undistributed(conn).await?);
     // Tables that a migration adds to a distributed database are empty and not used yet.
     if tables.iter().any(|table| table == FIRST[0]) {
         let others = diesel::select(sql::<BigInt>(OTHERS)).get_result(conn).await;
         let others: i64 = others.map_err(|error| classify(error, Some(conn)))?;
         if others > 0 {
-            return Err(Unspreadable::InUse(others).into());
+            return Err(DistributeError::InUse(others).into());
         }
     }
     for (done, table) in tables.iter().enumerate() {
@@ -228,7 +228,7 @@ fn in_order(tables: Vec<String>) -> Vec<String> {
 async fn place(conn: &mut Conn, table: &String) -> StoreResult<()> {
     if let Err(error) = say(conn, &placement(table)).await {
         // A previous run may have been killed while the server carried on to the end.
-        if unspread(conn).await?.contains(table) {
+        if undistributed(conn).await?.contains(table) {
             return Err(error);
         }
     }

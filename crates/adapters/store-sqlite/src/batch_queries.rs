@@ -15,8 +15,8 @@ use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::token::TokenHash;
 
 use super::connection::Conn;
-use vestry_store_rows::portions::portions;
 use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::row_chunks::row_chunks;
 use vestry_store_rows::rows::audit::{AuditEntryRow, AuditStepRow};
 use vestry_store_rows::rows::passkeys::PasskeyRow;
 use vestry_store_rows::rows::providers::ProviderLinkRow;
@@ -35,7 +35,7 @@ use vestry_store_rows::{in_world, its_key};
 pub(crate) async fn wallets_with_keys(
     conn: &mut Conn,
     wanted: Vec<(World, WalletId)>,
-    _apart: bool,
+    _is_distributed: bool,
 ) -> QueryResult<Vec<(WalletRow, Option<WalletKeyRow>)>> {
     let all = move |conn: &mut SqliteConnection| {
         let mut found = Vec::with_capacity(wanted.len());
@@ -55,7 +55,7 @@ pub(crate) async fn wallets_with_keys(
 pub(crate) async fn sessions_by_tokens(
     conn: &mut Conn,
     wanted: Vec<(World, TokenHash)>,
-    _apart: bool,
+    _is_distributed: bool,
 ) -> QueryResult<Vec<(SessionRow, Vec<u8>)>> {
     let all = move |conn: &mut SqliteConnection| {
         let mut found = Vec::with_capacity(wanted.len());
@@ -74,7 +74,7 @@ pub(crate) async fn sessions_by_tokens(
 pub(crate) async fn whole_user_rows(
     conn: &mut Conn,
     wanted: Vec<(World, UserId)>,
-    _apart: bool,
+    _is_distributed: bool,
 ) -> QueryResult<WholeUserRows> {
     let all = move |conn: &mut SqliteConnection| {
         let mut worlds = BTreeMap::<World, Vec<String>>::new();
@@ -83,14 +83,10 @@ pub(crate) async fn whole_user_rows(
         }
         let mut rows = WholeUserRows::default();
         for (world, ids) in &worlds {
-            for portion in portions(ids) {
+            for chunk in row_chunks(ids) {
                 // The remainder is read one by one: otherwise there would be a statement text for each possible number.
-                let few = if portion.len() < FEW {
-                    1
-                } else {
-                    portion.len()
-                };
-                for users in portion.chunks(few) {
+                let few = if chunk.len() < FEW { 1 } else { chunk.len() };
+                for users in chunk.chunks(few) {
                     add_whole_users(conn, world, users, &mut rows)?;
                 }
             }

@@ -24,14 +24,14 @@ pub(crate) const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
 /// Times of failed writes.
 #[derive(Clone, Copy)]
-pub(crate) struct NotDone {
+pub(crate) struct Unconfirmed {
     /// The failed write that last caused connections to be closed.
     counted: Instant,
     /// The latest failed write.
     last: Instant,
 }
 
-impl NotDone {
+impl Unconfirmed {
     /// Returns the time before which connections must have been opened to be closed at `now`.
     fn opened_before(&self, now: Instant) -> Instant {
         if now.duration_since(self.last) >= SETTLED_AFTER {
@@ -45,39 +45,40 @@ impl NotDone {
 }
 
 /// One for the process: at worst, the pool of another database reopens its connections.
-static NOT_DONE: LazyLock<watch::Sender<Option<NotDone>>> = LazyLock::new(watch::Sender::default);
+static UNCONFIRMED: LazyLock<watch::Sender<Option<Unconfirmed>>> =
+    LazyLock::new(watch::Sender::default);
 
 /// Records that a write was refused because the server is read-only, or that its commit got no response.
-pub(crate) fn did_not_write() {
+pub(crate) fn write_unconfirmed() {
     let now = Instant::now();
-    NOT_DONE.send_modify(|not_done| {
-        let counted = match *not_done {
+    UNCONFIRMED.send_modify(|unconfirmed| {
+        let counted = match *unconfirmed {
             Some(known) if now.duration_since(known.counted) < AT_MOST_EACH => known.counted,
             _ => now,
         };
-        *not_done = Some(NotDone { counted, last: now });
+        *unconfirmed = Some(Unconfirmed { counted, last: now });
     });
 }
 
 /// Records a lock timeout. The lock holder may be waiting for a standby, and the server keeps waiting even after its client has gone.
-pub(crate) fn waited_in_vain() {
-    let is_known = NOT_DONE
+pub(crate) fn lock_timed_out() {
+    let is_known = UNCONFIRMED
         .borrow()
         .is_some_and(|known| known.last.elapsed() < AT_MOST_EACH_FOR_LOCKS);
     if !is_known {
-        did_not_write();
+        write_unconfirmed();
     }
 }
 
 /// Whether a connection opened at that time may lead to an old primary.
-pub(crate) fn may_have_moved(opened: Instant) -> bool {
-    let not_done = *NOT_DONE.borrow();
-    not_done.is_some_and(|not_done| opened < not_done.opened_before(Instant::now()))
+pub(crate) fn may_be_stale(opened: Instant) -> bool {
+    let unconfirmed = *UNCONFIRMED.borrow();
+    unconfirmed.is_some_and(|unconfirmed| opened < unconfirmed.opened_before(Instant::now()))
 }
 
 /// Returns a receiver that is notified of failed writes.
-pub(crate) fn not_done() -> watch::Receiver<Option<NotDone>> {
-    NOT_DONE.subscribe()
+pub(crate) fn unconfirmed() -> watch::Receiver<Option<Unconfirmed>> {
+    UNCONFIRMED.subscribe()
 }
 
 #[cfg(test)]
@@ -89,7 +90,7 @@ mod tests {
     fn k5_connections_that_may_lead_to_an_old_primary_are_closed() {
         let start = Instant::now();
         let at = |milliseconds| start + Duration::from_millis(milliseconds);
-        let not_done = NotDone {
+        let unconfirmed = Unconfirmed {
             counted: at(0),
             last: at(300),
         };
@@ -104,7 +105,7 @@ mod tests {
             (60_000, 3_300),
         ] {
             assert_eq!(
-                not_done.opened_before(at(asked)),
+                unconfirmed.opened_before(at(asked)),
                 at(ended_before),
                 "at {asked}"
             );

@@ -9,25 +9,25 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
+use super::failover::{SETTLED_AFTER, may_be_stale, unconfirmed};
 use super::manager::Manager;
-use super::primary::{SETTLED_AFTER, may_have_moved, not_done};
 
 /// How long after a failed write the pools are checked again: once the address leads to the new primary, and once connections in use have
 /// been returned.
 const AGAIN_AFTER: [Duration; 2] = [SETTLED_AFTER, Duration::from_secs(30)];
 
 /// The task that closes them; it is aborted when this value is dropped.
-pub(super) struct Leaving(AbortHandle);
+pub(super) struct StaleConnections(AbortHandle);
 
-impl Leaving {
+impl StaleConnections {
     pub(super) fn keep(pools: [Pool<Manager>; 2], runtime: &Handle) -> Self {
-        let mut not_done = not_done();
+        let mut unconfirmed = unconfirmed();
         let task = async move {
             let mut again: &[Duration] = &[];
             loop {
                 let outcome = match again.split_first() {
-                    None => Ok(not_done.changed().await),
-                    Some((pause, _)) => timeout(*pause, not_done.changed()).await,
+                    None => Ok(unconfirmed.changed().await),
+                    Some((pause, _)) => timeout(*pause, unconfirmed.changed()).await,
                 };
                 again = match outcome {
                     Ok(Ok(())) => &AGAIN_AFTER,
@@ -35,7 +35,7 @@ impl Leaving {
                     Err(_elapsed) => again.split_first().map_or(&[], |(_, later)| later),
                 };
                 for pool in &pools {
-                    drop(pool.retain(|_, metrics| !may_have_moved(metrics.created)));
+                    drop(pool.retain(|_, metrics| !may_be_stale(metrics.created)));
                 }
             }
         };
@@ -43,7 +43,7 @@ impl Leaving {
     }
 }
 
-impl Drop for Leaving {
+impl Drop for StaleConnections {
     fn drop(&mut self) {
         self.0.abort();
     }

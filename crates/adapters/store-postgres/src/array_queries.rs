@@ -18,10 +18,10 @@ use vestry_domain::World;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::token::TokenHash;
 
-use super::apart;
+use super::citus_queries;
 use super::connection::Conn;
-use vestry_store_rows::portions::portions;
 use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::row_chunks::row_chunks;
 use vestry_store_rows::rows::audit::{
     AuditEntryColumns, AuditEntryRow, AuditStepColumns, AuditStepRow,
 };
@@ -38,10 +38,10 @@ use vestry_store_rows::schema::{audit_chains, audit_entries};
 pub(crate) async fn wallets_with_keys(
     conn: &mut Conn,
     wanted: Vec<(World, WalletId)>,
-    apart: bool,
+    is_distributed: bool,
 ) -> QueryResult<Vec<(WalletRow, Option<WalletKeyRow>)>> {
-    if apart {
-        return apart::wallets_with_keys(conn, wanted).await;
+    if is_distributed {
+        return citus_queries::wallets_with_keys(conn, wanted).await;
     }
     WalletsWithKeys::at(Places::of(wanted)).load(conn).await
 }
@@ -50,10 +50,10 @@ pub(crate) async fn wallets_with_keys(
 pub(crate) async fn sessions_by_tokens(
     conn: &mut Conn,
     wanted: Vec<(World, TokenHash)>,
-    apart: bool,
+    is_distributed: bool,
 ) -> QueryResult<Vec<(SessionRow, Vec<u8>)>> {
-    if apart {
-        return apart::sessions_by_tokens(conn, wanted).await;
+    if is_distributed {
+        return citus_queries::sessions_by_tokens(conn, wanted).await;
     }
     let places = Places::of(wanted);
     let session = SessionRow::as_select();
@@ -64,13 +64,13 @@ pub(crate) async fn sessions_by_tokens(
 pub(crate) async fn whole_user_rows(
     conn: &mut Conn,
     wanted: Vec<(World, UserId)>,
-    apart: bool,
+    is_distributed: bool,
 ) -> QueryResult<WholeUserRows> {
-    if apart {
-        return apart::whole_user_rows(conn, wanted).await;
+    if is_distributed {
+        return citus_queries::whole_user_rows(conn, wanted).await;
     }
     let places = &Places::of(wanted);
-    let conn = conn.settled().await?;
+    let conn = conn.flush_deferred().await?;
     // Boxed, because the compiler cannot see that they are `Send`.
     macro_rules! rows {
         ($row:ty) => {{
@@ -140,8 +140,8 @@ pub(crate) async fn append_step_by_step(
     }
     let mut written = 0;
     for of_one_app in entries.chunk_by(|one, next| one.app() == next.app()) {
-        for portion in portions(of_one_app) {
-            let insert = diesel::insert_into(audit_entries::table).values(portion);
+        for chunk in row_chunks(of_one_app) {
+            let insert = diesel::insert_into(audit_entries::table).values(chunk);
             written += Prepared(insert).execute(conn).await?;
         }
     }
