@@ -32,27 +32,27 @@ macro_rules! in_view {
     }};
 }
 
+pub mod account_trust;
 pub mod api_keys;
 pub mod app_keys;
 pub mod apps;
 pub mod audit;
-pub mod budgets;
 pub mod captured;
 pub mod checkpoints;
 pub mod codes;
 pub mod control;
 pub mod deliveries;
 pub mod events;
-pub mod guards;
-pub mod holdings;
 pub mod idempotency;
 pub mod leases;
 pub mod links;
+pub mod lockouts;
 pub mod outbox;
 pub mod passkeys;
 pub mod passwords;
 pub mod persistent_secrets;
 pub mod providers;
+pub mod quotas;
 pub mod redirect_urls;
 pub mod sessions;
 pub mod signing_keys;
@@ -172,7 +172,7 @@ macro_rules! store_suite {
                 a_user_has_a_limit_of_addresses_and_numbers
                 parallel_attachments_stay_within_the_limit
             }
-            store::holdings {
+            store::account_trust {
                 planted_credentials_are_detected
                 a_used_link_is_not_planted
                 verified_identifiers_are_detected
@@ -438,7 +438,7 @@ macro_rules! store_suite {
                 parallel_replacements_leave_one_link
                 a_sweep_deletes_expired_links
             }
-            store::guards {
+            store::lockouts {
                 failures_are_counted
                 a_wait_is_remembered
                 a_wait_needs_no_failure
@@ -462,7 +462,7 @@ macro_rules! store_suite {
                 parallel_takeovers_succeed_once
                 a_sweep_deletes_expired_keys
             }
-            store::budgets {
+            store::quotas {
                 a_window_admits_exactly_its_limit
                 a_full_window_stays_full
                 a_new_window_opens_at_the_reset

@@ -115,7 +115,7 @@ pub struct Event {
 
 /// A position in a log and the event at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub struct Position {
     /// The position.
     pub position: i64,
     /// The event's id.
@@ -128,9 +128,9 @@ pub struct EventHead {
     /// The number of the log.
     pub log: i64,
     /// The oldest retained event, if any.
-    pub oldest: Option<Mark>,
+    pub oldest: Option<Position>,
     /// The newest event, which may have been deleted since; `None` if the log never had one.
-    pub newest: Option<Mark>,
+    pub newest: Option<Position>,
     /// The last deleted event, whose position directly precedes the oldest one; `None` if none was deleted yet.
     pub pruned: Option<EventId>,
 }

@@ -33,7 +33,7 @@ async fn commit_within<T>(limit: Duration, commit: impl Future<Output = T>) -> O
     answer
 }
 
-/// Writes events to the inbox and commits, with the time limit of [`commit_in_time`].
+/// Writes unsequenced events and commits, with the time limit of [`commit_in_time`].
 pub(crate) async fn commit_with_events(
     conn: &mut Conn,
     told: Vec<InboxRow>,

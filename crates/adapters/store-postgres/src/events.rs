@@ -1,4 +1,4 @@
-//! Moves events from the inbox to the log.
+//! Moves unsequenced events to the log.
 
 use diesel::QueryResult;
 use diesel::sql_types::{BigInt, Text};
@@ -33,7 +33,7 @@ struct Placed {
     kind: String,
 }
 
-/// Assigns the positions after `position` to the inbox rows appended up to a given time. Returns position, id and type of each event.
+/// Assigns the positions after `position` to the unsequenced events appended up to a given time. Returns position, id and type of each event.
 pub(crate) async fn place(
     conn: &mut Conn,
     world: &World,

@@ -133,8 +133,8 @@ impl PostgresStore {
         }
     }
 
-    /// See [`vestry_ports::store::Store::when_told`].
-    pub fn when_told(&self, bell: Bell) {
+    /// See [`vestry_ports::store::Store::on_events_committed`].
+    pub fn on_events_committed(&self, bell: Bell) {
         // The first bell is kept.
         let _is_second = self.bell.set(bell);
     }

@@ -7,7 +7,7 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_ports::port;
-use vestry_ports::store::{AppKeys, Standing, StoreResult};
+use vestry_ports::store::{AppKeys, KeyUsage, StoreResult};
 
 use super::dialect::{for_key_share, for_share, for_update};
 use super::{Unit, in_world, read_all};
@@ -51,7 +51,7 @@ impl AppKeys for Unit {
         world: &World,
         purpose: KeyPurpose,
         version: u32,
-    ) -> StoreResult<Vec<Standing>> {
+    ) -> StoreResult<Vec<KeyUsage>> {
         match purpose {
             KeyPurpose::Wallets => self.references_by_wallets(world, version).await,
             KeyPurpose::Secrets => {

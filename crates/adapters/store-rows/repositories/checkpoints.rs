@@ -6,7 +6,7 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::envelope::Mac;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Checkpoints, KeptCheckpoint, SinkProgress, StoreResult};
+use vestry_ports::store::{Checkpoints, SinkProgress, StoreResult, StoredCheckpoint};
 
 use super::{Unit, count, in_world};
 use vestry_store_rows::prepared::Prepared;
@@ -16,8 +16,8 @@ use vestry_store_rows::schema::{checkpoint_sinks, checkpoints};
 type Row = (i64, i64, String);
 type SinkRow = (String, i64, i64, i64, Vec<u8>);
 
-fn kept((number, made_at, note): Row) -> KeptCheckpoint {
-    KeptCheckpoint {
+fn kept((number, made_at, note): Row) -> StoredCheckpoint {
+    StoredCheckpoint {
         number,
         at: Timestamp::from_unix(made_at),
         note,
@@ -26,7 +26,7 @@ fn kept((number, made_at, note): Row) -> KeptCheckpoint {
 
 #[port]
 impl Checkpoints for Unit {
-    async fn newest(&mut self, world: &World) -> StoreResult<Option<KeptCheckpoint>> {
+    async fn newest(&mut self, world: &World) -> StoreResult<Option<StoredCheckpoint>> {
         let query = in_world!(checkpoints, world)
             .order(checkpoints::number.desc())
             .limit(1)
@@ -35,7 +35,7 @@ impl Checkpoints for Unit {
         Ok(self.done(found)?.map(kept))
     }
 
-    async fn add(&mut self, world: &World, checkpoint: &KeptCheckpoint) -> StoreResult<bool> {
+    async fn add(&mut self, world: &World, checkpoint: &StoredCheckpoint) -> StoreResult<bool> {
         let row = (
             checkpoints::app_id.eq(world.app_id.to_string()),
             checkpoints::environment.eq(world.environment.as_str()),
@@ -55,7 +55,7 @@ impl Checkpoints for Unit {
         world: &World,
         number: i64,
         limit: i64,
-    ) -> StoreResult<Vec<KeptCheckpoint>> {
+    ) -> StoreResult<Vec<StoredCheckpoint>> {
         let query = in_world!(checkpoints, world)
             .filter(checkpoints::number.gt(number))
             .order(checkpoints::number)

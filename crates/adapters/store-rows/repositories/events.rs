@@ -1,4 +1,4 @@
-//! Events, and their way from the inbox to the log.
+//! Events, and how unsequenced ones get into the log.
 
 use diesel::dsl::{count_star, sql};
 use diesel::prelude::{
@@ -7,10 +7,10 @@ use diesel::prelude::{
 use diesel::sql_types::{Bool, Text};
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
-use vestry_domain::event::{Event, EventHead, EventKind, Mark, NewEvent};
+use vestry_domain::event::{Event, EventHead, EventKind, NewEvent, Position};
 use vestry_domain::ids::EventId;
 use vestry_ports::port;
-use vestry_ports::store::{EventFilter, Events, Placed, StoreResult, Stretch};
+use vestry_ports::store::{EventFilter, Events, Placed, PositionRange, StoreResult};
 
 use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::prepared::Prepared;
@@ -35,7 +35,7 @@ fn placed(rows: Vec<(i64, String, String)>) -> StoreResult<Vec<Placed>> {
     let placed = rows.into_iter().map(|(position, id, kind)| {
         let id = table.parse("id", &id)?;
         Ok(Placed {
-            mark: Mark { position, id },
+            at: Position { position, id },
             kind: table.parse("kind", &kind)?,
         })
     });
@@ -62,10 +62,10 @@ impl Unit {
 
 /// The events of a range that match the filter.
 macro_rules! fitting {
-    ($world:expr, $stretch:expr, $filter:expr) => {{
+    ($world:expr, $range:expr, $filter:expr) => {{
         let mut query = in_world!(events, $world)
-            .filter(events::position.ge($stretch.from))
-            .filter(events::position.le($stretch.to))
+            .filter(events::position.ge($range.from))
+            .filter(events::position.le($range.to))
             .into_boxed();
         if !$filter.kinds.is_empty() {
             let kinds = $filter.kinds.iter().copied().map(EventKind::as_str);
@@ -136,9 +136,9 @@ impl Events for Unit {
         let conn = self.writing()?;
         let moved = dialect::place(conn, world, head.position(), head.log, last).await;
         let mut placed = placed(self.done(moved)?)?;
-        placed.sort_unstable_by_key(|placed| placed.mark.position);
-        let first = placed.as_slice().first().map(|placed| placed.mark);
-        let newest = placed.as_slice().last().map(|placed| placed.mark);
+        placed.sort_unstable_by_key(|placed| placed.at.position);
+        let first = placed.as_slice().first().map(|placed| placed.at);
+        let newest = placed.as_slice().last().map(|placed| placed.at);
         let moved = EventHead {
             oldest: head.oldest.or(first),
             newest: newest.or(head.newest),
@@ -156,7 +156,7 @@ impl Events for Unit {
         log: i64,
         event: &NewEvent,
     ) -> StoreResult<EventHead> {
-        let mark = Mark {
+        let mark = Position {
             position: head.position().saturating_add(1),
             id: event.id,
         };
@@ -203,7 +203,7 @@ impl Events for Unit {
         read_all(self.done(found)?)
     }
 
-    async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Mark>> {
+    async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Position>> {
         let query = in_world!(events, world)
             .filter(events::position.eq(position))
             .select(events::id);
@@ -211,20 +211,20 @@ impl Events for Unit {
         let table = Table("events");
         let id = self.done(found)?;
         let id = id.map(|id| table.parse("id", &id)).transpose()?;
-        Ok(id.map(|id| Mark { position, id }))
+        Ok(id.map(|id| Position { position, id }))
     }
 
     async fn page(
         &mut self,
         world: &World,
-        stretch: Stretch,
+        range: PositionRange,
         filter: &EventFilter,
         limit: i64,
     ) -> StoreResult<Vec<Event>> {
-        let mut query = fitting!(world, stretch, filter)
+        let mut query = fitting!(world, range, filter)
             .limit(limit)
             .select(EventRow::as_select());
-        query = if stretch.descending {
+        query = if range.descending {
             query.order(events::position.desc())
         } else {
             query.order(events::position)
@@ -236,10 +236,10 @@ impl Events for Unit {
     async fn count(
         &mut self,
         world: &World,
-        stretch: Stretch,
+        range: PositionRange,
         filter: &EventFilter,
     ) -> StoreResult<i64> {
-        let query = fitting!(world, stretch, filter).select(count_star());
+        let query = fitting!(world, range, filter).select(count_star());
         let counted = query.first(self.reading()?).await;
         self.done(counted)
     }
@@ -300,7 +300,7 @@ impl Events for Unit {
         let table = Table("events");
         let kept = kept.map(|(position, id)| {
             let id = table.parse("id", id)?;
-            StoreResult::Ok(Mark {
+            StoreResult::Ok(Position {
                 position: *position,
                 id,
             })

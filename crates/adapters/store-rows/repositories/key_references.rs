@@ -6,7 +6,7 @@ use diesel::prelude::{
 };
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
-use vestry_ports::store::{Standing, StoreError, StoreResult};
+use vestry_ports::store::{KeyUsage, StoreError, StoreResult};
 
 use super::{Unit, in_world};
 use vestry_store_rows::schema::{
@@ -29,13 +29,13 @@ macro_rules! by_version {
     }};
 }
 
-fn standing(table: &'static str, counted: Vec<(i64, i64)>) -> StoreResult<Vec<Standing>> {
+fn standing(table: &'static str, counted: Vec<(i64, i64)>) -> StoreResult<Vec<KeyUsage>> {
     let read = counted.into_iter().map(|(version, rows)| {
         let corrupt = |_error| StoreError::Corrupt {
             table,
             column: "key_version",
         };
-        Ok(Standing {
+        Ok(KeyUsage {
             version: u32::try_from(version).map_err(corrupt)?,
             table,
             rows: u64::try_from(rows).map_err(corrupt)?,
@@ -50,7 +50,7 @@ impl Unit {
         &mut self,
         world: &World,
         version: u32,
-    ) -> StoreResult<Vec<Standing>> {
+    ) -> StoreResult<Vec<KeyUsage>> {
         let rows = by_version!(self, world, version, wallets::mac_key_version);
         let keys = by_version!(self, world, version, wallet_keys::key_version);
         let imports = by_version!(self, world, version, wallet_imports::private_key_version);
@@ -62,7 +62,7 @@ impl Unit {
         &mut self,
         world: &World,
         version: u32,
-    ) -> StoreResult<Vec<Standing>> {
+    ) -> StoreResult<Vec<KeyUsage>> {
         let unused = || totp_recovery_codes::used_at.is_null();
         let by_hash_alone = unused()
             .and(totp_recovery_codes::mac_key_version.ne(totp_recovery_codes::code_key_version));
@@ -100,7 +100,7 @@ impl Unit {
         &mut self,
         world: &World,
         version: u32,
-    ) -> StoreResult<Vec<Standing>> {
+    ) -> StoreResult<Vec<KeyUsage>> {
         // Delivered and abandoned messages have no payload any longer.
         let waiting = outbox::payload.ne(Vec::<u8>::new());
         let answers = in_world!(idempotency_keys, world)

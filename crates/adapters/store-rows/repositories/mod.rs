@@ -1,30 +1,30 @@
 //! The repositories, compiled once for each backend. The parent module defines `Conn` and `dialect`.
 
+mod account_trust;
 mod api_keys;
 mod app_keys;
 mod apps;
 mod audit;
-mod budgets;
 mod captured;
 mod checkpoints;
 mod codes;
 mod control;
 mod deliveries;
 mod events;
-mod guards;
-mod holdings;
 mod idempotency;
 mod identifiers;
 mod imported_users;
 mod key_references;
 mod leases;
 mod links;
+mod lockouts;
 pub(crate) mod migrations;
 mod outbox;
 mod passkeys;
 mod passwords;
 mod persistent_secrets;
 mod providers;
+mod quotas;
 mod rate_windows;
 mod redirect_urls;
 mod sessions;

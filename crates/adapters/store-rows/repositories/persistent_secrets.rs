@@ -7,7 +7,7 @@ use vestry_domain::envelope::{Mac, Sealed};
 use vestry_domain::totp::recovery_owner;
 use vestry_ports::port;
 use vestry_ports::store::{
-    LastingSecret, PersistentKind, PersistentSecrets, StoreError, StoreResult,
+    PersistentKind, PersistentSecret, PersistentSecrets, StoreError, StoreResult,
 };
 
 use super::{Unit, count, in_world};
@@ -84,9 +84,9 @@ impl Selection<'_> {
         })
     }
 
-    fn read(&self, rows: Vec<Row>) -> StoreResult<Vec<LastingSecret>> {
+    fn read(&self, rows: Vec<Row>) -> StoreResult<Vec<PersistentSecret>> {
         let read = rows.into_iter().map(|(owner, version, bytes)| {
-            Ok(LastingSecret {
+            Ok(PersistentSecret {
                 world: *self.world,
                 kind: self.kind,
                 owner,
@@ -97,7 +97,7 @@ impl Selection<'_> {
         read.collect()
     }
 
-    fn read_code(&self, row: CodeRow) -> StoreResult<LastingSecret> {
+    fn read_code(&self, row: CodeRow) -> StoreResult<PersistentSecret> {
         let (totp_id, number, version, bytes, mac_version, tag, user) = row;
         let number = u32::try_from(number).map_err(|_error| self.corrupt("number"))?;
         let user = user.parse().map_err(|_error| self.corrupt("user_id"))?;
@@ -106,7 +106,7 @@ impl Selection<'_> {
             key_version: mac_version.map_err(|_error| self.corrupt("mac_key_version"))?,
             tag,
         };
-        Ok(LastingSecret {
+        Ok(PersistentSecret {
             world: *self.world,
             kind: self.kind,
             owner: recovery_owner(&totp_id, number),
@@ -129,7 +129,7 @@ impl Unit {
     async fn codes_under_older(
         &mut self,
         selection: Selection<'_>,
-    ) -> StoreResult<Vec<LastingSecret>> {
+    ) -> StoreResult<Vec<PersistentSecret>> {
         let its_totp = totp_recovery_codes::app_id
             .eq(totps::app_id)
             .and(totp_recovery_codes::environment.eq(totps::environment))
@@ -167,7 +167,7 @@ impl Unit {
         found.map(|row| selection.read_code(row)).collect()
     }
 
-    async fn reseal_code(&mut self, fresh: &LastingSecret, seen: &Sealed) -> StoreResult<bool> {
+    async fn reseal_code(&mut self, fresh: &PersistentSecret, seen: &Sealed) -> StoreResult<bool> {
         let Some((totp_id, number)) = fresh.owner.split_once('/') else {
             return Ok(false);
         };
@@ -201,7 +201,7 @@ impl PersistentSecrets for Unit {
         version: u32,
         after: Option<&str>,
         limit: i64,
-    ) -> StoreResult<Vec<LastingSecret>> {
+    ) -> StoreResult<Vec<PersistentSecret>> {
         let selection = Selection {
             world,
             kind,
@@ -239,7 +239,7 @@ impl PersistentSecrets for Unit {
         }
     }
 
-    async fn reseal(&mut self, fresh: &LastingSecret, seen: &Sealed) -> StoreResult<bool> {
+    async fn reseal(&mut self, fresh: &PersistentSecret, seen: &Sealed) -> StoreResult<bool> {
         match fresh.kind {
             PersistentKind::SigningKey => {
                 put!(

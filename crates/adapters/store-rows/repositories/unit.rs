@@ -52,7 +52,7 @@ pub(crate) struct Site {
     pub(crate) begin: &'static str,
     /// Whether the Apps are distributed over several servers.
     pub(crate) is_distributed: bool,
-    /// Notified after commits of events; see [`vestry_ports::store::Store::when_told`].
+    /// Notified after commits of events; see [`vestry_ports::store::Store::on_events_committed`].
     pub(crate) bell: Arc<OnceLock<Bell>>,
 }
 

@@ -89,8 +89,8 @@ impl Users for Unit {
         Ok(self.done(locked)? == 1)
     }
 
-    async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<AccountTrust> {
-        self.holdings_of(world, id).await
+    async fn account_trust(&mut self, world: &World, id: UserId) -> StoreResult<AccountTrust> {
+        self.account_trust_of(world, id).await
     }
 
     async fn update(&mut self, user: &User) -> StoreResult<bool> {

@@ -226,7 +226,11 @@ impl WebhookEndpoints for Unit {
         self.done(found)?.map(Failures::try_from).transpose()
     }
 
-    async fn note_told(&mut self, world: &World, id: WebhookEndpointId) -> StoreResult<bool> {
+    async fn note_owner_notified(
+        &mut self,
+        world: &World,
+        id: WebhookEndpointId,
+    ) -> StoreResult<bool> {
         let untold = one!(world, id)
             .filter(webhook_endpoints::failing_since.is_not_null())
             .filter(webhook_endpoints::failing_told.eq(false));

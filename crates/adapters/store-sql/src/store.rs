@@ -117,10 +117,10 @@ impl Store for SqlStore {
         }
     }
 
-    fn when_told(&self, bell: Bell) {
+    fn on_events_committed(&self, bell: Bell) {
         match &self.0 {
-            Engine::Sqlite(store) => store.when_told(bell),
-            Engine::Postgres(store) => store.when_told(bell),
+            Engine::Sqlite(store) => store.on_events_committed(bell),
+            Engine::Postgres(store) => store.on_events_committed(bell),
         }
     }
 

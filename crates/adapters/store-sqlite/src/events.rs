@@ -1,4 +1,4 @@
-//! Moves events from the inbox to the log.
+//! Moves unsequenced events to the log.
 
 use diesel::connection::SimpleConnection;
 use diesel::sql_types::{BigInt, Text};
@@ -34,7 +34,7 @@ struct Placed {
     kind: String,
 }
 
-/// Writes events to the inbox and commits, all on the thread of the only writing connection. The file answers, or fails.
+/// Writes unsequenced events and commits, all on the thread of the only writing connection. The file answers, or fails.
 pub(crate) async fn commit_with_events(
     conn: &mut Conn,
     told: Vec<InboxRow>,
@@ -49,7 +49,7 @@ pub(crate) async fn commit_with_events(
     Some(committed.await)
 }
 
-/// Assigns the positions after `position` to the inbox rows up to the given one. Returns position, id and type of each event.
+/// Assigns the positions after `position` to the unsequenced events up to the given one. Returns position, id and type of each event.
 pub(crate) async fn place(
     conn: &mut Conn,
     world: &World,

@@ -109,8 +109,8 @@ impl SqliteStore {
         })
     }
 
-    /// See [`vestry_ports::store::Store::when_told`].
-    pub fn when_told(&self, bell: Bell) {
+    /// See [`vestry_ports::store::Store::on_events_committed`].
+    pub fn on_events_committed(&self, bell: Bell) {
         // The first bell is kept.
         let _is_second = self.site.bell.set(bell);
     }

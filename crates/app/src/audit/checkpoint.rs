@@ -13,7 +13,7 @@ use vestry_domain::ids::JobId;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::anchors::{CheckpointSink, SinkError};
-use vestry_ports::store::{KeptCheckpoint, SWEEP_STEP, SinkProgress};
+use vestry_ports::store::{SWEEP_STEP, SinkProgress, StoredCheckpoint};
 
 use super::flaw::{About, AuditFlaw, Flaw};
 use crate::kernel::fault::{causes, retried};
@@ -209,7 +209,7 @@ impl Service {
             }),
             lines,
         };
-        let kept = KeptCheckpoint {
+        let kept = StoredCheckpoint {
             number: checkpoint.number,
             at: checkpoint.at,
             note: self.signed(checkpoint.text()).await?,
@@ -492,7 +492,7 @@ impl Service {
     /// Returns the checkpoint in a row, or `None` and an alarm if the service did not write it.
     async fn stated_by(
         &self,
-        kept: &KeptCheckpoint,
+        kept: &StoredCheckpoint,
     ) -> Result<Option<(String, Checkpoint)>, Fault> {
         let stated = self.own_checkpoint(kept).await?;
         if stated.is_none() {

@@ -8,7 +8,7 @@ use vestry_domain::event::{Event, EventHead, EventKind};
 use vestry_domain::ids::EventId;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::store::{EventFilter, Stretch};
+use vestry_ports::store::{EventFilter, PositionRange};
 
 use super::flaw::Flaw;
 use crate::{Fault, Service};
@@ -37,7 +37,7 @@ impl Service {
         let floor = self.events_kept_from(world).await?;
         loop {
             let mut read = self.ports.store.read().await?;
-            let last = Stretch {
+            let last = PositionRange {
                 from: 1,
                 to: i64::MAX,
                 descending: true,
@@ -76,7 +76,7 @@ impl Service {
             let is_right = last.is_none() && newest.id.timestamp() < floor;
             return Ok((!is_right).then_some(Flaw::OtherEnds));
         };
-        let stretch = Stretch {
+        let stretch = PositionRange {
             from: oldest.position,
             to: newest.position,
             descending: false,
@@ -180,7 +180,7 @@ impl Service {
         let mut restarts = Vec::new();
         let mut from = 1;
         loop {
-            let stretch = Stretch {
+            let stretch = PositionRange {
                 from,
                 to: i64::MAX,
                 descending: false,

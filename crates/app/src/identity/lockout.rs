@@ -62,7 +62,7 @@ pub(crate) async fn wait(
     subject: &str,
     now: Timestamp,
 ) -> Result<Option<Seconds>, StoreError> {
-    let until = tx.guards().blocked_until(world, subject).await?;
+    let until = tx.lockouts().blocked_until(world, subject).await?;
     Ok(left(until, now))
 }
 
@@ -79,7 +79,7 @@ pub(crate) async fn count_failure(
     failure: Failure,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let failures = tx.guards().fail(&caller.world, subject, now).await?;
+    let failures = tx.lockouts().fail(&caller.world, subject, now).await?;
     was_counted(service, tx, caller, subject, failure, failures, now).await
 }
 
@@ -124,7 +124,7 @@ async fn tell_of(
     if !caller.wants(EventKind::SignInFailed) {
         return Ok(());
     }
-    let budgets = tx.budgets();
+    let budgets = tx.quotas();
     let verdict = budgets
         .spend(&caller.world, "told_failures", subject, TOLD, now)
         .await?;
@@ -199,7 +199,7 @@ pub(crate) async fn block(
     failure: Failure,
     until: Timestamp,
 ) -> Result<(), StoreError> {
-    tx.guards().block(&caller.world, subject, until).await?;
+    tx.lockouts().block(&caller.world, subject, until).await?;
     let told = Fact::sign_in_blocked(Some(failure.user), failure.method, until);
     service.emit(tx, caller, [told]).await
 }
@@ -263,7 +263,7 @@ impl Guarded {
         world: &World,
         now: Timestamp,
     ) -> Result<Look, StoreError> {
-        let noted = repositories.guards().noted(world, &self.subject).await?;
+        let noted = repositories.lockouts().noted(world, &self.subject).await?;
         let subject = left(noted.and_then(|noted| noted.blocked_until), now);
         let address = match &self.address {
             Some(address) => wait(repositories, world, address, now).await?,
@@ -285,7 +285,7 @@ impl Guarded {
         world: &World,
         now: Timestamp,
     ) -> Result<Try, StoreError> {
-        let failures = tx.guards().fail(world, &self.subject, now).await?;
+        let failures = tx.lockouts().fail(world, &self.subject, now).await?;
         Ok(match self.wait(tx, world, now).await? {
             Some(left) => Try::Waits(left),
             None => Try::Counted(failures),
@@ -332,12 +332,12 @@ impl Guarded {
     ) -> Result<(), StoreError> {
         if let Some(address) = &self.address {
             let limit = failures::PER_ADDRESS;
-            let budgets = tx.budgets();
+            let budgets = tx.quotas();
             let verdict = budgets
                 .spend(world, "address_failures", address, limit, now)
                 .await?;
             if verdict.remaining == 0 {
-                tx.guards().block(world, address, verdict.reset).await?;
+                tx.lockouts().block(world, address, verdict.reset).await?;
             }
         }
         password_spraying::count_failure(tx, world, &self.subject, now).await
@@ -355,7 +355,7 @@ impl Guarded {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         if has_failed {
-            tx.guards().reset(world, &self.subject).await?;
+            tx.lockouts().reset(world, &self.subject).await?;
         }
         password_spraying::count_success(tx, world, user, now).await
     }
@@ -407,7 +407,7 @@ pub(crate) async fn forget_failures_of(
         subjects.extend(phones.map(|phone| MethodId::Phone(phone.id).to_string()));
     }
     for subject in subjects {
-        tx.guards().reset(world, &subject).await?;
+        tx.lockouts().reset(world, &subject).await?;
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(crate) async fn count_failure(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let counted = tx
-        .budgets()
+        .quotas()
         .spend(world, FAILED, &shard(subject), COUNTED, now)
         .await?;
     // If there are too many in total, some shard exceeds its share, and that shard's next failure detects it.
@@ -46,8 +46,8 @@ pub(crate) async fn count_failure(
     if in_part * u64::from(SHARDS) <= failures::OF_APP {
         return Ok(());
     }
-    let failed = tx.budgets().total(world, FAILED, now).await?;
-    let succeeded = tx.budgets().total(world, SUCCEEDED, now).await?;
+    let failed = tx.quotas().total(world, FAILED, now).await?;
+    let succeeded = tx.quotas().total(world, SUCCEEDED, now).await?;
     if failed <= failures::OF_APP || failed <= failures::FOR_EACH_SUCCESS * succeeded {
         return Ok(());
     }
@@ -56,7 +56,7 @@ pub(crate) async fn count_failure(
         most: 1,
         window: failures::LONG_CODES_FOR,
     };
-    let warned = tx.budgets().spend(world, WARNED, "", once, now).await?;
+    let warned = tx.quotas().spend(world, WARNED, "", once, now).await?;
     if warned.admitted {
         tracing::warn!(%world, failed, succeeded, "possible credential-stuffing attack: sign-in failures far exceed successes this hour; new codes now have eight digits");
     }
@@ -74,13 +74,13 @@ pub(crate) async fn count_success(
     let user = user.to_string();
     let once = Limit { most: 1, window };
     let first = tx
-        .budgets()
+        .quotas()
         .spend(world, COUNTED_ACCOUNT, &user, once, now)
         .await?;
     if !first.admitted {
         return Ok(());
     }
-    tx.budgets()
+    tx.quotas()
         .count(world, SUCCEEDED, &shard(&user), window, now)
         .await
 }
@@ -92,7 +92,7 @@ pub(crate) async fn digits(
     now: Timestamp,
 ) -> Result<usize, StoreError> {
     let until = repositories
-        .guards()
+        .lockouts()
         .blocked_until(world, SHORT_CODES)
         .await?;
     Ok(match until {
@@ -107,11 +107,11 @@ async fn lengthen_codes(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let until = now + failures::LONG_CODES_FOR;
-    let noted = tx.guards().blocked_until(world, SHORT_CODES).await?;
+    let noted = tx.lockouts().blocked_until(world, SHORT_CODES).await?;
     if noted.is_some_and(|noted| until <= noted) {
         return Ok(());
     }
-    tx.guards()
+    tx.lockouts()
         .block(world, SHORT_CODES, until + NOTED_EVERY)
         .await
 }

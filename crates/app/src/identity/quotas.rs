@@ -94,7 +94,7 @@ impl SendQuota<'_> {
         subject: &str,
         limit: Limit,
     ) -> Result<Verdict, StoreError> {
-        let budgets = tx.budgets();
+        let budgets = tx.quotas();
         budgets
             .spend(self.world, name, subject, limit, self.now)
             .await
@@ -197,13 +197,13 @@ impl SendQuota<'_> {
     ) -> Result<(), StoreError> {
         let beyond = Kind::SENT.map(Kind::beyond);
         let names: Vec<&'static str> = [SHORT, DAY].into_iter().chain(beyond).collect();
-        tx.budgets().forget(self.world, &names, identifier).await?;
+        tx.quotas().forget(self.world, &names, identifier).await?;
         if self.everywhere == 0 {
             return Ok(());
         }
         let all_apps = World::of_all_apps(self.world.environment);
         let names: Vec<&'static str> = [EVERYWHERE].into_iter().chain(beyond).collect();
-        tx.budgets().forget(&all_apps, &names, identifier).await
+        tx.quotas().forget(&all_apps, &names, identifier).await
     }
 
     /// Consumes the App's mail quota, which is sharded by address; the shards add up to the limit.
@@ -301,7 +301,7 @@ pub(crate) async fn text_was_verified(
         (UNVERIFIED_PREFIX, &range.prefix),
         (UNVERIFIED_COUNTRY, &range.country),
     ] {
-        tx.budgets().refund(world, name, subject, uses).await?;
+        tx.quotas().refund(world, name, subject, uses).await?;
     }
     Ok(())
 }

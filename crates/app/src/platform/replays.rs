@@ -5,7 +5,7 @@ use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::ids::{AppId, EventId, WebhookEndpointId};
 use vestry_domain::webhook::{Endpoint, MAX_REPLAYED, Missed, Replay};
 use vestry_domain::{Invalid, Timestamp};
-use vestry_ports::store::Stretch;
+use vestry_ports::store::PositionRange;
 
 use super::webhooks::NO_ENDPOINT;
 use crate::delivery::webhooks::fitting;
@@ -122,7 +122,7 @@ impl Service {
                     let message = "until must not be earlier than after; swap the two events";
                     return Err(Invalid::value("until", message).into());
                 }
-                let stretch = Stretch {
+                let stretch = PositionRange {
                     from: after.saturating_add(1),
                     to: until,
                     descending: false,

@@ -94,8 +94,8 @@ impl Remains {
             // Private keys: once expired, nothing encrypted to them may be decrypted.
             Self::WalletImports => tx.wallet_imports().sweep(worlds, now).await,
             Self::OauthFlows => tx.oauth_flows().sweep(worlds, now).await,
-            Self::Guards => tx.guards().sweep(worlds, now - FAILURES_KEPT).await,
-            Self::Quotas => tx.budgets().sweep(worlds, now).await,
+            Self::Guards => tx.lockouts().sweep(worlds, now - FAILURES_KEPT).await,
+            Self::Quotas => tx.quotas().sweep(worlds, now).await,
             Self::Idempotency => tx.idempotency().sweep(worlds, now).await,
             Self::PasskeyChallenges => tx.passkeys().sweep_challenges(worlds, yesterday).await,
             Self::Sessions => tx.sessions().sweep(worlds, now - KEPT).await,

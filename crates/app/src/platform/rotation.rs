@@ -12,7 +12,7 @@ use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::ids::WalletId;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::custody::NEWEST_WITHIN;
-use vestry_ports::store::{LastingSecret, PersistentKind, Standing};
+use vestry_ports::store::{KeyUsage, PersistentKind, PersistentSecret};
 
 use crate::kernel::fault::retried;
 use crate::kernel::key_pins::hold_root;
@@ -72,13 +72,13 @@ pub struct FailedSecret {
     pub world: World,
     /// The kind of secret.
     pub kind: PersistentKind,
-    /// The owner, as in [`LastingSecret::owner`].
+    /// The owner, as in [`PersistentSecret::owner`].
     pub owner: String,
 }
 
-impl From<LastingSecret> for FailedSecret {
-    fn from(secret: LastingSecret) -> Self {
-        let LastingSecret {
+impl From<PersistentSecret> for FailedSecret {
+    fn from(secret: PersistentSecret) -> Self {
+        let PersistentSecret {
             world, kind, owner, ..
         } = secret;
         Self { world, kind, owner }
@@ -102,7 +102,7 @@ pub struct KeptKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// Data is still stored under it: rows that failed authentication, or short-lived data that has not expired.
-    Standing(Vec<Standing>),
+    KeyUsage(Vec<KeyUsage>),
     /// No data is stored under it, but it was the newest version until recently, so a process may still be about to use it. It can be
     /// destroyed from this time on.
     TooSoon(Timestamp),

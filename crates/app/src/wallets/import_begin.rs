@@ -96,7 +96,7 @@ impl Service {
             return Err(Refusal::NotFound("user"));
         }
         let verdict = tx
-            .budgets()
+            .quotas()
             .spend(world, BUDGET, &subject, NEW_PER_ADDRESS, now)
             .await?;
         if !verdict.admitted {

@@ -192,7 +192,7 @@ async fn otp_10_a_limit_for_the_app() {
     for shard in 0..16 {
         for _ in 1..SENDS_PER_APP.most / 16 {
             let spent = tx
-                .budgets()
+                .quotas()
                 .spend(
                     &test.world,
                     "otp_send_app",

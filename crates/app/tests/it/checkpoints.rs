@@ -17,7 +17,7 @@ use vestry_contract::race::race;
 use vestry_domain::audit::checkpoint::{Checkpoint, Line, SignedNote, VerifierKey};
 use vestry_domain::audit::control::{ControlAction, ControlEntry, Outcome, SubjectKind};
 use vestry_domain::envelope::KeyPurpose;
-use vestry_domain::event::{Actor, Mark};
+use vestry_domain::event::{Actor, Position};
 use vestry_domain::ids::WalletId;
 use vestry_domain::provider::{ConnectionSettings, ProviderName};
 use vestry_domain::redirect::RedirectKind;
@@ -25,7 +25,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Secret, Timestamp, World};
 use vestry_ports::anchors::{CheckpointSink, SinkError};
 use vestry_ports::port;
-use vestry_ports::store::{KeptCheckpoint, SinkProgress, Store};
+use vestry_ports::store::{SinkProgress, Store, StoredCheckpoint};
 
 use crate::audit::flaws;
 use crate::changes::{detail, written};
@@ -832,7 +832,7 @@ async fn aud_10_planted_checkpoints_reach_no_sink() {
     rig.fake.edit_checkpoints(|checkpoints, _| {
         let last = checkpoints.values().next_back().unwrap().clone();
         for (number, note) in [(3, last.note.clone()), (4, "no note\n".to_owned())] {
-            let planted = KeptCheckpoint {
+            let planted = StoredCheckpoint {
                 number,
                 note,
                 ..last.clone()
@@ -1280,7 +1280,7 @@ async fn aud_11_e_9_a_higher_log_number_needs_its_event() {
                     .filter(|event| event.event.id == newest.event.id);
                 last.next().unwrap().log = 2;
             }
-            head.newest = Some(Mark {
+            head.newest = Some(Position {
                 position: newest.position,
                 id: newest.event.id,
             });

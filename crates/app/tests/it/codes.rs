@@ -34,7 +34,7 @@ fn wait<T>(outcome: &Result<T, VerifyCodeError>) -> Option<i64> {
 async fn failures(rig: &Rig, caller: &vestry_app::Caller, email: EmailId) -> i64 {
     let mut tx = rig.fake.begin().await.unwrap();
     // Counts one more failure and rolls it back.
-    tx.guards()
+    tx.lockouts()
         .fail(&caller.world, &email.to_string(), rig.now())
         .await
         .unwrap()
@@ -291,7 +291,7 @@ async fn otp_5_the_lockout_applies_to_one_identifier() {
     let sent = rig.login(&test, "ada@example.com").await;
     let mut tx = rig.fake.begin().await.unwrap();
     let until = rig.now() + Seconds(60);
-    tx.guards()
+    tx.lockouts()
         .block(&test.world, &sent.email.id.to_string(), until)
         .await
         .unwrap();

@@ -9,12 +9,12 @@ use vestry_contract::rng::{self, Rng};
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::envelope::Mac;
-use vestry_domain::event::Mark;
+use vestry_domain::event::Position;
 use vestry_domain::ids::{AuditChainId, WalletId};
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::store::KeptCheckpoint;
+use vestry_ports::store::StoredCheckpoint;
 
 use crate::audit::flaws;
 use crate::checkpoints::Shelf;
@@ -366,7 +366,7 @@ impl Past {
             events.retain(|event| event.event.world != world || event.position < position);
             let left = events.iter().filter(|event| event.event.world == world);
             let newest = left.max_by_key(|event| event.position);
-            let newest = newest.map(|event| Mark {
+            let newest = newest.map(|event| Position {
                 position: event.position,
                 id: event.event.id,
             });
@@ -405,7 +405,7 @@ impl Past {
                 0 => {}
                 1 => {
                     let (number, at) = (kept.number + 1_000_000_000, kept.at);
-                    let moved = KeptCheckpoint {
+                    let moved = StoredCheckpoint {
                         number,
                         at,
                         note: kept.note,
@@ -414,7 +414,7 @@ impl Past {
                 }
                 _ => {
                     let at = kept.at + Seconds(1);
-                    checkpoints.insert(place, KeptCheckpoint { at, ..kept });
+                    checkpoints.insert(place, StoredCheckpoint { at, ..kept });
                 }
             }
         });

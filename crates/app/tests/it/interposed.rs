@@ -97,8 +97,8 @@ impl Store for Interposed {
         self.inner.read().await
     }
 
-    fn when_told(&self, bell: Bell) {
-        self.inner.when_told(bell);
+    fn on_events_committed(&self, bell: Bell) {
+        self.inner.on_events_committed(bell);
     }
 
     async fn ready(&self) -> StoreResult<()> {

@@ -17,7 +17,7 @@ use vestry_domain::World;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::provider::ConnectionSettings;
 use vestry_domain::webhook::SigningSecret;
-use vestry_ports::store::{LastingSecret, PersistentKind, Standing, Store};
+use vestry_ports::store::{KeyUsage, PersistentKind, PersistentSecret, Store};
 
 use crate::audit::flaws;
 use crate::passwords::{change, verify, with_password};
@@ -46,7 +46,12 @@ async fn retire(service: &Service) -> AppRotation {
         .unwrap()
 }
 
-async fn lasting(rig: &Rig, world: World, kind: PersistentKind, below: u32) -> Vec<LastingSecret> {
+async fn lasting(
+    rig: &Rig,
+    world: World,
+    kind: PersistentKind,
+    below: u32,
+) -> Vec<PersistentSecret> {
     let mut view = rig.fake.read().await.unwrap();
     let secrets = view.persistent_secrets();
     let found = secrets.under_older(&world, kind, below, None, 1_000);
@@ -186,14 +191,14 @@ async fn m_8_a_code_keeps_its_key_until_it_expires() {
         version: 1,
         why,
     };
-    let needed_by = |table, rows| Standing {
+    let needed_by = |table, rows| KeyUsage {
         version: 1,
         table,
         rows,
     };
     assert_eq!(
         retired.kept,
-        [kept(Why::Standing(vec![needed_by("codes", 1)]))]
+        [kept(Why::KeyUsage(vec![needed_by("codes", 1)]))]
     );
     // Both wallet keys were destroyed, and the secrets key of the environment in which no code was sent.
     assert_eq!(retired.retired, 3);
@@ -283,7 +288,7 @@ async fn m_8_an_altered_secret_keeps_only_its_own_key() {
         world: test.world,
         purpose: KeyPurpose::Secrets,
         version: 1,
-        why: Why::Standing(vec![Standing {
+        why: Why::KeyUsage(vec![KeyUsage {
             version: 1,
             table: "passwords",
             rows: 1,

@@ -355,7 +355,7 @@ async fn failures_of_a_deleted_user_are_forgotten() {
         let mut tx = rig.fake.begin().await.unwrap();
         let mut counts = Vec::new();
         for subject in subjects(profile) {
-            let counted = tx.guards().fail(&test.world, &subject, rig.now()).await;
+            let counted = tx.lockouts().fail(&test.world, &subject, rig.now()).await;
             counts.push(counted.unwrap());
         }
         tx.commit().await.unwrap();

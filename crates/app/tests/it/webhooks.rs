@@ -21,7 +21,7 @@ use vestry_domain::webhook::{
     Delivery, DeliveryState, DisabledReason, EndpointState, SigningSecret, signatures,
 };
 use vestry_domain::{Environment, Timestamp};
-use vestry_ports::store::{DeliveryFilter, EventFilter, Stretch};
+use vestry_ports::store::{DeliveryFilter, EventFilter, PositionRange};
 use vestry_ports::webhooks::WebhookRequest;
 
 use crate::rig::Rig;
@@ -1097,7 +1097,7 @@ async fn e_5_e_6_addresses_are_shown_and_not_stored() {
     assert_eq!(email["email"], "ann@example.com");
     assert_eq!(wallet["public_address"], *address);
     let mut read = rig.ports.store.read().await.unwrap();
-    let whole = Stretch {
+    let whole = PositionRange {
         from: 1,
         to: i64::MAX,
         descending: false,

@@ -41,7 +41,7 @@ use vestry_domain::event::{Event, EventHead};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    Bell, KeptCheckpoint, Repositories, SinkProgress, Store, StoreError, StoreResult, Tx,
+    Bell, Repositories, SinkProgress, Store, StoreError, StoreResult, StoredCheckpoint, Tx,
 };
 
 use self::state::State;
@@ -177,7 +177,7 @@ impl FakeStore {
     pub fn edit_checkpoints(
         &self,
         edit: impl FnOnce(
-            &mut BTreeMap<(World, i64), KeptCheckpoint>,
+            &mut BTreeMap<(World, i64), StoredCheckpoint>,
             &mut BTreeMap<(World, String), SinkProgress>,
         ),
     ) {
@@ -257,7 +257,7 @@ impl Store for FakeStore {
         Ok(Box::new(self.work(None).await))
     }
 
-    fn when_told(&self, bell: Bell) {
+    fn on_events_committed(&self, bell: Bell) {
         // Only the first bell is kept.
         let _is_second = self.0.bell.set(bell);
     }

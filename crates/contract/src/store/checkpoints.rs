@@ -5,25 +5,25 @@ use std::sync::Arc;
 use vestry_domain::World;
 use vestry_domain::envelope::Mac;
 use vestry_domain::timestamp::Seconds;
-use vestry_ports::store::{KeptCheckpoint, SinkProgress, Store};
+use vestry_ports::store::{SinkProgress, Store, StoredCheckpoint};
 
 use super::stage::Stage;
 use crate::race::{count, race};
 use crate::samples::other_environment;
 
-fn checkpoint(stage: &mut Stage, number: i64) -> KeptCheckpoint {
-    KeptCheckpoint {
+fn checkpoint(stage: &mut Stage, number: i64) -> StoredCheckpoint {
+    StoredCheckpoint {
         number,
         at: stage.samples.tick(),
         note: format!("{}\n\u{2014} line two\n", stage.samples.text()),
     }
 }
 
-async fn add(store: &Arc<dyn Store>, world: World, checkpoint: &KeptCheckpoint) -> bool {
+async fn add(store: &Arc<dyn Store>, world: World, checkpoint: &StoredCheckpoint) -> bool {
     in_tx!(store, |tx| tx.checkpoints().add(&world, checkpoint).await)
 }
 
-async fn all(store: &Arc<dyn Store>, world: World) -> Vec<KeptCheckpoint> {
+async fn all(store: &Arc<dyn Store>, world: World) -> Vec<StoredCheckpoint> {
     in_view!(store, |view| view
         .checkpoints()
         .after(&world, 0, 1_000)
@@ -31,7 +31,7 @@ async fn all(store: &Arc<dyn Store>, world: World) -> Vec<KeptCheckpoint> {
 }
 
 /// This many checkpoints in a world, numbered from 1.
-async fn several(stage: &mut Stage, world: World, many: i64) -> Vec<KeptCheckpoint> {
+async fn several(stage: &mut Stage, world: World, many: i64) -> Vec<StoredCheckpoint> {
     let mut made = Vec::new();
     for number in 1..=many {
         let one = checkpoint(stage, number);

@@ -1,17 +1,17 @@
-//! Events, from the inbox to the log.
+//! Events, unsequenced and in the log.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use vestry_domain::World;
-use vestry_domain::event::{EventHead, EventKind, Mark, NewEvent};
+use vestry_domain::event::{EventHead, EventKind, NewEvent, Position};
 use vestry_domain::ids::{EventId, Id};
-use vestry_ports::store::{EventFilter, Placed, Store, Stretch};
+use vestry_ports::store::{EventFilter, Placed, PositionRange, Store};
 
 use super::stage::{Stage, works};
 use crate::race::race;
 
-const WHOLE: Stretch = Stretch {
+const WHOLE: PositionRange = PositionRange {
     from: 1,
     to: i64::MAX,
     descending: false,
@@ -34,7 +34,7 @@ async fn placed(store: &Arc<dyn Store>, world: World, limit: i64) -> Vec<Placed>
             None => Ok(Vec::new()),
             Some(head) => {
                 let (moved, placed) = tx.events().place(&world, head, limit).await?;
-                let newest = placed.last().map(|placed| placed.mark);
+                let newest = placed.last().map(|placed| placed.at);
                 assert_eq!(moved.newest, newest.or(head.newest));
                 Ok(placed)
             }
@@ -51,7 +51,7 @@ async fn place(store: &Arc<dyn Store>, world: World, limit: i64) -> usize {
 fn placed_behind(position: i64, events: &[NewEvent]) -> Vec<Placed> {
     let places = (position + 1..).zip(events);
     let placed = places.map(|(position, event)| Placed {
-        mark: Mark {
+        at: Position {
             position,
             id: event.id,
         },
@@ -102,7 +102,7 @@ pub async fn events_come_back_as_they_were(store: Arc<dyn Store>) {
             Ok((by_id, view.events().at(&world, position).await?))
         });
         assert_eq!(by_id, Some(event));
-        assert_eq!(at, Some(Mark { position, id }));
+        assert_eq!(at, Some(Position { position, id }));
     }
     let at = stage.samples.tick();
     let nobodys: EventId = stage.samples.id(at);
@@ -122,7 +122,7 @@ pub async fn events_come_back_as_they_were(store: Arc<dyn Store>) {
     assert_eq!(none, []);
     let first = events.first().map(|event| event.id);
     let last = events.last().map(|event| event.id);
-    let mark = |position, id: Option<EventId>| id.map(|id| Mark { position, id });
+    let mark = |position, id: Option<EventId>| id.map(|id| Position { position, id });
     let expected = EventHead {
         log: 1,
         oldest: mark(1, first),
@@ -235,7 +235,7 @@ pub async fn e_3_no_position_is_visible_before_a_lower_one(store: Arc<dyn Store>
         let mut seen = Vec::new();
         while seen.len() < whole {
             place(&reader, world, 5).await;
-            let next = Stretch {
+            let next = PositionRange {
                 from: i64::try_from(seen.len()).unwrap_or(i64::MAX) + 1,
                 ..WHOLE
             };
@@ -327,7 +327,7 @@ pub async fn a_page_holds_what_fits(store: Arc<dyn Store>) {
             (2, 39, false, 3),
             (2, 39, true, 3),
         ] {
-            let stretch = Stretch {
+            let stretch = PositionRange {
                 from,
                 to,
                 descending,
@@ -359,7 +359,7 @@ pub async fn a_page_holds_what_fits(store: Arc<dyn Store>) {
     }
 }
 
-/// Each world with events in its inbox is visited once, in a stable order, and no other world is.
+/// Each world with unsequenced events is visited once, in a stable order, and no other world is.
 pub async fn worlds_with_events_are_found(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let mut worlds = Vec::new();
@@ -496,7 +496,7 @@ pub async fn a_bell_rings_after_the_commit(store: Arc<dyn Store>) {
     let world = stage.world().await;
     let rung: Arc<Mutex<HashMap<World, u32>>> = Arc::default();
     let counted = Arc::clone(&rung);
-    stage.store.when_told(Box::new(move |world| {
+    stage.store.on_events_committed(Box::new(move |world| {
         let mut rung = counted.lock().unwrap_or_else(PoisonError::into_inner);
         *rung.entry(world).or_default() += 1;
     }));

@@ -11,7 +11,7 @@ use vestry_domain::totp::recovery_owner;
 use vestry_domain::user::User;
 use vestry_domain::wallet::WalletType;
 use vestry_ports::store::{
-    LastingSecret, PersistentKind, Repositories, Standing, Store, StoreResult,
+    KeyUsage, PersistentKind, PersistentSecret, Repositories, Store, StoreResult,
 };
 
 use super::stage::{Stage, works};
@@ -28,11 +28,11 @@ impl Stage {
     }
 
     /// One secret of each kind under a version, and two recovery codes: one whose hash is under another version, and a used one.
-    async fn secrets_under(&mut self, user: &User, version: u32) -> Vec<LastingSecret> {
+    async fn secrets_under(&mut self, user: &User, version: u32) -> Vec<PersistentSecret> {
         let world = user.world;
         let mut made = Vec::new();
         let mut made_one = |kind, owner: String, sealed: &Sealed| {
-            made.push(LastingSecret {
+            made.push(PersistentSecret {
                 world,
                 kind,
                 owner,
@@ -71,7 +71,7 @@ impl Stage {
             code.sealed.key_version = NEWEST;
         }
         for code in codes.iter().take(2) {
-            made.push(LastingSecret {
+            made.push(PersistentSecret {
                 world,
                 kind: PersistentKind::RecoveryCode,
                 owner: recovery_owner(&totp.id.to_string(), code.number),
@@ -98,7 +98,7 @@ impl Stage {
         world: World,
         kind: PersistentKind,
         version: u32,
-    ) -> Vec<LastingSecret> {
+    ) -> Vec<PersistentSecret> {
         let (mut all, mut after) = (Vec::new(), None::<String>);
         loop {
             let page = in_view!(self.store, |view| view
@@ -118,7 +118,7 @@ impl Stage {
             .references_below(&world, purpose, NEWEST)
             .await);
         let mut found = BTreeMap::new();
-        for Standing {
+        for KeyUsage {
             version,
             table,
             rows,
@@ -130,7 +130,7 @@ impl Stage {
     }
 }
 
-fn sorted(mut secrets: Vec<LastingSecret>) -> Vec<LastingSecret> {
+fn sorted(mut secrets: Vec<PersistentSecret>) -> Vec<PersistentSecret> {
     secrets.sort_by(|a, b| a.owner.cmp(&b.owner));
     secrets
 }
@@ -150,7 +150,7 @@ pub async fn m_8_secrets_under_older_versions_are_found(store: Arc<dyn Store>) {
     stage.secrets_under(&user, 1).await;
     for below in [1, 3, NEWEST] {
         for kind in PersistentKind::ALL {
-            let is_older = |secret: &LastingSecret| {
+            let is_older = |secret: &PersistentSecret| {
                 let hash = secret.hash.as_ref().map(|(_, mac)| mac.key_version);
                 secret.sealed.key_version < below || hash.is_some_and(|hash| hash < below)
             };

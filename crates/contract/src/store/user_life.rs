@@ -42,7 +42,7 @@ impl Stage {
             in_tx!(self.store, |tx| {
                 tx.codes().replace(&code).await?;
                 let subject = method.to_string();
-                tx.guards().fail(&world, &subject, code.created_at).await
+                tx.lockouts().fail(&world, &subject, code.created_at).await
             });
             codes.push(code);
         }
@@ -188,7 +188,7 @@ pub async fn a_deleted_user_leaves_nothing(store: Arc<dyn Store>) {
                     .codes()
                     .attempt(&world, method, code.purpose, 5, at)
                     .await?;
-                let failed = tx.guards().fail(&world, &method.to_string(), at).await?;
+                let failed = tx.lockouts().fail(&world, &method.to_string(), at).await?;
                 Ok((attempt, failed))
             });
             assert_eq!((attempt.is_some(), failed), (code_is_there, failures));

@@ -124,7 +124,7 @@ async fn fail(
 async fn tell(store: &Arc<dyn Store>, endpoint: &Endpoint) -> bool {
     in_tx!(store, |tx| tx
         .webhook_endpoints()
-        .note_told(&endpoint.world, endpoint.id)
+        .note_owner_notified(&endpoint.world, endpoint.id)
         .await)
 }
 

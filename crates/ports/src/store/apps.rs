@@ -81,7 +81,7 @@ pub trait RedirectUrls: Send {
 
 /// The number of rows in one table that use one version of an App key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct KeyUsage {
     /// The version.
     pub version: u32,
     /// The table, which identifies the kind of row.
@@ -112,7 +112,7 @@ pub trait AppKeys: Send {
         world: &World,
         purpose: KeyPurpose,
         version: u32,
-    ) -> StoreResult<Vec<Standing>>;
+    ) -> StoreResult<Vec<KeyUsage>>;
     /// Removes a version; `false` if it does not exist.
     async fn remove(
         &mut self,

@@ -71,7 +71,7 @@ pub struct Noted {
 /// Consecutive failures of an identifier, over all its codes (OTP-5). `subject` is the text of a [`MethodId`], or names another sign-in
 /// method.
 #[port]
-pub trait Guards: Send {
+pub trait Lockouts: Send {
     /// The recorded state of the identifier; `None` if it never failed, or was reset since.
     async fn noted(&mut self, world: &World, subject: &str) -> StoreResult<Option<Noted>>;
     /// The end of the identifier's lockout, if it has one.

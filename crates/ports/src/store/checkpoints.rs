@@ -8,7 +8,7 @@ use super::StoreResult;
 
 /// A stored checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptCheckpoint {
+pub struct StoredCheckpoint {
     /// Its number, from 1.
     pub number: i64,
     /// When it was created, by the machine's clock.
@@ -34,16 +34,16 @@ pub struct SinkProgress {
 #[port]
 pub trait Checkpoints: Send {
     /// The checkpoint with the highest number.
-    async fn newest(&mut self, world: &World) -> StoreResult<Option<KeptCheckpoint>>;
+    async fn newest(&mut self, world: &World) -> StoreResult<Option<StoredCheckpoint>>;
     /// Adds a checkpoint; `false`, without any change, if there already is one with this number.
-    async fn add(&mut self, world: &World, checkpoint: &KeptCheckpoint) -> StoreResult<bool>;
+    async fn add(&mut self, world: &World, checkpoint: &StoredCheckpoint) -> StoreResult<bool>;
     /// Checkpoints after a number, in order, at most `limit`.
     async fn after(
         &mut self,
         world: &World,
         number: i64,
         limit: i64,
-    ) -> StoreResult<Vec<KeptCheckpoint>>;
+    ) -> StoreResult<Vec<StoredCheckpoint>>;
     /// The progress of each sink, ordered by name.
     async fn sinks(&mut self, world: &World) -> StoreResult<Vec<SinkProgress>>;
     /// Replaces a sink's recorded progress, even if that has a higher number, because the row may have been edited.

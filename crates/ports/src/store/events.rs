@@ -1,11 +1,11 @@
 //! Events, from the change that they report to their position in a world's log.
 //!
-//! A change puts its events into the **inbox**, without a number. The first transaction to commit need not have the lower number. Numbers
+//! A change adds **unsequenced** events: they have no position yet. The first transaction to commit need not have the lower number. Numbers
 //! assigned before a commit would therefore be unsafe for readers that page by them. Committed events get their positions afterwards, from
 //! one writer per world at a time ([`Events::lock_head`], [`Events::place`]).
 
 use vestry_domain::World;
-use vestry_domain::event::{Event, EventHead, EventKind, Mark, NewEvent};
+use vestry_domain::event::{Event, EventHead, EventKind, NewEvent, Position};
 use vestry_domain::ids::{EventId, UserId, WalletId};
 use vestry_port_macro::port;
 
@@ -27,7 +27,7 @@ pub struct EventFilter {
 
 /// A range of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
+pub struct PositionRange {
     /// The lowest position.
     pub from: i64,
     /// The highest position.
@@ -39,15 +39,15 @@ pub struct Stretch {
 /// Events.
 #[port]
 pub trait Events: Send {
-    /// Adds events to the inbox, in order. They are written when the transaction commits, after everything else in it. Of two changes of
+    /// Adds unsequenced events, in order. They are written when the transaction commits, after everything else in it. Of two changes of
     /// one object, the later one therefore has the later event (E-4).
     async fn append(&mut self, events: &[NewEvent]) -> StoreResult<()>;
-    /// The first world after the given one, in the order of worlds, that has events in its inbox.
+    /// The first world after the given one, in the order of worlds, that has unsequenced events.
     async fn waiting(&mut self, after: Option<World>) -> StoreResult<Option<World>>;
 
     /// Locks the head of a world until the transaction ends, so that no other writer assigns positions; `None` if another one holds it.
     async fn lock_head(&mut self, world: &World) -> StoreResult<Option<EventHead>>;
-    /// Moves up to `limit` events from the inbox into the log, after the newest event of a locked head. Includes all events that were added
+    /// Moves up to `limit` unsequenced events into the log, after the newest event of a locked head. Includes all events that were added
     /// at the same time as the last of them. Returns the new head and the moved events, in order.
     async fn place(
         &mut self,
@@ -70,12 +70,12 @@ pub trait Events: Send {
     /// The events in the log with these ids, in no particular order.
     async fn find_all(&mut self, world: &World, ids: &[EventId]) -> StoreResult<Vec<Event>>;
     /// The event at a position of the log.
-    async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Mark>>;
+    async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Position>>;
     /// Up to `limit` matching events in a range of the log.
     async fn page(
         &mut self,
         world: &World,
-        stretch: Stretch,
+        range: PositionRange,
         filter: &EventFilter,
         limit: i64,
     ) -> StoreResult<Vec<Event>>;
@@ -84,7 +84,7 @@ pub trait Events: Send {
     async fn count(
         &mut self,
         world: &World,
-        stretch: Stretch,
+        range: PositionRange,
         filter: &EventFilter,
     ) -> StoreResult<i64>;
 

@@ -35,15 +35,15 @@ use vestry_domain::ids::{AppId, AuditChainId};
 use vestry_domain::{Environment, World};
 use vestry_port_macro::port;
 
-pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys, Standing};
+pub use apps::{ApiKeys, AppKeys, Apps, KeyUsage, RedirectUrl, RedirectUrls, SigningKeys};
 pub use audit::AuditLog;
 pub use auth::{
-    Attempt, Codes, EndedSome, Guards, NewToken, Noted, Quotas, SessionActivity, SessionPage,
+    Attempt, Codes, EndedSome, Lockouts, NewToken, Noted, Quotas, SessionActivity, SessionPage,
     Sessions,
 };
-pub use checkpoints::{Checkpoints, KeptCheckpoint, SinkProgress};
+pub use checkpoints::{Checkpoints, SinkProgress, StoredCheckpoint};
 pub use control::ControlLog;
-pub use events::{Bell, EventFilter, Events, Stretch};
+pub use events::{Bell, EventFilter, Events, PositionRange};
 pub use idempotency::Idempotency;
 pub use identifiers::{Attached, Identifier, Identifiers, Moved};
 pub use leases::{Leases, MAX_LEASE};
@@ -52,7 +52,7 @@ pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use partitions::{Partition, Partitions};
 pub use passkeys::{PasskeyUse, Passkeys};
 pub use passwords::{ImportedUsers, PasswordHolder, Passwords};
-pub use persistent_secrets::{LastingSecret, PersistentKind, PersistentSecrets};
+pub use persistent_secrets::{PersistentKind, PersistentSecret, PersistentSecrets};
 pub use providers::{OauthFlows, ProviderConnections, ProviderLinks, StoredConnection};
 pub use totps::Totps;
 pub use users::{AccountTrust, UserPage, Users, WholeUser};
@@ -171,7 +171,7 @@ pub trait Store: Send + Sync {
     }
 
     /// Registers a callback for each commit of events by this process. Only the first call has an effect.
-    fn when_told(&self, bell: Bell);
+    fn on_events_committed(&self, bell: Bell);
 
     /// How the Apps are divided into partitions.
     fn partitions(&self) -> Partitions {
@@ -245,9 +245,9 @@ repositories! {
     /// Magic links.
     links: Links,
     /// Consecutive failures of an identifier.
-    guards: Guards,
+    lockouts: Lockouts,
     /// Counters of sends and failures.
-    budgets: Quotas,
+    quotas: Quotas,
     /// Authenticator apps.
     totps: Totps,
     /// Passkeys, the challenges of their ceremonies, and user handles.

@@ -49,7 +49,7 @@ impl PersistentKind {
         }
     }
 
-    /// The table, as named by [`Standing`](super::Standing).
+    /// The table, as named by [`KeyUsage`](super::KeyUsage).
     pub const fn table(self) -> &'static str {
         match self {
             Self::SigningKey => "signing_keys",
@@ -64,7 +64,7 @@ impl PersistentKind {
 
 /// A stored persistent secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LastingSecret {
+pub struct PersistentSecret {
     /// App and environment.
     pub world: World,
     /// The kind of secret.
@@ -90,10 +90,10 @@ pub trait PersistentSecrets: Send {
         version: u32,
         after: Option<&str>,
         limit: i64,
-    ) -> StoreResult<Vec<LastingSecret>>;
+    ) -> StoreResult<Vec<PersistentSecret>>;
     /// Replaces the encrypted secret and the MAC with those of `fresh`, if the row still has the encrypted secret that was seen; `false`
     /// otherwise. One guarded statement, so that concurrent changes are preserved.
-    async fn reseal(&mut self, fresh: &LastingSecret, seen: &Sealed) -> StoreResult<bool>;
+    async fn reseal(&mut self, fresh: &PersistentSecret, seen: &Sealed) -> StoreResult<bool>;
     /// Deletes the MACs of used recovery codes that are under a version below the given one; returns how many. From then on such a code
     /// counts as wrong.
     async fn forget_used(&mut self, world: &World, version: u32) -> StoreResult<u64>;

@@ -35,10 +35,10 @@ pub struct WholeUser {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccountTrust {
     /// An address or number is verified.
-    pub proved: bool,
+    pub has_verified_identifier: bool,
     /// The account has something that could let someone in or whose key someone could know. This is a credential, one being added, an
     /// unused link, a session that has not ended, or a wallet.
-    pub planted: bool,
+    pub has_unverified_credentials: bool,
 }
 
 /// A page of users.
@@ -83,7 +83,7 @@ pub trait Users: Send {
     /// Everything read afterwards stays true.
     async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool>;
     /// The user's [`AccountTrust`]. While the user is locked, no credential or sign-in can be added.
-    async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<AccountTrust>;
+    async fn account_trust(&mut self, world: &World, id: UserId) -> StoreResult<AccountTrust>;
     /// Writes names, metadata and `updated_at`; `false` if there is no such user.
     async fn update(&mut self, user: &User) -> StoreResult<bool>;
     /// Locks the user like [`lock`](Self::lock) and records the sign-in, if allowed; `false` if the user is disabled or does not exist.

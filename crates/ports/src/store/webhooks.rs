@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use vestry_domain::event::{EventKind, Mark};
+use vestry_domain::event::{EventKind, Position};
 use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId, WebhookReplayId};
 use vestry_domain::webhook::{
     Attempt, Delivery, DeliveryState, DisabledReason, Endpoint, Replay, SealedSecret,
@@ -16,7 +16,7 @@ use super::StoreResult;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placed {
     /// Its position and id.
-    pub mark: Mark,
+    pub at: Position,
     /// Its type.
     pub kind: EventKind,
 }
@@ -98,7 +98,11 @@ pub trait WebhookEndpoints: Send {
         at: Timestamp,
     ) -> StoreResult<Option<Failures>>;
     /// Records that its owner has been notified that it is failing; `true` only for the first call since it started to fail.
-    async fn note_told(&mut self, world: &World, id: WebhookEndpointId) -> StoreResult<bool>;
+    async fn note_owner_notified(
+        &mut self,
+        world: &World,
+        id: WebhookEndpointId,
+    ) -> StoreResult<bool>;
 
     /// Adds a secret.
     async fn insert_secret(&mut self, secret: &SealedSecret) -> StoreResult<()>;

@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
-use vestry_domain::event::{EventHead, Mark};
+use vestry_domain::event::{EventHead, Position};
 
 use crate::call::Call;
 use crate::problem::{Code, Problem};
@@ -39,8 +39,8 @@ pub(crate) struct Answer {
     newest: Option<Place>,
 }
 
-impl From<Mark> for Place {
-    fn from(mark: Mark) -> Self {
+impl From<Position> for Place {
+    fn from(mark: Position) -> Self {
         Self {
             id: mark.id.to_string(),
             position: mark.position,

@@ -1,14 +1,14 @@
 //! Rows of events.
 
 use diesel::prelude::{AsChangeset, Insertable, Queryable, Selectable};
-use vestry_domain::event::{Actor, Event, EventHead, Mark, NewEvent};
+use vestry_domain::event::{Actor, Event, EventHead, NewEvent, Position};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::Table;
 use crate::schema::{event_heads, events, events_inbox};
 
-/// An event in the inbox. The database sets the time at which it was appended.
+/// An unsequenced event. The database sets the time at which it was appended.
 #[derive(Insertable)]
 #[diesel(table_name = events_inbox, treat_none_as_default_value = false)]
 pub struct InboxRow {
@@ -170,7 +170,7 @@ impl TryFrom<EventHeadRow> for EventHead {
                 return Ok(None);
             };
             let id = table.parse(column, &id)?;
-            StoreResult::Ok(Some(Mark { position, id }))
+            StoreResult::Ok(Some(Position { position, id }))
         };
         let pruned = row.pruned_id.map(|id| table.parse("pruned_id", &id));
         Ok(Self {

@@ -11,7 +11,7 @@ use vestry_contract::samples::Samples;
 use vestry_domain::World;
 use vestry_domain::event::{EventHead, NewEvent};
 use vestry_domain::ids::EventId;
-use vestry_ports::store::{EventFilter, Events, Store, StoreError, Stretch};
+use vestry_ports::store::{EventFilter, Events, PositionRange, Store, StoreError};
 use vestry_store_sql::SqlStore;
 
 use crate::places::{self, Place};
@@ -83,7 +83,7 @@ fn reader(
         while seen.len() < whole {
             let mut read = store.read().await.unwrap();
             let next = i64::try_from(seen.len()).unwrap() + 1;
-            let stretch = Stretch {
+            let range = PositionRange {
                 from: next,
                 to: i64::MAX,
                 descending: false,
@@ -91,7 +91,7 @@ fn reader(
             let limit = 1 + i64::try_from(rng.below(20)).unwrap();
             let events: &mut dyn Events = read.events();
             let open = EventFilter::default();
-            let page = events.page(&world, stretch, &open, limit).await.unwrap();
+            let page = events.page(&world, range, &open, limit).await.unwrap();
             for (event, position) in page.into_iter().zip(next..) {
                 assert_eq!(event.position, position, "a position was skipped");
                 seen.push(event.event.id);

@@ -23,7 +23,7 @@ fn a_world() -> World {
 
 async fn fail_once(store: &dyn Store, world: &World, subject: &str) -> StoreResult<i64> {
     let mut tx = store.begin().await?;
-    let failures = tx.guards().fail(world, subject, NOW).await?;
+    let failures = tx.lockouts().fail(world, subject, NOW).await?;
     tx.commit().await?;
     Ok(failures)
 }
@@ -53,7 +53,7 @@ async fn killed_connections_are_replaced() {
             open.push(store.read().await.unwrap());
         }
         let mut tx = store.begin().await.unwrap();
-        let counted = tx.guards().fail(&world, "subject", NOW).await.unwrap();
+        let counted = tx.lockouts().fail(&world, "subject", NOW).await.unwrap();
         assert_eq!(counted, round + 1);
         drop(open);
         terminate_all(&place).await;
@@ -83,7 +83,7 @@ async fn a_cancelled_statement_is_unavailable() {
     let store = Arc::new(place.connect().await);
     let world = a_world();
     let mut first = store.begin().await.unwrap();
-    first.guards().fail(&world, "subject", NOW).await.unwrap();
+    first.lockouts().fail(&world, "subject", NOW).await.unwrap();
     let (waiting, subject) = (Arc::clone(&store), world);
     let waits = tokio::spawn(async move { fail_once(&*waiting, &subject, "subject").await });
     // At first no statement is waiting, and there is nothing to cancel.
@@ -134,7 +134,7 @@ async fn no_statement_precedes_its_transaction() {
     for spent in 0..=TURN {
         let mut tx = store.begin().await.unwrap();
         use_turn(spent).await;
-        let failures = tx.guards().fail(&world, "subject", NOW).await.unwrap();
+        let failures = tx.lockouts().fail(&world, "subject", NOW).await.unwrap();
         assert_eq!(failures, 1, "the rolled-back change exists, {spent}");
         drop(tx);
     }
@@ -146,7 +146,7 @@ async fn is_undone(store: &SqlStore, what: &str, refused: impl AsyncFn(&mut dyn 
     let world = a_world();
     for spent in 0..=TURN {
         let mut tx = store.begin().await.unwrap();
-        let failures = tx.guards().fail(&world, "subject", NOW).await.unwrap();
+        let failures = tx.lockouts().fail(&world, "subject", NOW).await.unwrap();
         assert_eq!(failures, 1, "{what} exists, {spent}");
         refused(&mut *tx).await;
         use_turn(spent).await;
@@ -232,7 +232,11 @@ async fn a_killed_statement_is_unavailable() {
     let store = Arc::new(place.connect().await);
     let world = a_world();
     let mut holder = store.begin().await.unwrap();
-    holder.guards().fail(&world, "subject", NOW).await.unwrap();
+    holder
+        .lockouts()
+        .fail(&world, "subject", NOW)
+        .await
+        .unwrap();
     let waiter = tokio::spawn({
         let store = Arc::clone(&store);
         async move { fail_once(&*store, &world, "subject").await }
@@ -268,10 +272,14 @@ async fn an_abandoned_lock_wait_frees_its_connection() {
     let store = SqlStore::connect(&settings).await.unwrap();
     let world = a_world();
     let mut holder = store.begin().await.unwrap();
-    holder.guards().fail(&world, "subject", NOW).await.unwrap();
+    holder
+        .lockouts()
+        .fail(&world, "subject", NOW)
+        .await
+        .unwrap();
     let mut waiter = store.begin().await.unwrap();
     {
-        let mut waiting = pin!(waiter.guards().fail(&world, "subject", NOW));
+        let mut waiting = pin!(waiter.lockouts().fail(&world, "subject", NOW));
         let blocked = place.execute(
             "DO $$ BEGIN LOOP \
                  PERFORM 1 FROM pg_stat_activity \
@@ -301,7 +309,11 @@ async fn lock_waits_time_out() {
     let store = place.connect().await;
     let world = a_world();
     let mut holder = store.begin().await.unwrap();
-    holder.guards().fail(&world, "subject", NOW).await.unwrap();
+    holder
+        .lockouts()
+        .fail(&world, "subject", NOW)
+        .await
+        .unwrap();
     let waited = tokio::time::timeout(
         Duration::from_secs(25),
         fail_once(&store, &world, "subject"),
@@ -342,7 +354,7 @@ async fn counters_are_locked_only_during_the_commit() {
                 user.id = samples.id(NOW);
                 tx.users().insert(user).await.unwrap();
                 let window = Seconds(60);
-                let counted = tx.budgets().count(&world, "contract", "all", window, NOW);
+                let counted = tx.quotas().count(&world, "contract", "all", window, NOW);
                 counted.await.unwrap();
             }
         }
@@ -350,7 +362,7 @@ async fn counters_are_locked_only_during_the_commit() {
         let (one, other) = tokio::join!(one.commit(), other.commit());
         assert_eq!((one.unwrap(), other.unwrap()), ((), ()));
         let mut read = store.read().await.unwrap();
-        let used = read.budgets().total(&world, "contract", NOW).await.unwrap();
+        let used = read.quotas().total(&world, "contract", NOW).await.unwrap();
         assert_eq!(used, round * 128);
         let is_wrong = format!(
             "DO $$ BEGIN IF (SELECT sum(users) FROM user_counts WHERE app_id = '{}') <> {} \
@@ -375,9 +387,9 @@ async fn a_deadlock_ends_with_a_retry() {
         let (store, barrier) = (Arc::clone(&store), Arc::clone(&both_hold_one));
         tokio::spawn(async move {
             let mut tx = store.begin().await?;
-            tx.guards().fail(&world, first, NOW).await?;
+            tx.lockouts().fail(&world, first, NOW).await?;
             barrier.wait().await;
-            tx.guards().fail(&world, second, NOW).await?;
+            tx.lockouts().fail(&world, second, NOW).await?;
             tx.commit().await
         })
     };
@@ -404,9 +416,15 @@ async fn the_default_isolation_level_is_not_inherited() {
     let world = a_world();
     let mut one = store.begin().await.unwrap();
     // Takes the snapshot that SERIALIZABLE would keep.
-    one.guards().blocked_until(&world, "subject").await.unwrap();
+    one.lockouts()
+        .blocked_until(&world, "subject")
+        .await
+        .unwrap();
     assert_eq!(fail_once(&store, &world, "subject").await.unwrap(), 1);
-    assert_eq!(one.guards().fail(&world, "subject", NOW).await.unwrap(), 2);
+    assert_eq!(
+        one.lockouts().fail(&world, "subject", NOW).await.unwrap(),
+        2
+    );
     one.commit().await.unwrap();
 }
 

@@ -34,7 +34,7 @@ fn a_world() -> World {
 
 async fn fail_once(store: &dyn Store, world: &World, subject: &str) -> i64 {
     let mut tx = store.begin().await.unwrap();
-    let failures = tx.guards().fail(world, subject, NOW).await.unwrap();
+    let failures = tx.lockouts().fail(world, subject, NOW).await.unwrap();
     tx.commit().await.unwrap();
     failures
 }
@@ -82,12 +82,12 @@ async fn a_dropped_transaction_leaves_a_clean_connection(place: &Place) {
     let world = a_world();
     for _ in 0..30 {
         let mut tx = store.begin().await.unwrap();
-        let failures = tx.guards().fail(&world, "subject", NOW).await.unwrap();
+        let failures = tx.lockouts().fail(&world, "subject", NOW).await.unwrap();
         assert_eq!(failures, 1);
         drop(tx);
     }
     let mut view = store.read().await.unwrap();
-    let blocked = view.guards().blocked_until(&world, "subject").await;
+    let blocked = view.lockouts().blocked_until(&world, "subject").await;
     assert_eq!(blocked.unwrap(), None);
 }
 
@@ -100,7 +100,7 @@ async fn an_abandoned_statement_discards_its_connection(place: &Place) {
     for _ in 0..10 {
         let mut tx = store.begin().await.unwrap();
         {
-            let mut guards = pin!(tx.guards().fail(&world, "subject", NOW));
+            let mut guards = pin!(tx.lockouts().fail(&world, "subject", NOW));
             // Sent, without a result yet: the first poll only submits the statement.
             let _sent = futures_util::poll!(guards.as_mut());
         }
@@ -161,13 +161,13 @@ async fn long_subjects_are_counted(place: &Place) {
     let mut tx = store.begin().await.unwrap();
     for (subject, admitted) in [(&one, true), (&other, true), (&one, false)] {
         let verdict = tx
-            .budgets()
+            .quotas()
             .spend(&world, "sends", subject, limit, NOW)
             .await;
         assert_eq!(verdict.unwrap().admitted, admitted);
     }
-    assert_eq!(tx.guards().fail(&world, &one, NOW).await.unwrap(), 1);
-    assert_eq!(tx.guards().fail(&world, &one, NOW).await.unwrap(), 2);
+    assert_eq!(tx.lockouts().fail(&world, &one, NOW).await.unwrap(), 1);
+    assert_eq!(tx.lockouts().fail(&world, &one, NOW).await.unwrap(), 2);
     tx.commit().await.unwrap();
 }
 
@@ -189,7 +189,7 @@ async fn clocks_that_jump_back_do_not_block_a_window_forever(place: &Place) {
     ] {
         let now = NOW + Seconds(jump);
         let verdict = tx
-            .budgets()
+            .quotas()
             .spend(&world, "sends", "subject", limit, now)
             .await;
         assert_eq!(verdict.unwrap().admitted, admitted, "{jump}");

@@ -6,9 +6,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use vestry_domain::Invalid;
 use vestry_domain::action::Action;
-use vestry_domain::event::{Event, EventHead, EventKind, Mark};
+use vestry_domain::api_key::Scope;
+use vestry_domain::event::{Event, EventHead, EventKind, Mark, Position};
 use vestry_domain::ids::{EventId, UserId, WalletId};
-use vestry_ports::store::{EventFilter, Stretch};
+use vestry_ports::store::{EventFilter, PositionRange};
 
 use super::show_addresses;
 use crate::kernel::refusal::has_common;
@@ -222,7 +223,7 @@ impl Service {
             return Err(ListEventsError::CursorUnknown);
         }
         let is_full = i64::try_from(events.len()).is_ok_and(|found| found >= limit);
-        let last = events.last().map(|event| Mark {
+        let last = events.last().map(|event| Position {
             position: event.position,
             id: event.event.id,
         });
@@ -277,7 +278,7 @@ impl Service {
 
 /// The range that one call scans.
 struct Window {
-    stretch: Stretch,
+    stretch: PositionRange,
     /// The last position of the log in the order of the call.
     far_end: i64,
 }
@@ -294,7 +295,7 @@ impl Window {
             let from = after.map_or(oldest, |after| after + 1);
             (from, (from + (LOOKED_AT - 1)).min(newest), newest)
         };
-        let stretch = Stretch {
+        let stretch = PositionRange {
             from,
             to,
             descending,

@@ -236,8 +236,8 @@ impl Service {
                 id: self.new_id(now),
                 world: *world,
                 endpoint_id: endpoint.id,
-                event_id: placed.mark.id,
-                position: placed.mark.position,
+                event_id: placed.at.id,
+                position: placed.at.position,
                 kind: placed.kind,
                 is_replay: false,
                 state: DeliveryState::Waiting,
@@ -303,8 +303,8 @@ impl Service {
         let event = self.new_event(&Principal::system().at(world), &fact);
         let log = end.log.max(head.log).saturating_add(1);
         let head = tx.events().restart(head, log, &event).await?;
-        let placed = head.newest.map(|mark| Placed {
-            mark,
+        let placed = head.newest.map(|at| Placed {
+            at,
             kind: event.kind,
         });
         Ok((head, placed))

@@ -7,7 +7,7 @@ use vestry_domain::ids::{EventId, WebhookEndpointId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{Delivery, DeliveryState, Endpoint, Missed, Replay, paced};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{EventFilter, Lane, Queue, Stretch, Tx};
+use vestry_ports::store::{EventFilter, Lane, PositionRange, Queue, Tx};
 
 use crate::kernel::fault::{causes, retried};
 use crate::{Fault, Service};
@@ -175,7 +175,7 @@ async fn next(tx: &mut dyn Tx, replay: &Replay, endpoint: &Endpoint) -> Result<N
             })
         }
         Missed::Stretch { after, until } => {
-            let stretch = Stretch {
+            let stretch = PositionRange {
                 from: after.saturating_add(1),
                 to: until.min(after.saturating_add(LOOKED_AT)),
                 descending: false,

@@ -190,7 +190,7 @@ impl Service {
             .consume(world, &token, &LinkPurpose::SIGNING_IN, now)
             .await?;
         let link = used.ok_or(VerifyLinkError::InvalidToken)?;
-        tx.guards().reset(world, &subject).await?;
+        tx.lockouts().reset(world, &subject).await?;
         let proof = IdentifierVerification {
             method,
             user: link.user_id,

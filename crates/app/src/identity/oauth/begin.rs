@@ -213,7 +213,7 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         if let Some(from) = &flow.begun_from {
             let spent = tx
-                .budgets()
+                .quotas()
                 .spend(world, UNFINISHED, from, limit, now)
                 .await?;
             if !spent.admitted {

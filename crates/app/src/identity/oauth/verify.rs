@@ -339,7 +339,7 @@ impl Service {
             self.carry_out(&mut *tx, caller, &change, kept, now).await?;
         }
         if let Some(from) = &presented.begun_from {
-            tx.budgets().refund(world, UNFINISHED, from, 1).await?;
+            tx.quotas().refund(world, UNFINISHED, from, 1).await?;
         }
         let profile = tx.users().profile(world, link.user_id).await?;
         let email = profile.map(|profile| shown_email(&profile, &link));

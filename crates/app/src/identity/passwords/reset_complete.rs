@@ -220,7 +220,7 @@ impl Service {
         if !tx.users().lock(world, link.user_id).await? {
             return Err(CompleteResetError::InvalidToken);
         }
-        tx.guards()
+        tx.lockouts()
             .reset(world, &reset_guard_subject(link.email_id))
             .await?;
         let method = MethodId::Email(link.email_id);

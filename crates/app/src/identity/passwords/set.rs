@@ -118,7 +118,7 @@ impl NewPassword {
             }
         };
         let subject = password::guarded_user(user);
-        tx.guards().reset(&caller.world, &subject).await?;
+        tx.lockouts().reset(&caller.world, &subject).await?;
         service.emit(&mut *tx, caller, [told]).await?;
         service
             .carry_out(tx, caller, &self.change, kept, now)

@@ -340,7 +340,7 @@ impl Service {
             return Ok(());
         }
         let limit = totp::failures_a_day(tried.apps);
-        let budgets = tx.budgets();
+        let budgets = tx.quotas();
         let verdict = budgets
             .spend(&caller.world, "totp_failures", subject, limit, tried.now)
             .await?;

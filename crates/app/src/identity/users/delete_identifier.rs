@@ -121,5 +121,5 @@ pub(super) async fn forget_proofs(
             tx.links().forget(world, email, purpose).await?;
         }
     }
-    tx.guards().reset(world, &method.to_string()).await
+    tx.lockouts().reset(world, &method.to_string()).await
 }

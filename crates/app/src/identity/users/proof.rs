@@ -154,10 +154,10 @@ impl Service {
         now: Timestamp,
     ) -> Result<(), ProofError> {
         let world = &caller.world;
-        let holdings = tx.users().holdings(world, owner.id).await?;
+        let trust = tx.users().account_trust(world, owner.id).await?;
         // A proved identifier makes an account owned, like `founded`.
-        if !(owner.founded || holdings.proved) {
-            if holdings.planted {
+        if !(owner.founded || trust.has_verified_identifier) {
+            if trust.has_unverified_credentials {
                 self.take_over(tx, &caller.into(), owner.id, now).await?;
             }
             return Ok(());

@@ -219,7 +219,7 @@ impl Service {
         let subject = format!("{}:{}", challenge.wallet_type, challenge.public_address);
         let mut tx = self.ports.store.begin().await?;
         let verdict = tx
-            .budgets()
+            .quotas()
             .spend(world, holder.budget(), &subject, NEW_PER_HOLDER, now)
             .await?;
         if !verdict.admitted {

@@ -190,7 +190,7 @@ impl WebhookNotes {
         };
         let is_old = |since: Timestamp| since + TOLD_AFTER <= now;
         if failures.failing_since.is_some_and(is_old)
-            && endpoints.note_told(&world, endpoint).await?
+            && endpoints.note_owner_notified(&world, endpoint).await?
         {
             let fact = Fact::webhook_endpoint_failing(endpoint);
             tidings.told.push(self.event(world, now, fact));

@@ -55,7 +55,7 @@ impl EventHeads {
             bells: Mutex::default(),
         };
         let told = Arc::clone(&heads.told);
-        store.when_told(Box::new(move |world| told.add([world])));
+        store.on_events_committed(Box::new(move |world| told.add([world])));
         heads
     }
 

@@ -4,7 +4,7 @@ use vestry_domain::Timestamp;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::timestamp::Seconds;
-use vestry_ports::store::{Repositories, Standing};
+use vestry_ports::store::{KeyUsage, Repositories};
 
 use super::{Course, Goal, KeptKey, Why};
 use crate::kernel::fault::retried;
@@ -122,11 +122,11 @@ async fn fates(
         let under = standing
             .iter()
             .filter(|standing| standing.version == key.version);
-        let under: Vec<Standing> = under.cloned().collect();
+        let under: Vec<KeyUsage> = under.cloned().collect();
         let due = next.map_or(now, |since| since + SUPERSEDED_FOR);
         next = Some(key.created_at);
         let why = if !under.is_empty() {
-            Some(Why::Standing(under))
+            Some(Why::KeyUsage(under))
         } else if purpose == KeyPurpose::Secrets && now < due {
             Some(Why::TooSoon(due))
         } else {

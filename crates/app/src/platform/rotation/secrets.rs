@@ -5,7 +5,7 @@ use vestry_domain::ids::UserId;
 use vestry_domain::totp;
 use vestry_domain::{Secret, World};
 use vestry_ports::custody::CustodyError;
-use vestry_ports::store::{LastingSecret, PersistentKind};
+use vestry_ports::store::{PersistentKind, PersistentSecret};
 
 use super::{BATCH, Course, FailedSecret};
 use crate::kernel::fault::retried;
@@ -14,7 +14,7 @@ use crate::{Fault, Service};
 
 /// A re-encrypted secret, and the ciphertext it replaces.
 struct Resealed {
-    fresh: LastingSecret,
+    fresh: PersistentSecret,
     seen: Sealed,
 }
 
@@ -120,7 +120,7 @@ impl Service {
         kind: PersistentKind,
         version: u32,
         after: Option<String>,
-    ) -> Result<Vec<LastingSecret>, Fault> {
+    ) -> Result<Vec<PersistentSecret>, Fault> {
         let mut read = self.ports.store.read().await?;
         let secrets = read.persistent_secrets();
         let page = secrets.under_older(world, kind, version, after.as_deref(), BATCH);
@@ -128,7 +128,11 @@ impl Service {
     }
 
     /// Re-encrypts the secret under the given version, with its keyed hash if it has one.
-    async fn resealed(&self, secret: LastingSecret, version: u32) -> Result<LastingSecret, Fault> {
+    async fn resealed(
+        &self,
+        secret: PersistentSecret,
+        version: u32,
+    ) -> Result<PersistentSecret, Fault> {
         let sealer = &self.ports.sealer;
         let sealed = sealer
             .reseal(place(&secret), &secret.sealed, version)
@@ -144,7 +148,7 @@ impl Service {
                 Some((*user_id, fresh.await?))
             }
         };
-        Ok(LastingSecret {
+        Ok(PersistentSecret {
             sealed,
             hash,
             ..secret
@@ -152,7 +156,7 @@ impl Service {
     }
 
     /// Checks that a secret decrypts, and that its keyed hash matches.
-    pub(crate) async fn secret_opens(&self, secret: &LastingSecret) -> Result<(), Fault> {
+    pub(crate) async fn secret_opens(&self, secret: &PersistentSecret) -> Result<(), Fault> {
         match &secret.hash {
             None => {
                 let opened = self.ports.sealer.open(place(secret), &secret.sealed);
@@ -168,7 +172,7 @@ impl Service {
     /// Returns a recovery code in its canonical form, if its keyed hash matches.
     async fn recovery_code(
         &self,
-        secret: &LastingSecret,
+        secret: &PersistentSecret,
         user_id: UserId,
         mac: &Mac,
     ) -> Result<Secret<String>, Fault> {
@@ -204,7 +208,7 @@ impl Service {
 }
 
 /// Returns the encryption context of the secret.
-fn place(secret: &LastingSecret) -> Place<'_> {
+fn place(secret: &PersistentSecret) -> Place<'_> {
     Place {
         world: secret.world,
         kind: secret.kind.secret(),

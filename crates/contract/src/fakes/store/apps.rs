@@ -10,7 +10,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys, Standing, StoreResult,
+    ApiKeys, AppKeys, Apps, KeyUsage, RedirectUrl, RedirectUrls, SigningKeys, StoreResult,
 };
 
 use super::Work;
@@ -193,7 +193,7 @@ impl AppKeys for Work {
         world: &World,
         purpose: KeyPurpose,
         version: u32,
-    ) -> StoreResult<Vec<Standing>> {
+    ) -> StoreResult<Vec<KeyUsage>> {
         self.reading(|state| state.references_below(*world, purpose, version))
     }
 

@@ -2,14 +2,14 @@
 
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Checkpoints, KeptCheckpoint, SinkProgress, StoreResult};
+use vestry_ports::store::{Checkpoints, SinkProgress, StoreResult, StoredCheckpoint};
 
 use super::Work;
 use super::state::at_most;
 
 #[port]
 impl Checkpoints for Work {
-    async fn newest(&mut self, world: &World) -> StoreResult<Option<KeptCheckpoint>> {
+    async fn newest(&mut self, world: &World) -> StoreResult<Option<StoredCheckpoint>> {
         self.reading(|state| {
             let of_world = state
                 .checkpoints
@@ -18,7 +18,7 @@ impl Checkpoints for Work {
         })
     }
 
-    async fn add(&mut self, world: &World, checkpoint: &KeptCheckpoint) -> StoreResult<bool> {
+    async fn add(&mut self, world: &World, checkpoint: &StoredCheckpoint) -> StoreResult<bool> {
         self.writing(|state| {
             let place = (*world, checkpoint.number);
             let is_free = !state.checkpoints.contains_key(&place);
@@ -35,7 +35,7 @@ impl Checkpoints for Work {
         world: &World,
         number: i64,
         limit: i64,
-    ) -> StoreResult<Vec<KeptCheckpoint>> {
+    ) -> StoreResult<Vec<StoredCheckpoint>> {
         self.reading(|state| {
             let of_world = state
                 .checkpoints

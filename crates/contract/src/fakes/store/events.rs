@@ -1,10 +1,10 @@
-//! Events, from the inbox to the log.
+//! Events, unsequenced and in the log.
 
 use vestry_domain::World;
-use vestry_domain::event::{Event, EventHead, Mark, NewEvent};
+use vestry_domain::event::{Event, EventHead, NewEvent, Position};
 use vestry_domain::ids::EventId;
 use vestry_ports::port;
-use vestry_ports::store::{EventFilter, Events, Placed, StoreResult, Stretch};
+use vestry_ports::store::{EventFilter, Events, Placed, PositionRange, StoreResult};
 
 use super::Work;
 use super::state::{State, at_most};
@@ -18,8 +18,8 @@ fn is_behind(world: World, after: Option<World>) -> bool {
     after.is_none_or(|after| place_of(world) > place_of(after))
 }
 
-fn mark(event: &Event) -> Mark {
-    Mark {
+fn mark(event: &Event) -> Position {
+    Position {
         position: event.position,
         id: event.event.id,
     }
@@ -76,7 +76,7 @@ impl State {
 impl Events for Work {
     async fn append(&mut self, events: &[NewEvent]) -> StoreResult<()> {
         self.writing(|state| {
-            state.inbox.extend_from_slice(events);
+            state.unsequenced.extend_from_slice(events);
             Ok(())
         })?;
         self.told.extend(events.iter().map(|event| event.world));
@@ -85,7 +85,7 @@ impl Events for Work {
 
     async fn waiting(&mut self, after: Option<World>) -> StoreResult<Option<World>> {
         self.reading(|state| {
-            let worlds = state.inbox.iter().map(|event| event.world);
+            let worlds = state.unsequenced.iter().map(|event| event.world);
             let behind = worlds.filter(|world| is_behind(*world, after));
             behind.min_by_key(|world| place_of(*world))
         })
@@ -105,13 +105,15 @@ impl Events for Work {
         limit: i64,
     ) -> StoreResult<(EventHead, Vec<Placed>)> {
         self.writing(|state| {
-            let waiting = state.inbox.extract_if(.., |event| event.world == *world);
+            let waiting = state
+                .unsequenced
+                .extract_if(.., |event| event.world == *world);
             let taken: Vec<_> = waiting.take(at_most(limit)).collect();
             let (mut head, mut placed) = (head, Vec::with_capacity(taken.len()));
             for event in taken {
                 let kind = event.kind;
                 head = state.enter(head, head.log, event);
-                placed.extend(head.newest.map(|mark| Placed { mark, kind }));
+                placed.extend(head.newest.map(|at| Placed { at, kind }));
             }
             Ok((head, placed))
         })
@@ -149,7 +151,7 @@ impl Events for Work {
         })
     }
 
-    async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Mark>> {
+    async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Position>> {
         self.reading(|state| {
             let mut log = state.log_of(*world);
             log.find(|event| event.position == position).map(mark)
@@ -159,16 +161,16 @@ impl Events for Work {
     async fn page(
         &mut self,
         world: &World,
-        stretch: Stretch,
+        range: PositionRange,
         filter: &EventFilter,
         limit: i64,
     ) -> StoreResult<Vec<Event>> {
         self.reading(|state| {
             let fitting = state.log_of(*world).filter(|event| {
-                (stretch.from..=stretch.to).contains(&event.position) && fits(&event.event, filter)
+                (range.from..=range.to).contains(&event.position) && fits(&event.event, filter)
             });
             let limit = at_most(limit);
-            if stretch.descending {
+            if range.descending {
                 fitting.rev().take(limit).cloned().collect()
             } else {
                 fitting.take(limit).cloned().collect()
@@ -179,12 +181,12 @@ impl Events for Work {
     async fn count(
         &mut self,
         world: &World,
-        stretch: Stretch,
+        range: PositionRange,
         filter: &EventFilter,
     ) -> StoreResult<i64> {
         self.reading(|state| {
             let fitting = state.log_of(*world).filter(|event| {
-                (stretch.from..=stretch.to).contains(&event.position) && fits(&event.event, filter)
+                (range.from..=range.to).contains(&event.position) && fits(&event.event, filter)
             });
             i64::try_from(fitting.count()).unwrap_or(i64::MAX)
         })

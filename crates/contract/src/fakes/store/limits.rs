@@ -4,13 +4,13 @@ use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Guards, Noted, Quotas, StoreResult, SweptWorlds};
+use vestry_ports::store::{Lockouts, Noted, Quotas, StoreResult, SweptWorlds};
 
 use super::Work;
 use super::state::{Budget, count_few};
 
 #[port]
-impl Guards for Work {
+impl Lockouts for Work {
     async fn noted(&mut self, world: &World, subject: &str) -> StoreResult<Option<Noted>> {
         self.reading(|state| {
             let guard = state.guards.get(&(*world, subject.to_owned()))?;

@@ -7,7 +7,7 @@ use vestry_domain::envelope::{KeyPurpose, Mac, Sealed};
 use vestry_domain::totp::recovery_owner;
 use vestry_ports::port;
 use vestry_ports::store::{
-    LastingSecret, PersistentKind, PersistentSecrets, Standing, StoreResult,
+    KeyUsage, PersistentKind, PersistentSecret, PersistentSecrets, StoreResult,
 };
 
 use super::Work;
@@ -17,15 +17,15 @@ use super::state::{State, at_most};
 type Slots<'a> = (&'a mut Sealed, Option<&'a mut Mac>);
 
 impl State {
-    fn lasting(&self, world: World, kind: PersistentKind) -> Vec<LastingSecret> {
-        let secret = |owner: String, sealed: &Sealed| LastingSecret {
+    fn lasting(&self, world: World, kind: PersistentKind) -> Vec<PersistentSecret> {
+        let secret = |owner: String, sealed: &Sealed| PersistentSecret {
             world,
             kind,
             owner,
             sealed: sealed.clone(),
             hash: None,
         };
-        let mut found: Vec<LastingSecret> = match kind {
+        let mut found: Vec<PersistentSecret> = match kind {
             PersistentKind::SigningKey => {
                 let keys = self.signing_keys.iter().filter(|key| key.world == world);
                 keys.map(|key| secret(key.id.to_string(), &key.private))
@@ -58,11 +58,11 @@ impl State {
         found
     }
 
-    fn unused_recovery_codes(&self, world: World) -> Vec<LastingSecret> {
+    fn unused_recovery_codes(&self, world: World) -> Vec<PersistentSecret> {
         let rows = self.totps.iter().filter(|row| row.totp.world == world);
         rows.flat_map(|row| {
             let unused = row.recovery_codes.iter().filter(|code| !code.used);
-            unused.map(move |code| LastingSecret {
+            unused.map(move |code| PersistentSecret {
                 world,
                 kind: PersistentKind::RecoveryCode,
                 owner: recovery_owner(&row.totp.id.to_string(), code.number),
@@ -73,7 +73,7 @@ impl State {
         .collect()
     }
 
-    fn lasting_slots(&mut self, secret: &LastingSecret) -> Option<Slots<'_>> {
+    fn lasting_slots(&mut self, secret: &PersistentSecret) -> Option<Slots<'_>> {
         let (world, owner) = (secret.world, secret.owner.as_str());
         match secret.kind {
             PersistentKind::SigningKey => {
@@ -123,7 +123,7 @@ impl State {
         world: World,
         purpose: KeyPurpose,
         version: u32,
-    ) -> Vec<Standing> {
+    ) -> Vec<KeyUsage> {
         let mut counts = BTreeMap::<(&'static str, u32), u64>::new();
         for (table, under) in self.versions_of(world, purpose) {
             if under < version {
@@ -132,7 +132,7 @@ impl State {
         }
         let counts = counts.into_iter();
         counts
-            .map(|((table, version), rows)| Standing {
+            .map(|((table, version), rows)| KeyUsage {
                 version,
                 table,
                 rows,
@@ -213,7 +213,7 @@ impl PersistentSecrets for Work {
         version: u32,
         after: Option<&str>,
         limit: i64,
-    ) -> StoreResult<Vec<LastingSecret>> {
+    ) -> StoreResult<Vec<PersistentSecret>> {
         self.reading(|state| {
             let mut found = state.lasting(*world, kind);
             found.retain(|secret| {
@@ -227,7 +227,7 @@ impl PersistentSecrets for Work {
         })
     }
 
-    async fn reseal(&mut self, fresh: &LastingSecret, seen: &Sealed) -> StoreResult<bool> {
+    async fn reseal(&mut self, fresh: &PersistentSecret, seen: &Sealed) -> StoreResult<bool> {
         self.writing(|state| {
             let Some((sealed, mac)) = state.lasting_slots(fresh) else {
                 return Ok(false);

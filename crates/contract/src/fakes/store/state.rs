@@ -27,7 +27,7 @@ use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::webhook::{Attempt, Delivery, Endpoint, Replay, SealedSecret};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{
-    Identifier, KeptCheckpoint, Lane, RedirectUrl, SWEEP_STEP, SinkProgress, StoredConnection,
+    Identifier, Lane, RedirectUrl, SWEEP_STEP, SinkProgress, StoredCheckpoint, StoredConnection,
 };
 
 /// All rows, in insertion order.
@@ -46,7 +46,7 @@ pub(super) struct State {
     pub(super) audit_markers: Vec<AuditMarker>,
     pub(super) control_entries: Vec<ControlEntry>,
     pub(super) control_heads: Vec<ControlHead>,
-    pub(super) checkpoints: BTreeMap<(World, i64), KeptCheckpoint>,
+    pub(super) checkpoints: BTreeMap<(World, i64), StoredCheckpoint>,
     pub(super) checkpoint_sinks: BTreeMap<(World, String), SinkProgress>,
     pub(super) passwords: Vec<StoredPassword>,
     pub(super) imported_users: Vec<(World, String, UserId)>,
@@ -74,7 +74,7 @@ pub(super) struct State {
     pub(super) jobs: Vec<Job>,
     pub(super) captured: Vec<CapturedMessage>,
     /// Events without a position yet, in the order they were appended.
-    pub(super) inbox: Vec<NewEvent>,
+    pub(super) unsequenced: Vec<NewEvent>,
     /// Events in the order of their positions.
     pub(super) events: Vec<Event>,
     pub(super) event_heads: HashMap<World, EventHead>,

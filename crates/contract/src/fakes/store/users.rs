@@ -71,14 +71,14 @@ impl State {
         });
     }
 
-    fn holdings(&self, world: World, id: UserId) -> AccountTrust {
+    fn account_trust(&self, world: World, id: UserId) -> AccountTrust {
         let mut identifiers = self.identifiers_of(world, id);
-        let proved = identifiers.any(|row| match row {
+        let has_verified_identifier = identifiers.any(|row| match row {
             Identifier::Email(email) => email.verified,
             Identifier::Phone(phone) => phone.verified,
         });
         let is_theirs = |of: World, user: UserId| of == world && user == id;
-        let planted = self
+        let has_unverified_credentials = self
             .totps
             .iter()
             .any(|row| is_theirs(row.totp.world, row.totp.user_id))
@@ -99,7 +99,10 @@ impl State {
             || (self.sessions.iter()).any(|(_, session)| {
                 is_theirs(session.world, session.user_id) && session.deleted_at.is_none()
             });
-        AccountTrust { proved, planted }
+        AccountTrust {
+            has_verified_identifier,
+            has_unverified_credentials,
+        }
     }
 
     pub(super) fn profile(&self, world: World, id: UserId) -> Option<UserProfile> {
@@ -190,8 +193,8 @@ impl Users for Work {
         self.writing(|state| Ok(state.user(*world, id).is_some()))
     }
 
-    async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<AccountTrust> {
-        self.reading(|state| state.holdings(*world, id))
+    async fn account_trust(&mut self, world: &World, id: UserId) -> StoreResult<AccountTrust> {
+        self.reading(|state| state.account_trust(*world, id))
     }
 
     async fn update(&mut self, user: &User) -> StoreResult<bool> {

@@ -294,7 +294,11 @@ impl WebhookEndpoints for Work {
         })
     }
 
-    async fn note_told(&mut self, world: &World, id: WebhookEndpointId) -> StoreResult<bool> {
+    async fn note_owner_notified(
+        &mut self,
+        world: &World,
+        id: WebhookEndpointId,
+    ) -> StoreResult<bool> {
         self.writing(|state| {
             let untold = state
                 .endpoint(world, id)

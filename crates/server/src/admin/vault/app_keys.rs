@@ -84,7 +84,7 @@ pub(super) fn secret(failed: &FailedSecret) -> Value {
 
 fn kept(key: &KeptKey) -> Value {
     let (why, what) = match &key.why {
-        Why::Standing(under) => {
+        Why::KeyUsage(under) => {
             let under = under
                 .iter()
                 .map(|rows| (rows.table.to_owned(), json!(rows.rows)));
@@ -130,7 +130,7 @@ fn text(rotation: &AppRotation) -> String {
 
 fn why(why: &Why) -> String {
     match why {
-        Why::Standing(under) => {
+        Why::KeyUsage(under) => {
             let under = under
                 .iter()
                 .map(|rows| format!("{} {}", rows.rows, rows.table));

@@ -22,7 +22,7 @@ macro_rules! has {
 
 impl Unit {
     /// Reads every table that the first verification clears, under the same conditions.
-    pub(super) async fn holdings_of(
+    pub(super) async fn account_trust_of(
         &mut self,
         world: &World,
         id: UserId,
@@ -40,7 +40,7 @@ impl Unit {
         let living = in_world!(sessions, world)
             .filter(sessions::user_id.eq(&user))
             .filter(sessions::deleted_at.is_null());
-        let planted = has!(totps, world, &user)
+        let has_unverified_credentials = has!(totps, world, &user)
             .or(has!(wallet_challenges, world, &user))
             .or(has!(wallet_imports, world, &user))
             .or(has!(wallets, world, &user))
@@ -51,9 +51,15 @@ impl Unit {
             .or(has!(provider_links, world, &user))
             .or(exists(links))
             .or(exists(living));
-        let query = select((exists(emails).or(exists(phones)), planted));
+        let query = select((
+            exists(emails).or(exists(phones)),
+            has_unverified_credentials,
+        ));
         let found = query.get_result(self.reading()?).await;
-        let (proved, planted) = self.done(found)?;
-        Ok(AccountTrust { proved, planted })
+        let (has_verified_identifier, has_unverified_credentials) = self.done(found)?;
+        Ok(AccountTrust {
+            has_verified_identifier,
+            has_unverified_credentials,
+        })
     }
 }

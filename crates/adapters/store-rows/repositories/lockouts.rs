@@ -4,7 +4,7 @@ use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, OptionalExtensio
 use diesel_async::RunQueryDsl;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Guards, Noted, StoreResult, SweptWorlds};
+use vestry_ports::store::{Lockouts, Noted, StoreResult, SweptWorlds};
 
 use super::{Unit, count, dialect, in_world, in_worlds};
 use vestry_store_rows::counter_subject;
@@ -13,7 +13,7 @@ use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::guards;
 
 #[port]
-impl Guards for Unit {
+impl Lockouts for Unit {
     async fn noted(&mut self, world: &World, subject: &str) -> StoreResult<Option<Noted>> {
         let query = in_world!(guards, world)
             .filter(guards::subject.eq(counter_subject::key(subject)))

@@ -31,10 +31,10 @@ const PLANTED: [&str; 12] = [
 ];
 
 impl Stage {
-    async fn holdings(&self, user: &User) -> AccountTrust {
+    async fn account_trust(&self, user: &User) -> AccountTrust {
         in_view!(self.store, |view| view
             .users()
-            .holdings(&user.world, user.id)
+            .account_trust(&user.world, user.id)
             .await)
     }
 
@@ -109,13 +109,25 @@ pub async fn planted_credentials_are_detected(store: Arc<dyn Store>) {
             world: stranger,
             ..user.clone()
         };
-        assert!(!stage.holdings(&user).await.planted, "before {what}");
+        assert!(
+            !stage.account_trust(&user).await.has_unverified_credentials,
+            "before {what}"
+        );
         stage.plant(&user, what).await;
-        assert!(stage.holdings(&user).await.planted, "{what}");
-        assert!(!stage.holdings(&other).await.planted, "{what}");
-        assert!(!stage.holdings(&twin).await.planted, "{what}");
+        assert!(
+            stage.account_trust(&user).await.has_unverified_credentials,
+            "{what}"
+        );
+        assert!(
+            !stage.account_trust(&other).await.has_unverified_credentials,
+            "{what}"
+        );
+        assert!(
+            !stage.account_trust(&twin).await.has_unverified_credentials,
+            "{what}"
+        );
         stage.clear(&user).await;
-        let left = stage.holdings(&user).await.planted;
+        let left = stage.account_trust(&user).await.has_unverified_credentials;
         assert_eq!(left, what == "wallet", "after {what}");
     }
 }
@@ -136,7 +148,7 @@ pub async fn a_used_link_is_not_planted(store: Arc<dyn Store>) {
         assert!(used.await?.is_some());
         Ok(())
     });
-    assert!(!stage.holdings(&user).await.planted);
+    assert!(!stage.account_trust(&user).await.has_unverified_credentials);
 }
 
 /// A verified address or number is a proof; an unverified one is not.
@@ -155,7 +167,10 @@ pub async fn verified_identifiers_are_detected(store: Arc<dyn Store>) {
                 .map(drop)
         });
         let claims = email.verified || phone.verified;
-        assert_eq!(stage.holdings(&user).await.proved, claims);
+        assert_eq!(
+            stage.account_trust(&user).await.has_verified_identifier,
+            claims
+        );
         in_tx!(stage.store, |tx| match by_email {
             true =>
                 tx.identifiers()
@@ -164,10 +179,10 @@ pub async fn verified_identifiers_are_detected(store: Arc<dyn Store>) {
             false => tx.identifiers().verify_phone(&world, phone.id, at).await,
         });
         let expected = AccountTrust {
-            proved: true,
-            planted: false,
+            has_verified_identifier: true,
+            has_unverified_credentials: false,
         };
-        assert_eq!(stage.holdings(&user).await, expected);
+        assert_eq!(stage.account_trust(&user).await, expected);
     }
 }
 

@@ -12,12 +12,15 @@ use crate::race::race;
 impl Stage {
     async fn fail(&mut self, world: World, subject: &str) -> i64 {
         let at = self.samples.tick();
-        in_tx!(self.store, |tx| tx.guards().fail(&world, subject, at).await)
+        in_tx!(self.store, |tx| tx
+            .lockouts()
+            .fail(&world, subject, at)
+            .await)
     }
 
     async fn blocked_until(&self, world: World, subject: &str) -> Option<Timestamp> {
         in_view!(self.store, |view| view
-            .guards()
+            .lockouts()
             .blocked_until(&world, subject)
             .await)
     }
@@ -46,7 +49,7 @@ pub async fn a_wait_is_remembered(store: Arc<dyn Store>) {
     let now = stage.samples.tick();
     for until in [now + Seconds(60), now + Seconds(120)] {
         in_tx!(stage.store, |tx| tx
-            .guards()
+            .lockouts()
             .block(&world, &subject, until)
             .await);
         assert_eq!(stage.blocked_until(world, &subject).await, Some(until));
@@ -66,7 +69,7 @@ pub async fn a_wait_needs_no_failure(store: Arc<dyn Store>) {
     let subject = stage.email(&user).await.id.to_string();
     let until = stage.samples.tick();
     in_tx!(stage.store, |tx| tx
-        .guards()
+        .lockouts()
         .block(&world, &subject, until)
         .await);
     assert_eq!(stage.blocked_until(world, &subject).await, Some(until));
@@ -84,12 +87,15 @@ pub async fn a_reset_forgets_one_identifier(store: Arc<dyn Store>) {
     for subject in [&subject, &other] {
         stage.fail(world, subject).await;
         in_tx!(stage.store, |tx| tx
-            .guards()
+            .lockouts()
             .block(&world, subject, until)
             .await);
     }
     for _ in 0..2 {
-        in_tx!(stage.store, |tx| tx.guards().reset(&world, &subject).await);
+        in_tx!(stage.store, |tx| tx
+            .lockouts()
+            .reset(&world, &subject)
+            .await);
     }
     assert_eq!(stage.blocked_until(world, &subject).await, None);
     assert_eq!(stage.fail(world, &subject).await, 1);
@@ -106,18 +112,18 @@ pub async fn guards_stay_in_their_world(store: Arc<dyn Store>) {
     let until = stage.samples.tick();
     stage.fail(world, &subject).await;
     in_tx!(stage.store, |tx| tx
-        .guards()
+        .lockouts()
         .block(&world, &subject, until)
         .await);
     for stranger in stage.strangers(world).await {
         assert_eq!(stage.blocked_until(stranger, &subject).await, None);
         assert_eq!(stage.fail(stranger, &subject).await, 1);
         in_tx!(stage.store, |tx| tx
-            .guards()
+            .lockouts()
             .block(&stranger, &subject, until + Seconds(9))
             .await);
         in_tx!(stage.store, |tx| tx
-            .guards()
+            .lockouts()
             .reset(&stranger, &subject)
             .await);
     }
@@ -134,7 +140,7 @@ pub async fn parallel_failures_are_exact(store: Arc<dyn Store>) {
     let at = stage.samples.tick();
     let mut counted = race((0..30).map(|_| {
         let (store, subject) = (Arc::clone(&stage.store), subject.clone());
-        async move { in_tx!(store, |tx| tx.guards().fail(&world, &subject, at).await) }
+        async move { in_tx!(store, |tx| tx.lockouts().fail(&world, &subject, at).await) }
     }))
     .await;
     counted.sort_unstable();
@@ -163,21 +169,21 @@ pub async fn a_sweep_deletes_what_is_long_over(store: Arc<dyn Store>) {
         if let Some(ago) = failed {
             let at = moment - Seconds(ago);
             in_tx!(stage.store, |tx| tx
-                .guards()
+                .lockouts()
                 .fail(&world, subject, at)
                 .await);
         }
         if let Some(ago) = waits {
             let until = moment - Seconds(ago);
             in_tx!(stage.store, |tx| tx
-                .guards()
+                .lockouts()
                 .block(&world, subject, until)
                 .await);
         }
     }
     for expected in [4, 0] {
         let swept = in_tx!(stage.store, |tx| tx
-            .guards()
+            .lockouts()
             .sweep(&world.environment.into(), moment)
             .await);
         assert_eq!(swept, expected);

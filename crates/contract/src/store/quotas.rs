@@ -19,7 +19,7 @@ const NAME: &str = "contract_sends";
 impl Stage {
     async fn spend(&self, world: World, subject: &str, limit: Limit, now: Timestamp) -> Verdict {
         in_tx!(self.store, |tx| tx
-            .budgets()
+            .quotas()
             .spend(&world, NAME, subject, limit, now)
             .await)
     }
@@ -81,17 +81,17 @@ pub async fn unlimited_uses_are_counted(store: Arc<dyn Store>) {
         let mut dropped = works(stage.store.begin().await);
         works(
             dropped
-                .budgets()
+                .quotas()
                 .count(&world, NAME, "subject", window, now)
                 .await,
         );
         drop(dropped);
         in_tx!(stage.store, |tx| tx
-            .budgets()
+            .quotas()
             .count(&world, NAME, "subject", window, now)
             .await);
         let mut read = works(stage.store.read().await);
-        let total = works(read.budgets().total(&world, NAME, now).await);
+        let total = works(read.quotas().total(&world, NAME, now).await);
         assert_eq!(total, used, "after {later} seconds");
     }
     let again = stage
@@ -107,11 +107,7 @@ pub async fn a_dropped_use_is_given_back(store: Arc<dyn Store>) {
     let now = stage.samples.tick();
     for _ in 0..5 {
         let mut tx = works(stage.store.begin().await);
-        let verdict = works(
-            tx.budgets()
-                .spend(&world, NAME, "subject", LIMIT, now)
-                .await,
-        );
+        let verdict = works(tx.quotas().spend(&world, NAME, "subject", LIMIT, now).await);
         assert_eq!(verdict.remaining, 2);
         drop(tx);
     }
@@ -126,7 +122,7 @@ pub async fn uses_are_given_back(store: Arc<dyn Store>) {
     let now = stage.samples.tick();
     let give = async |world: World, subject: &str, uses: u32| {
         in_tx!(stage.store, |tx| tx
-            .budgets()
+            .quotas()
             .refund(&world, NAME, subject, uses)
             .await);
     };
@@ -161,7 +157,7 @@ pub async fn forgotten_windows_begin_anew(store: Arc<dyn Store>) {
     let places = [(world, "subject"), (world, "bystander"), (other, "subject")];
     let spend = async |world: World, name: &'static str, subject: &str| {
         in_tx!(stage.store, |tx| tx
-            .budgets()
+            .quotas()
             .spend(&world, name, subject, LIMIT, now)
             .await)
         .remaining
@@ -172,7 +168,7 @@ pub async fn forgotten_windows_begin_anew(store: Arc<dyn Store>) {
         }
     }
     in_tx!(stage.store, |tx| tx
-        .budgets()
+        .quotas()
         .forget(&world, &NAMES[..2], "subject")
         .await);
     for (place, subject) in places {
@@ -190,12 +186,8 @@ pub async fn open_windows_are_added_up(store: Arc<dyn Store>) {
     let world = stage.world().await;
     let [other, ..] = stage.strangers(world).await;
     let opened = stage.samples.tick();
-    let total = async |now: Timestamp| {
-        in_tx!(stage.store, |tx| tx
-            .budgets()
-            .total(&world, NAME, now)
-            .await)
-    };
+    let total =
+        async |now: Timestamp| in_tx!(stage.store, |tx| tx.quotas().total(&world, NAME, now).await);
     assert_eq!(total(opened).await, 0);
     for (world, subject, uses, later) in [
         (world, "one", 5, 0),
@@ -210,7 +202,7 @@ pub async fn open_windows_are_added_up(store: Arc<dyn Store>) {
         }
     }
     in_tx!(stage.store, |tx| tx
-        .budgets()
+        .quotas()
         .spend(&world, "contract_other", "one", LIMIT, opened)
         .await);
     let window = LIMIT.window;
@@ -250,7 +242,7 @@ pub async fn counters_are_apart(store: Arc<dyn Store>) {
             for subject in crate::samples::ODD_TEXTS {
                 for admitted in [true, false] {
                     let verdict = in_tx!(stage.store, |tx| tx
-                        .budgets()
+                        .quotas()
                         .spend(&world, name, subject, one, now)
                         .await);
                     assert_eq!(verdict.admitted, admitted, "{name} {subject:?}");
@@ -288,7 +280,7 @@ async fn spend_or_drop(
     let mut tries = 0;
     loop {
         let mut tx = works(store.begin().await);
-        let spent = tx.budgets().spend(&world, NAME, subject, limit, now).await;
+        let spent = tx.quotas().spend(&world, NAME, subject, limit, now).await;
         let lost = match spent {
             Ok(verdict) if drops && !verdict.admitted => return false,
             Ok(verdict) => match tx.commit().await {
@@ -326,13 +318,13 @@ pub async fn a_sweep_deletes_closed_windows(store: Arc<dyn Store>) {
         (closes + Seconds(1), 0),
     ] {
         let swept = in_tx!(stage.store, |tx| tx
-            .budgets()
+            .quotas()
             .sweep(&environment.into(), moment)
             .await);
         assert_eq!(swept, expected);
     }
     let swept = in_tx!(stage.store, |tx| tx
-        .budgets()
+        .quotas()
         .sweep(&other.environment.into(), closes + Seconds(1))
         .await);
     assert_eq!(swept, 1, "the other environment must be left alone");
@@ -349,7 +341,7 @@ pub async fn a_sweep_goes_in_steps(store: Arc<dyn Store>) {
     in_tx!(stage.store, |tx| {
         for number in 0..step + 2 {
             let subject = number.to_string();
-            let spent = tx.budgets().spend(&world, NAME, &subject, LIMIT, opened);
+            let spent = tx.quotas().spend(&world, NAME, &subject, LIMIT, opened);
             spent.await?;
         }
         Ok(())
@@ -357,11 +349,11 @@ pub async fn a_sweep_goes_in_steps(store: Arc<dyn Store>) {
     for (expected, left) in [(step, 2), (2, 0), (0, 0)] {
         let moment = closes + Seconds(1);
         let swept = in_tx!(stage.store, |tx| tx
-            .budgets()
+            .quotas()
             .sweep(&world.environment.into(), moment)
             .await);
         let total = in_tx!(stage.store, |tx| tx
-            .budgets()
+            .quotas()
             .total(&world, NAME, opened)
             .await);
         assert_eq!((swept, total), (expected, left));
