@@ -4,8 +4,8 @@
 //! codes. The model predicts the outcome of each step, and the service must match it. At the end of a history, a session must be open
 //! exactly if the model says so. Three invariants are asserted of the model at every proof, and thereby of the service:
 //!
-//! - **I**: a person who proves an identifier from outside is alone in an account that was not founded before;
-//! - **II**: nothing in an account that was already founded is removed;
+//! - **I**: a person who proves an identifier from outside is alone in an account that had no owner before;
+//! - **II**: nothing in an account that was already owned is removed;
 //! - **III**: the user returned by the first step is the one who is signed in.
 
 #![expect(
@@ -76,7 +76,7 @@ type Person = usize;
 #[derive(Debug, Clone, Default)]
 struct Account {
     user: String,
-    founded: bool,
+    is_owned: bool,
     sessions: Vec<(Person, String)>,
     /// The person whose authenticator app it is, and the data needed to use it.
     totp: Option<(Person, String)>,
@@ -243,7 +243,7 @@ impl Model {
         }
         if vouched {
             let account = &mut self.accounts[place];
-            if !account.founded {
+            if !account.is_owned {
                 account.sessions.clear();
                 account.totp = None;
             }
@@ -258,7 +258,7 @@ impl Model {
             }
             (held.account, held.verified) = (account, true);
         }
-        self.accounts[account].founded = true;
+        self.accounts[account].is_owned = true;
     }
 
     /// Enrols the person's own authenticator app in an account that has none, or signs in with it.
@@ -283,11 +283,11 @@ impl Model {
     /// The account that a proof from outside opens.
     fn opened_by(&self, identifier: &str) -> Option<usize> {
         let held = self.held.get(identifier)?;
-        if held.verified || !self.accounts[held.account].founded {
+        if held.verified || !self.accounts[held.account].is_owned {
             return Some(held.account);
         }
         held.successor
-            .filter(|place| !self.accounts[*place].founded)
+            .filter(|place| !self.accounts[*place].is_owned)
     }
 
     async fn ask(&mut self, service: &mut dyn Accounts, identifier: &str) {
@@ -361,7 +361,7 @@ impl Model {
         if of != Some(opened) {
             let code = self.codes.get(identifier).map(|code| code.account);
             assert_eq!(code, Some(opened), "III: {self:#?}");
-            if !self.accounts[opened].founded {
+            if !self.accounts[opened].is_owned {
                 self.accounts[opened].sessions.clear();
                 self.accounts[opened].totp = None;
             }
@@ -389,7 +389,7 @@ impl Model {
         }
         let opens = match (held.verified, code.account == held.account) {
             (true, is_same) => is_same,
-            (false, _) => !self.accounts[code.account].founded,
+            (false, _) => !self.accounts[code.account].is_owned,
         };
         opens.then_some(code.account)
     }
@@ -410,7 +410,7 @@ impl Model {
         verified_before: &[(String, usize)],
     ) {
         let account = &self.accounts[opened];
-        if from_outside && !before[opened].founded {
+        if from_outside && !before[opened].is_owned {
             let mut sessions = account.sessions.iter();
             let is_alone = sessions.all(|(person, _)| *person == reader);
             assert!(is_alone && account.totp.is_none(), "I: {self:#?}");
@@ -421,7 +421,7 @@ impl Model {
         for (was, is) in before.iter().zip(&self.accounts) {
             // The continued session has another token.
             let lost = was.sessions.len() > is.sessions.len();
-            assert!(!was.founded || !lost && is.founded, "II: {self:#?}");
+            assert!(!was.is_owned || !lost && is.is_owned, "II: {self:#?}");
         }
     }
 }

@@ -352,7 +352,7 @@ impl Samples {
             middle_name: self.text(),
             last_name: self.text(),
             status: self.pick(&[UserStatus::Pending, UserStatus::Active]),
-            founded: self.coin(),
+            is_owned: self.coin(),
             disabled: None,
             last_sign_in_at: match self.coin() {
                 true => Some(self.moment()),
@@ -439,7 +439,7 @@ impl Samples {
             created_at,
             updated_at: self.moment(),
             successor: None,
-            of_founded: self.coin(),
+            of_owned: self.coin(),
         }
     }
 
@@ -461,7 +461,7 @@ impl Samples {
             created_at,
             updated_at: self.moment(),
             successor: None,
-            of_founded: self.coin(),
+            of_owned: self.coin(),
         }
     }
 

@@ -133,7 +133,7 @@ pub struct User {
     pub status: UserStatus,
     /// Whether the account has an owner: an address, number, wallet for sign-in or provider link was verified, or the operator vouched for
     /// one. Permanent once set.
-    pub founded: bool,
+    pub is_owned: bool,
     /// When and why the user was disabled; `None` if they are not.
     pub disabled: Option<UserDisabled>,
     /// When the user last signed in; `None` if never, or not since this is recorded.
@@ -156,7 +156,7 @@ impl User {
             middle_name: String::new(),
             last_name: String::new(),
             status,
-            founded: false,
+            is_owned: false,
             disabled: None,
             last_sign_in_at: None,
             metadata: Metadata::default(),
@@ -201,7 +201,7 @@ pub struct UserEmail {
     /// account already has an owner.
     pub successor: Option<UserId>,
     /// Whether the account already had an owner when the App added the address. Only then may an App trust that it is the user's (CL-9).
-    pub of_founded: bool,
+    pub of_owned: bool,
 }
 
 /// A phone number of a user, unique in the world.
@@ -223,7 +223,7 @@ pub struct UserPhone {
     /// already has an owner.
     pub successor: Option<UserId>,
     /// Whether the account already had an owner when the App added the number. Only then may an App trust that it is the user's (CL-9).
-    pub of_founded: bool,
+    pub of_owned: bool,
 }
 
 impl UserEmail {
@@ -243,11 +243,11 @@ impl UserEmail {
 impl UserProfile {
     /// Whether the account has an owner.
     ///
-    /// A verified identifier makes the account owned, like `founded`.
-    pub fn is_founded(&self) -> bool {
+    /// A verified identifier makes the account owned, like `is_owned`.
+    pub fn is_owned(&self) -> bool {
         let is_proved = self.emails.iter().any(|email| email.verified)
             || self.phones.iter().any(|phone| phone.verified);
-        self.user.founded || is_proved
+        self.user.is_owned || is_proved
     }
 }
 

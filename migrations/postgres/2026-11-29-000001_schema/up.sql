@@ -85,7 +85,7 @@ CREATE TABLE users (
     -- Case-folded text for searches. Rust folds it, so that both databases find the same users.
     folded_name TEXT COLLATE "C" NOT NULL,
     -- Whether the owner of the account proved an identifier of it.
-    founded BOOL NOT NULL,
+    is_owned BOOL NOT NULL,
     -- When and why the user was disabled; NULL while the user can sign in. The status applies again once the user is enabled.
     disabled_at INT8,
     disabled_reason TEXT,
@@ -111,7 +111,7 @@ CREATE TABLE user_emails (
     folded TEXT COLLATE "C" NOT NULL,
     successor TEXT COLLATE "C",
     -- Whether the account had a proved owner when the identifier was attached.
-    of_founded BOOL NOT NULL,
+    of_owned BOOL NOT NULL,
     CONSTRAINT user_emails_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
     CONSTRAINT user_emails_app_id_environment_identity_key UNIQUE (app_id, environment, identity),
     CONSTRAINT user_emails_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
@@ -129,7 +129,7 @@ CREATE TABLE user_phones (
     created_at INT8 NOT NULL,
     updated_at INT8 NOT NULL,
     successor TEXT COLLATE "C",
-    of_founded BOOL NOT NULL,
+    of_owned BOOL NOT NULL,
     CONSTRAINT user_phones_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
     CONSTRAINT user_phones_app_id_environment_number_key UNIQUE (app_id, environment, number),
     CONSTRAINT user_phones_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
@@ -676,7 +676,7 @@ CREATE TABLE leases (
 
 -- Events without a position in a log. `appended` is the database's clock at the insert in microseconds, so that changes of one object
 -- keep their order across processes. `ordinal` orders events of one transaction.
-CREATE TABLE events_inbox (
+CREATE TABLE unsequenced_events (
     app_id TEXT COLLATE "C" NOT NULL,
     environment TEXT COLLATE "C" NOT NULL,
     appended INT8 NOT NULL DEFAULT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS INT8),
@@ -690,7 +690,7 @@ CREATE TABLE events_inbox (
     request_id TEXT COLLATE "C",
     data TEXT COLLATE "C" NOT NULL,
     created_at INT8 NOT NULL,
-    CONSTRAINT events_inbox_app_id_environment_appended_id_key
+    CONSTRAINT unsequenced_events_app_id_environment_appended_id_key
         PRIMARY KEY (app_id, environment, appended, id)
 );
 

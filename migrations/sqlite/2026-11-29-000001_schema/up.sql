@@ -85,7 +85,7 @@ CREATE TABLE users (
     -- Case-folded text for searches. Rust folds it, so that both databases find the same users.
     folded_name TEXT NOT NULL,
     -- Whether the owner of the account proved an identifier of it.
-    founded INTEGER NOT NULL,
+    is_owned INTEGER NOT NULL,
     -- When and why the user was disabled; NULL while the user can sign in. The status applies again once the user is enabled.
     disabled_at INTEGER,
     disabled_reason TEXT,
@@ -111,7 +111,7 @@ CREATE TABLE user_emails (
     folded TEXT NOT NULL,
     successor TEXT,
     -- Whether the account had a proved owner when the identifier was attached.
-    of_founded INTEGER NOT NULL,
+    of_owned INTEGER NOT NULL,
     CONSTRAINT user_emails_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
     CONSTRAINT user_emails_app_id_environment_identity_key UNIQUE (app_id, environment, identity),
     CONSTRAINT user_emails_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
@@ -129,7 +129,7 @@ CREATE TABLE user_phones (
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     successor TEXT,
-    of_founded INTEGER NOT NULL,
+    of_owned INTEGER NOT NULL,
     CONSTRAINT user_phones_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
     CONSTRAINT user_phones_app_id_environment_number_key UNIQUE (app_id, environment, number),
     CONSTRAINT user_phones_app_id_environment_user_id_fkey FOREIGN KEY (app_id, environment, user_id)
@@ -676,7 +676,7 @@ CREATE TABLE leases (
 
 -- Events without a position in a log. `appended` counts inserts: SQLite assigns the highest existing value plus one, and there is one
 -- writer at a time. `ordinal` orders events of one transaction.
-CREATE TABLE events_inbox (
+CREATE TABLE unsequenced_events (
     app_id TEXT NOT NULL,
     environment TEXT NOT NULL,
     appended INTEGER PRIMARY KEY,
@@ -691,7 +691,7 @@ CREATE TABLE events_inbox (
     data TEXT NOT NULL,
     created_at INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX events_inbox_app_id_environment_appended_idx ON events_inbox (app_id, environment, appended);
+CREATE INDEX unsequenced_events_app_id_environment_appended_idx ON unsequenced_events (app_id, environment, appended);
 
 -- Start and end of each event log. The sequencer locks the row while it assigns positions.
 CREATE TABLE event_heads (

@@ -76,7 +76,7 @@ if lane == "largest":
 else:
     # So many users that a search by a part of a name is looked for until its time is over.
     many = int(os.environ.get("USERS", "1500000"))
-    columns = ("app_id, environment, id, first_name, middle_name, last_name, status, metadata, created_at, updated_at, folded_name, founded")
+    columns = ("app_id, environment, id, first_name, middle_name, last_name, status, metadata, created_at, updated_at, folded_name, is_owned")
     name = "n" * 60
     if database.startswith("postgres:"):
         rows = (f"INSERT INTO users ({columns}) SELECT '{ready['app_id']}', 'test', 'user_' || lpad(n::text, 27, '0'), '{name}', '', '', 'active', "

@@ -258,12 +258,12 @@ fn sql(kind: StoreKind, app: &str, rows: &Path) -> String {
 CREATE TABLE seed (n BIGINT, user_id TEXT, email_id TEXT, pn_id TEXT, at BIGINT, address TEXT, number TEXT);
 {read}
 INSERT INTO users (app_id, environment, id, first_name, middle_name, last_name, status, metadata, created_at, updated_at, folded_name,
-        founded)
+        is_owned)
     SELECT '{app}', 'test', user_id, 'First', '', 'Last' || n, CASE WHEN n % 5 = 0 THEN 'pending' ELSE 'active' END,
         '{{}}', at, at, 'first last' || n, n % 2 = 0 FROM seed;
-INSERT INTO user_emails (app_id, environment, id, user_id, address, identity, verified, created_at, updated_at, of_founded, folded)
+INSERT INTO user_emails (app_id, environment, id, user_id, address, identity, verified, created_at, updated_at, of_owned, folded)
     SELECT '{app}', 'test', email_id, user_id, address, address, n % 2 = 0, at, at, n % 2 = 0, address FROM seed;
-INSERT INTO user_phones (app_id, environment, id, user_id, number, verified, created_at, updated_at, of_founded)
+INSERT INTO user_phones (app_id, environment, id, user_id, number, verified, created_at, updated_at, of_owned)
     SELECT '{app}', 'test', pn_id, user_id, number, n % 2 = 0, at, at, n % 2 = 0 FROM seed;
 INSERT INTO user_metadata (app_id, environment, user_id, digest)
     SELECT '{app}', 'test', user_id, {digest} FROM seed;

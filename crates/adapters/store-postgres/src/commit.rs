@@ -6,8 +6,8 @@ use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::row_chunks::row_chunks;
-use vestry_store_rows::rows::events::InboxRow;
-use vestry_store_rows::schema::events_inbox;
+use vestry_store_rows::rows::events::UnsequencedRow;
+use vestry_store_rows::schema::unsequenced_events;
 
 use super::connection::Conn;
 use super::failover;
@@ -36,7 +36,7 @@ async fn commit_within<T>(limit: Duration, commit: impl Future<Output = T>) -> O
 /// Writes unsequenced events and commits, with the time limit of [`commit_in_time`].
 pub(crate) async fn commit_with_events(
     conn: &mut Conn,
-    told: Vec<InboxRow>,
+    told: Vec<UnsequencedRow>,
 ) -> Option<QueryResult<()>> {
     if let Err(error) = conn.finish().await {
         return Some(Err(error));
@@ -48,8 +48,8 @@ pub(crate) async fn commit_with_events(
     let sizes: Vec<usize> = row_chunks(&told).map(<[_]>::len).collect();
     let mut rows = told.into_iter();
     for size in sizes {
-        let chunk: Vec<InboxRow> = rows.by_ref().take(size).collect();
-        let insert = diesel::insert_into(events_inbox::table).values(chunk);
+        let chunk: Vec<UnsequencedRow> = rows.by_ref().take(size).collect();
+        let insert = diesel::insert_into(unsequenced_events::table).values(chunk);
         if let Err(error) = conn.defer(Prepared(insert), size).await {
             return Some(Err(error));
         }

@@ -13,7 +13,7 @@ use vestry_store_rows::prepared::Prepared;
 /// lock holder has moved, and moves nothing twice.
 const PLACE: &str = "\
     WITH taken AS ( \
-        DELETE FROM events_inbox WHERE app_id = $1 AND environment = $2 AND appended <= $5 \
+        DELETE FROM unsequenced_events WHERE app_id = $1 AND environment = $2 AND appended <= $5 \
         RETURNING app_id, environment, appended, ordinal, id, kind, user_id, wallet_id, actor_kind, actor_id, request_id, data, created_at \
     ) \
     INSERT INTO events (app_id, environment, position, id, log, kind, user_id, wallet_id, actor_kind, actor_id, request_id, \

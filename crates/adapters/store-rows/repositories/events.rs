@@ -16,7 +16,7 @@ use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::events::{EventHeadRow, EventRow};
-use vestry_store_rows::schema::{event_heads, events, events_inbox};
+use vestry_store_rows::schema::{event_heads, events, unsequenced_events};
 
 /// Rows of a table after those of a world. Both databases start the index scan there; with the equivalent `OR` they do not.
 macro_rules! behind {
@@ -88,16 +88,16 @@ impl Events for Unit {
     }
 
     async fn waiting(&mut self, after: Option<World>) -> StoreResult<Option<World>> {
-        let mut query = events_inbox::table
-            .order((events_inbox::app_id, events_inbox::environment))
+        let mut query = unsequenced_events::table
+            .order((unsequenced_events::app_id, unsequenced_events::environment))
             .limit(1)
-            .select((events_inbox::app_id, events_inbox::environment))
+            .select((unsequenced_events::app_id, unsequenced_events::environment))
             .into_boxed();
         if let Some(after) = after {
             query = query.filter(behind!(after));
         }
         let found = query.first::<(String, String)>(self.reading()?).await;
-        let table = Table("events_inbox");
+        let table = Table("unsequenced_events");
         let found = self.done(found.optional())?;
         found
             .map(|(app, environment)| table.world(&app, &environment))
@@ -126,11 +126,11 @@ impl Events for Unit {
         head: EventHead,
         limit: i64,
     ) -> StoreResult<(EventHead, Vec<Placed>)> {
-        let last = in_world!(events_inbox, world)
-            .order(events_inbox::appended)
+        let last = in_world!(unsequenced_events, world)
+            .order(unsequenced_events::appended)
             .offset(limit.saturating_sub(1))
             .limit(1)
-            .select(events_inbox::appended);
+            .select(unsequenced_events::appended);
         let last = last.first(self.writing()?).await.optional();
         let last: i64 = self.done(last)?.unwrap_or(i64::MAX);
         let conn = self.writing()?;

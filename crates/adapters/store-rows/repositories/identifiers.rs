@@ -98,7 +98,7 @@ impl Identifiers for Unit {
                     email.created_at.unix().into_sql::<BigInt>(),
                     email.updated_at.unix().into_sql::<BigInt>(),
                     (email.successor.map(|id| id.to_string())).into_sql::<Nullable<Text>>(),
-                    email.of_founded.into_sql::<Bool>(),
+                    email.of_owned.into_sql::<Bool>(),
                     email.email.folded().into_sql::<Text>(),
                 ));
                 let insert = diesel::insert_into(user_emails::table)
@@ -118,7 +118,7 @@ impl Identifiers for Unit {
                     phone.created_at.unix().into_sql::<BigInt>(),
                     phone.updated_at.unix().into_sql::<BigInt>(),
                     (phone.successor.map(|id| id.to_string())).into_sql::<Nullable<Text>>(),
-                    phone.of_founded.into_sql::<Bool>(),
+                    phone.of_owned.into_sql::<Bool>(),
                 ));
                 let insert = diesel::insert_into(user_phones::table)
                     .values(row)

@@ -14,7 +14,7 @@ use vestry_ports::store::{Bell, StoreResult, Tx};
 
 use super::dialect::{self, Conn, Manager};
 use vestry_store_rows::failure::{Misuse, unanswered};
-use vestry_store_rows::rows::events::InboxRow;
+use vestry_store_rows::rows::events::UnsequencedRow;
 
 /// A pooled connection.
 pub(crate) type Pooled = Object<Manager>;
@@ -186,7 +186,7 @@ impl Tx for Unit {
     async fn commit(mut self: Box<Self>) -> StoreResult<()> {
         let rows = (0..).zip(&self.told);
         let rows = rows
-            .map(|(ordinal, event)| InboxRow::new(event, ordinal))
+            .map(|(ordinal, event)| UnsequencedRow::new(event, ordinal))
             .collect();
         // Postgres answers the COMMIT of a failed transaction with a silent ROLLBACK; `writing` prevents that case.
         let committed = dialect::commit_with_events(self.writing()?, rows).await;

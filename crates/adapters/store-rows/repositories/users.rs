@@ -175,12 +175,12 @@ impl Users for Unit {
         ids.iter().map(|id| table.parse("id", id)).collect()
     }
 
-    async fn found(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
+    async fn mark_owned(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
         let pending = in_world!(users, world)
             .filter(users::id.eq(id.to_string()))
             .filter(users::status.eq(UserStatus::Pending.as_str()));
         let update = diesel::update(pending).set((
-            users::founded.eq(true),
+            users::is_owned.eq(true),
             users::status.eq(UserStatus::Active.as_str()),
             users::updated_at.eq(at.unix()),
         ));
@@ -189,11 +189,11 @@ impl Users for Unit {
             let changes = [(UserStatus::Pending, -1), (UserStatus::Active, 1)];
             return self.count_user(world, id, changes).await;
         }
-        let unfounded = in_world!(users, world)
+        let without_owner = in_world!(users, world)
             .filter(users::id.eq(id.to_string()))
-            .filter(users::founded.eq(false));
-        let update = diesel::update(unfounded).set(users::founded.eq(true));
-        let founded = dialect::defer!(self.writing()?, Prepared(update)).await;
-        self.done(founded)
+            .filter(users::is_owned.eq(false));
+        let update = diesel::update(without_owner).set(users::is_owned.eq(true));
+        let marked = dialect::defer!(self.writing()?, Prepared(update)).await;
+        self.done(marked)
     }
 }

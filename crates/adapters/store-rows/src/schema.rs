@@ -77,7 +77,7 @@ diesel::table! {
         created_at -> BigInt,
         updated_at -> BigInt,
         folded_name -> Text,
-        founded -> Bool,
+        is_owned -> Bool,
         disabled_at -> Nullable<BigInt>,
         disabled_reason -> Nullable<Text>,
         last_sign_in_at -> Nullable<BigInt>,
@@ -96,7 +96,7 @@ diesel::table! {
         created_at -> BigInt,
         updated_at -> BigInt,
         successor -> Nullable<Text>,
-        of_founded -> Bool,
+        of_owned -> Bool,
         folded -> Text,
     }
 }
@@ -112,7 +112,7 @@ diesel::table! {
         created_at -> BigInt,
         updated_at -> BigInt,
         successor -> Nullable<Text>,
-        of_founded -> Bool,
+        of_owned -> Bool,
     }
 }
 
@@ -638,7 +638,7 @@ diesel::table! {
 }
 
 diesel::table! {
-    events_inbox (app_id, environment, appended, id) {
+    unsequenced_events (app_id, environment, appended, id) {
         app_id -> Text,
         environment -> Text,
         appended -> BigInt,

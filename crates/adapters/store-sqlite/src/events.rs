@@ -7,8 +7,8 @@ use vestry_domain::World;
 
 use super::connection::Conn;
 use vestry_store_rows::prepared::Prepared;
-use vestry_store_rows::rows::events::InboxRow;
-use vestry_store_rows::schema::events_inbox;
+use vestry_store_rows::rows::events::UnsequencedRow;
+use vestry_store_rows::schema::unsequenced_events;
 
 /// Copies rows to the log and numbers them from a position. The parameters are the App, the environment, the position, the log, and the
 /// last row to take.
@@ -17,12 +17,12 @@ const PLACE: &str = "\
         data, created_at) \
     SELECT app_id, environment, ?3 + row_number() OVER (ORDER BY appended), id, ?4, kind, user_id, wallet_id, actor_kind, \
         actor_id, request_id, data, created_at \
-    FROM events_inbox WHERE app_id = ?1 AND environment = ?2 AND appended <= ?5 \
+    FROM unsequenced_events WHERE app_id = ?1 AND environment = ?2 AND appended <= ?5 \
     RETURNING position, id, kind";
 
 /// The parameters are the App, the environment and the last row.
 const TAKE: &str =
-    "DELETE FROM events_inbox WHERE app_id = ?1 AND environment = ?2 AND appended <= ?3";
+    "DELETE FROM unsequenced_events WHERE app_id = ?1 AND environment = ?2 AND appended <= ?3";
 
 #[derive(diesel::QueryableByName)]
 struct Placed {
@@ -37,11 +37,11 @@ struct Placed {
 /// Writes unsequenced events and commits, all on the thread of the only writing connection. The file answers, or fails.
 pub(crate) async fn commit_with_events(
     conn: &mut Conn,
-    told: Vec<InboxRow>,
+    told: Vec<UnsequencedRow>,
 ) -> Option<QueryResult<()>> {
     let committed = conn.spawn_blocking(move |conn| {
         for row in told {
-            let insert = diesel::insert_into(events_inbox::table).values(row);
+            let insert = diesel::insert_into(unsequenced_events::table).values(row);
             insert.execute(conn)?;
         }
         conn.batch_execute("COMMIT")

@@ -62,7 +62,7 @@ impl Service {
         let UsableWallet { stored, key, .. } = found??;
         let (id, recipient) = (command.wallet_id, &command.recipient_public_key);
         let owner = stored.wallet.user_id;
-        let was_founded = self.is_founded(caller, owner).await?;
+        let was_owned = self.is_owned(caller, owner).await?;
         let (wallet, exported) = match self.ports.custodian.export(stored, key, recipient).await {
             Ok(exported) => exported,
             Err(ExportError::Custody(error)) => {
@@ -74,16 +74,16 @@ impl Service {
         self.note_export(caller, &wallet).await?;
         // If the account is claimed from now on, the claim sees this audit entry. If it was claimed before the entry, it did not: keep the
         // key, and let a retry see the current account.
-        if self.is_founded(caller, owner).await? != was_founded {
+        if self.is_owned(caller, owner).await? != was_owned {
             return Err(Fault::LostRace.into());
         }
         Ok(exported)
     }
 
-    async fn is_founded(&self, caller: &Caller, user: UserId) -> Result<bool, Fault> {
+    async fn is_owned(&self, caller: &Caller, user: UserId) -> Result<bool, Fault> {
         let mut read = self.ports.store.read().await?;
         let profile = read.users().profile(&caller.world, user).await?;
-        Ok(profile.is_some_and(|profile| profile.user.founded))
+        Ok(profile.is_some_and(|profile| profile.user.is_owned))
     }
 }
 

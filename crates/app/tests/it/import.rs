@@ -524,7 +524,7 @@ async fn cl_6_an_import_founds_a_claimed_account() {
         let user = rig.service.get_user(&test, planted).await.unwrap();
         assert_eq!(user.external_key.as_deref(), Some("old-1"));
         let profile = user.profile;
-        assert!(profile.user.founded);
+        assert!(profile.user.is_owned);
         let mut emails = profile.emails.iter();
         assert!(emails.all(|row| row.verified == (row.email.address() == "victim@example.com")));
         assert_eq!(profile.user.first_name, "Ada");
@@ -556,7 +556,7 @@ async fn cl_6_an_import_founds_the_account_of_its_key() {
     assert_eq!(take(&rig, false, &[proved]).await, [Imported::Known(id)]);
 }
 
-/// CL-4: a claim leaves the account it is in if that account is owned, or if another one is already founded.
+/// CL-4: a claim leaves the account it is in if that account is owned, or if another one is already owned.
 #[tokio::test]
 async fn cl_4_an_import_moves_the_claims_of_others() {
     let rig = Rig::new().await;
@@ -579,7 +579,7 @@ async fn cl_4_an_import_moves_the_claims_of_others() {
     assert_eq!(user.emails.len(), 3);
     assert!(user.emails.iter().all(|email| email.verified));
     let left = rig.service.get_user(&test, second).await.unwrap().profile;
-    assert!(left.emails.is_empty() && !left.user.founded);
+    assert!(left.emails.is_empty() && !left.user.is_owned);
     assert!(rig.by_token(&test, &session).await.is_err());
     assert!(rig.by_token(&test, &other.token).await.is_ok());
     let claims = rig.service.get_user(&test, other.session.user_id).await;

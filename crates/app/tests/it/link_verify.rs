@@ -428,7 +428,7 @@ async fn attack_1_the_first_proof_by_a_link_takes_the_account_over() {
     assert!(is_invalid(&rig.open(&test, attackers.token.expose()).await));
     let left = rig.service.get_user(&test, user.user.id).await;
     let left = left.unwrap().profile;
-    assert!(left.user.founded && left.emails[0].verified && !left.phones[0].verified);
+    assert!(left.user.is_owned && left.emails[0].verified && !left.phones[0].verified);
 }
 
 /// A mailed link signs its reader in to a user of their own if the address is in another person's account.
@@ -448,7 +448,7 @@ async fn attack_1_a_mailed_link_leads_into_no_foreign_account() {
     assert!(own.profile.emails[0].verified);
 }
 
-/// CL-5: the claim of a founded account can only be proved within a session, from the first step on. The link stays valid.
+/// CL-5: the claim of an owned account can only be proved within a session, from the first step on. The link stays valid.
 #[tokio::test]
 async fn attack_1_a_claim_of_a_founded_account_needs_a_session() {
     let rig = Rig::with_urls().await;

@@ -76,7 +76,7 @@ impl Rig {
             created_at: self.now(),
             updated_at: self.now(),
             successor: None,
-            of_founded: false,
+            of_owned: false,
         };
         let mut tx = self.fake.begin().await.unwrap();
         let attached = tx

@@ -706,10 +706,10 @@ async fn attack_18_no_user_can_be_tricked_into_linking_a_stranger() {
 /// user links no one and stays valid for the browser that began.
 #[tokio::test]
 async fn attack_18_a_claimed_address_does_not_replace_the_state() {
-    for founded in [true, false] {
+    for is_owned in [true, false] {
         let desk = Desk::new().await;
         let attacker = person("666", "attacker@example.com", true);
-        let (user, session) = if founded {
+        let (user, session) = if is_owned {
             let victim = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
             let user = desk
                 .rig
@@ -733,7 +733,7 @@ async fn attack_18_a_claimed_address_does_not_replace_the_state() {
                 refused,
                 Err(VerifyOauthError::Common(Refusal::InvalidSession))
             ),
-            "founded: {founded}, {refused:?}"
+            "owned: {is_owned}, {refused:?}"
         );
         assert_eq!(desk.emails(user).await, before);
         let left = desk.rig.service.get_user(&desk.test, user).await.unwrap();

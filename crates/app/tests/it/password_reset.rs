@@ -599,7 +599,7 @@ async fn attack_1_the_first_proof_by_a_reset_takes_the_account_over() {
     }
 }
 
-/// CL-5: the claim of a founded account can only be proved within a session, from the first step on.
+/// CL-5: the claim of an owned account can only be proved within a session, from the first step on.
 #[tokio::test]
 async fn a_claim_of_a_founded_account_needs_a_session() {
     let rig = Rig::with_urls().await;

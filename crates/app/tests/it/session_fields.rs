@@ -195,7 +195,7 @@ async fn another_factor_is_added() {
         created_at: rig.now(),
         updated_at: rig.now(),
         successor: None,
-        of_founded: false,
+        of_owned: false,
     };
     tx.identifiers()
         .attach_email(&test.world, &email)
@@ -664,7 +664,7 @@ async fn a_session_that_could_not_be_signed_is_refused_before_anything_is_decide
             created_at: rig.now(),
             updated_at: rig.now(),
             successor: None,
-            of_founded: false,
+            of_owned: false,
         };
         tx.identifiers()
             .attach_email(&test.world, &email)

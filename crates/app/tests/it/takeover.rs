@@ -73,7 +73,7 @@ async fn cl_3_the_first_proof_founds_the_account() {
     assert_eq!(victim.session.user_id, user.profile.user.id);
     assert!(rig.by_token(&test, &token).await.is_err());
     let left = seen(&rig, &test, &user).await;
-    assert!(left.profile.user.founded && left.profile.emails[0].verified);
+    assert!(left.profile.user.is_owned && left.profile.emails[0].verified);
     assert!(!left.profile.phones[0].verified);
     assert_eq!(left.wallets, user.wallets);
     assert!(rig.by_token(&test, &victim.token).await.is_ok());
@@ -150,7 +150,7 @@ async fn cl_4_a_claim_moves_to_the_person_who_proves_it() {
     let left = seen(&rig, &test, &user).await;
     assert_eq!(left.profile.emails.len(), 1);
     let own = rig.service.get_user(&test, verified.user_id).await.unwrap();
-    assert!(own.profile.user.founded && own.profile.emails[0].verified);
+    assert!(own.profile.user.is_owned && own.profile.emails[0].verified);
     let later = rig.sign_in(&test, VICTIM, 60).await;
     assert_eq!(later.session.user_id, verified.user_id);
 }
@@ -210,13 +210,13 @@ async fn cl_1_a_proof_within_a_session_drops_nothing() {
     let session = verified.issued.unwrap().session;
     assert_eq!((session.user_id, session.factors.len()), (id, 2));
     let left = seen(&rig, &test, &user).await;
-    assert!(left.profile.user.founded && left.profile.emails[0].verified);
+    assert!(left.profile.user.is_owned && left.profile.emails[0].verified);
 }
 
-/// CL-5: the claim of a founded account is refused at the first step, unless that names a session of the user. The code it then sends is
+/// CL-5: the claim of an owned account is refused at the first step, unless that names a session of the user. The code it then sends is
 /// valid within such a session only.
 ///
-/// No session is required before the account is founded, or after the address is proved.
+/// No session is required before the account has an owner, or after the address is proved.
 #[tokio::test]
 async fn cl_5_a_claim_of_a_founded_account_needs_a_session() {
     let rig = Rig::new().await;
@@ -306,7 +306,7 @@ async fn cl_6_the_apps_word_counts() {
     };
     let user = rig.service.create_user(&test, command).await.unwrap().user;
     let profile = &user.profile;
-    assert!(profile.user.founded && profile.user.status == UserStatus::Active);
+    assert!(profile.user.is_owned && profile.user.status == UserStatus::Active);
     assert!(profile.emails[0].verified && profile.phones[0].verified);
     assert_eq!(by_number(&rig, &test).await, profile.user.id);
     let signed_in = rig.sign_in(&test, VICTIM, 60).await;
@@ -347,7 +347,7 @@ async fn cl_7_a_proved_identifier_stays() {
     let id = user.profile.user.id;
     assert_eq!(by_number(&rig, &test).await, id);
     let session = rig.planted_session(&test, id).await;
-    // The address is now a claim of a founded account: its owner may be another person.
+    // The address is now a claim of an owned account: its owner may be another person.
     let stranger = rig.sign_in(&test, VICTIM, 60).await;
     assert_ne!(stranger.session.user_id, id);
     let left = seen(&rig, &test, &user).await;
@@ -378,7 +378,7 @@ async fn cl_9_an_app_may_trust_what_it_attaches() {
     assert!(rig.by_token(&test, &owner.token).await.is_ok());
 }
 
-/// CL-9: identifiers attached before the account was founded are not trusted, because they may come from the person who planted the
+/// CL-9: identifiers attached before the account had an owner are not trusted, because they may come from the person who planted the
 /// account.
 #[tokio::test]
 async fn cl_9_an_identifier_attached_before_the_founding_is_not_trusted() {
@@ -393,7 +393,7 @@ async fn cl_9_an_identifier_attached_before_the_founding_is_not_trusted() {
         matches!(asked, Err(Refusal::UnprovenIdentifier)),
         "{asked:?}"
     );
-    // Nor is a code that was pending when the account was founded.
+    // Nor is a code that was pending when the account had an owner.
     rig.pass(1);
     let other = CreateUser {
         email: Some("second@example.com".to_owned()),
@@ -436,7 +436,7 @@ async fn cl_6_the_apps_word_founds_an_account_for_its_owner() {
     assert!(rig.by_token(&test, &owner.token).await.is_ok(), "CL-7");
 }
 
-/// The claim of a founded account is worth nothing, so it can be removed even if it is the only identifier.
+/// The claim of an owned account is worth nothing, so it can be removed even if it is the only identifier.
 #[tokio::test]
 async fn a_claim_that_cannot_sign_in_can_be_removed() {
     let rig = Rig::new().await;
@@ -446,7 +446,7 @@ async fn a_claim_that_cannot_sign_in_can_be_removed() {
             email: VICTIM.to_owned(),
             verified: false,
         }],
-        founded: true,
+        is_owned: true,
         ..PortableUser::default()
     };
     let mut import = rig

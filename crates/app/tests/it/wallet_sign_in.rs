@@ -641,7 +641,7 @@ async fn attack_1_an_account_of_a_wallet_does_not_belong_to_an_address() {
         let own = rig.verify_wallet(&test, pocket.answer(&challenge)).await;
         let id = own.unwrap().wallet.user_id;
         let user = rig.service.get_user(&test, id).await.unwrap();
-        assert!(user.profile.user.founded);
+        assert!(user.profile.user.is_owned);
         rig.pass(wait);
         let address = format!("person{number}@example.com");
         rig.attach(&test, &user, &address).await;

@@ -14,7 +14,7 @@ use vestry_ports::store::{AccountTrust, Store};
 use super::stage::Stage;
 use crate::race::{count, race};
 
-/// Everything that another person can plant in an account that is not founded.
+/// Everything that another person can plant in an account without an owner.
 const PLANTED: [&str; 12] = [
     "authenticator app",
     "challenge for a wallet",

@@ -78,7 +78,7 @@ pub async fn an_update_writes_one_user(store: Arc<dyn Store>) {
             id: user.id,
             created_at: user.created_at,
             status: user.status,
-            founded: user.founded,
+            is_owned: user.is_owned,
             last_sign_in_at: user.last_sign_in_at,
             ..new
         };

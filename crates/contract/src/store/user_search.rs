@@ -684,7 +684,7 @@ pub async fn totals_follow_every_change(store: Arc<dyn Store>) {
         for _ in 0..2 {
             in_tx!(stage.store, |tx| tx
                 .users()
-                .found(&world, user.id, at)
+                .mark_owned(&world, user.id, at)
                 .await);
         }
     }
@@ -724,9 +724,9 @@ pub async fn totals_are_exact_under_races(store: Arc<dyn Store>) {
             in_tx!(store, |tx| {
                 let users = tx.users();
                 match number / 20 {
-                    0 => users.found(&world, user.id, at).await,
+                    0 => users.mark_owned(&world, user.id, at).await,
                     1 if number % 2 == 0 => users.delete(&world, user.id).await.map(drop),
-                    1 => users.found(&world, user.id, at).await,
+                    1 => users.mark_owned(&world, user.id, at).await,
                     _ => users.insert(&user).await,
                 }
             });

@@ -20,7 +20,7 @@ impl Stage {
     async fn pending_user(&mut self, world: World) -> User {
         let user = User {
             status: UserStatus::Pending,
-            founded: false,
+            is_owned: false,
             ..self.samples.user(world)
         };
         in_tx!(self.store, |tx| tx.users().insert(&user).await);
@@ -171,12 +171,12 @@ pub async fn a_disabled_user_stays_disabled(store: Arc<dyn Store>) {
     in_tx!(stage.store, |tx| {
         assert!(tx.users().disable(&world, user.id, &disabled).await?);
         assert!(tx.users().update(&renamed).await?);
-        tx.users().found(&world, user.id, at).await
+        tx.users().mark_owned(&world, user.id, at).await
     });
     let found = stage.profile(world, user.id).await;
     let expected = User {
         status: UserStatus::Active,
-        founded: true,
+        is_owned: true,
         updated_at: at,
         disabled: Some(disabled),
         ..renamed
@@ -391,7 +391,7 @@ pub async fn a_profile_holds_no_others_identifiers(store: Arc<dyn Store>) {
     assert_eq!(found, Some(expected));
 }
 
-/// A user is founded, and a pending one activated, once, without effect on other users.
+/// A user is marked as owned, and a pending one activated, once, without effect on other users.
 pub async fn a_user_is_founded_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -403,12 +403,12 @@ pub async fn a_user_is_founded_once(store: Arc<dyn Store>) {
     for moment in [at, at + Seconds(9)] {
         in_tx!(stage.store, |tx| tx
             .users()
-            .found(&world, user.id, moment)
+            .mark_owned(&world, user.id, moment)
             .await);
     }
     let expected = User {
         status: UserStatus::Active,
-        founded: true,
+        is_owned: true,
         updated_at: at,
         ..user
     };
@@ -439,7 +439,7 @@ pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
     let at = stage.samples.tick();
     for stranger in stage.strangers(world).await {
         in_tx!(stage.store, |tx| {
-            tx.users().found(&stranger, user.id, at).await?;
+            tx.users().mark_owned(&stranger, user.id, at).await?;
             tx.identifiers()
                 .verify_email(&stranger, email.id, &email.email, at)
                 .await?;

@@ -108,7 +108,7 @@ pub trait Users: Send {
         after: Option<UserId>,
         limit: i64,
     ) -> StoreResult<Vec<UserId>>;
-    /// Records that the account has an owner (see [`User::founded`](vestry_domain::user::User)), and makes a pending user active. Does
+    /// Records that the account has an owner (see [`User::is_owned`](vestry_domain::user::User)), and makes a pending user active. Does
     /// nothing if both are already the case.
-    async fn found(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()>;
+    async fn mark_owned(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()>;
 }

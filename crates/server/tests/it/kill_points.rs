@@ -18,7 +18,7 @@ const KILLS: usize = 2;
 /// Tables that are written at exactly one step.
 const STEPS: [&str; 5] = [
     // The event is queued,
-    "events_inbox",
+    "unsequenced_events",
     // is about to be sequenced,
     "event_heads",
     // has been sequenced,

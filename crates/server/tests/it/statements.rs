@@ -52,7 +52,7 @@ impl Meter<'_> {
     }
 
     async fn is_placed(&self) -> bool {
-        let waiting = "SELECT id AS one, kind AS two FROM events_inbox";
+        let waiting = "SELECT id AS one, kind AS two FROM unsequenced_events";
         self.database.pairs(waiting).await.is_empty()
     }
 

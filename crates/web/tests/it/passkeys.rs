@@ -763,7 +763,7 @@ async fn the_last_sign_in_method_stays(api: &Api) {
     let mut tx = store.begin().await.unwrap();
     let world = World::new(api.app.id, Environment::Test);
     let id = user.parse().unwrap();
-    tx.users().found(&world, id, START).await.unwrap();
+    tx.users().mark_owned(&world, id, START).await.unwrap();
     tx.commit().await.unwrap();
     let path = |id: &str| format!("/v1/auth/users/webauthn_credentials/{id}/delete");
     test.delete(&path(&one), None).await.ok();

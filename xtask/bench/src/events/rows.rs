@@ -53,7 +53,7 @@ impl World<'_> {
         for first in (1..=u64::from(count)).step_by(usize::try_from(IN_ONE).unwrap_or(1)) {
             let last = (first + u64::from(IN_ONE) - 1).min(u64::from(count));
             text.push_str(&format!(
-                "INSERT INTO events_inbox (app_id, environment, appended, ordinal, id, kind, user_id, wallet_id, actor_kind, actor_id, \
+                "INSERT INTO unsequenced_events (app_id, environment, appended, ordinal, id, kind, user_id, wallet_id, actor_kind, actor_id, \
                  request_id, data, created_at) SELECT '{}', 'test', {appended}, n, {} FROM {};\n",
                 self.app,
                 self.event(whose),

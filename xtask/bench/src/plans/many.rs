@@ -22,7 +22,7 @@ const FEW: &[&str] = &[
     "checkpoints",
     "control_chains",
     "event_heads",
-    "events_inbox",
+    "unsequenced_events",
     "leases",
     "migration_lock",
     "provider_connections",

@@ -28,7 +28,7 @@ const ALLOWED: &[(&str, &str)] = &[
         "a page reads at most 10,000 events (events.md, 1.3)",
     ),
     (
-        "FROM \"events_inbox\" ORDER BY \"events_inbox\".\"app_id\"",
+        "FROM \"unsequenced_events\" ORDER BY \"unsequenced_events\".\"app_id\"",
         "rows that were just deleted from the inbox are still in its index for the next reader",
     ),
     (

@@ -25,7 +25,7 @@ const ALLOWED: &[(&[&str], &str)] = &[
         "the Apps with due messages, once a second; skipped while a server is unreachable",
     ),
     (
-        &["FROM \"events_inbox\"", " LIMIT "],
+        &["FROM \"unsequenced_events\"", " LIMIT "],
         "the worlds with unsequenced events, once a second; skipped while a server is unreachable",
     ),
     (
@@ -64,7 +64,7 @@ const ALLOWED: &[(&[&str], &str)] = &[
         "the running replays, once a second; paused while a server is unreachable",
     ),
     (
-        &["insert-select: WITH taken AS (DELETE FROM events_inbox"],
+        &["insert-select: WITH taken AS (DELETE FROM unsequenced_events"],
         "events of one App are sequenced; Citus reports no key for a copy",
     ),
     (

@@ -6,12 +6,12 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::Table;
-use crate::schema::{event_heads, events, events_inbox};
+use crate::schema::{event_heads, events, unsequenced_events};
 
 /// An unsequenced event. The database sets the time at which it was appended.
 #[derive(Insertable)]
-#[diesel(table_name = events_inbox, treat_none_as_default_value = false)]
-pub struct InboxRow {
+#[diesel(table_name = unsequenced_events, treat_none_as_default_value = false)]
+pub struct UnsequencedRow {
     app_id: String,
     environment: String,
     ordinal: i64,
@@ -26,7 +26,7 @@ pub struct InboxRow {
     created_at: i64,
 }
 
-impl InboxRow {
+impl UnsequencedRow {
     /// Builds the row of an event, with its ordinal in the transaction.
     pub fn new(event: &NewEvent, ordinal: i64) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl From<&Event> for EventRow {
             log,
             position,
         } = event;
-        let row = InboxRow::new(event, 0);
+        let row = UnsequencedRow::new(event, 0);
         Self {
             app_id: row.app_id,
             environment: row.environment,

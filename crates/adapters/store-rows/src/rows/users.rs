@@ -25,7 +25,7 @@ pub struct UserRow {
     created_at: i64,
     updated_at: i64,
     folded_name: String,
-    founded: bool,
+    is_owned: bool,
     disabled_at: Option<i64>,
     disabled_reason: Option<String>,
     last_sign_in_at: Option<i64>,
@@ -47,7 +47,7 @@ impl TryFrom<&User> for UserRow {
             created_at: user.created_at.unix(),
             updated_at: user.updated_at.unix(),
             folded_name: user.folded_name(),
-            founded: user.founded,
+            is_owned: user.is_owned,
             disabled_at: user.disabled.as_ref().map(|disabled| disabled.at.unix()),
             disabled_reason: user
                 .disabled
@@ -73,7 +73,7 @@ impl TryFrom<UserRow> for User {
             last_name: row.last_name,
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
-            founded: row.founded,
+            is_owned: row.is_owned,
             disabled: row.disabled_at.map(|at| UserDisabled {
                 at: Timestamp::from_unix(at),
                 reason: row.disabled_reason.unwrap_or_default(),
@@ -96,7 +96,7 @@ pub struct UserEmailRow {
     created_at: i64,
     updated_at: i64,
     successor: Option<String>,
-    of_founded: bool,
+    of_owned: bool,
     folded: String,
 }
 
@@ -113,7 +113,7 @@ impl UserEmailRow {
             created_at: email.created_at.unix(),
             updated_at: email.updated_at.unix(),
             successor: email.successor.map(|id| id.to_string()),
-            of_founded: email.of_founded,
+            of_owned: email.of_owned,
             folded: email.email.folded(),
         }
     }
@@ -138,7 +138,7 @@ impl TryFrom<UserEmailRow> for UserEmail {
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
             successor: successor.transpose()?,
-            of_founded: row.of_founded,
+            of_owned: row.of_owned,
         })
     }
 }
@@ -155,7 +155,7 @@ pub struct UserPhoneRow {
     created_at: i64,
     updated_at: i64,
     successor: Option<String>,
-    of_founded: bool,
+    of_owned: bool,
 }
 
 impl UserPhoneRow {
@@ -170,7 +170,7 @@ impl UserPhoneRow {
             created_at: phone.created_at.unix(),
             updated_at: phone.updated_at.unix(),
             successor: phone.successor.map(|id| id.to_string()),
-            of_founded: phone.of_founded,
+            of_owned: phone.of_owned,
         }
     }
 }
@@ -190,7 +190,7 @@ impl TryFrom<UserPhoneRow> for UserPhone {
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
             successor: successor.transpose()?,
-            of_founded: row.of_founded,
+            of_owned: row.of_owned,
         })
     }
 }

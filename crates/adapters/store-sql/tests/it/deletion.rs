@@ -4,7 +4,7 @@ const SCHEMA: &str = include_str!("../../../store-rows/src/schema.rs");
 const DELETION: &str = include_str!("../../../store-rows/repositories/user_deletion.rs");
 
 /// Tables that keep naming a deleted user, only by id (E-6).
-const OUTLIVE: [&str; 2] = ["events_inbox", "events"];
+const OUTLIVE: [&str; 2] = ["unsequenced_events", "events"];
 /// Tables whose rows the use case erases in the same transaction. The row of a key stays, without its response and without the user (M-9).
 const ERASED: [&str; 1] = ["idempotency_keys"];
 

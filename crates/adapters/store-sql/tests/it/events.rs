@@ -29,7 +29,7 @@ async fn append_slowly(place: &Place, event: &NewEvent, milliseconds: usize) {
     place
         .execute(&format!(
             "BEGIN; \
-             INSERT INTO events_inbox (app_id, environment, ordinal, id, kind, actor_kind, data, created_at) \
+             INSERT INTO unsequenced_events (app_id, environment, ordinal, id, kind, actor_kind, data, created_at) \
              VALUES ('{}', '{}', 0, '{}', 'app.created', 'cli', '{{}}', 0); \
              SELECT pg_sleep({seconds}); \
              COMMIT",

@@ -38,12 +38,12 @@ async fn crowded(place: &Place, store: &SqlStore) -> (World, UserEmail) {
     let numbers = format!(
         "WITH RECURSIVE n(i) AS (SELECT 100000000 UNION ALL SELECT i + 1 FROM n WHERE i < 100000000 + {MANY})"
     );
-    let copied = "app_id, environment, status, metadata, created_at, updated_at, founded";
+    let copied = "app_id, environment, status, metadata, created_at, updated_at, is_owned";
     let users = format!(
         "INSERT INTO users (id, first_name, middle_name, last_name, folded_name, {copied}) {numbers} \
          SELECT 'user_000000000000000000' || n.i, '', '', '', '{folded}', {copied} FROM users, n WHERE app_id = '{app}'"
     );
-    let copied = "app_id, environment, verified, created_at, updated_at, of_founded";
+    let copied = "app_id, environment, verified, created_at, updated_at, of_owned";
     let emails = format!(
         "INSERT INTO user_emails (id, user_id, address, identity, folded, {copied}) {numbers} \
          SELECT 'email_000000000000000000' || n.i, 'user_000000000000000000' || n.i, \

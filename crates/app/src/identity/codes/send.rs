@@ -212,7 +212,7 @@ impl Service {
     ///
     /// # Errors
     /// As for [`Service::login_or_create_by_email`]; [`Refusal::NotFound`] when no user has the address,
-    /// [`Refusal::UnprovenIdentifier`] when it is the claim of a founded account and the call names no session of that user.
+    /// [`Refusal::UnprovenIdentifier`] when it is the claim of an owned account and the call names no session of that user.
     pub async fn send_code_by_email(
         &self,
         caller: &Caller,

@@ -94,7 +94,7 @@ impl Service {
     ///
     /// # Errors
     /// [`VerifyCodeError`]; [`Refusal::TooMany`] after too many consecutive failures for this identifier (OTP-5);
-    /// [`Refusal::UnprovenIdentifier`] when it is an unverified claim of a founded account, which only a session of its user can verify. A
+    /// [`Refusal::UnprovenIdentifier`] when it is an unverified claim of an owned account, which only a session of its user can verify. A
     /// wrong attempt stays counted.
     pub async fn verify_code(
         &self,

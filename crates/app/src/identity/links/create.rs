@@ -49,7 +49,7 @@ impl Service {
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::NotFound`] when there is no such user, or no such address of it, [`Refusal::UnprovenIdentifier`] when
-    /// it is the claim of a founded account and the call names no session of that user.
+    /// it is the claim of an owned account and the call names no session of that user.
     pub async fn create_link(
         &self,
         caller: &Caller,

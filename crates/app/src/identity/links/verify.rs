@@ -89,7 +89,7 @@ impl Service {
     /// Uses a link up, marks its address as verified, activates a pending user, and issues or continues a session.
     ///
     /// # Errors
-    /// [`VerifyLinkError`]; [`Refusal::UnprovenIdentifier`] when the address is an unverified claim of a founded account, which only a
+    /// [`VerifyLinkError`]; [`Refusal::UnprovenIdentifier`] when the address is an unverified claim of an owned account, which only a
     /// session of its user can verify. A valid link stays valid unless the call succeeds.
     pub async fn verify_link(
         &self,

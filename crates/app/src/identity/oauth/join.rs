@@ -2,7 +2,7 @@
 //!
 //! - A linked person is recognised by (provider, issuer, subject), whatever their address is by now.
 //! - An address that the provider **verified** counts as a proof from outside, like a code sent there. If a user has verified it, that user
-//!   gets the link. A claim of an account that is not founded founds it; a claim of a founded account moves to a new user (CL-2 to CL-4).
+//!   gets the link. A claim of an account without an owner founds it; a claim of an owned account moves to a new user (CL-2 to CL-4).
 //!   If no user has it, a new user gets it.
 //! - An unverified address joins no account. If a user has it, the sign-in is refused, but can still be used by a call within a session of
 //!   that user. If no user has it, a new user is created without it.
@@ -197,7 +197,7 @@ impl Service {
         Ok(proven.map_err(unproved)?.user_id)
     }
 
-    /// The user who gets an address verified by the provider: its owner, or the successor if it is a claim of a founded account.
+    /// The user who gets an address verified by the provider: its owner, or the successor if it is a claim of an owned account.
     async fn receiver(
         &self,
         tx: &mut dyn Repositories,
@@ -346,7 +346,7 @@ impl Service {
         }
         let told = Fact::oauth_link_added(user_id, link.id, link.provider.clone());
         self.emit(&mut *tx, caller, [told]).await?;
-        tx.users().found(world, user_id, now).await?;
+        tx.users().mark_owned(world, user_id, now).await?;
         Ok(Joined { link, adds_a_way })
     }
 

@@ -92,7 +92,7 @@ impl Service {
     /// With `enumeration_safe`, the response is the same for an address that no user has.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] when no user has the address, [`Refusal::UnprovenIdentifier`] when it is the claim of a founded account
+    /// [`Refusal::NotFound`] when no user has the address, [`Refusal::UnprovenIdentifier`] when it is the claim of an owned account
     /// and the call names no session of that user, if the App tells these; [`Refusal::TooMany`] when too many codes and links
     /// were sent to this address, from this device or by this App.
     pub async fn begin_reset(

@@ -81,7 +81,7 @@ impl Service {
     /// # Errors
     /// [`CompleteResetError`]; [`Refusal::TooMany`] when the link was tried too often from devices that it was not sent to
     /// (OTP-7), [`Refusal::InsufficientFactor`] when the user has a second factor, and the call continues no session that holds
-    /// it (P-13), [`Refusal::UnprovenIdentifier`] when the address is the claim of a founded account. A link that was good stays good, unless the answer is a success.
+    /// it (P-13), [`Refusal::UnprovenIdentifier`] when the address is the claim of an owned account. A link that was good stays good, unless the answer is a success.
     pub async fn complete_reset(
         &self,
         caller: &Caller,
@@ -157,7 +157,7 @@ impl Service {
 
     /// Checks early, before the expensive hash and before any verdict on the password.
     ///
-    /// The authenticator app of an account that is not founded does not count: the proof removes it.
+    /// The authenticator app of an account without an owner does not count: the proof removes it.
     async fn require_usable_early(
         &self,
         caller: &Caller,
@@ -170,7 +170,7 @@ impl Service {
         if owner.as_ref().is_some_and(|user| user.disabled.is_some()) {
             return Err(CompleteResetError::InvalidToken);
         }
-        if owner.is_some_and(|user| user.founded) {
+        if owner.is_some_and(|user| user.is_owned) {
             self.require_second_factor(&mut *read, caller, user, wish)
                 .await?;
         }
@@ -239,7 +239,7 @@ impl Service {
         self.send_quota(world, now)
             .clear(&mut *tx, &proven.identity)
             .await?;
-        // After the proof: factors enrolled before the account was founded are gone by now (CL-3).
+        // After the proof: factors enrolled before the account had an owner are gone by now (CL-3).
         self.require_second_factor(&mut *tx, caller, proven.user_id, wish)
             .await?;
         let by_link = Grounds::Link;

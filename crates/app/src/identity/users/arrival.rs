@@ -14,7 +14,7 @@ pub(crate) enum Arrival {
     Known,
     /// The user is new and gets the identifier at once.
     New,
-    /// The user is new and gets the identifier once it is verified; until then it stays a claim of a founded account.
+    /// The user is new and gets the identifier once it is verified; until then it stays a claim of an owned account.
     Successor {
         /// The successor named before, which is gone or belongs to someone by now.
         instead_of: Option<UserId>,
@@ -26,7 +26,7 @@ pub(crate) struct Found {
     pub(crate) owner: User,
     pub(crate) verified: bool,
     pub(crate) successor: Option<UserId>,
-    pub(crate) of_founded: bool,
+    pub(crate) of_owned: bool,
 }
 
 impl Found {
@@ -35,7 +35,7 @@ impl Found {
             owner,
             verified: email.verified,
             successor: email.successor,
-            of_founded: email.of_founded,
+            of_owned: email.of_owned,
         }
     }
 
@@ -44,7 +44,7 @@ impl Found {
             owner,
             verified: phone.verified,
             successor: phone.successor,
-            of_founded: phone.of_founded,
+            of_owned: phone.of_owned,
         }
     }
 }
@@ -55,14 +55,14 @@ pub(crate) async fn whom(
     found: Found,
     new: impl FnOnce() -> User + Send,
 ) -> StoreResult<(User, Arrival)> {
-    if found.verified || !found.owner.founded {
+    if found.verified || !found.owner.is_owned {
         return Ok((found.owner, Arrival::Known));
     }
     let instead_of = found.successor;
     if let Some(id) = instead_of {
         let successor = read.users().profile(&found.owner.world, id).await?;
         let waiting = successor.map(|profile| profile.user);
-        if let Some(user) = waiting.filter(|user| !user.founded) {
+        if let Some(user) = waiting.filter(|user| !user.is_owned) {
             return Ok((user, Arrival::Known));
         }
     }

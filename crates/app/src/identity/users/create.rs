@@ -122,24 +122,24 @@ impl Service {
             (command.email_verified, command.phone_number_verified);
         vouched_for(email.is_some(), email_verified, "email_verified")?;
         vouched_for(phone.is_some(), phone_verified, "phone_number_verified")?;
-        let founded = email_verified || phone_verified;
+        let is_owned = email_verified || phone_verified;
         let requires_verification = command
             .requires_verification
             .unwrap_or(caller.settings().create_requires_verification);
         let id: UserId = self.new_id(now);
-        let status = UserStatus::initial(requires_verification && !founded);
+        let status = UserStatus::initial(requires_verification && !is_owned);
         let user = User {
             first_name: text::name("first_name", &command.first_name.unwrap_or_default())?,
             middle_name: text::name("middle_name", &command.middle_name.unwrap_or_default())?,
             last_name: text::name("last_name", &command.last_name.unwrap_or_default())?,
             metadata: Metadata::new(command.metadata.unwrap_or_default())?,
-            founded,
+            is_owned,
             ..User::new(id, caller.world, status, now)
         };
         let emails = email
             .map(|email| UserEmail {
                 verified: email_verified,
-                of_founded: founded,
+                of_owned: is_owned,
                 ..new_email(self.new_id(now), id, email, now)
             })
             .into_iter()
@@ -147,7 +147,7 @@ impl Service {
         let phones = phone
             .map(|number| UserPhone {
                 verified: phone_verified,
-                of_founded: founded,
+                of_owned: is_owned,
                 ..new_phone(self.new_id(now), id, number, now)
             })
             .into_iter()

@@ -87,7 +87,7 @@ impl Service {
         if !is_removed {
             return Err(Refusal::NotFound(kind));
         }
-        // An identifier that cannot sign anyone in can always be removed: a claim of a founded account.
+        // An identifier that cannot sign anyone in can always be removed: a claim of an owned account.
         let was_a_way = count_ways(&mut *tx, caller, user).await? < ways;
         if was_a_way && !one_remains(&mut *tx, caller, user).await? {
             return Err(Refusal::LastSignInMethod);

@@ -115,7 +115,7 @@ fn portable(profile: UserProfile) -> PortableUser {
         middle_name: user.middle_name,
         last_name: user.last_name,
         status: Some(user.status.to_string()),
-        founded: user.founded,
+        founded: user.is_owned,
         disabled: user.disabled.is_some(),
         disabled_reason: user
             .disabled

@@ -310,12 +310,12 @@ impl UserImport<'_> {
         let mut phone_id = service.ids_behind(now, None);
         let emails = line.emails.into_iter().map(|(email, verified)| UserEmail {
             verified,
-            of_founded: line.founded,
+            of_owned: line.founded,
             ..new_email(email_id(), id, email, now)
         });
         let phones = line.phones.into_iter().map(|(number, verified)| UserPhone {
             verified,
-            of_founded: line.founded,
+            of_owned: line.founded,
             ..new_phone(phone_id(), id, number, now)
         });
         Draft {
@@ -328,7 +328,7 @@ impl UserImport<'_> {
                 middle_name,
                 last_name,
                 status: line.status,
-                founded: line.founded,
+                is_owned: line.founded,
                 disabled: line.disabled.map(|reason| UserDisabled { at: now, reason }),
                 last_sign_in_at: None,
                 metadata: line.metadata,
@@ -460,7 +460,7 @@ impl UserImport<'_> {
         let source = Source::from(&self.caller);
         for account in target.accounts() {
             let profile = tx.users().profile(world, account).await?;
-            if !profile.ok_or(Fault::LostRace)?.is_founded() {
+            if !profile.ok_or(Fault::LostRace)?.is_owned() {
                 self.service.take_over(tx, &source, account, now).await?;
             }
         }
@@ -523,7 +523,7 @@ impl UserImport<'_> {
         if !draft.insert_rest(tx).await? {
             return Ok(Err(TAKEN));
         }
-        tx.users().found(world, id, now).await?;
+        tx.users().mark_owned(world, id, now).await?;
         let mut facts = Vec::new();
         if let Some(disabled) = &draft.user.disabled
             && tx.users().disable(world, id, disabled).await?

@@ -1,7 +1,7 @@
 //! The last sign-in method cannot be removed (409 `last_sign_in_method`).
 //!
 //! A sign-in method works on its own: a passkey, a sign-in wallet, a link to an identity provider, or an address or number. Addresses and
-//! numbers count if they are proved, or claimed by an account that is not founded or whose App trusts what it attaches. A password, an
+//! numbers count if they are proved, or claimed by an account without an owner or whose App trusts what it attaches. A password, an
 //! authenticator app or a recovery code does not count: it requires naming its user.
 
 use vestry_domain::ids::UserId;

@@ -21,7 +21,7 @@ pub(crate) const fn new_email(
         created_at: now,
         updated_at: now,
         successor: None,
-        of_founded: false,
+        of_owned: false,
     }
 }
 
@@ -40,6 +40,6 @@ pub(crate) const fn new_phone(
         created_at: now,
         updated_at: now,
         successor: None,
-        of_founded: false,
+        of_owned: false,
     }
 }

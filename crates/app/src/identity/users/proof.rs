@@ -6,9 +6,9 @@
 //!
 //! - **Within a session of the account**, the claim becomes verified, and nothing else happens (CL-1).
 //! - **Verified already**: the proof signs in to its account (CL-2).
-//! - **From outside, on an account that is not founded**, the proof founds it: anything an attacker may have planted is removed, and other
+//! - **From outside, on an account without an owner**, the proof founds it: anything an attacker may have planted is removed, and other
 //!   claims stay claims (CL-3).
-//! - **From outside, on a founded account**, the claim may belong to another person. A step that accepts anyone has created a successor for
+//! - **From outside, on an owned account**, the claim may belong to another person. A step that accepts anyone has created a successor for
 //!   the person who proves it, and the identifier moves there (CL-4). A step by which the App names one of its users is refused, unless the
 //!   App's setting trusts attached identifiers (CL-5, CL-9).
 //!
@@ -75,7 +75,7 @@ pub(crate) enum ProofError {
     /// The identifier is gone, or has moved to another account since the proof was requested, or its user is disabled.
     #[error("the identifier is gone")]
     Gone,
-    /// The identifier is a claim of a founded account: only a session of its user can prove it.
+    /// The identifier is a claim of an owned account: only a session of its user can prove it.
     #[error("the identifier can be proved within a session of its user only")]
     NeedsSession,
     /// The user who gets the identifier has as many of its kind as a user may have.
@@ -93,15 +93,15 @@ impl From<StoreError> for ProofError {
 
 /// Whether a step by which the App names one of its users may have this identifier proved without a session (CL-5).
 ///
-/// An App that trusts what it attaches is trusted only for identifiers attached to a founded account. Those from before the account was
-/// founded may belong to anyone (CL-9).
+/// An App that trusts what it attaches is trusted only for identifiers attached to an owned account. Those from before the account had
+/// an owner may belong to anyone (CL-9).
 pub(crate) fn is_provable(caller: &Caller, found: &Found) -> bool {
     let trusts = caller.settings().attached_identifiers == AttachedIdentifiers::Trusted;
-    found.verified || !found.owner.founded || (trusts && found.of_founded)
+    found.verified || !found.owner.is_owned || (trusts && found.of_owned)
 }
 
 impl Service {
-    /// Marks the identifier as verified and its account as founded, after the consequences of a first proof.
+    /// Marks the identifier as verified and its account as owned, after the consequences of a first proof.
     pub(crate) async fn prove(
         &self,
         tx: &mut dyn Repositories,
@@ -155,15 +155,15 @@ impl Service {
     ) -> Result<(), ProofError> {
         let world = &caller.world;
         let trust = tx.users().account_trust(world, owner.id).await?;
-        // A proved identifier makes an account owned, like `founded`.
-        if !(owner.founded || trust.has_verified_identifier) {
+        // A proved identifier makes an account owned, like `is_owned`.
+        if !(owner.is_owned || trust.has_verified_identifier) {
             if trust.has_unverified_credentials {
                 self.take_over(tx, &caller.into(), owner.id, now).await?;
             }
             return Ok(());
         }
         if owner.id != identifier.user_id {
-            // The successor has been founded by another proof in the meantime.
+            // The successor got an owner by another proof in the meantime.
             return Err(ProofError::Gone);
         }
         if owner.disabled.is_some() {
@@ -174,9 +174,9 @@ impl Service {
             owner: owner.clone(),
             verified: false,
             successor: None,
-            of_founded: identifier.of_founded,
+            of_owned: identifier.of_owned,
         };
-        if proof.vouched && found.owner.founded && is_provable(caller, &found) {
+        if proof.vouched && found.owner.is_owned && is_provable(caller, &found) {
             return Ok(());
         }
         Err(ProofError::NeedsSession)
@@ -218,7 +218,7 @@ impl Service {
         self.disable_unproven_wallets(tx, by, user, now).await
     }
 
-    /// Records that a locked user is founded and no longer pending, if either is new.
+    /// Records that a locked user is owned and no longer pending, if either is new.
     async fn found(
         &self,
         tx: &mut dyn Repositories,
@@ -227,10 +227,10 @@ impl Service {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let is_active = user.status == UserStatus::Active;
-        if user.founded && is_active {
+        if user.is_owned && is_active {
             return Ok(());
         }
-        tx.users().found(&user.world, user.id, now).await?;
+        tx.users().mark_owned(&user.world, user.id, now).await?;
         let told = (!is_active).then(|| Fact::user_activated(user.id));
         self.emit(tx, caller, told).await
     }
@@ -267,7 +267,7 @@ struct Identifier {
     text: String,
     identity: String,
     verified: bool,
-    of_founded: bool,
+    of_owned: bool,
 }
 
 impl Identifier {
@@ -313,7 +313,7 @@ impl From<store::Identifier> for Identifier {
                 identity: row.email.identity().as_str().to_owned(),
                 email: Some(row.email),
                 verified: row.verified,
-                of_founded: row.of_founded,
+                of_owned: row.of_owned,
             },
             store::Identifier::Phone(row) => Self {
                 user_id: row.user_id,
@@ -321,7 +321,7 @@ impl From<store::Identifier> for Identifier {
                 identity: row.number.as_str().to_owned(),
                 email: None,
                 verified: row.verified,
-                of_founded: row.of_founded,
+                of_owned: row.of_owned,
             },
         }
     }

@@ -175,7 +175,7 @@ impl Service {
 
     /// Marks identifiers that the App vouches for as verified, and founds the account for its owner.
     ///
-    /// Credentials added before the account was founded are removed, as by a proof from outside (CL-3, CL-6). Identifiers attached in this
+    /// Credentials added before the account had an owner are removed, as by a proof from outside (CL-3, CL-6). Identifiers attached in this
     /// call are verified already.
     async fn vouch(
         &self,
@@ -191,7 +191,7 @@ impl Service {
             return Ok(());
         }
         let (world, user) = (&before.user.world, before.user.id);
-        if !before.is_founded() {
+        if !before.is_owned() {
             self.take_over(tx, &caller.into(), user, now).await?;
         }
         for email in emails() {
@@ -210,7 +210,7 @@ impl Service {
                 tx.identifiers().verify_phone(world, own.id, now).await?;
             }
         }
-        Ok(tx.users().found(world, user, now).await?)
+        Ok(tx.users().mark_owned(world, user, now).await?)
     }
 
     /// Attaches the addresses that the user does not have; whether there was one.
@@ -231,7 +231,7 @@ impl Service {
             };
             let row = UserEmail {
                 verified: email.verified,
-                of_founded: user.founded,
+                of_owned: user.is_owned,
                 ..new_email(*id, user.id, email.value.clone(), now)
             };
             let field = || format!("emails[{}].email", email.index).into();
@@ -262,7 +262,7 @@ impl Service {
             };
             let row = UserPhone {
                 verified: number.verified,
-                of_founded: user.founded,
+                of_owned: user.is_owned,
                 ..new_phone(*id, user.id, number.value.clone(), now)
             };
             let field = || format!("phone_numbers[{}].phone_number", number.index).into();

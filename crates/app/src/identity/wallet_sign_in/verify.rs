@@ -228,7 +228,7 @@ impl Service {
             return Err(Refusal::InsufficientFactor);
         }
         if is_new {
-            tx.users().found(world, wallet.user_id, now).await?;
+            tx.users().mark_owned(world, wallet.user_id, now).await?;
         }
         let sign_in = SignIn {
             user_id: wallet.user_id,

@@ -204,7 +204,7 @@ impl Users for Work {
             if let Some(row) = row {
                 *row = User {
                     status: row.status,
-                    founded: row.founded,
+                    is_owned: row.is_owned,
                     disabled: row.disabled.clone(),
                     last_sign_in_at: row.last_sign_in_at,
                     created_at: row.created_at,
@@ -293,12 +293,12 @@ impl Users for Work {
         })
     }
 
-    async fn found(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
+    async fn mark_owned(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
         self.writing(|state| {
             let mut users = state.users.iter_mut();
             let user = users.find(|user| user.world == *world && user.id == id);
             if let Some(user) = user {
-                user.founded = true;
+                user.is_owned = true;
                 if user.status == UserStatus::Pending {
                     user.status = UserStatus::Active;
                     user.updated_at = at;

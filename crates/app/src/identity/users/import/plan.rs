@@ -1,8 +1,8 @@
 //! Decides the outcome of a line, based on proved identifiers and operator-assigned names.
 //!
 //! A claim proves nothing about its account, so it never makes a line "already there": an attacker may have planted it. What the line
-//! vouches for counts like a proof from outside (CL-6). A claim of an account that is not founded founds it for the line's user; a claim of
-//! a founded account moves to that user (CL-3, CL-4).
+//! vouches for counts like a proof from outside (CL-6). A claim of an account without an owner founds it for the line's user; a claim of
+//! an owned account moves to that user (CL-3, CL-4).
 
 use vestry_domain::World;
 use vestry_domain::code::MethodId;
@@ -76,7 +76,7 @@ impl Draft {
     pub(super) async fn plan(&self, read: &mut dyn Repositories) -> Result<Plan, StoreError> {
         let named = self.named(read).await?;
         if let Some(named) = &named
-            && (named.is_founded() || !self.vouches())
+            && (named.is_owned() || !self.vouches())
         {
             return Ok(Plan::Known(named.user.id));
         }
@@ -174,11 +174,11 @@ impl Draft {
             return Ok(None);
         };
         let profile = read.users().profile(world, owner).await?;
-        let proved = profile.filter(UserProfile::is_founded);
+        let proved = profile.filter(UserProfile::is_owned);
         Ok(proved.map(|profile| profile.user.id))
     }
 
-    /// The account that the line founds: that of its first vouched claim whose account is not founded.
+    /// The account that the line founds: that of its first vouched claim whose account has no owner.
     ///
     /// A line with an id founds only the account with that id.
     async fn home(
@@ -191,7 +191,7 @@ impl Draft {
         }
         for claim in held.iter().filter(|held| held.vouched && !held.proved) {
             let profile = read.users().profile(&self.user.world, claim.owner).await?;
-            if profile.is_some_and(|profile| !profile.is_founded()) {
+            if profile.is_some_and(|profile| !profile.is_owned()) {
                 return Ok(Some(claim.owner));
             }
         }
