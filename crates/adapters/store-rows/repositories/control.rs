@@ -1,6 +1,6 @@
 //! The control chains of the audit log.
 
-use diesel::dsl::{exists, not, sql};
+use diesel::dsl::sql;
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
@@ -153,42 +153,6 @@ impl ControlLog for Unit {
                 .sql(")");
             query = query.filter(behind);
         }
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
-    }
-
-    async fn headless(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>> {
-        let head = control_chains::table
-            .filter(control_chains::app_id.eq(control_entries::app_id))
-            .filter(control_chains::environment.eq(control_entries::environment))
-            .filter(control_chains::chain.eq(control_entries::chain));
-        let query = in_world!(control_entries, world)
-            .filter(not(exists(head)))
-            .order(control_entries::chain)
-            .select(control_entries::chain)
-            .distinct();
-        let found = query.load::<String>(self.reading()?).await;
-        let table = Table("control_entries");
-        let found = self.done(found)?;
-        found
-            .iter()
-            .map(|chain| table.parse("chain", chain))
-            .collect()
-    }
-
-    async fn of_chain(
-        &mut self,
-        world: &World,
-        chain: AuditChainId,
-        after: i64,
-        limit: i64,
-    ) -> StoreResult<Vec<ControlEntry>> {
-        let query = in_world!(control_entries, world)
-            .filter(control_entries::chain.eq(chain.to_string()))
-            .filter(control_entries::sequence.gt(after))
-            .order(control_entries::sequence)
-            .limit(limit)
-            .select(ControlEntryRow::as_select());
         let found = query.load(self.reading()?).await;
         read_all(self.done(found)?)
     }

@@ -5,6 +5,7 @@ mod api_keys;
 mod app_keys;
 mod apps;
 mod audit;
+mod audit_chains;
 mod captured;
 mod checkpoints;
 mod codes;

@@ -9,8 +9,9 @@ use vestry_domain::audit::control::{ControlAction, ControlEntry, Detail, Subject
 use vestry_domain::audit::{AuditEntry, AuditMarker};
 use vestry_domain::ids::AuditChainId;
 use vestry_domain::{Invalid, Timestamp, World};
+use vestry_ports::store::ChainEntry;
 
-use super::verify::{End, Link, Log};
+use super::verify::End;
 use crate::kernel::fault::retried;
 use crate::kernel::state::chain_macs::new_marker;
 use crate::{Fault, Principal, Refusal, Service};
@@ -114,10 +115,12 @@ impl Service {
             let page = self.page_behind(end, from).await?;
             for entry in &page {
                 let link = entry.link();
-                if !entry.may_go(end, before) || !self.is_next(&end.world, &walked, &link).await? {
+                // The last entry of a chain stays.
+                let may_go = link.sequence < end.sequence && link.at < before;
+                if !may_go || !self.is_next(&end.world, &walked, &link).await? {
                     break;
                 }
-                write(entry.exported()).map_err(|error| Fault::Internal(Box::new(error)))?;
+                write(exported(entry)).map_err(|error| Fault::Internal(Box::new(error)))?;
                 walked.step(&link, end);
                 chain.entries = chain.entries.saturating_add(1);
             }
@@ -131,19 +134,11 @@ impl Service {
         }
     }
 
-    async fn page_behind(&self, end: &End, sequence: i64) -> Result<Vec<Entry>, Fault> {
-        let (world, chain) = (&end.world, end.chain);
+    async fn page_behind(&self, end: &End, sequence: i64) -> Result<Vec<ChainEntry>, Fault> {
         let mut read = self.ports.store.read().await?;
-        Ok(match end.log {
-            Log::Wallets => {
-                let page = read.audit_log().of_chain(world, chain, sequence, STEP);
-                page.await?.into_iter().map(Entry::Use).collect()
-            }
-            Log::Control => {
-                let page = read.control_log().of_chain(world, chain, sequence, STEP);
-                page.await?.into_iter().map(Entry::Change).collect()
-            }
-        })
+        let chains = read.audit_chains();
+        let page = chains.entries(&end.world, end.log, end.chain, sequence, STEP);
+        Ok(page.await?)
     }
 
     /// Removes the exported entries, once the export is safely stored. The entry about each chain records `file_sha256`, the hash of the
@@ -204,7 +199,7 @@ impl Service {
 
     async fn try_begin(&self, marker: &AuditMarker) -> Result<bool, Fault> {
         let mut tx = self.ports.store.begin().await?;
-        let log = tx.audit_log();
+        let log = tx.audit_chains();
         let before = log.marker(&marker.world, marker.chain).await?;
         let (is_there, is_beyond) = before.as_ref().map_or((false, false), |before| {
             let is_there = (before.sequence, before.hash) == (marker.sequence, marker.hash);
@@ -223,33 +218,9 @@ impl Service {
     }
 }
 
-/// An entry of either log.
-enum Entry {
-    Use(AuditEntry),
-    Change(ControlEntry),
-}
-
-impl Entry {
-    /// Returns whether the entry is older than `before` and not the last of its chain.
-    fn may_go(&self, end: &End, before: Timestamp) -> bool {
-        let (sequence, at) = match self {
-            Self::Use(entry) => (entry.sequence, entry.event.at),
-            Self::Change(entry) => (entry.sequence, entry.event.at),
-        };
-        sequence < end.sequence && at < before
-    }
-
-    fn link(&self) -> Link {
-        match self {
-            Self::Use(entry) => entry.clone().into(),
-            Self::Change(entry) => entry.clone().into(),
-        }
-    }
-
-    const fn exported(&self) -> Exported<'_> {
-        match self {
-            Self::Use(entry) => Exported::Use(entry),
-            Self::Change(entry) => Exported::Change(entry),
-        }
+const fn exported(entry: &ChainEntry) -> Exported<'_> {
+    match entry {
+        ChainEntry::Use(entry) => Exported::Use(entry),
+        ChainEntry::Change(entry) => Exported::Change(entry),
     }
 }

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 use vestry_domain::World;
-use vestry_domain::audit::control::{ControlEntry, ControlHead};
-use vestry_domain::audit::{AuditEntry, AuditHead, AuditMarker};
-use vestry_domain::envelope::Mac;
+use vestry_domain::audit::control::ControlHead;
+use vestry_domain::audit::{AuditHead, AuditMarker};
 use vestry_domain::ids::AuditChainId;
-use vestry_ports::store::{StoreError, StoreResult};
+use vestry_ports::store::{ChainEntry, ChainLink, ChainLog, StoreError, StoreResult};
 
 use super::flaw::{About, AuditFlaw, AuditReport, Flaw};
 use super::signed_checkpoints::TrustedKeys;
@@ -21,18 +20,9 @@ use crate::{Fault, Service};
 /// Entries read in one query.
 const PAGE: i64 = 1_000;
 
-/// The log that a chain belongs to.
-#[derive(Clone, Copy)]
-pub(super) enum Log {
-    /// Uses of wallets.
-    Wallets,
-    /// Changes to Apps, keys and settings.
-    Control,
-}
-
 /// End of a chain according to its head.
 pub(super) struct End {
-    pub(super) log: Log,
+    pub(super) log: ChainLog,
     pub(super) world: World,
     pub(super) chain: AuditChainId,
     pub(super) sequence: i64,
@@ -43,7 +33,7 @@ pub(super) struct End {
 impl End {
     fn of(head: &AuditHead, is_authentic: bool) -> Self {
         Self {
-            log: Log::Wallets,
+            log: ChainLog::Wallets,
             world: head.world,
             chain: head.chain,
             sequence: head.sequence,
@@ -53,7 +43,7 @@ impl End {
     }
 
     /// Returns a placeholder for a chain without a head.
-    const fn unknown(log: Log, world: World, chain: AuditChainId) -> Self {
+    const fn unknown(log: ChainLog, world: World, chain: AuditChainId) -> Self {
         Self {
             log,
             world,
@@ -66,48 +56,12 @@ impl End {
 
     fn of_control(head: &ControlHead, is_authentic: bool) -> Self {
         Self {
-            log: Log::Control,
+            log: ChainLog::Control,
             world: head.world,
             chain: head.chain,
             sequence: head.sequence,
             hash: head.hash,
             is_authentic,
-        }
-    }
-}
-
-/// The fields of an entry that the walk checks.
-pub(super) struct Link {
-    sequence: i64,
-    previous: [u8; 32],
-    hash: [u8; 32],
-    mac: Mac,
-    /// Whether its hash matches its content.
-    is_own: bool,
-}
-
-impl From<AuditEntry> for Link {
-    fn from(entry: AuditEntry) -> Self {
-        let is_own = entry.follows(entry.sequence.saturating_sub(1), &entry.previous);
-        Self {
-            sequence: entry.sequence,
-            previous: entry.previous,
-            hash: entry.hash,
-            mac: entry.mac,
-            is_own,
-        }
-    }
-}
-
-impl From<ControlEntry> for Link {
-    fn from(entry: ControlEntry) -> Self {
-        let is_own = entry.follows(entry.sequence.saturating_sub(1), &entry.previous);
-        Self {
-            sequence: entry.sequence,
-            previous: entry.previous,
-            hash: entry.hash,
-            mac: entry.mac,
-            is_own,
         }
     }
 }
@@ -176,7 +130,10 @@ impl Service {
         let mut worlds: Vec<World> = Vec::new();
         loop {
             let mut read = self.ports.store.read().await?;
-            let next = read.audit_log().next_world(worlds.last().copied()).await?;
+            let next = read
+                .audit_chains()
+                .next_world(worlds.last().copied())
+                .await?;
             let Some(next) = next else {
                 return Ok(worlds);
             };
@@ -191,12 +148,22 @@ impl Service {
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<(), Fault> {
         let mut read = self.ports.store.read().await?;
-        let markers = read.audit_log().markers(world).await?;
-        let of_wallets = read.audit_log().headless(world).await?;
-        let of_control = read.control_log().headless(world).await?;
+        let markers = read.audit_chains().markers(world).await?;
+        let of_wallets = read
+            .audit_chains()
+            .headless(world, ChainLog::Wallets)
+            .await?;
+        let of_control = read
+            .audit_chains()
+            .headless(world, ChainLog::Control)
+            .await?;
         drop(read);
-        let of_wallets = of_wallets.into_iter().map(|chain| (chain, Log::Wallets));
-        let of_control = of_control.into_iter().map(|chain| (chain, Log::Control));
+        let of_wallets = of_wallets
+            .into_iter()
+            .map(|chain| (chain, ChainLog::Wallets));
+        let of_control = of_control
+            .into_iter()
+            .map(|chain| (chain, ChainLog::Control));
         let mut headless: BTreeMap<_, _> = of_wallets.chain(of_control).collect();
         let mut markers: BTreeMap<_, _> = markers
             .into_iter()
@@ -206,7 +173,7 @@ impl Service {
         let stretches: Vec<_> = ends.map(|end| (markers.remove(&end.chain), end)).collect();
         // A pruned chain had a head, and pruning keeps it.
         for chain in markers.into_keys() {
-            headless.entry(chain).or_insert(Log::Wallets);
+            headless.entry(chain).or_insert(ChainLog::Wallets);
         }
         for (chain, log) in headless {
             report.chains += 1;
@@ -284,7 +251,7 @@ impl Service {
 
     pub(super) async fn marker_of(&self, end: &End) -> Result<Option<AuditMarker>, Fault> {
         let mut read = self.ports.store.read().await?;
-        Ok(read.audit_log().marker(&end.world, end.chain).await?)
+        Ok(read.audit_chains().marker(&end.world, end.chain).await?)
     }
 
     /// Returns the start of a walk along a chain, or `None` if the service did not write the marker.
@@ -389,11 +356,11 @@ impl Service {
     async fn sequence_now(&self, end: &End) -> Result<i64, Fault> {
         let mut read = self.ports.store.read().await?;
         Ok(match end.log {
-            Log::Wallets => {
+            ChainLog::Wallets => {
                 let head = read.audit_log().head(&end.world, end.chain).await?;
                 head.map_or(0, |head| head.sequence)
             }
-            Log::Control => {
+            ChainLog::Control => {
                 let heads = read.control_log().heads(&end.world).await?;
                 let head = heads.iter().find(|head| head.chain == end.chain);
                 head.map_or(0, |head| head.sequence)
@@ -403,7 +370,11 @@ impl Service {
 
     /// Returns the entries after a position: a page, or only the next one if something in the page cannot be read. Returns `None` if the
     /// next one cannot be read.
-    async fn entries_after(&self, end: &End, sequence: i64) -> Result<Option<Vec<Link>>, Fault> {
+    async fn entries_after(
+        &self,
+        end: &End,
+        sequence: i64,
+    ) -> Result<Option<Vec<ChainLink>>, Fault> {
         for limit in [PAGE, 1] {
             match self.links_after(end, sequence, limit).await {
                 Ok(page) => return Ok(Some(page)),
@@ -414,26 +385,23 @@ impl Service {
         Ok(None)
     }
 
-    async fn links_after(&self, end: &End, sequence: i64, limit: i64) -> StoreResult<Vec<Link>> {
-        let (world, chain) = (&end.world, end.chain);
+    async fn links_after(
+        &self,
+        end: &End,
+        sequence: i64,
+        limit: i64,
+    ) -> StoreResult<Vec<ChainLink>> {
         let mut read = self.ports.store.read().await?;
-        Ok(match end.log {
-            Log::Wallets => {
-                let page = read.audit_log().of_chain(world, chain, sequence, limit);
-                page.await?.into_iter().map(Link::from).collect()
-            }
-            Log::Control => {
-                let page = read.control_log().of_chain(world, chain, sequence, limit);
-                page.await?.into_iter().map(Link::from).collect()
-            }
-        })
+        let chains = read.audit_chains();
+        let page = chains.entries(&end.world, end.log, end.chain, sequence, limit);
+        Ok(page.await?.iter().map(ChainEntry::link).collect())
     }
 
     pub(super) async fn is_next(
         &self,
         world: &World,
         walked: &Walked,
-        entry: &Link,
+        entry: &ChainLink,
     ) -> Result<bool, Fault> {
         let is_behind = walked.sequence.checked_add(1) == Some(entry.sequence)
             && walked.hash == entry.previous
@@ -444,7 +412,7 @@ impl Service {
 }
 
 impl Walked {
-    pub(super) fn step(&mut self, entry: &Link, head: &End) {
+    pub(super) fn step(&mut self, entry: &ChainLink, head: &End) {
         self.sequence = entry.sequence;
         self.hash = entry.hash;
         if entry.sequence == head.sequence {

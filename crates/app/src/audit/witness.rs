@@ -7,7 +7,7 @@ use vestry_domain::audit::AuditMarker;
 use vestry_domain::audit::checkpoint::{Checkpoint, Line};
 use vestry_domain::ids::AuditChainId;
 use vestry_ports::custody::Notary;
-use vestry_ports::store::{Store, StoreError, StoreResult, StoredCheckpoint};
+use vestry_ports::store::{ChainEntry, ChainLog, Store, StoreError, StoreResult, StoredCheckpoint};
 
 use super::event_logs::StatedEvent;
 use super::flaw::{About, AuditFlaw, Flaw};
@@ -371,7 +371,7 @@ impl Service {
         chain: AuditChainId,
     ) -> Result<Option<AuditMarker>, Fault> {
         let mut read = self.ports.store.read().await?;
-        let marker = read.audit_log().marker(world, chain).await?;
+        let marker = read.audit_chains().marker(world, chain).await?;
         drop(read);
         Ok(match marker {
             Some(marker) if held(marker_matches(&*self.ports.sealer, &marker).await)? => {
@@ -392,24 +392,17 @@ async fn hash_at(
 ) -> StoreResult<Option<[u8; 32]>> {
     let mut read = store.read().await?;
     let before = sequence.saturating_sub(1);
-    let used = read.audit_log().of_chain(world, chain, before, 1).await;
-    let Some(used) = readable(used)? else {
-        return Ok(Some(NOBODYS));
-    };
-    let used = used.first().filter(|entry| entry.sequence == sequence);
-    if let Some(entry) = used {
-        let is_own = entry.follows(before, &entry.previous);
-        return Ok(Some(if is_own { entry.hash } else { NOBODYS }));
+    for log in [ChainLog::Wallets, ChainLog::Control] {
+        let found = read.audit_chains().entries(world, log, chain, before, 1);
+        let Some(found) = readable(found.await)? else {
+            return Ok(Some(NOBODYS));
+        };
+        let link = found.first().map(ChainEntry::link);
+        if let Some(link) = link.filter(|link| link.sequence == sequence) {
+            return Ok(Some(if link.is_own { link.hash } else { NOBODYS }));
+        }
     }
-    let changed = read.control_log().of_chain(world, chain, before, 1).await;
-    let Some(changed) = readable(changed)? else {
-        return Ok(Some(NOBODYS));
-    };
-    let changed = changed.first().filter(|entry| entry.sequence == sequence);
-    Ok(changed.map(|entry| {
-        let is_own = entry.follows(before, &entry.previous);
-        if is_own { entry.hash } else { NOBODYS }
-    }))
+    Ok(None)
 }
 
 /// Placeholder hash that no entry has.

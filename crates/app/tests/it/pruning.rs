@@ -13,7 +13,7 @@ use vestry_domain::ids::{AuditChainId, WalletId};
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::store::Store;
+use vestry_ports::store::{ChainLog, Store};
 
 use crate::audit::flaws;
 use crate::changes::{detail, written};
@@ -88,10 +88,16 @@ impl Grown {
             let world = self.rig.world(environment);
             let mut read = self.rig.fake.read().await.unwrap();
             for head in read.audit_log().heads(&world).await.unwrap() {
-                let log = read.audit_log();
-                let entries = log.of_chain(&world, head.chain, 0, 1_000).await.unwrap();
+                let log = read.audit_chains();
+                let entries = log.entries(&world, ChainLog::Wallets, head.chain, 0, 1_000);
                 let of_chain = places.entry(head.chain).or_default();
-                of_chain.extend(entries.iter().map(|entry| entry.sequence));
+                of_chain.extend(
+                    entries
+                        .await
+                        .unwrap()
+                        .iter()
+                        .map(|entry| entry.link().sequence),
+                );
             }
             for entry in written(&self.rig, world).await {
                 places.entry(entry.chain).or_default().push(entry.sequence);

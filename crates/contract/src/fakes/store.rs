@@ -5,6 +5,7 @@
 
 mod apps;
 mod audit;
+mod audit_chains;
 mod checkpoints;
 mod codes;
 mod control;

@@ -8,7 +8,7 @@ use vestry_domain::audit::{
 };
 use vestry_domain::ids::{AuditChainId, WalletId};
 use vestry_domain::signing::PayloadHash;
-use vestry_ports::store::Store;
+use vestry_ports::store::{ChainEntry, ChainLog, Store};
 
 use super::stage::{Stage, works};
 use crate::race::race;
@@ -72,10 +72,25 @@ impl Stage {
     }
 
     async fn entries(&self, world: World, chain: AuditChainId, after: i64) -> Vec<AuditEntry> {
-        in_view!(self.store, |view| view
-            .audit_log()
-            .of_chain(&world, chain, after, 100)
-            .await)
+        self.some_entries(world, chain, after, 100).await
+    }
+
+    async fn some_entries(
+        &self,
+        world: World,
+        chain: AuditChainId,
+        after: i64,
+        limit: i64,
+    ) -> Vec<AuditEntry> {
+        let found = in_view!(self.store, |view| view
+            .audit_chains()
+            .entries(&world, ChainLog::Wallets, chain, after, limit)
+            .await);
+        let uses = found.into_iter().map(|entry| match entry {
+            ChainEntry::Use(entry) => entry,
+            ChainEntry::Change(entry) => panic!("an entry of the other log: {entry:?}"),
+        });
+        uses.collect()
     }
 
     /// A random wallet id. Entries outlive their wallets, so it need not exist.
@@ -105,10 +120,7 @@ pub async fn entries_come_back_as_they_were(store: Arc<dyn Store>) {
     assert_eq!(stage.entries(world, head.chain, 0).await, entries);
     let later: Vec<_> = entries.iter().skip(3).cloned().collect();
     assert_eq!(stage.entries(world, head.chain, 3).await, later);
-    let found = in_view!(stage.store, |view| view
-        .audit_log()
-        .of_chain(&world, head.chain, 2, 2)
-        .await);
+    let found = stage.some_entries(world, head.chain, 2, 2).await;
     let two: Vec<_> = entries.iter().skip(2).take(2).cloned().collect();
     assert_eq!(found, two);
     let found = in_view!(stage.store, |view| view
@@ -325,7 +337,10 @@ pub async fn a_chain_without_a_head_is_found(store: Arc<dyn Store>) {
         after_hash: [0; 32],
     }];
     in_tx!(stage.store, |tx| tx.audit_log().append(&[], &twin).await);
-    let headless = in_view!(stage.store, |view| view.audit_log().headless(&world).await);
+    let headless = in_view!(stage.store, |view| view
+        .audit_chains()
+        .headless(&world, ChainLog::Wallets)
+        .await);
     assert_eq!(headless, [lost.chain]);
 }
 
@@ -359,13 +374,17 @@ pub async fn worlds_are_found_by_any_row_of_theirs(store: Arc<dyn Store>) {
     }];
     in_tx!(stage.store, |tx| tx.audit_log().append(&[], &step).await);
     in_tx!(stage.store, |tx| tx
-        .audit_log()
+        .audit_chains()
         .move_marker(None, &marker)
         .await);
     in_tx!(stage.store, |tx| tx.events().lock_head(&of_events).await);
 
     let (mut found, mut last) = (Vec::new(), None);
-    while let Some(world) = in_view!(stage.store, |view| view.audit_log().next_world(last).await) {
+    while let Some(world) = in_view!(stage.store, |view| view
+        .audit_chains()
+        .next_world(last)
+        .await)
+    {
         found.push(world);
         last = Some(world);
     }
@@ -466,19 +485,19 @@ pub async fn old_entries_go_behind_a_marker(store: Arc<dyn Store>) {
         (Some(&first), &second, false),
     ] {
         let moved = in_tx!(stage.store, |tx| tx
-            .audit_log()
+            .audit_chains()
             .move_marker(before, marker)
             .await);
         assert_eq!(moved, moves, "{before:?} to {marker:?}");
     }
-    in_tx!(stage.store, |tx| tx.audit_log().prune(&second).await);
+    in_tx!(stage.store, |tx| tx.audit_chains().prune(&second).await);
 
     let left = stage.entries(world, head.chain, 0).await;
     let left: Vec<_> = left.iter().map(|entry| entry.sequence).collect();
     assert_eq!(left, [2, 6, 7]);
     assert_eq!(stage.entries(world, other.chain, 0).await, others);
     let (of_world, found, none) = in_view!(stage.store, |view| {
-        let log = view.audit_log();
+        let log = view.audit_chains();
         let of_world = log.markers(&world).await?;
         let found = log.marker(&world, head.chain).await?;
         Ok((of_world, found, log.marker(&world, other.chain).await?))
@@ -487,7 +506,7 @@ pub async fn old_entries_go_behind_a_marker(store: Arc<dyn Store>) {
     assert_eq!((found, none), (Some(second), None));
     for stranger in stage.strangers(world).await {
         let markers = in_view!(stage.store, |view| view
-            .audit_log()
+            .audit_chains()
             .markers(&stranger)
             .await);
         assert_eq!(markers, []);

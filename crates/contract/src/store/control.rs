@@ -10,7 +10,7 @@ use vestry_domain::audit::control::{
     Subject, SubjectKind,
 };
 use vestry_domain::ids::{AuditChainId, UserId};
-use vestry_ports::store::Store;
+use vestry_ports::store::{ChainEntry, ChainLog, Store};
 
 use super::stage::{Stage, works};
 use crate::race::{count, race};
@@ -103,10 +103,25 @@ async fn entries_of(
     world: World,
     chain: AuditChainId,
 ) -> Vec<ControlEntry> {
-    in_view!(store, |view| view
-        .control_log()
-        .of_chain(&world, chain, 0, 1_000)
-        .await)
+    some_entries(store, world, chain, 0, 1_000).await
+}
+
+async fn some_entries(
+    store: &Arc<dyn Store>,
+    world: World,
+    chain: AuditChainId,
+    after: i64,
+    limit: i64,
+) -> Vec<ControlEntry> {
+    let found = in_view!(store, |view| view
+        .audit_chains()
+        .entries(&world, ChainLog::Control, chain, after, limit)
+        .await);
+    let changes = found.into_iter().map(|entry| match entry {
+        ChainEntry::Change(entry) => entry,
+        ChainEntry::Use(entry) => panic!("an entry of the other log: {entry:?}"),
+    });
+    changes.collect()
 }
 
 async fn heads(store: &Arc<dyn Store>, world: World) -> Vec<ControlHead> {
@@ -114,7 +129,10 @@ async fn heads(store: &Arc<dyn Store>, world: World) -> Vec<ControlHead> {
 }
 
 async fn headless(store: &Arc<dyn Store>, world: World) -> Vec<AuditChainId> {
-    in_view!(store, |view| view.control_log().headless(&world).await)
+    in_view!(store, |view| view
+        .audit_chains()
+        .headless(&world, ChainLog::Control)
+        .await)
 }
 
 /// All matching entries, page by page.
@@ -170,10 +188,7 @@ pub async fn entries_come_back_as_they_were(store: Arc<dyn Store>) {
     let found = entries_of(&stage.store, world, head.chain).await;
     assert_eq!(found, entries);
     assert!(is_whole(&found, &head));
-    let found = in_view!(stage.store, |view| view
-        .control_log()
-        .of_chain(&world, head.chain, 3, 4)
-        .await);
+    let found = some_entries(&stage.store, world, head.chain, 3, 4).await;
     let four: Vec<_> = entries.iter().skip(3).take(4).cloned().collect();
     assert_eq!(found, four);
     for place in 0..=22_i64 {
@@ -681,7 +696,7 @@ pub async fn old_control_entries_go_behind_a_marker(store: Arc<dyn Store>) {
         hash: [3; 32],
         mac: stage.samples.mac(),
     };
-    in_tx!(stage.store, |tx| tx.audit_log().prune(&marker).await);
+    in_tx!(stage.store, |tx| tx.audit_chains().prune(&marker).await);
     let left = entries_of(&stage.store, world, head.chain).await;
     assert_eq!(left, entries.split_at(3).1);
     assert_eq!(entries_of(&stage.store, twin, head.chain).await, others);

@@ -8,7 +8,7 @@ use vestry_port_macro::port;
 use super::StoreResult;
 
 /// The chains that record changes to Apps, keys and settings. Entries are only ever added, in the transaction of the change that they
-/// record. Old ones can be removed up to a marker ([`super::AuditLog::prune`]).
+/// record. Old ones can be removed up to a marker ([`super::AuditChains::prune`]).
 #[port]
 pub trait ControlLog: Send {
     /// Returns the head of the active chain and locks it until the transaction ends, waiting for any current holder. `None` if the world
@@ -37,16 +37,6 @@ pub trait ControlLog: Send {
         after: Option<(World, i64)>,
         limit: i64,
     ) -> StoreResult<Vec<ControlHead>>;
-    /// Chains of a world that have entries but no head, a state that the service never leaves behind.
-    async fn headless(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>>;
-    /// Entries of a chain in order, after a position, at most `limit`.
-    async fn of_chain(
-        &mut self,
-        world: &World,
-        chain: AuditChainId,
-        after: i64,
-        limit: i64,
-    ) -> StoreResult<Vec<ControlEntry>>;
     /// Entries of a world, newest first, after (older than) an entry, at most `limit`. `after` is a position in the order of the ids.
     async fn page(
         &mut self,

@@ -9,6 +9,7 @@
 
 mod apps;
 mod audit;
+mod audit_chains;
 mod auth;
 mod checkpoints;
 mod control;
@@ -37,6 +38,7 @@ use vestry_port_macro::port;
 
 pub use apps::{ApiKeys, AppKeys, Apps, KeyUsage, RedirectUrl, RedirectUrls, SigningKeys};
 pub use audit::AuditLog;
+pub use audit_chains::{AuditChains, ChainEntry, ChainLink, ChainLog};
 pub use auth::{
     Attempt, Codes, EndedSome, Lockouts, NewToken, Noted, Quotas, SessionActivity, SessionPage,
     Sessions,
@@ -238,6 +240,8 @@ repositories! {
     audit_log: AuditLog,
     /// The audit log of Apps, keys and settings.
     control_log: ControlLog,
+    /// The chains of both audit logs.
+    audit_chains: AuditChains,
     /// Checkpoints: signed statements of where the chains of both logs end.
     checkpoints: Checkpoints,
     /// One-time passcodes.

@@ -160,20 +160,6 @@ pub struct AuditHeadRow {
     mac: Vec<u8>,
 }
 
-impl From<&AuditHead> for AuditHeadRow {
-    fn from(head: &AuditHead) -> Self {
-        Self {
-            app_id: head.world.app_id.to_string(),
-            environment: head.world.environment.to_string(),
-            chain: head.chain.to_string(),
-            sequence: head.sequence,
-            hash: head.hash.to_vec(),
-            mac_key_version: head.mac.key_version.into(),
-            mac: head.mac.tag.clone(),
-        }
-    }
-}
-
 /// The columns of a head that change when its chain grows. The key is left out, because a cluster does not allow setting it even to its
 /// present value.
 #[derive(AsChangeset)]
@@ -276,24 +262,6 @@ impl FromIterator<AuditStepRow> for AuditStepColumns {
     }
 }
 
-impl TryFrom<AuditHeadRow> for AuditHead {
-    type Error = StoreError;
-
-    fn try_from(row: AuditHeadRow) -> StoreResult<Self> {
-        let table = Table("audit_chains");
-        Ok(Self {
-            world: table.world(&row.app_id, &row.environment)?,
-            chain: table.parse("chain", &row.chain)?,
-            sequence: row.sequence,
-            hash: table.digest("hash", &row.hash)?,
-            mac: Mac {
-                key_version: table.small("mac_key_version", row.mac_key_version)?,
-                tag: row.mac,
-            },
-        })
-    }
-}
-
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = audit_markers)]
 pub struct AuditMarkerRow {
@@ -306,34 +274,42 @@ pub struct AuditMarkerRow {
     mac: Vec<u8>,
 }
 
-impl From<&AuditMarker> for AuditMarkerRow {
-    fn from(marker: &AuditMarker) -> Self {
-        Self {
-            app_id: marker.world.app_id.to_string(),
-            environment: marker.world.environment.to_string(),
-            chain: marker.chain.to_string(),
-            sequence: marker.sequence,
-            hash: marker.hash.to_vec(),
-            mac_key_version: marker.mac.key_version.into(),
-            mac: marker.mac.tag.clone(),
+/// Converts a place in a chain, which heads and markers store alike.
+macro_rules! place_in_chain {
+    ($row:ident, $model:ident, $table:literal) => {
+        impl From<&$model> for $row {
+            fn from(place: &$model) -> Self {
+                Self {
+                    app_id: place.world.app_id.to_string(),
+                    environment: place.world.environment.to_string(),
+                    chain: place.chain.to_string(),
+                    sequence: place.sequence,
+                    hash: place.hash.to_vec(),
+                    mac_key_version: place.mac.key_version.into(),
+                    mac: place.mac.tag.clone(),
+                }
+            }
         }
-    }
+
+        impl TryFrom<$row> for $model {
+            type Error = StoreError;
+
+            fn try_from(row: $row) -> StoreResult<Self> {
+                let table = Table($table);
+                Ok(Self {
+                    world: table.world(&row.app_id, &row.environment)?,
+                    chain: table.parse("chain", &row.chain)?,
+                    sequence: row.sequence,
+                    hash: table.digest("hash", &row.hash)?,
+                    mac: Mac {
+                        key_version: table.small("mac_key_version", row.mac_key_version)?,
+                        tag: row.mac,
+                    },
+                })
+            }
+        }
+    };
 }
 
-impl TryFrom<AuditMarkerRow> for AuditMarker {
-    type Error = StoreError;
-
-    fn try_from(row: AuditMarkerRow) -> StoreResult<Self> {
-        let table = Table("audit_markers");
-        Ok(Self {
-            world: table.world(&row.app_id, &row.environment)?,
-            chain: table.parse("chain", &row.chain)?,
-            sequence: row.sequence,
-            hash: table.digest("hash", &row.hash)?,
-            mac: Mac {
-                key_version: table.small("mac_key_version", row.mac_key_version)?,
-                tag: row.mac,
-            },
-        })
-    }
-}
+place_in_chain!(AuditHeadRow, AuditHead, "audit_chains");
+place_in_chain!(AuditMarkerRow, AuditMarker, "audit_markers");

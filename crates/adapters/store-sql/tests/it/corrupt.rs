@@ -6,7 +6,7 @@ use vestry_domain::audit::control::{
 };
 use vestry_domain::event::Actor;
 use vestry_domain::{Environment, World};
-use vestry_ports::store::{DeliveryFilter, Store, StoreError};
+use vestry_ports::store::{ChainLog, DeliveryFilter, Store, StoreError};
 
 use crate::places::{Ground, Place, on_both};
 
@@ -191,10 +191,13 @@ async fn an_edited_value_of_a_control_chain_is_named_and_not_revealed(place: &Pl
             .execute(&format!("UPDATE {table} SET {column} = {value}"))
             .await;
         let mut view = store.read().await.unwrap();
-        let log = view.control_log();
         let failed = match table {
-            "control_chains" => log.heads(&world).await.err(),
-            _ => log.of_chain(&world, entry.chain, 0, 1).await.err(),
+            "control_chains" => view.control_log().heads(&world).await.err(),
+            _ => {
+                let chains = view.audit_chains();
+                let entries = chains.entries(&world, ChainLog::Control, entry.chain, 0, 1);
+                entries.await.err()
+            }
         };
         let Some(StoreError::Corrupt {
             table: t,

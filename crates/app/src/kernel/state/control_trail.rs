@@ -246,7 +246,7 @@ async fn was_set_back(
         return Ok(hash != remembered.hash);
     }
     // The entry may have been pruned since.
-    let marker = tx.audit_log().marker(&found.world, found.chain).await?;
+    let marker = tx.audit_chains().marker(&found.world, found.chain).await?;
     Ok(match marker {
         Some(marker) if marker.sequence >= remembered.sequence => {
             !held(marker_matches(sealer, &marker).await)?

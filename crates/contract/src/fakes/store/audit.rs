@@ -1,7 +1,7 @@
-//! The audit log.
+//! The audit log of wallets.
 
 use vestry_domain::World;
-use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditMarker, AuditStep};
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditStep};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
 use vestry_ports::port;
 use vestry_ports::store::{AuditLog, StoreResult};
@@ -11,7 +11,7 @@ use super::events::place_of;
 use super::state::{State, add, at_most};
 
 impl State {
-    fn entries_of(&self, world: World) -> impl Iterator<Item = &AuditEntry> {
+    pub(super) fn entries_of(&self, world: World) -> impl Iterator<Item = &AuditEntry> {
         self.audit_entries
             .iter()
             .filter(move |entry| entry.event.world == world)
@@ -123,121 +123,6 @@ impl AuditLog for Work {
             heads
                 .find(|head| head.world == *world && head.chain == chain)
                 .cloned()
-        })
-    }
-
-    async fn next_world(&mut self, after: Option<World>) -> StoreResult<Option<World>> {
-        self.reading(|state| {
-            let entries = state.audit_entries.iter().map(|entry| entry.event.world);
-            let changes = state.control_entries.iter().map(|entry| entry.event.world);
-            let heads = state.audit_heads.iter().map(|head| head.world);
-            let control_heads = state.control_heads.iter().map(|head| head.world);
-            let markers = state.audit_markers.iter().map(|marker| marker.world);
-            let events = state.events.iter().map(|event| event.event.world);
-            let event_heads = state.event_heads.keys().copied();
-            let worlds = entries.chain(changes).chain(heads).chain(control_heads);
-            let worlds = worlds.chain(markers).chain(events).chain(event_heads);
-            let behind =
-                worlds.filter(|world| after.is_none_or(|after| place_of(*world) > place_of(after)));
-            behind.min_by_key(|world| place_of(*world))
-        })
-    }
-
-    async fn headless(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>> {
-        self.reading(|state| {
-            let mut chains: Vec<_> = state
-                .entries_of(*world)
-                .map(|entry| entry.chain)
-                .filter(|chain| {
-                    let mut heads = state.audit_heads.iter();
-                    !heads.any(|head| head.world == *world && head.chain == *chain)
-                })
-                .collect();
-            chains.sort_unstable();
-            chains.dedup();
-            chains
-        })
-    }
-
-    async fn of_chain(
-        &mut self,
-        world: &World,
-        chain: AuditChainId,
-        after: i64,
-        limit: i64,
-    ) -> StoreResult<Vec<AuditEntry>> {
-        self.reading(|state| {
-            let mut found: Vec<_> = state
-                .entries_of(*world)
-                .filter(|entry| entry.chain == chain && entry.sequence > after)
-                .cloned()
-                .collect();
-            found.sort_by_key(|entry| entry.sequence);
-            found.truncate(at_most(limit));
-            found
-        })
-    }
-
-    async fn markers(&mut self, world: &World) -> StoreResult<Vec<AuditMarker>> {
-        self.reading(|state| {
-            let markers = state.audit_markers.iter();
-            let of_world = markers.filter(|marker| marker.world == *world);
-            let mut markers: Vec<_> = of_world.cloned().collect();
-            markers.sort_by_key(|marker| marker.chain);
-            markers
-        })
-    }
-
-    async fn marker(
-        &mut self,
-        world: &World,
-        chain: AuditChainId,
-    ) -> StoreResult<Option<AuditMarker>> {
-        self.reading(|state| {
-            let mut markers = state.audit_markers.iter();
-            markers
-                .find(|marker| marker.world == *world && marker.chain == chain)
-                .cloned()
-        })
-    }
-
-    async fn move_marker(
-        &mut self,
-        before: Option<&AuditMarker>,
-        marker: &AuditMarker,
-    ) -> StoreResult<bool> {
-        self.writing(|state| {
-            let mut markers = state.audit_markers.iter_mut();
-            let row = markers.find(|row| row.world == marker.world && row.chain == marker.chain);
-            Ok(match (before, row) {
-                (Some(before), Some(row))
-                    if (row.sequence, row.hash) == (before.sequence, before.hash) =>
-                {
-                    *row = marker.clone();
-                    true
-                }
-                (None, None) => {
-                    state.audit_markers.push(marker.clone());
-                    true
-                }
-                _ => false,
-            })
-        })
-    }
-
-    async fn prune(&mut self, marker: &AuditMarker) -> StoreResult<()> {
-        self.writing(|state| {
-            let is_before = |world: World, chain, sequence| {
-                (world, chain) == (marker.world, marker.chain) && sequence <= marker.sequence
-            };
-            state.audit_entries.retain(|entry| {
-                !is_before(entry.event.world, entry.chain, entry.sequence)
-                    || entry.event.action == AuditAction::Export
-            });
-            state
-                .control_entries
-                .retain(|entry| !is_before(entry.event.world, entry.chain, entry.sequence));
-            Ok(())
         })
     }
 }

@@ -29,12 +29,12 @@ fn fits(entry: &ControlEntry, filter: &ControlFilter) -> bool {
 }
 
 impl State {
-    fn control_entries_of(&self, world: World) -> impl Iterator<Item = &ControlEntry> {
+    pub(super) fn control_entries_of(&self, world: World) -> impl Iterator<Item = &ControlEntry> {
         let entries = self.control_entries.iter();
         entries.filter(move |entry| entry.event.world == world)
     }
 
-    fn control_heads_of(&self, world: World) -> impl Iterator<Item = &ControlHead> {
+    pub(super) fn control_heads_of(&self, world: World) -> impl Iterator<Item = &ControlHead> {
         let heads = self.control_heads.iter();
         heads.filter(move |head| head.world == world)
     }
@@ -128,41 +128,6 @@ impl ControlLog for Work {
             heads.sort_by_cached_key(|head| place(head.world, head.number));
             heads.truncate(at_most(limit));
             heads
-        })
-    }
-
-    async fn headless(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>> {
-        self.reading(|state| {
-            let entries = state.control_entries_of(*world);
-            let mut chains: Vec<_> = entries
-                .map(|entry| entry.chain)
-                .filter(|chain| {
-                    let mut heads = state.control_heads_of(*world);
-                    !heads.any(|head| head.chain == *chain)
-                })
-                .collect();
-            chains.sort_unstable();
-            chains.dedup();
-            chains
-        })
-    }
-
-    async fn of_chain(
-        &mut self,
-        world: &World,
-        chain: AuditChainId,
-        after: i64,
-        limit: i64,
-    ) -> StoreResult<Vec<ControlEntry>> {
-        self.reading(|state| {
-            let entries = state.control_entries_of(*world);
-            let mut found: Vec<_> = entries
-                .filter(|entry| entry.chain == chain && entry.sequence > after)
-                .cloned()
-                .collect();
-            found.sort_by_key(|entry| entry.sequence);
-            found.truncate(at_most(limit));
-            found
         })
     }
 
