@@ -1,55 +1,22 @@
 //! The HTTP edge of the API. It parses a request, calls one use case, and renders the result. It makes no decisions of its own.
 //!
-//! A request passes through the `edge` (request id, HTTPS rule, error bodies, log line) and the `gate` of its endpoint (key, rate limit,
-//! `cors`, and `net`, which catches panics). Then it reaches its handler; each handler has its own file.
+//! A request passes through the `http::edge` (request id, HTTPS rule, error bodies, log line) and the `http::gate` of its endpoint (key,
+//! rate limit, `cors`, and `net`, which catches panics). Then it reaches its handler. Each handler has its own file, in `v1`.
 //!
-//! `routes` is the table of all endpoints, from which both the router and the OpenAPI description are built. `problem` is the table of all
-//! errors.
+//! `routes` is the table of all endpoints, from which both the router and the OpenAPI description are built. `http::problem` has the table
+//! of all errors.
 //!
 //! Errors that actix returns while it reads a request's head (broken framing, a head that is too long or too slow) have a status and no
 //! body. They never reach this crate's code.
 //!
 //! This crate never sees storage, adapters, SQL or private keys.
 
-mod audit;
-mod binary;
-mod body;
-mod call;
-mod client;
-mod cors;
-mod edge;
-mod endpoint;
-mod events;
-mod gate;
-mod guesses;
 mod health;
-mod https;
-mod idempotency;
-mod json;
-mod jwks;
-mod magic_links;
-mod net;
-mod oauth;
+mod http;
 mod openapi;
-mod otps;
-mod passwords;
-mod path;
-mod problem;
-mod qr;
-mod query;
 mod reference;
-mod request_id;
 mod routes;
-mod sessions;
-mod settings;
-mod shapes;
-mod state;
-mod test_env;
-mod totps;
-mod users;
-mod wallet_sign_in;
-mod wallets;
-mod webauthn;
+mod v1;
 
 use std::sync::Arc;
 
@@ -60,11 +27,11 @@ use actix_web::web::{self, Data, ServiceConfig};
 use actix_web::{Route, Scope};
 use vestry_app::Service;
 
-use problem::Problem;
+use http::endpoint;
+use http::{Problem, State, edge};
 use reference::Description;
-use state::State;
 
-pub use settings::{Draining, WebSettings};
+pub use http::settings::{Draining, WebSettings};
 
 /// Returns the configuration of an actix `App` for this service, to be passed to `App::configure`.
 ///

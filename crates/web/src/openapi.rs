@@ -19,9 +19,9 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 use vestry_domain::idempotency::{HEADER, MAX_LENGTH};
 
-use crate::endpoint::{Endpoint, Schemas};
-use crate::gate::Access;
-use crate::problem::{Code, ErrorBody, ErrorDetail};
+use crate::http::endpoint::{Endpoint, Schemas};
+use crate::http::gate::Access;
+use crate::http::problem::{Code, ErrorBody, ErrorDetail};
 use crate::routes;
 
 const SECRET_KEY: &str = "secret_key";

@@ -2,14 +2,15 @@
 
 use actix_web::web;
 
-use crate::endpoint::Endpoint;
-use crate::gate::Access::{
+use crate::http::endpoint::Endpoint;
+use crate::http::gate::Access::{
     self, Public, SecretKey, SecretKeyOrPublicToken, SecretKeyOrQuery, TestKey,
 };
-use crate::{
-    audit, events, health, jwks, magic_links, oauth, otps, passwords, reference, sessions,
-    test_env, totps, users, wallet_sign_in, wallets, webauthn,
+use crate::v1::{
+    audit, events, jwks, magic_links, oauth, otps, passwords, sessions, test_env, totps, users,
+    wallet_sign_in, wallets, webauthn,
 };
+use crate::{health, reference};
 
 macro_rules! endpoints {
     ($($access:ident $group:ident $name:ident $($kind:ident)*;)*) => {
@@ -25,7 +26,7 @@ macro_rules! endpoints {
 /// position.
 /// - `reads`: the method could change something, but the call does not. It accepts no `Idempotency-Key`, and its response reflects the
 ///   current state.
-/// - `for_pages`: pages of any origin may make the call ([`crate::cors`]).
+/// - `for_pages`: pages of any origin may make the call ([`crate::http::cors`]).
 /// - `browsed`: browsers that follow a link with `redirect=true` get errors as a page.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     endpoints! {

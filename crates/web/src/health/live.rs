@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::problem::{Code, Problem};
+use crate::http::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

@@ -8,8 +8,7 @@ use utoipa::ToSchema;
 use vestry_app::{Fault, Service};
 use vestry_domain::envelope::KeyPurpose;
 
-use crate::problem::{Code, Problem};
-use crate::state::State;
+use crate::http::{Code, Problem, State};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

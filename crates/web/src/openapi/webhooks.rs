@@ -11,7 +11,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{ComponentsBuilder, ContentBuilder, Ref, RefOr, Required, ResponseBuilder};
 use vestry_domain::event::EventKind;
 
-use crate::shapes::schema_name;
+use crate::v1::shapes::schema_name;
 
 /// Headers of a webhook request, which are signed together with its body.
 const HEADERS: [(&str, Type, &str); 3] = [

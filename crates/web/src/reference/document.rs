@@ -5,7 +5,7 @@ use actix_web::http::header::CACHE_CONTROL;
 use actix_web::web::Data;
 
 use super::Description;
-use crate::problem::{Code, Problem};
+use crate::http::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

@@ -13,7 +13,7 @@ use actix_web::web::{Bytes, Data};
 use serde_json::Value;
 
 use super::Description;
-use crate::problem::{Code, Problem};
+use crate::http::{Code, Problem};
 use html::{Html, anchor};
 use operation::Operation;
 

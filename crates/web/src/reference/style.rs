@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::CACHE_CONTROL;
 
-use crate::problem::{Code, Problem};
+use crate::http::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

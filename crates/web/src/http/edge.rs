@@ -1,0 +1,176 @@
+//! The outermost layer: the request id, the HTTPS rule, the bodies of error responses, and one log line per request.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use actix_web::http::{ConnectionType, StatusCode};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{Error, HttpMessage, HttpResponse};
+use vestry_app::Caller;
+
+use crate::http::gate::Route;
+use crate::http::https;
+use crate::http::problem::{Code, PageWanted, Problem, page_headers};
+use crate::http::request_id::{self, RequestId};
+use crate::http::state::State;
+
+const NOSNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
+
+/// Runs a request through all inner layers.
+pub(crate) async fn edge(
+    state: Data<State>,
+    mut request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
+    let started = Instant::now();
+    detach(request.headers_mut());
+    let id = state.request_ids.of(request.headers());
+    request.extensions_mut().insert(id.clone());
+    // Inner layers return an error as a response with the error attached, never as `Err`.
+    let answer = match https::check(&request, &state.settings) {
+        Ok(()) => next.call(request).await?,
+        Err(problem) => request.error_response(problem),
+    };
+    let (request, answer) = answer.into_parts();
+    let is_page = request.extensions().contains::<PageWanted>();
+    let mut answer = present(answer, &id, is_page);
+    finish_headers(answer.headers_mut(), &id);
+    if state.settings.draining.has_begun() {
+        // Otherwise a client could send its next request just as the connection is closed.
+        answer.head_mut().set_connection_type(ConnectionType::Close);
+    }
+    let answer = ServiceResponse::new(request, answer);
+    log(&answer, &id, started.elapsed());
+    Ok(answer)
+}
+
+/// Copies each header value into memory of its own (M-11).
+///
+/// The framework keeps request heads for reuse. Their values are slices of the read buffer and would keep all of it alive, including a body
+/// with passwords and tokens.
+fn detach(headers: &mut HeaderMap) {
+    headers.retain(|_, value| match HeaderValue::from_bytes(value.as_bytes()) {
+        Ok(copy) => {
+            *value = copy;
+            true
+        }
+        Err(_not_a_value) => false,
+    });
+}
+
+/// Writes the body of an error response. Errors that are not a [`Problem`] are mapped to a code of the table.
+fn present(answer: HttpResponse, id: &RequestId, is_page: bool) -> HttpResponse {
+    let Some(error) = answer.error() else {
+        return answer;
+    };
+    let foreign;
+    let problem = match error.as_error::<Problem>() {
+        Some(problem) => problem,
+        None => {
+            foreign = of_the_framework(error.as_response_error().status_code(), error);
+            &foreign
+        }
+    };
+    if let Some(cause) = problem.cause.as_deref() {
+        report(problem.code, cause, id);
+    }
+    let (body, form) = if is_page {
+        (problem.page(id.as_str()).into_bytes(), page_headers())
+    } else {
+        let body = serde_json::to_vec(&problem.body(id.as_str())).unwrap_or_default();
+        let json = HeaderValue::from_static("application/json");
+        (body, vec![(CONTENT_TYPE, json)])
+    };
+    let status = problem.code.status();
+    let headers = form.into_iter().chain(refusal_headers(problem));
+    let mut answer = answer.set_body(BoxBody::new(body));
+    *answer.status_mut() = status;
+    for (name, value) in headers {
+        answer.headers_mut().insert(name, value);
+    }
+    answer
+}
+
+/// Maps an error raised by the framework.
+fn of_the_framework(status: StatusCode, error: &Error) -> Problem {
+    match status {
+        StatusCode::NOT_FOUND => Problem::no_route(),
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(Code::BodyTooLarge),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Problem::new(Code::UnsupportedMediaType),
+        status if status.is_client_error() => Problem::new(Code::InvalidRequest),
+        _ => Problem::internal(format!("{error:?}")),
+    }
+}
+
+fn refusal_headers(problem: &Problem) -> Vec<(HeaderName, HeaderValue)> {
+    let mut headers = Vec::new();
+    if let Some(seconds) = problem.retry_after {
+        headers.push((RETRY_AFTER, HeaderValue::from(seconds)));
+    }
+    if let Some(Ok(methods)) = problem.allow.as_deref().map(HeaderValue::from_str) {
+        headers.push((ALLOW, methods));
+    }
+    if problem.code.status() == StatusCode::UNAUTHORIZED {
+        headers.push((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
+    }
+    if problem.closes {
+        headers.push((CONNECTION, HeaderValue::from_static("close")));
+    }
+    headers
+}
+
+fn finish_headers(headers: &mut HeaderMap, id: &RequestId) {
+    if let Ok(value) = HeaderValue::from_str(id.as_str()) {
+        headers.insert(request_id::HEADER, value);
+    }
+    headers.insert(NOSNIFF, HeaderValue::from_static("nosniff"));
+    // Responses contain codes, tokens and personal data, so no intermediary may store them.
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+}
+
+/// Logs an internal failure once, with its whole chain of causes. The response contains none of it.
+fn report(code: Code, cause: &(dyn std::error::Error + Send + Sync), id: &RequestId) {
+    let mut causes = cause.to_string();
+    let mut next = cause.source();
+    while let Some(deeper) = next {
+        causes.push_str(": ");
+        causes.push_str(&deeper.to_string());
+        next = deeper.source();
+    }
+    tracing::error!(
+        request_id = id.as_str(),
+        code = code.on_the_wire(),
+        cause = causes,
+        "request failed"
+    );
+}
+
+/// Logs the route's pattern, never the path: paths contain ids, and queries may contain secrets.
+fn log(answer: &ServiceResponse, id: &RequestId, took: Duration) {
+    let extensions = answer.request().extensions();
+    let caller = extensions.get::<Arc<Caller>>();
+    let route = extensions.get::<Route>().map_or("-", Route::as_str);
+    tracing::info!(
+        request_id = id.as_str(),
+        app_id = caller.map(|caller| tracing::field::display(caller.world.app_id)),
+        environment = caller.map(|caller| caller.world.environment.as_str()),
+        route,
+        status = answer.status().as_u16(),
+        duration_ms = milliseconds(took),
+        "request"
+    );
+}
+
+/// Milliseconds, rounded to the microsecond.
+fn milliseconds(took: Duration) -> f64 {
+    (took.as_secs_f64() * 1_000_000.0).round() / 1_000.0
+}

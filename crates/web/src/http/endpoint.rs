@@ -1,0 +1,155 @@
+//! An endpoint as the router and the API description see it.
+
+use std::rc::Rc;
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{HttpServiceFactory, ServiceRequest};
+use actix_web::guard::{self, Guard};
+use actix_web::http::Method;
+use actix_web::middleware::{Next, from_fn};
+use actix_web::web::{self, Data};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::{HttpMethod, Operation};
+use utoipa::openapi::schema::Schema;
+
+use crate::http::gate::{Access, Door, Route, gate};
+use crate::http::problem::{Code, Problem};
+use crate::http::state::State;
+
+/// Named schemas of the API description.
+pub(crate) type Schemas = Vec<(String, RefOr<Schema>)>;
+
+/// One method of one path.
+pub(crate) struct Endpoint {
+    pub(crate) path: String,
+    pub(crate) method: HttpMethod,
+    pub(crate) access: Access,
+    /// Error codes in addition to those that every endpoint of its kind can return.
+    pub(crate) errors: &'static [Code],
+    /// Whether the call changes nothing, even though its method normally does.
+    reads: bool,
+    /// Whether pages of any origin may call it.
+    pub(crate) for_pages: bool,
+    /// Whether browsers follow links to it. Errors are then shown as a page.
+    pub(crate) is_browsed: bool,
+    pub(crate) describe: fn() -> Operation,
+    pub(crate) schemas: fn(&mut Schemas),
+    route: fn() -> actix_web::Route,
+}
+
+impl Endpoint {
+    /// An endpoint whose path, method and description are declared at its handler.
+    pub(crate) fn new<D>(
+        access: Access,
+        errors: &'static [Code],
+        route: fn() -> actix_web::Route,
+    ) -> Self
+    where
+        D: utoipa::Path + utoipa::__dev::SchemaReferences + for<'t> utoipa::__dev::Tags<'t>,
+    {
+        Self {
+            path: D::path(),
+            method: D::methods().into_iter().next().unwrap_or(HttpMethod::Get),
+            access,
+            errors,
+            reads: false,
+            for_pages: false,
+            is_browsed: false,
+            describe: describe::<D>,
+            schemas: D::schemas,
+            route,
+        }
+    }
+
+    /// Marks a call that only reads, or whose response reflects the current state.
+    pub(crate) const fn reads(mut self) -> Self {
+        self.reads = true;
+        self
+    }
+
+    /// Marks a call that pages of any origin may make.
+    pub(crate) const fn for_pages(mut self) -> Self {
+        self.for_pages = true;
+        self
+    }
+
+    /// Marks a call that pages link to.
+    pub(crate) const fn browsed(mut self) -> Self {
+        self.is_browsed = true;
+        self
+    }
+
+    /// Whether responses are stored for requests with an `Idempotency-Key`.
+    pub(crate) const fn takes_idempotency_key(&self) -> bool {
+        let may_change = matches!(
+            self.method,
+            HttpMethod::Post | HttpMethod::Put | HttpMethod::Patch | HttpMethod::Delete
+        );
+        matches!(self.access, Access::SecretKey) && may_change && !self.reads
+    }
+}
+
+fn describe<D: utoipa::Path + for<'t> utoipa::__dev::Tags<'t>>() -> Operation {
+    let mut operation = D::operation();
+    operation.tags = Some(D::tags().into_iter().map(str::to_owned).collect());
+    operation
+}
+
+/// The resource of one path, relative to the scope `prefix`: all of its methods behind one gate, and 405 for any other method.
+pub(crate) fn resource(
+    state: &Data<State>,
+    prefix: &str,
+    endpoints: &[Endpoint],
+) -> Option<impl HttpServiceFactory + use<>> {
+    let first = endpoints.first()?;
+    let door = Rc::new(Door {
+        route: Route(first.path.as_str().into()),
+        access: first.access,
+        for_pages: first.for_pages,
+        keyed: endpoints
+            .iter()
+            .filter(|endpoint| endpoint.takes_idempotency_key())
+            .map(|endpoint| actix_method(&endpoint.method))
+            .collect(),
+        is_browsed: first.is_browsed,
+    });
+    let mut resource = web::resource(first.path.strip_prefix(prefix)?);
+    let mut methods = Vec::new();
+    for endpoint in endpoints {
+        let method = actix_method(&endpoint.method);
+        methods.push(method.to_string());
+        // A GET endpoint also answers HEAD (RFC 9110, section 9.3.2), which the framework does not add.
+        let is_get = method == Method::GET;
+        if is_get {
+            methods.push(Method::HEAD.to_string());
+        }
+        let its_own = guard::Method(method);
+        let asked = guard::fn_guard(move |request| {
+            its_own.check(request) || (is_get && request.head().method == Method::HEAD)
+        });
+        resource = resource.route((endpoint.route)().guard(asked));
+    }
+    let allow = methods.join(", ");
+    let other_methods = web::to(move || {
+        let problem = Problem::method_not_allowed(allow.clone());
+        async { Err::<String, _>(problem) }
+    });
+    let state = state.clone();
+    let guarded = from_fn(move |request: ServiceRequest, next: Next<BoxBody>| {
+        gate(state.clone(), Rc::clone(&door), request, next)
+    });
+    Some(resource.default_service(other_methods).wrap(guarded))
+}
+
+fn actix_method(method: &HttpMethod) -> Method {
+    match method {
+        HttpMethod::Get => Method::GET,
+        HttpMethod::Post => Method::POST,
+        HttpMethod::Put => Method::PUT,
+        HttpMethod::Delete => Method::DELETE,
+        HttpMethod::Options => Method::OPTIONS,
+        HttpMethod::Head => Method::HEAD,
+        HttpMethod::Patch => Method::PATCH,
+        HttpMethod::Trace => Method::TRACE,
+    }
+}

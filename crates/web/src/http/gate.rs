@@ -1,0 +1,321 @@
+//! The gate in front of each endpoint: it checks the API key and the rate limit.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::{Method, StatusCode};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{Error, HttpMessage};
+use vestry_app::{AuthenticateError, Caller};
+use vestry_domain::Secret;
+use vestry_domain::api_key::{self, ApiKeyKind};
+use vestry_domain::limits::Verdict;
+
+use crate::http::client;
+use crate::http::cors;
+use crate::http::idempotency;
+use crate::http::net::guarded;
+use crate::http::problem::{Code, PageWanted, Problem};
+use crate::http::query;
+use crate::http::request_id::RequestId;
+use crate::http::state::State;
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// Authentication required by a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// None.
+    Public,
+    /// A secret key.
+    SecretKey,
+    /// A secret key, in the header or as `?api_key=` for clients that can only fetch a URL.
+    SecretKeyOrQuery,
+    /// A secret key, or a public token in the header as `PublicToken pk_…` or in the query as `?public_token=`. If both are sent, the token
+    /// decides.
+    SecretKeyOrPublicToken,
+    /// A secret key of a test environment. With any other key the endpoint does not exist (S-17).
+    TestKey,
+}
+
+/// An endpoint's policy, as its gate sees it.
+pub(crate) struct Door {
+    pub(crate) route: Route,
+    pub(crate) access: Access,
+    /// Whether pages may call it; see [`cors`].
+    pub(crate) for_pages: bool,
+    /// Methods whose responses are stored for requests with an `Idempotency-Key`.
+    pub(crate) keyed: Vec<Method>,
+    /// Whether browsers follow links to it. Errors are then shown as a page.
+    pub(crate) is_browsed: bool,
+}
+
+/// The path of an endpoint as the API description spells it.
+#[derive(Clone)]
+pub(crate) struct Route(pub(crate) Rc<str>);
+
+impl Route {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Passes a request on to its handler or rejects it, and sets the CORS headers that let pages read the response.
+pub(crate) async fn gate(
+    state: Data<State>,
+    door: Rc<Door>,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
+    request.extensions_mut().insert(door.route.clone());
+    if door.is_browsed && follows_a_link(request.headers(), request.query_string()) {
+        request.extensions_mut().insert(PageWanted);
+    }
+    if !door.for_pages {
+        return pass(state, &door, request, next).await;
+    }
+    if cors::is_preflight(&request) {
+        return Ok(request.into_response(cors::preflight()));
+    }
+    let is_open = door.access == Access::Public || !has_secret_key(request.headers());
+    let mut answer = pass(state, &door, request, next).await?;
+    if is_open {
+        cors::open(answer.headers_mut());
+    }
+    Ok(answer)
+}
+
+async fn pass(
+    state: Data<State>,
+    door: &Door,
+    mut request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
+    let admission = match door.access {
+        Access::Public => None,
+        _ => Some(admission(&state, door, &request).await),
+    };
+    // The framework keeps request heads for reuse and would keep the key with them (M-11).
+    request.headers_mut().remove(AUTHORIZATION);
+    let Some(admission) = admission else {
+        return guarded(request, next).await;
+    };
+    let (caller, verdict) = match admission {
+        Ok(admission) => admission,
+        Err(problem) => return Ok(request.error_response(problem)),
+    };
+    let is_test = caller.is_test();
+    request.extensions_mut().insert(Arc::clone(&caller));
+    let refused = Arc::clone(&caller);
+    if door.access == Access::TestKey && !is_test {
+        return Ok(request.error_response(Problem::no_route()));
+    }
+    let mut answer = if verdict.admitted {
+        let is_keyed = door.keyed.contains(request.method());
+        if is_keyed && request.headers().contains_key(idempotency::KEY) {
+            idempotency::once(&state, caller, request, next).await?
+        } else {
+            guarded(request, next).await?
+        }
+    } else {
+        let wait = verdict.reset - state.service.machine_time();
+        request.error_response(Problem::new(Code::RateLimited).after(wait))
+    };
+    if answer.status() == StatusCode::FORBIDDEN {
+        note_refusal(&state, refused, door, &answer).await;
+    }
+    limit_headers(&verdict, answer.headers_mut());
+    Ok(answer)
+}
+
+/// Records a denied request in the audit log if its error code is one of those that are recorded.
+async fn note_refusal(state: &State, caller: Arc<Caller>, door: &Door, answer: &ServiceResponse) {
+    let problem = answer.response().error();
+    let Some(problem) = problem.and_then(|error| error.as_error::<Problem>()) else {
+        return;
+    };
+    let Some(code) = problem.recorded() else {
+        return;
+    };
+    let request = answer.request();
+    let call = format!("{} {}", request.method(), door.route.as_str());
+    let id = request
+        .extensions()
+        .get::<RequestId>()
+        .map(RequestId::shared);
+    let caller = match id {
+        Some(id) => Arc::new(caller.of_request(id)),
+        None => caller,
+    };
+    let noted = state
+        .service
+        .run(|service| async move { service.note_refusal(&caller, &call, code).await });
+    // A panic is already in the log and does not affect the response.
+    drop(noted.await);
+}
+
+/// Whether a browser follows a link that asks for a redirect. A program would send its credentials in a header, which a link cannot do.
+fn follows_a_link(headers: &HeaderMap, query: &str) -> bool {
+    let redirect = query::parameter(query, "redirect");
+    redirect.is_some_and(|redirect| redirect.expose() == "true")
+        && !headers.contains_key(AUTHORIZATION)
+}
+
+async fn admission(
+    state: &State,
+    door: &Door,
+    request: &ServiceRequest,
+) -> Result<(Arc<Caller>, Verdict), Problem> {
+    let presented = presented_key(door, request)?;
+    let has_form = presented.has_form();
+    // The form distinguishes the kinds, so a cached key of the other kind grants nothing here.
+    if has_form
+        && let Presented::One(_, key) = &presented
+        && let Some(admission) = state.service.admit_at_once(key.expose())
+    {
+        return Ok(admission);
+    }
+    let (peer, now) = (request.peer_addr(), state.service.machine_time());
+    // Only values that have the form of a key are looked up, and only look-ups cost anything.
+    let from = peer.filter(|_| has_form).map(|peer| {
+        let proxies = &state.settings.trusted_proxies;
+        client::address(peer.ip(), request.headers(), proxies)
+    });
+    if let Some(from) = from.filter(|_| !presented.was_seen(state)) {
+        let looked_up = state.guesses.may_look_up(from, now);
+        looked_up.map_err(|wait| Problem::new(Code::RateLimited).after(wait))?;
+    }
+    let admitted = state.service.run(|service| async move {
+        let caller = match &presented {
+            Presented::One(kind, key) => service.authenticate_as(*kind, key.expose()).await?,
+            Presented::Both { token, key } => {
+                let both = service.authenticate_both(token.expose(), key.expose());
+                both.await?
+            }
+        };
+        let verdict = service.admit(&caller).await?;
+        Ok::<_, AuthenticateError>((caller, verdict))
+    });
+    let admitted = admitted.await?;
+    if let (Err(AuthenticateError::Unknown), Some(from)) = (&admitted, from) {
+        state.guesses.failed(from, now);
+    }
+    Ok(admitted?)
+}
+
+/// The credentials that a request presents.
+enum Presented {
+    One(ApiKeyKind, Secret<String>),
+    /// A public token together with the secret key of a client that sends its own key with every call.
+    Both {
+        token: Secret<String>,
+        key: Secret<String>,
+    },
+}
+
+impl Presented {
+    fn has_form(&self) -> bool {
+        match self {
+            Self::One(kind, key) => api_key::has_form(*kind, key.expose()),
+            Self::Both { token, key } => {
+                api_key::has_form(ApiKeyKind::Public, token.expose())
+                    && api_key::has_form(ApiKeyKind::Secret, key.expose())
+            }
+        }
+    }
+
+    /// Whether this process has already authenticated them.
+    fn was_seen(&self, state: &State) -> bool {
+        match self {
+            Self::One(_, key) => state.service.has_seen(key.expose()),
+            Self::Both { token, key } => {
+                state.service.has_seen(token.expose()) && state.service.has_seen(key.expose())
+            }
+        }
+    }
+}
+
+fn presented_key(door: &Door, request: &ServiceRequest) -> Result<Presented, Problem> {
+    let query = request.query_string();
+    if door.access == Access::SecretKeyOrPublicToken
+        && let Some(presented) = with_public_token(request.headers(), query)?
+    {
+        return Ok(presented);
+    }
+    let key = match credentials(request.headers(), "bearer")? {
+        Some(key) => Some(key),
+        None if door.access == Access::SecretKeyOrQuery => query::parameter(query, "api_key"),
+        None => None,
+    };
+    let key = key.ok_or_else(|| Problem::new(Code::MissingApiKey))?;
+    Ok(Presented::One(ApiKeyKind::Secret, key))
+}
+
+/// The public token of a request, with the secret key if one is also sent; `None` without a token. Two tokens are rejected, because it is
+/// not for the server to choose one.
+fn with_public_token(headers: &HeaderMap, query: &str) -> Result<Option<Presented>, Problem> {
+    let has_other_scheme = headers
+        .get(AUTHORIZATION)
+        .is_some_and(|value| !value.is_empty() && credentials_of(value, "publictoken").is_none());
+    let in_query = query::parameter(query, "public_token");
+    if has_other_scheme {
+        let Some(token) = in_query else {
+            return Ok(None);
+        };
+        let key = credentials(headers, "bearer")?;
+        let key = key.ok_or_else(|| Problem::new(Code::InvalidApiKey))?;
+        return Ok(Some(Presented::Both { token, key }));
+    }
+    let token = match (credentials(headers, "publictoken")?, in_query) {
+        (Some(_), Some(_)) => return Err(Problem::new(Code::InvalidApiKey)),
+        (in_header, in_query) => in_header.or(in_query),
+    };
+    Ok(token.map(|token| Presented::One(ApiKeyKind::Public, token)))
+}
+
+/// Whether a request carries a secret key, or something in its place.
+fn has_secret_key(headers: &HeaderMap) -> bool {
+    let mut sent = headers.get_all(AUTHORIZATION).map(HeaderValue::as_bytes);
+    sent.any(|value| {
+        let scheme = value.trim_ascii_start().get(..6);
+        scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer"))
+    })
+}
+
+/// The credentials of the single `Authorization` header (RFC 6750, section 2.1). Another scheme or a second header counts as an invalid
+/// key.
+fn credentials(headers: &HeaderMap, scheme: &str) -> Result<Option<Secret<String>>, Problem> {
+    let mut sent = headers.get_all(AUTHORIZATION);
+    let Some(value) = sent.next() else {
+        return Ok(None);
+    };
+    match (credentials_of(value, scheme), sent.next()) {
+        (Some(key), None) => Ok(Some(Secret::new(key.to_owned()))),
+        (None, None) if value.is_empty() => Ok(None),
+        _ => Err(Problem::new(Code::InvalidApiKey)),
+    }
+}
+
+fn credentials_of<'a>(value: &'a HeaderValue, scheme: &str) -> Option<&'a str> {
+    let (named, key) = value.to_str().ok()?.trim().split_once(' ')?;
+    named.eq_ignore_ascii_case(scheme).then(|| key.trim_start())
+}
+
+/// Adds the rate limit headers, or none if there is no limit: a limit of 0 would mean the opposite.
+fn limit_headers(verdict: &Verdict, headers: &mut HeaderMap) {
+    if verdict.limit == 0 {
+        return;
+    }
+    headers.insert(LIMIT, HeaderValue::from(verdict.limit));
+    headers.insert(REMAINING, HeaderValue::from(verdict.remaining));
+    headers.insert(RESET, HeaderValue::from(verdict.reset.unix()));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,300 @@
+//! The table of error codes.
+
+use actix_web::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Machine-readable error code. New codes may be added; treat an unknown one by its status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ErrorCode)]
+pub(crate) enum Code {
+    InvalidRequest,
+    MissingField,
+    InvalidField,
+    UnknownField,
+    InvalidOtp,
+    InvalidMagicToken,
+    MagicLinkExpired,
+    MagicLinkNotVerified,
+    InvalidRequestOriginToken,
+    InvalidOauthToken,
+    InvalidState,
+    ProviderNotConfigured,
+    RedirectUrlMissing,
+    RedirectUrlNotAllowed,
+    MessageIsTransaction,
+    UnsupportedMethod,
+    DecryptionFailed,
+    AddressMismatch,
+    HttpsRequired,
+    MissingApiKey,
+    InvalidApiKey,
+    InvalidSession,
+    InvalidCredentials,
+    KeyNotAllowed,
+    InsufficientFactor,
+    WalletReadOnly,
+    WalletDisabled,
+    PolicyDenied,
+    FeatureDisabled,
+    NotFound,
+    MethodNotAllowed,
+    Duplicate,
+    IdempotencyKeyReused,
+    CursorUnknown,
+    LastSignInMethod,
+    LimitReached,
+    BodyTooLarge,
+    UnsupportedMediaType,
+    RateLimited,
+    TooManyAttempts,
+    Internal,
+    Unavailable,
+    Sealed,
+}
+
+impl Code {
+    /// The table: the status, the message of errors that have none of their own, and the meaning for the API reference.
+    const fn row(self) -> (StatusCode, &'static str, &'static str) {
+        match self {
+            Self::InvalidRequest => (
+                StatusCode::BAD_REQUEST,
+                "the body must be a JSON object",
+                "The request is malformed.",
+            ),
+            Self::MissingField => (
+                StatusCode::BAD_REQUEST,
+                "a required field is missing",
+                "A required field is missing.",
+            ),
+            Self::InvalidField => (
+                StatusCode::BAD_REQUEST,
+                "a field has an invalid value",
+                "A field has an invalid value.",
+            ),
+            Self::UnknownField => (
+                StatusCode::BAD_REQUEST,
+                "unknown value; see `param` for the field",
+                "A name in the request is unknown, such as a filter field, a scope or an event type.",
+            ),
+            Self::InvalidOtp => (
+                StatusCode::BAD_REQUEST,
+                "the code is wrong, expired or already used; send a new one",
+                "The code is wrong, expired or already used.",
+            ),
+            Self::InvalidMagicToken => (
+                StatusCode::BAD_REQUEST,
+                "the link is unknown, expired or already used; send a new one",
+                "The link's token is unknown, expired or already used.",
+            ),
+            Self::MagicLinkExpired => (
+                StatusCode::BAD_REQUEST,
+                "the link has expired; send a new one",
+                "The link expired before it was used.",
+            ),
+            Self::MagicLinkNotVerified => (
+                StatusCode::BAD_REQUEST,
+                "the link has not been used yet; try again in a few seconds",
+                "The link has not been used yet. Keep polling.",
+            ),
+            Self::InvalidRequestOriginToken => (
+                StatusCode::BAD_REQUEST,
+                "request_origin_token does not match this sign-in or has already been used; start again",
+                "`request_origin_token` does not match the sign-in or has already been used.",
+            ),
+            Self::InvalidOauthToken => (
+                StatusCode::BAD_REQUEST,
+                "the token or code is unknown, expired or already used; start the sign-in again",
+                "The token or code is unknown, expired or already used.",
+            ),
+            Self::InvalidState => (
+                StatusCode::BAD_REQUEST,
+                "the state is unknown, expired, already used or from another sign-in; start again",
+                "The state is unknown, expired, already used or from another sign-in.",
+            ),
+            Self::ProviderNotConfigured => (
+                StatusCode::BAD_REQUEST,
+                "this identity provider is not configured for the App in this environment; see `vestry provider set`",
+                "The identity provider is not configured for the App in this environment, or rejects its configuration.",
+            ),
+            Self::RedirectUrlMissing => (
+                StatusCode::BAD_REQUEST,
+                "no redirect URL: send one, or register a default for the App",
+                "The request has no redirect URL and the App has no default.",
+            ),
+            Self::RedirectUrlNotAllowed => (
+                StatusCode::BAD_REQUEST,
+                "the redirect URL is not registered for the App; see `vestry redirect-url add`",
+                "The redirect URL is not registered for the App.",
+            ),
+            Self::MessageIsTransaction => (
+                StatusCode::BAD_REQUEST,
+                "the message is a transaction of this wallet; use sign_transaction instead",
+                "The message to sign is a transaction of the wallet's chain.",
+            ),
+            Self::UnsupportedMethod => (
+                StatusCode::BAD_REQUEST,
+                "the wallet's chain does not support this method",
+                "The wallet's chain does not support the method.",
+            ),
+            Self::DecryptionFailed => (
+                StatusCode::BAD_REQUEST,
+                "the key could not be decrypted; start the import again and encrypt the key to the public key in the response",
+                "The imported key could not be decrypted.",
+            ),
+            Self::AddressMismatch => (
+                StatusCode::BAD_REQUEST,
+                "the key does not belong to this address",
+                "The imported key does not belong to the address.",
+            ),
+            Self::HttpsRequired => (
+                StatusCode::BAD_REQUEST,
+                "plain HTTP is not accepted; use https",
+                "The request was sent over plain HTTP.",
+            ),
+            Self::MissingApiKey => (
+                StatusCode::UNAUTHORIZED,
+                "send the App's secret key as `Authorization: Bearer sk_…`",
+                "The request has no API key.",
+            ),
+            Self::InvalidApiKey => (
+                StatusCode::UNAUTHORIZED,
+                "the API key is not valid",
+                "The API key is malformed, unknown or revoked.",
+            ),
+            Self::InvalidSession => (
+                StatusCode::UNAUTHORIZED,
+                "the session is not valid",
+                "The session is unknown, ended or expired.",
+            ),
+            Self::InvalidCredentials => (
+                StatusCode::UNAUTHORIZED,
+                "the credentials are not valid",
+                "The credentials are wrong.",
+            ),
+            Self::KeyNotAllowed => (
+                StatusCode::FORBIDDEN,
+                "the API key lacks a scope that this call requires; use a key that has it",
+                "The API key lacks a scope that the call requires.",
+            ),
+            Self::InsufficientFactor => (
+                StatusCode::FORBIDDEN,
+                "this call requires another factor or a more recent one; verify one with session_token",
+                "The session lacks a required or recent factor, or the user must verify an identifier first.",
+            ),
+            Self::WalletReadOnly => (
+                StatusCode::FORBIDDEN,
+                "the wallet is read-only and cannot sign, because its key is held elsewhere",
+                "The wallet is read-only, because its key is held elsewhere.",
+            ),
+            Self::WalletDisabled => (
+                StatusCode::FORBIDDEN,
+                "the wallet is disabled; enable it first",
+                "The wallet is disabled.",
+            ),
+            Self::PolicyDenied => (
+                StatusCode::FORBIDDEN,
+                "this is not allowed by the server's policy",
+                "The server's policy does not allow the operation.",
+            ),
+            Self::FeatureDisabled => (
+                StatusCode::FORBIDDEN,
+                "this is disabled in the App's settings; see `vestry app set`",
+                "The App's settings do not allow the operation.",
+            ),
+            Self::NotFound => (
+                StatusCode::NOT_FOUND,
+                "not found",
+                "The object or endpoint does not exist in this App and environment.",
+            ),
+            Self::MethodNotAllowed => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method not allowed for this path; see the Allow header",
+                "The path does not support the HTTP method. The `Allow` header lists those that it does.",
+            ),
+            Self::Duplicate => (
+                StatusCode::CONFLICT,
+                "the value is already in use by another user",
+                "The value is already in use, usually by another user.",
+            ),
+            Self::IdempotencyKeyReused => (
+                StatusCode::CONFLICT,
+                "this Idempotency-Key was already used for another request; send a new one",
+                "The `Idempotency-Key` was used for another request, or the same request is still running (with `Retry-After`).",
+            ),
+            Self::CursorUnknown => (
+                StatusCode::CONFLICT,
+                "unknown cursor: the event has expired, belongs to another environment, or was lost in a restore. Resync with the list \
+                 endpoints, then continue from GET /v1/events/head",
+                "The event in `after` has expired, belongs to another environment, or was lost in a restore.",
+            ),
+            Self::LastSignInMethod => (
+                StatusCode::CONFLICT,
+                "this is the user's last sign-in method; add another one first",
+                "The user's last sign-in method cannot be removed.",
+            ),
+            Self::LimitReached => (
+                StatusCode::CONFLICT,
+                "the user has the maximum number of these; delete one first",
+                "The user already has the maximum number of these objects.",
+            ),
+            Self::BodyTooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "the body exceeds 256 KiB",
+                "The body exceeds 256 KiB.",
+            ),
+            Self::UnsupportedMediaType => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "send the body as `Content-Type: application/json`, without a content encoding",
+                "The body is not `application/json`, or has a content encoding.",
+            ),
+            Self::RateLimited => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many requests; retry with exponential backoff",
+                "The rate limit is exhausted.",
+            ),
+            Self::TooManyAttempts => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many attempts; wait before the next one",
+                "Too many attempts, for example with wrong codes or passwords.",
+            ),
+            Self::Internal => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal error; try again, and report request_id if it persists",
+                "The server failed. Details are in its log, under the `request_id`.",
+            ),
+            Self::Unavailable => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "temporarily unavailable; try again",
+                "The server or one of its dependencies is overloaded or unavailable.",
+            ),
+            Self::Sealed => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the keys are temporarily unavailable; try again",
+                "The encryption keys are temporarily unavailable.",
+            ),
+        }
+    }
+
+    pub(crate) const fn status(self) -> StatusCode {
+        self.row().0
+    }
+
+    pub(crate) const fn message(self) -> &'static str {
+        self.row().1
+    }
+
+    /// What the code means, for the API reference and docs/errors-and-limits.md.
+    pub(crate) const fn meaning(self) -> &'static str {
+        self.row().2
+    }
+
+    /// The code as spelled on the wire.
+    pub(crate) fn on_the_wire(self) -> String {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::String(name)) => name,
+            _ => String::new(),
+        }
+    }
+}

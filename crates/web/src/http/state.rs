@@ -1,0 +1,28 @@
+//! State shared by all workers of the HTTP edge.
+
+use std::sync::Arc;
+
+use vestry_app::Service;
+
+use crate::http::guesses::Guesses;
+use crate::http::request_id::RequestIds;
+use crate::http::settings::WebSettings;
+
+/// The shared state; one per process.
+pub(crate) struct State {
+    pub(crate) service: Arc<Service>,
+    pub(crate) settings: WebSettings,
+    pub(crate) request_ids: RequestIds,
+    pub(crate) guesses: Guesses,
+}
+
+impl State {
+    pub(crate) fn new(service: Arc<Service>, settings: WebSettings) -> Self {
+        Self {
+            service,
+            guesses: Guesses::new(settings.failed_auth_per_minute),
+            settings,
+            request_ids: RequestIds::default(),
+        }
+    }
+}

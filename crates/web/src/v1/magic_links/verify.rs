@@ -1,0 +1,121 @@
+//! `POST /v1/auth/magic_links/verify`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use vestry_app::identity::links::VerifyLink;
+use vestry_app::identity::sessions::SessionObject;
+use vestry_domain::Secret;
+
+use crate::http::{Body, Call, Code, Problem};
+use crate::v1::shapes::{Device, IssuedFields, Session, SessionFields};
+
+pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidMagicToken,
+    Code::InvalidRequestOriginToken,
+    Code::InvalidSession,
+    Code::InsufficientFactor,
+    Code::TooManyAttempts,
+    Code::LimitReached,
+    Code::Sealed,
+];
+
+/// The token to verify, and how to handle the session.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = MagicLinkVerifyRequest)]
+pub(crate) struct Request {
+    /// The `token` from the query of the URL that was opened.
+    token: String,
+    /// Token of the browser that requested the link from `magic_links/create`. Send the browser's token, or `""` if it has none, to accept
+    /// the link in that browser only. Omit the field to accept the link anywhere.
+    request_origin_token: Option<String>,
+    /// PKCE code verifier: 43 to 128 characters. Required if the link was requested with a `code_challenge`, not allowed otherwise. After
+    /// five wrong verifiers the link is used up.
+    #[schema(pattern = "^[0-9A-Za-z._~-]{43,128}$")]
+    code_verifier: Option<String>,
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
+    #[schema(minimum = 5, maximum = 525_600, examples(60))]
+    session_expires_in: Option<i64>,
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
+    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    session_token: Option<String>,
+    /// A JWT of that session, as an alternative to `session_token`.
+    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    session_jwt: Option<String>,
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
+    #[schema(max_items = 50)]
+    permissions: Option<Vec<String>>,
+    /// The end user's device.
+    device_fingerprint: Option<Device>,
+}
+
+/// The verified address, and the session if one was requested.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = MagicLinkVerifyResponse)]
+pub(crate) struct Answer {
+    /// Id of the address that the link verified.
+    #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
+    method_id: String,
+    /// Kind of the identifier; always `email`.
+    #[schema(pattern = "^email$")]
+    method_type: &'static str,
+    /// Id of the user.
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// Token of the session, 64 characters; `""` if none was requested.
+    #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
+    session_token: String,
+    /// JWT of the session; `""` if none was requested.
+    session_jwt: String,
+    /// The session; `null` if none was requested.
+    #[schema(value_type = Option<Session>, required = true)]
+    session: Option<SessionObject>,
+}
+
+/// Verify a link
+///
+/// A link can be used once, and requires the PKCE verifier if it was requested with a challenge. Only this call uses it up. Unknown,
+/// expired, used and replaced links all return the same 400 `invalid_magic_token`.
+///
+/// A valid link verifies the address and activates a pending user. If a session field is sent, it also starts or continues a session.
+///
+/// Needs the scope `auth:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/magic_links/verify",
+    operation_id = "verifyMagicLink",
+    tag = "Magic links",
+    request_body = Request,
+    responses((status = 200, description = "The link was valid", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let command = VerifyLink {
+        token: Secret::new(request.token),
+        origin_token: request.request_origin_token.map(Secret::new),
+        code_verifier: request.code_verifier.map(Secret::new),
+        session_fields: SessionFields {
+            session_expires_in: request.session_expires_in,
+            session_token: request.session_token,
+            session_jwt: request.session_jwt,
+            permissions: request.permissions,
+        }
+        .into(),
+        device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
+    };
+    let verified = call
+        .run(|service, caller| async move { service.verify_link(&caller, command).await })
+        .await?;
+    let issued = IssuedFields::from(verified.issued);
+    Ok(Json(Answer {
+        method_id: verified.email_id.to_string(),
+        method_type: "email",
+        user_id: verified.user_id.to_string(),
+        session_token: issued.session_token,
+        session_jwt: issued.session_jwt,
+        session: issued.session,
+    }))
+}

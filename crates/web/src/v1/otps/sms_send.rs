@@ -1,0 +1,94 @@
+//! `POST /v1/auth/otps/sms/send`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use vestry_app::identity::codes::SendCodeByText;
+
+use crate::http::{Body, Call, Code, Problem};
+use crate::v1::shapes::{Device, session_named};
+
+pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidSession,
+    Code::InsufficientFactor,
+    Code::NotFound,
+    Code::TooManyAttempts,
+    Code::Sealed,
+];
+
+/// The phone number to send a code to.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = SmsOtpSendRequest)]
+pub(crate) struct Request {
+    /// Phone number that the code is sent to, in E.164 format. It must belong to a user.
+    #[schema(
+        min_length = 1,
+        max_length = 16,
+        pattern = r"^\+[0-9]{1,15}$",
+        examples("+15005550006")
+    )]
+    phone_number: String,
+    /// Minutes until the code expires. Default: 1.
+    #[schema(minimum = 1, maximum = 10, examples(5))]
+    expires_in: Option<i64>,
+    /// The end user's device. If sent, the App's settings decide which parts of it the verify call must match.
+    device_fingerprint: Option<Device>,
+    /// Token of a session of the user. Required while the number is unverified and the account has an owner.
+    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    session_token: Option<String>,
+    /// A JWT of that session, as an alternative to `session_token`.
+    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    session_jwt: Option<String>,
+}
+
+/// The code that was sent.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = SmsOtpSendResponse)]
+pub(crate) struct Answer {
+    /// Id of the phone number; send it as `method_id` to the verify call.
+    #[schema(pattern = "^pn_[0-9A-Za-z]{27}$")]
+    phone_number_id: String,
+    /// Id of the user.
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+}
+
+/// Send a code by SMS to an existing user
+///
+/// Sends a one-time passcode to a phone number of a user; 404 if no user has it. A new code replaces an earlier one.
+///
+/// An attached number is verified within a session of its user. Without `session_token` the call returns 403 `insufficient_factor`, unless
+/// the App's setting `attached_identifiers` is `trusted`.
+///
+/// With `enumeration_safe`, unknown and unverified numbers get the same response as known ones.
+///
+/// SMS is a restricted authenticator (NIST SP 800-63B-4, section 3.1.3.3). Offer passkeys or an authenticator app as well.
+///
+/// Needs the scope `auth:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/otps/sms/send",
+    operation_id = "sendSmsOtp",
+    tag = "One-time passcodes",
+    request_body = Request,
+    responses((status = 200, description = "The code was sent", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let command = SendCodeByText {
+        phone_number: request.phone_number,
+        expires_in: request.expires_in,
+        device_fingerprint: request.device_fingerprint.map(Device::check).transpose()?,
+        session: session_named(request.session_token, request.session_jwt),
+    };
+    let sent = call
+        .run(|service, caller| async move { service.send_code_by_text(&caller, command).await })
+        .await?;
+    Ok(Json(Answer {
+        phone_number_id: sent.phone.id.to_string(),
+        user_id: sent.phone.user_id.to_string(),
+    }))
+}

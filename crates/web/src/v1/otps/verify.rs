@@ -1,0 +1,118 @@
+//! `POST /v1/auth/otps/verify`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use vestry_app::identity::codes::VerifyCode;
+use vestry_app::identity::sessions::SessionObject;
+use vestry_domain::Secret;
+
+use crate::http::{Body, Call, Code, Problem};
+use crate::v1::shapes::{Device, IssuedFields, Session, SessionFields};
+
+pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidOtp,
+    Code::InvalidSession,
+    Code::InsufficientFactor,
+    Code::TooManyAttempts,
+    Code::LimitReached,
+    Code::Sealed,
+];
+
+/// The code to verify, and how to handle the session.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = OtpVerifyRequest)]
+pub(crate) struct Request {
+    /// The `email_id` or `phone_number_id` that the send call returned.
+    #[schema(pattern = "^(email|pn)_[0-9A-Za-z]{27}$")]
+    method_id: String,
+    /// The code: six digits, or eight while the App is under a guessing attack. Spaces are ignored. A value that cannot be a code does not
+    /// count as an attempt.
+    #[schema(examples("000000"))]
+    otp: String,
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
+    #[schema(minimum = 5, maximum = 525_600, examples(60))]
+    session_expires_in: Option<i64>,
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
+    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    session_token: Option<String>,
+    /// A JWT of that session, as an alternative to `session_token`.
+    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    session_jwt: Option<String>,
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
+    #[schema(max_items = 50)]
+    permissions: Option<Vec<String>>,
+    /// The end user's device.
+    device_fingerprint: Option<Device>,
+}
+
+/// The verified identifier, and the session if one was requested.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = OtpVerifyResponse)]
+pub(crate) struct Answer {
+    /// Id of the verified identifier.
+    #[schema(pattern = "^(email|pn)_[0-9A-Za-z]{27}$")]
+    method_id: String,
+    /// Kind of the identifier: `email` or `phone_number`.
+    #[schema(pattern = "^(email|phone_number)$")]
+    method_type: &'static str,
+    /// Id of the user.
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// Token of the session, 64 characters; `""` if none was requested.
+    #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
+    session_token: String,
+    /// JWT of the session; `""` if none was requested.
+    session_jwt: String,
+    /// The session; `null` if none was requested.
+    #[schema(value_type = Option<Session>, required = true)]
+    session: Option<SessionObject>,
+}
+
+/// Verify a code
+///
+/// A code can be used once. Wrong, expired, used and unknown codes all return the same 400 `invalid_otp`. Five wrong attempts invalidate a
+/// code.
+///
+/// The correct code verifies the address or number and activates a pending user. If a session field is sent, it also starts or continues a
+/// session.
+///
+/// Needs the scope `auth:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/otps/verify",
+    operation_id = "verifyOtp",
+    tag = "One-time passcodes",
+    request_body = Request,
+    responses((status = 200, description = "The code was correct", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let command = VerifyCode {
+        method_id: request.method_id.parse()?,
+        otp: Secret::new(request.otp),
+        session_fields: SessionFields {
+            session_expires_in: request.session_expires_in,
+            session_token: request.session_token,
+            session_jwt: request.session_jwt,
+            permissions: request.permissions,
+        }
+        .into(),
+        device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
+    };
+    let verified = call
+        .run(|service, caller| async move { service.verify_code(&caller, command).await })
+        .await?;
+    let issued = IssuedFields::from(verified.issued);
+    Ok(Json(Answer {
+        method_id: verified.method_id.to_string(),
+        method_type: verified.method_id.method_type(),
+        user_id: verified.user_id.to_string(),
+        session_token: issued.session_token,
+        session_jwt: issued.session_jwt,
+        session: issued.session,
+    }))
+}

@@ -1,0 +1,107 @@
+//! `POST /v1/auth/passwords/reset/complete`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use vestry_app::identity::passwords::CompleteReset;
+use vestry_app::identity::sessions::SessionObject;
+use vestry_domain::Secret;
+
+use crate::http::{Body, Call, Code, Problem};
+use crate::v1::shapes::{Device, IssuedFields, Session, SessionFields};
+
+pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidMagicToken,
+    Code::InvalidSession,
+    Code::InsufficientFactor,
+    Code::TooManyAttempts,
+    Code::LimitReached,
+    Code::Sealed,
+];
+
+/// The new password, and the token that authorizes it.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = PasswordResetCompleteRequest)]
+pub(crate) struct Request {
+    /// The `token` from the link.
+    token: String,
+    /// The new password: at least as long as the App requires, at most 1,024 bytes.
+    password: String,
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
+    #[schema(minimum = 5, maximum = 525_600, examples(60))]
+    session_expires_in: Option<i64>,
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
+    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    session_token: Option<String>,
+    /// A JWT of that session, as an alternative to `session_token`.
+    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    session_jwt: Option<String>,
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
+    #[schema(max_items = 50)]
+    permissions: Option<Vec<String>>,
+    /// The end user's device.
+    device_fingerprint: Option<Device>,
+}
+
+/// The user whose password was set, and the session if one was requested.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = PasswordResetCompleteResponse)]
+pub(crate) struct Answer {
+    /// Id of the user.
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// Token of the session, 64 characters; `""` if none was requested.
+    #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
+    session_token: String,
+    /// JWT of the session; `""` if none was requested.
+    session_jwt: String,
+    /// The session; `null` if none was requested.
+    #[schema(value_type = Option<Session>, required = true)]
+    session: Option<SessionObject>,
+}
+
+/// Complete a password reset
+///
+/// Sets the password, verifies the address, ends the user's other sessions and notifies the user's verified addresses. The token can be
+/// used once, but stays valid if the new password is rejected.
+///
+/// A user with an authenticator app needs a session in the request with a recent factor from `totps/verify` or `totps/recovery`. Otherwise
+/// the call returns 403 `insufficient_factor`.
+///
+/// Needs the scope `auth:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/passwords/reset/complete",
+    operation_id = "completePasswordReset",
+    tag = "Passwords",
+    request_body = Request,
+    responses((status = 200, description = "The password was set", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let command = CompleteReset {
+        token: Secret::new(request.token),
+        password: Secret::new(request.password),
+        session_fields: SessionFields {
+            session_expires_in: request.session_expires_in,
+            session_token: request.session_token,
+            session_jwt: request.session_jwt,
+            permissions: request.permissions,
+        }
+        .into(),
+        device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
+    };
+    let completed = call
+        .run(|service, caller| async move { service.complete_reset(&caller, command).await })
+        .await?;
+    let issued = IssuedFields::from(completed.issued);
+    Ok(Json(Answer {
+        user_id: completed.user_id.to_string(),
+        session_token: issued.session_token,
+        session_jwt: issued.session_jwt,
+        session: issued.session,
+    }))
+}

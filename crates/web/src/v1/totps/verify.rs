@@ -1,0 +1,121 @@
+//! `POST /v1/auth/totps/verify`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use vestry_app::identity::sessions::SessionObject;
+use vestry_app::identity::totps::{PresentedTotp, VerifiedTotp, VerifyTotp};
+use vestry_domain::Secret;
+
+use crate::http::{Body, Call, Code, Problem};
+use crate::v1::shapes::{Device, IssuedFields, Session, SessionFields, parse_id};
+
+pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidOtp,
+    Code::InvalidSession,
+    Code::NotFound,
+    Code::TooManyAttempts,
+    Code::Sealed,
+];
+
+/// The code to verify, and how to handle the session.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = TotpVerifyRequest)]
+pub(crate) struct Request {
+    /// Id of the user.
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// The six digits that the authenticator app shows.
+    #[schema(examples("000000"))]
+    totp: String,
+    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
+    #[schema(minimum = 5, maximum = 525_600, examples(60))]
+    session_expires_in: Option<i64>,
+    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
+    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    session_token: Option<String>,
+    /// A JWT of that session, as an alternative to `session_token`.
+    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    session_jwt: Option<String>,
+    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
+    #[schema(max_items = 50)]
+    permissions: Option<Vec<String>>,
+    /// The end user's device.
+    device_fingerprint: Option<Device>,
+}
+
+/// The verified authenticator app, and the session if one was requested.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TotpVerifyResponse)]
+pub(crate) struct Answer {
+    /// Id of the authenticator app.
+    #[schema(pattern = "^totp_[0-9A-Za-z]{27}$")]
+    totp_id: String,
+    /// Id of the user.
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// Token of the session, 64 characters; `""` if none was requested.
+    #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
+    session_token: String,
+    /// JWT of the session; `""` if none was requested.
+    session_jwt: String,
+    /// The session; `null` if none was requested.
+    #[schema(value_type = Option<Session>, required = true)]
+    session: Option<SessionObject>,
+}
+
+impl From<VerifiedTotp> for Answer {
+    fn from(verified: VerifiedTotp) -> Self {
+        let issued = IssuedFields::from(verified.issued);
+        Self {
+            totp_id: verified.totp_id.to_string(),
+            user_id: verified.user_id.to_string(),
+            session_token: issued.session_token,
+            session_jwt: issued.session_jwt,
+            session: issued.session,
+        }
+    }
+}
+
+/// Verify a code of an authenticator app
+///
+/// Accepts the codes of the current, the previous and the next 30 seconds, each once. Wrong, used and expired codes all return the same 400
+/// `invalid_otp`.
+///
+/// After 20 failures in a row the user is locked out, for longer each time. After 33 failures in a day (fewer with several authenticator
+/// apps) the lockout lasts until the day is over.
+///
+/// A `pending` user gets 403 `insufficient_factor`. The first correct code activates the authenticator app: the user's other sessions end
+/// and the user is notified.
+///
+/// Needs the scope `auth:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/totps/verify",
+    operation_id = "verifyTotp",
+    tag = "Authenticator apps",
+    request_body = Request,
+    responses((status = 200, description = "The code was correct", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let command = VerifyTotp {
+        user_id: parse_id("user_id", &request.user_id)?,
+        presented: PresentedTotp::Code(Secret::new(request.totp)),
+        session_fields: SessionFields {
+            session_expires_in: request.session_expires_in,
+            session_token: request.session_token,
+            session_jwt: request.session_jwt,
+            permissions: request.permissions,
+        }
+        .into(),
+        device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
+    };
+    let verified = call
+        .run(|service, caller| async move { service.verify_totp(&caller, command).await })
+        .await?;
+    Ok(Json(verified.into()))
+}

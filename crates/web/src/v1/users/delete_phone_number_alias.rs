@@ -1,0 +1,35 @@
+//! `DELETE /v1/auth/users/phone_number/{pn_id}/delete`
+
+use actix_web::web::Json;
+use vestry_domain::ids::PhoneNumberId;
+
+use crate::http::{Call, Code, PathId, Problem};
+use crate::v1::shapes::Deleted;
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod];
+
+/// Remove a phone number (alias path)
+///
+/// Alias of `/v1/auth/users/phone_numbers/{pn_id}/delete`, for clients that use this path.
+///
+/// Needs the scope `users:write`.
+#[utoipa::path(
+    delete,
+    path = "/v1/auth/users/phone_number/{pn_id}/delete",
+    operation_id = "deleteUserPhoneNumberAlias",
+    tag = "Users",
+    params(("pn_id" = String, Path, description = "Id of the phone number", pattern = "^pn_[0-9A-Za-z]{27}$")),
+    responses((status = 200, description = "The number was removed", body = Deleted))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    PathId(id): PathId<PhoneNumberId>,
+) -> Result<Json<Deleted>, Problem> {
+    let user = call
+        .run(move |service, caller| async move { service.delete_phone_number(&caller, id).await })
+        .await?;
+    Ok(Json(Deleted::of(
+        user,
+        "Successfully deleted user phone number",
+    )))
+}

@@ -1,0 +1,30 @@
+//! `GET /v1/wallets/{wallet_id}`
+
+use actix_web::web::Json;
+use vestry_domain::ids::WalletId;
+
+use crate::http::{Call, Code, PathId, Problem};
+use crate::v1::shapes::Wallet;
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
+
+/// Get a wallet
+///
+/// Needs the scope `wallets:read`.
+#[utoipa::path(
+    get,
+    path = "/v1/wallets/{wallet_id}",
+    operation_id = "getWallet",
+    tag = "Wallets",
+    params(("wallet_id" = String, Path, description = "Id of the wallet", pattern = "^wallet_[0-9A-Za-z]{27}$")),
+    responses((status = 200, description = "The wallet", body = Wallet))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    PathId(id): PathId<WalletId>,
+) -> Result<Json<Wallet>, Problem> {
+    let wallet = call
+        .run(move |service, caller| async move { service.get_wallet(&caller, id).await })
+        .await?;
+    Ok(Json(wallet.into()))
+}
