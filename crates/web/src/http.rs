@@ -1,18 +1,18 @@
 //! Everything between the socket and a handler: the edge, the gate, idempotent runs, extractors and error responses.
 
+mod auth_throttle;
 pub(crate) mod binary;
 pub(crate) mod body;
 mod call;
+mod catch_panic;
 pub(crate) mod client;
 pub(crate) mod cors;
 pub(crate) mod edge;
 pub(crate) mod endpoint;
 pub(crate) mod gate;
-mod guesses;
 mod https;
 pub(crate) mod idempotency;
 pub(crate) mod json;
-mod net;
 mod path;
 pub(crate) mod problem;
 pub(crate) mod query;

@@ -1,7 +1,7 @@
 //! The HTTP edge of the API. It parses a request, calls one use case, and renders the result. It makes no decisions of its own.
 //!
 //! A request passes through the `http::edge` (request id, HTTPS rule, error bodies, log line) and the `http::gate` of its endpoint (key,
-//! rate limit, `cors`, and `net`, which catches panics). Then it reaches its handler. Each handler has its own file, in `v1`.
+//! rate limit, `cors` and `catch_panic`). Then it reaches its handler. Each handler has its own file, in `v1`.
 //!
 //! `routes` is the table of all endpoints, from which both the router and the OpenAPI description are built. `http::problem` has the table
 //! of all errors.

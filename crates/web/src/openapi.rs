@@ -20,7 +20,7 @@ use utoipa::{PartialSchema, ToSchema};
 use vestry_domain::idempotency::{HEADER, MAX_LENGTH};
 
 use crate::http::endpoint::{Endpoint, Schemas};
-use crate::http::gate::Access;
+use crate::http::gate::Auth;
 use crate::http::problem::{Code, ErrorBody, ErrorDetail};
 use crate::routes;
 
@@ -137,8 +137,8 @@ fn operation(endpoint: &Endpoint) -> Operation {
     if let Some(RefOr::T(body)) = &mut operation.request_body {
         admit_no_body(body);
     }
-    operation.security = security(endpoint.access);
-    let is_keyed = routes::is_keyed(endpoint.access);
+    operation.security = security(endpoint.auth);
+    let is_keyed = routes::is_keyed(endpoint.auth);
     let keeps = endpoint.takes_idempotency_key();
     if keeps {
         operation
@@ -180,12 +180,12 @@ fn admit_no_body(body: &mut RequestBody) {
     }
 }
 
-fn security(access: Access) -> Option<Vec<SecurityRequirement>> {
-    let schemes: &[&str] = match access {
-        Access::Public => return Some(Vec::new()),
-        Access::SecretKey | Access::TestKey => &[SECRET_KEY],
-        Access::SecretKeyOrQuery => &[SECRET_KEY, QUERY_KEY],
-        Access::SecretKeyOrPublicToken => &[SECRET_KEY, PUBLIC_TOKEN],
+fn security(auth: Auth) -> Option<Vec<SecurityRequirement>> {
+    let schemes: &[&str] = match auth {
+        Auth::Public => return Some(Vec::new()),
+        Auth::SecretKey | Auth::TestKey => &[SECRET_KEY],
+        Auth::SecretKeyOrQuery => &[SECRET_KEY, QUERY_KEY],
+        Auth::SecretKeyOrPublicToken => &[SECRET_KEY, PUBLIC_TOKEN],
     };
     let scopes: [&str; 0] = [];
     Some(
@@ -204,7 +204,7 @@ fn refusals(endpoint: &Endpoint, has_body: bool) -> Vec<Code> {
         Code::Internal,
         Code::Unavailable,
     ];
-    if routes::is_keyed(endpoint.access) {
+    if routes::is_keyed(endpoint.auth) {
         codes.extend([
             Code::MissingApiKey,
             Code::InvalidApiKey,

@@ -3,7 +3,7 @@
 use actix_web::web;
 
 use crate::http::endpoint::Endpoint;
-use crate::http::gate::Access::{
+use crate::http::gate::Auth::{
     self, Public, SecretKey, SecretKeyOrPublicToken, SecretKeyOrQuery, TestKey,
 };
 use crate::v1::{
@@ -13,9 +13,9 @@ use crate::v1::{
 use crate::{health, reference};
 
 macro_rules! endpoints {
-    ($($access:ident $group:ident $name:ident $($kind:ident)*;)*) => {
+    ($($auth:ident $group:ident $name:ident $($kind:ident)*;)*) => {
         vec![$(Endpoint::new::<$group::$name::__path_handle>(
-            $access,
+            $auth,
             $group::$name::ERRORS,
             || web::route().to($group::$name::handle),
         )$(.$kind())*,)*]
@@ -169,8 +169,8 @@ fn prefix(path: &str) -> &str {
 }
 
 /// Whether an endpoint requires a key.
-pub(crate) const fn is_keyed(access: Access) -> bool {
-    match access {
+pub(crate) const fn is_keyed(auth: Auth) -> bool {
+    match auth {
         Public => false,
         SecretKey | SecretKeyOrQuery | SecretKeyOrPublicToken | TestKey => true,
     }

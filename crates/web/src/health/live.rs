@@ -12,7 +12,7 @@ pub(crate) const ERRORS: &[Code] = &[];
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Liveness)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Always `ok`.
     #[schema(pattern = "^ok$")]
     status: &'static str,
@@ -26,8 +26,8 @@ pub(crate) struct Answer {
     path = "/livez",
     operation_id = "getLiveness",
     tag = "Health",
-    responses((status = 200, description = "The process is alive", body = Answer))
+    responses((status = 200, description = "The process is alive", body = Response))
 )]
-pub(crate) async fn handle() -> Result<Json<Answer>, Problem> {
-    Ok(Json(Answer { status: "ok" }))
+pub(crate) async fn handle() -> Result<Json<Response>, Problem> {
+    Ok(Json(Response { status: "ok" }))
 }

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Readiness)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Always `ok`.
     #[schema(pattern = "^ok$")]
     status: &'static str,
@@ -51,9 +51,9 @@ pub(crate) struct Answer {
     path = "/readyz",
     operation_id = "getReadiness",
     tag = "Health",
-    responses((status = 200, description = "The process accepts requests", body = Answer))
+    responses((status = 200, description = "The process accepts requests", body = Response))
 )]
-pub(crate) async fn handle(state: Data<State>) -> Result<Json<Answer>, Problem> {
+pub(crate) async fn handle(state: Data<State>) -> Result<Json<Response>, Problem> {
     if state.settings.draining.has_begun() {
         return Err(Problem::unavailable("shutdown"));
     }
@@ -67,9 +67,9 @@ pub(crate) async fn handle(state: Data<State>) -> Result<Json<Answer>, Problem> 
     let (database, vault, sign_in_key) = asked.await?;
     let unavailable = || Problem::unavailable("database");
     database
-        .map_err(|elapsed| unavailable().because(elapsed))?
-        .map_err(|fault: Fault| unavailable().because(fault))?;
-    Ok(Json(Answer {
+        .map_err(|elapsed| unavailable().with_source(elapsed))?
+        .map_err(|fault: Fault| unavailable().with_source(fault))?;
+    Ok(Json(Response {
         status: "ok",
         database: "ok",
         vault,
@@ -80,8 +80,8 @@ pub(crate) async fn handle(state: Data<State>) -> Result<Json<Answer>, Problem> 
 }
 
 async fn root_key(service: &Service, purpose: KeyPurpose) -> &'static str {
-    let answered = tokio::time::timeout(PATIENCE, service.has_root_key(purpose)).await;
-    match answered {
+    let outcome = tokio::time::timeout(PATIENCE, service.has_root_key(purpose)).await;
+    match outcome {
         Ok(Ok(())) => "ok",
         Ok(Err(_)) | Err(_) => "unavailable",
     }

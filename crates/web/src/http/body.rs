@@ -85,7 +85,7 @@ async fn read_json(request: &HttpRequest, payload: Payload) -> Result<Option<Byt
 /// Reads the whole body within its size limit and deadline. The framework limits the time for a request's head, but not for its body.
 pub(crate) async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, Problem> {
     if announced(request.headers()).is_some_and(|length| length > MAX_SIZE) {
-        return Err(Problem::new(Code::BodyTooLarge).closing());
+        return Err(Problem::new(Code::BodyTooLarge).close_connection());
     }
     let state = request
         .app_data::<Data<State>>()
@@ -94,10 +94,10 @@ pub(crate) async fn read(request: &HttpRequest, mut payload: Payload) -> Result<
         let mut bytes = BytesMut::new();
         while let Some(chunk) = payload.next().await {
             let chunk = chunk.map_err(|_broken| {
-                Problem::request("the body was truncated or could not be read").closing()
+                Problem::request("the body was truncated or could not be read").close_connection()
             })?;
             if bytes.len() + chunk.len() > MAX_SIZE {
-                return Err(Problem::new(Code::BodyTooLarge).closing());
+                return Err(Problem::new(Code::BodyTooLarge).close_connection());
             }
             bytes.extend_from_slice(&chunk);
         }
@@ -106,7 +106,9 @@ pub(crate) async fn read(request: &HttpRequest, mut payload: Payload) -> Result<
     match tokio::time::timeout(state.settings.read_deadline, whole).await {
         Ok(body) => body,
         // The error table has no 408, because it invites clients to repeat the request unchanged.
-        Err(_elapsed) => Err(Problem::request("the body did not arrive in time").closing()),
+        Err(_elapsed) => {
+            Err(Problem::request("the body did not arrive in time").close_connection())
+        }
     }
 }
 

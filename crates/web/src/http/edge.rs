@@ -34,21 +34,23 @@ pub(crate) async fn edge(
     let id = state.request_ids.of(request.headers());
     request.extensions_mut().insert(id.clone());
     // Inner layers return an error as a response with the error attached, never as `Err`.
-    let answer = match https::check(&request, &state.settings) {
+    let response = match https::check(&request, &state.settings) {
         Ok(()) => next.call(request).await?,
         Err(problem) => request.error_response(problem),
     };
-    let (request, answer) = answer.into_parts();
+    let (request, response) = response.into_parts();
     let is_page = request.extensions().contains::<PageWanted>();
-    let mut answer = present(answer, &id, is_page);
-    finish_headers(answer.headers_mut(), &id);
+    let mut response = present(response, &id, is_page);
+    finish_headers(response.headers_mut(), &id);
     if state.settings.draining.has_begun() {
         // Otherwise a client could send its next request just as the connection is closed.
-        answer.head_mut().set_connection_type(ConnectionType::Close);
+        response
+            .head_mut()
+            .set_connection_type(ConnectionType::Close);
     }
-    let answer = ServiceResponse::new(request, answer);
-    log(&answer, &id, started.elapsed());
-    Ok(answer)
+    let response = ServiceResponse::new(request, response);
+    log(&response, &id, started.elapsed());
+    Ok(response)
 }
 
 /// Copies each header value into memory of its own (M-11).
@@ -66,9 +68,9 @@ fn detach(headers: &mut HeaderMap) {
 }
 
 /// Writes the body of an error response. Errors that are not a [`Problem`] are mapped to a code of the table.
-fn present(answer: HttpResponse, id: &RequestId, is_page: bool) -> HttpResponse {
-    let Some(error) = answer.error() else {
-        return answer;
+fn present(response: HttpResponse, id: &RequestId, is_page: bool) -> HttpResponse {
+    let Some(error) = response.error() else {
+        return response;
     };
     let foreign;
     let problem = match error.as_error::<Problem>() {
@@ -90,12 +92,12 @@ fn present(answer: HttpResponse, id: &RequestId, is_page: bool) -> HttpResponse 
     };
     let status = problem.code.status();
     let headers = form.into_iter().chain(refusal_headers(problem));
-    let mut answer = answer.set_body(BoxBody::new(body));
-    *answer.status_mut() = status;
+    let mut response = response.set_body(BoxBody::new(body));
+    *response.status_mut() = status;
     for (name, value) in headers {
-        answer.headers_mut().insert(name, value);
+        response.headers_mut().insert(name, value);
     }
-    answer
+    response
 }
 
 /// Maps an error raised by the framework.
@@ -155,8 +157,8 @@ fn report(code: Code, cause: &(dyn std::error::Error + Send + Sync), id: &Reques
 }
 
 /// Logs the route's pattern, never the path: paths contain ids, and queries may contain secrets.
-fn log(answer: &ServiceResponse, id: &RequestId, took: Duration) {
-    let extensions = answer.request().extensions();
+fn log(response: &ServiceResponse, id: &RequestId, took: Duration) {
+    let extensions = response.request().extensions();
     let caller = extensions.get::<Arc<Caller>>();
     let route = extensions.get::<Route>().map_or("-", Route::as_str);
     tracing::info!(
@@ -164,7 +166,7 @@ fn log(answer: &ServiceResponse, id: &RequestId, took: Duration) {
         app_id = caller.map(|caller| tracing::field::display(caller.world.app_id)),
         environment = caller.map(|caller| caller.world.environment.as_str()),
         route,
-        status = answer.status().as_u16(),
+        status = response.status().as_u16(),
         duration_ms = milliseconds(took),
         "request"
     );

@@ -12,7 +12,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::schema::Schema;
 
-use crate::http::gate::{Access, Door, Route, gate};
+use crate::http::gate::{Auth, Route, RoutePolicy, gate};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::State;
 
@@ -23,7 +23,7 @@ pub(crate) type Schemas = Vec<(String, RefOr<Schema>)>;
 pub(crate) struct Endpoint {
     pub(crate) path: String,
     pub(crate) method: HttpMethod,
-    pub(crate) access: Access,
+    pub(crate) auth: Auth,
     /// Error codes in addition to those that every endpoint of its kind can return.
     pub(crate) errors: &'static [Code],
     /// Whether the call changes nothing, even though its method normally does.
@@ -40,7 +40,7 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// An endpoint whose path, method and description are declared at its handler.
     pub(crate) fn new<D>(
-        access: Access,
+        auth: Auth,
         errors: &'static [Code],
         route: fn() -> actix_web::Route,
     ) -> Self
@@ -50,7 +50,7 @@ impl Endpoint {
         Self {
             path: D::path(),
             method: D::methods().into_iter().next().unwrap_or(HttpMethod::Get),
-            access,
+            auth,
             errors,
             reads: false,
             for_pages: false,
@@ -85,7 +85,7 @@ impl Endpoint {
             self.method,
             HttpMethod::Post | HttpMethod::Put | HttpMethod::Patch | HttpMethod::Delete
         );
-        matches!(self.access, Access::SecretKey) && may_change && !self.reads
+        matches!(self.auth, Auth::SecretKey) && may_change && !self.reads
     }
 }
 
@@ -102,9 +102,9 @@ pub(crate) fn resource(
     endpoints: &[Endpoint],
 ) -> Option<impl HttpServiceFactory + use<>> {
     let first = endpoints.first()?;
-    let door = Rc::new(Door {
+    let policy = Rc::new(RoutePolicy {
         route: Route(first.path.as_str().into()),
-        access: first.access,
+        auth: first.auth,
         for_pages: first.for_pages,
         keyed: endpoints
             .iter()
@@ -118,7 +118,7 @@ pub(crate) fn resource(
     for endpoint in endpoints {
         let method = actix_method(&endpoint.method);
         methods.push(method.to_string());
-        // A GET endpoint also answers HEAD (RFC 9110, section 9.3.2), which the framework does not add.
+        // A GET endpoint also serves HEAD (RFC 9110, section 9.3.2), which the framework does not add.
         let is_get = method == Method::GET;
         if is_get {
             methods.push(Method::HEAD.to_string());
@@ -135,10 +135,10 @@ pub(crate) fn resource(
         async { Err::<String, _>(problem) }
     });
     let state = state.clone();
-    let guarded = from_fn(move |request: ServiceRequest, next: Next<BoxBody>| {
-        gate(state.clone(), Rc::clone(&door), request, next)
+    let gated = from_fn(move |request: ServiceRequest, next: Next<BoxBody>| {
+        gate(state.clone(), Rc::clone(&policy), request, next)
     });
-    Some(resource.default_service(other_methods).wrap(guarded))
+    Some(resource.default_service(other_methods).wrap(gated))
 }
 
 fn actix_method(method: &HttpMethod) -> Method {

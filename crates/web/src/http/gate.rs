@@ -15,10 +15,10 @@ use vestry_domain::Secret;
 use vestry_domain::api_key::{self, ApiKeyKind};
 use vestry_domain::limits::Verdict;
 
+use crate::http::catch_panic::catch_panic;
 use crate::http::client;
 use crate::http::cors;
 use crate::http::idempotency;
-use crate::http::net::guarded;
 use crate::http::problem::{Code, PageWanted, Problem};
 use crate::http::query;
 use crate::http::request_id::RequestId;
@@ -30,7 +30,7 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Authentication required by a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum Auth {
     /// None.
     Public,
     /// A secret key.
@@ -45,9 +45,9 @@ pub(crate) enum Access {
 }
 
 /// An endpoint's policy, as its gate sees it.
-pub(crate) struct Door {
+pub(crate) struct RoutePolicy {
     pub(crate) route: Route,
-    pub(crate) access: Access,
+    pub(crate) auth: Auth,
     /// Whether pages may call it; see [`cors`].
     pub(crate) for_pages: bool,
     /// Methods whose responses are stored for requests with an `Idempotency-Key`.
@@ -69,42 +69,42 @@ impl Route {
 /// Passes a request on to its handler or rejects it, and sets the CORS headers that let pages read the response.
 pub(crate) async fn gate(
     state: Data<State>,
-    door: Rc<Door>,
+    policy: Rc<RoutePolicy>,
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse, Error> {
-    request.extensions_mut().insert(door.route.clone());
-    if door.is_browsed && follows_a_link(request.headers(), request.query_string()) {
+    request.extensions_mut().insert(policy.route.clone());
+    if policy.is_browsed && follows_a_link(request.headers(), request.query_string()) {
         request.extensions_mut().insert(PageWanted);
     }
-    if !door.for_pages {
-        return pass(state, &door, request, next).await;
+    if !policy.for_pages {
+        return pass(state, &policy, request, next).await;
     }
     if cors::is_preflight(&request) {
         return Ok(request.into_response(cors::preflight()));
     }
-    let is_open = door.access == Access::Public || !has_secret_key(request.headers());
-    let mut answer = pass(state, &door, request, next).await?;
+    let is_open = policy.auth == Auth::Public || !has_secret_key(request.headers());
+    let mut response = pass(state, &policy, request, next).await?;
     if is_open {
-        cors::open(answer.headers_mut());
+        cors::open(response.headers_mut());
     }
-    Ok(answer)
+    Ok(response)
 }
 
 async fn pass(
     state: Data<State>,
-    door: &Door,
+    policy: &RoutePolicy,
     mut request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse, Error> {
-    let admission = match door.access {
-        Access::Public => None,
-        _ => Some(admission(&state, door, &request).await),
+    let admission = match policy.auth {
+        Auth::Public => None,
+        _ => Some(admission(&state, policy, &request).await),
     };
     // The framework keeps request heads for reuse and would keep the key with them (M-11).
     request.headers_mut().remove(AUTHORIZATION);
     let Some(admission) = admission else {
-        return guarded(request, next).await;
+        return catch_panic(request, next).await;
     };
     let (caller, verdict) = match admission {
         Ok(admission) => admission,
@@ -113,38 +113,43 @@ async fn pass(
     let is_test = caller.is_test();
     request.extensions_mut().insert(Arc::clone(&caller));
     let refused = Arc::clone(&caller);
-    if door.access == Access::TestKey && !is_test {
+    if policy.auth == Auth::TestKey && !is_test {
         return Ok(request.error_response(Problem::no_route()));
     }
-    let mut answer = if verdict.admitted {
-        let is_keyed = door.keyed.contains(request.method());
+    let mut response = if verdict.admitted {
+        let is_keyed = policy.keyed.contains(request.method());
         if is_keyed && request.headers().contains_key(idempotency::KEY) {
             idempotency::once(&state, caller, request, next).await?
         } else {
-            guarded(request, next).await?
+            catch_panic(request, next).await?
         }
     } else {
         let wait = verdict.reset - state.service.machine_time();
-        request.error_response(Problem::new(Code::RateLimited).after(wait))
+        request.error_response(Problem::new(Code::RateLimited).with_retry_after(wait))
     };
-    if answer.status() == StatusCode::FORBIDDEN {
-        note_refusal(&state, refused, door, &answer).await;
+    if response.status() == StatusCode::FORBIDDEN {
+        note_refusal(&state, refused, policy, &response).await;
     }
-    limit_headers(&verdict, answer.headers_mut());
-    Ok(answer)
+    limit_headers(&verdict, response.headers_mut());
+    Ok(response)
 }
 
 /// Records a denied request in the audit log if its error code is one of those that are recorded.
-async fn note_refusal(state: &State, caller: Arc<Caller>, door: &Door, answer: &ServiceResponse) {
-    let problem = answer.response().error();
+async fn note_refusal(
+    state: &State,
+    caller: Arc<Caller>,
+    policy: &RoutePolicy,
+    response: &ServiceResponse,
+) {
+    let problem = response.response().error();
     let Some(problem) = problem.and_then(|error| error.as_error::<Problem>()) else {
         return;
     };
     let Some(code) = problem.recorded() else {
         return;
     };
-    let request = answer.request();
-    let call = format!("{} {}", request.method(), door.route.as_str());
+    let request = response.request();
+    let call = format!("{} {}", request.method(), policy.route.as_str());
     let id = request
         .extensions()
         .get::<RequestId>()
@@ -169,10 +174,10 @@ fn follows_a_link(headers: &HeaderMap, query: &str) -> bool {
 
 async fn admission(
     state: &State,
-    door: &Door,
+    policy: &RoutePolicy,
     request: &ServiceRequest,
 ) -> Result<(Arc<Caller>, Verdict), Problem> {
-    let presented = presented_key(door, request)?;
+    let presented = presented_key(policy, request)?;
     let has_form = presented.has_form();
     // The form distinguishes the kinds, so a cached key of the other kind grants nothing here.
     if has_form
@@ -188,8 +193,8 @@ async fn admission(
         client::address(peer.ip(), request.headers(), proxies)
     });
     if let Some(from) = from.filter(|_| !presented.was_seen(state)) {
-        let looked_up = state.guesses.may_look_up(from, now);
-        looked_up.map_err(|wait| Problem::new(Code::RateLimited).after(wait))?;
+        let looked_up = state.auth_throttle.may_look_up(from, now);
+        looked_up.map_err(|wait| Problem::new(Code::RateLimited).with_retry_after(wait))?;
     }
     let admitted = state.service.run(|service| async move {
         let caller = match &presented {
@@ -204,7 +209,7 @@ async fn admission(
     });
     let admitted = admitted.await?;
     if let (Err(AuthenticateError::Unknown), Some(from)) = (&admitted, from) {
-        state.guesses.failed(from, now);
+        state.auth_throttle.failed(from, now);
     }
     Ok(admitted?)
 }
@@ -241,16 +246,16 @@ impl Presented {
     }
 }
 
-fn presented_key(door: &Door, request: &ServiceRequest) -> Result<Presented, Problem> {
+fn presented_key(policy: &RoutePolicy, request: &ServiceRequest) -> Result<Presented, Problem> {
     let query = request.query_string();
-    if door.access == Access::SecretKeyOrPublicToken
+    if policy.auth == Auth::SecretKeyOrPublicToken
         && let Some(presented) = with_public_token(request.headers(), query)?
     {
         return Ok(presented);
     }
     let key = match credentials(request.headers(), "bearer")? {
         Some(key) => Some(key),
-        None if door.access == Access::SecretKeyOrQuery => query::parameter(query, "api_key"),
+        None if policy.auth == Auth::SecretKeyOrQuery => query::parameter(query, "api_key"),
         None => None,
     };
     let key = key.ok_or_else(|| Problem::new(Code::MissingApiKey))?;

@@ -21,7 +21,7 @@ use vestry_domain::Secret;
 use vestry_domain::idempotency::IdempotencyKey;
 
 use crate::http::body;
-use crate::http::net::guarded;
+use crate::http::catch_panic::catch_panic;
 use crate::http::problem::Problem;
 use crate::http::request_id::RequestId;
 use crate::http::state::State;
@@ -52,11 +52,11 @@ pub(crate) async fn once(
     let http = request.request().clone();
     // A handler is dropped when its client disconnects, and those are the clients that retry with the key. The response must be stored for
     // them.
-    let running = actix_web::rt::spawn(answer(state.clone(), asked, request, next));
+    let running = actix_web::rt::spawn(response(state.clone(), asked, request, next));
     match running.await {
-        Ok(answer) => answer,
+        Ok(response) => response,
         Err(_panic) => {
-            let problem = Problem::internal("an idempotent run panicked").closing();
+            let problem = Problem::internal("an idempotent run panicked").close_connection();
             Ok(ServiceResponse::from_err(problem, http))
         }
     }
@@ -72,7 +72,7 @@ async fn asked(caller: Arc<Caller>, request: &mut ServiceRequest) -> Result<Aske
     Ok(Asked { caller, key, keyed })
 }
 
-async fn answer(
+async fn response(
     state: Data<State>,
     asked: Asked,
     request: ServiceRequest,
@@ -127,10 +127,10 @@ async fn run_and_keep(
 ) -> Result<ServiceResponse, Error> {
     let span = span(request.request());
     let renewal = state.service.renew_run(&run);
-    let (answer, outcome) = match guarded(request, next).await {
-        Ok(answer) => {
-            let (answer, outcome) = outcome(answer).await;
-            (Ok(answer), outcome)
+    let (response, outcome) = match catch_panic(request, next).await {
+        Ok(response) => {
+            let (response, outcome) = outcome(response).await;
+            (Ok(response), outcome)
         }
         Err(error) => (Err(error), Outcome::Failed),
     };
@@ -138,16 +138,16 @@ async fn run_and_keep(
     let ended = state
         .service
         .run(|service| async move { service.end_run(&run, outcome).await }.instrument(span));
-    match (answer, ended.await.flatten()) {
-        (answer, Ok(())) => answer,
-        (Ok(answer), Err(fault)) => Ok(answer.error_response(Problem::from(fault))),
+    match (response, ended.await.flatten()) {
+        (response, Ok(())) => response,
+        (Ok(response), Err(fault)) => Ok(response.error_response(Problem::from(fault))),
         (Err(error), Err(_fault)) => Err(error),
     }
 }
 
 /// How to store a handler's response. Its body is read for this and put back unchanged.
-async fn outcome(answer: ServiceResponse) -> (ServiceResponse, Outcome) {
-    if let Some(error) = answer.response().error() {
+async fn outcome(response: ServiceResponse) -> (ServiceResponse, Outcome) {
+    if let Some(error) = response.response().error() {
         let outcome = match error.as_error::<Problem>() {
             Some(problem) if problem.is_failure() => Outcome::Failed,
             Some(problem) => {
@@ -158,9 +158,9 @@ async fn outcome(answer: ServiceResponse) -> (ServiceResponse, Outcome) {
             // An error of the framework: no use case has seen the request.
             None => Outcome::Undecided,
         };
-        return (answer, outcome);
+        return (response, outcome);
     }
-    let (request, response) = answer.into_parts();
+    let (request, response) = response.into_parts();
     let (response, body) = response.into_parts();
     let status = response.status();
     match to_bytes(body).await {
@@ -184,8 +184,8 @@ fn decided(status: StatusCode, body: &[u8]) -> Outcome {
 
 /// Builds the response to a repeated request from the stored one.
 fn replay(request: ServiceRequest, stored: &[u8]) -> ServiceResponse {
-    let mut answer = match stored_answer(stored) {
-        Some(Ok(answer)) => request.into_response(answer),
+    let mut response = match stored_response(stored) {
+        Some(Ok(response)) => request.into_response(response),
         Some(Err(problem)) => request.error_response(problem),
         None => {
             return request.error_response(Problem::internal(
@@ -193,19 +193,19 @@ fn replay(request: ServiceRequest, stored: &[u8]) -> ServiceResponse {
             ));
         }
     };
-    let headers = answer.headers_mut();
+    let headers = response.headers_mut();
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
-    answer
+    response
 }
 
-fn stored_answer(stored: &[u8]) -> Option<Result<HttpResponse, Problem>> {
+fn stored_response(stored: &[u8]) -> Option<Result<HttpResponse, Problem>> {
     let (status, body) = stored.split_first_chunk::<2>()?;
     let status = StatusCode::from_u16(u16::from_be_bytes(*status)).ok()?;
     if status.is_client_error() {
         return Problem::from_replay(body).map(Err);
     }
-    let mut answer = HttpResponse::build(status);
-    Some(Ok(answer
+    let mut response = HttpResponse::build(status);
+    Some(Ok(response
         .content_type("application/json")
         .body(body.to_vec())))
 }

@@ -18,7 +18,7 @@ const MAX_PARAM: usize = 200;
 /// Why a body was rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// Not JSON, or not an object. The position is not reported, because it would echo what was sent.
+    /// Not JSON, or not an object. The position is not reported, because it would echo the body.
     Syntax(&'static str),
     /// A name that appears twice in one object. Two parsers could read two different requests from it.
     Repeated {

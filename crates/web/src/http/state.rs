@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vestry_app::Service;
 
-use crate::http::guesses::Guesses;
+use crate::http::auth_throttle::AuthThrottle;
 use crate::http::request_id::RequestIds;
 use crate::http::settings::WebSettings;
 
@@ -13,14 +13,14 @@ pub(crate) struct State {
     pub(crate) service: Arc<Service>,
     pub(crate) settings: WebSettings,
     pub(crate) request_ids: RequestIds,
-    pub(crate) guesses: Guesses,
+    pub(crate) auth_throttle: AuthThrottle,
 }
 
 impl State {
     pub(crate) fn new(service: Arc<Service>, settings: WebSettings) -> Self {
         Self {
             service,
-            guesses: Guesses::new(settings.failed_auth_per_minute),
+            auth_throttle: AuthThrottle::new(settings.failed_auth_per_minute),
             settings,
             request_ids: RequestIds::default(),
         }

@@ -147,7 +147,7 @@ fn calls_that_change_something_take_an_idempotency_key() {
 
 /// Responses are described completely; requests may have further fields.
 #[test]
-fn answers_are_closed_and_requests_are_open() {
+fn responses_are_closed_and_requests_are_open() {
     for (name, schema) in schemas(&value()) {
         // Further members of a JWK depend on its kind and cannot be limited here. Those of `OauthUser` are providers, and
         // `EventEnvelope` is the common part of all event types.

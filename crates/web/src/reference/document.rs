@@ -20,9 +20,9 @@ pub(crate) const ERRORS: &[Code] = &[];
     responses((status = 200, description = "The API description", body = Object, content_type = "application/json"))
 )]
 pub(crate) async fn handle(description: Data<Description>) -> Result<HttpResponse, Problem> {
-    let answer = HttpResponse::Ok()
+    let response = HttpResponse::Ok()
         .content_type("application/json")
         .insert_header((CACHE_CONTROL, "public, max-age=300"))
         .body((description.document)());
-    Ok(answer)
+    Ok(response)
 }

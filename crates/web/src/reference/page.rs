@@ -35,14 +35,14 @@ pub(crate) async fn handle(description: Data<Description>) -> Result<HttpRespons
         let document = serde_json::from_str((description.document)()).unwrap_or_default();
         Bytes::from(render(&document, &(description.paths)()))
     });
-    let answer = HttpResponse::Ok()
+    let response = HttpResponse::Ok()
         .content_type("text/html; charset=utf-8")
         .insert_header((CACHE_CONTROL, "public, max-age=300"))
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((REFERRER_POLICY, "no-referrer"))
         .insert_header((HeaderName::from_static("x-frame-options"), "DENY"))
         .body(page.clone());
-    Ok(answer)
+    Ok(response)
 }
 
 fn render(document: &Value, order: &[String]) -> String {

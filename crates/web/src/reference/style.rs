@@ -18,9 +18,9 @@ pub(crate) const ERRORS: &[Code] = &[];
     responses((status = 200, description = "The style sheet", body = String, content_type = "text/css"))
 )]
 pub(crate) async fn handle() -> Result<HttpResponse, Problem> {
-    let answer = HttpResponse::Ok()
+    let response = HttpResponse::Ok()
         .content_type("text/css; charset=utf-8")
         .insert_header((CACHE_CONTROL, "public, max-age=300"))
         .body(include_str!("style.css"));
-    Ok(answer)
+    Ok(response)
 }

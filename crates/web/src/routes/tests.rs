@@ -54,7 +54,7 @@ fn the_endpoints_of_a_path_require_the_same_key() {
         assert!(
             endpoints
                 .iter()
-                .all(|endpoint| endpoint.access == endpoints[0].access),
+                .all(|endpoint| endpoint.auth == endpoints[0].auth),
             "{}",
             endpoints[0].path
         );
@@ -68,7 +68,7 @@ fn m_25_pages_may_call_what_needs_no_secret_key() {
         .into_iter()
         .filter(|endpoint| endpoint.for_pages);
     let for_pages: Vec<_> = for_pages
-        .map(|endpoint| (endpoint.path, endpoint.access))
+        .map(|endpoint| (endpoint.path, endpoint.auth))
         .collect();
     assert_eq!(
         for_pages,
@@ -80,7 +80,7 @@ fn m_25_pages_may_call_what_needs_no_secret_key() {
             ("/v1/auth/jwks/{app_id}".to_owned(), Public),
         ]
     );
-    let takes_token = |endpoint: &Endpoint| endpoint.access == SecretKeyOrPublicToken;
+    let takes_token = |endpoint: &Endpoint| endpoint.auth == SecretKeyOrPublicToken;
     assert!(
         endpoints()
             .iter()

@@ -1,4 +1,4 @@
-//! `GET /v1/audit`: what was done to the App, and what was refused.
+//! `GET /v1/audit`: changes to the App, and denied requests.
 
 use serde_json::{Value, json};
 use vestry_app::Principal;
@@ -6,7 +6,7 @@ use vestry_domain::Environment;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::redirect::RedirectKind;
 
-use crate::rig::{Api, Client, on_both};
+use crate::harness::{Api, Client, on_both};
 
 on_both! {
     changes_are_listed

@@ -8,8 +8,9 @@ use vestry_app::identity::users::Imported;
 use vestry_domain::{Environment, World};
 
 use crate::attacks::people::{Pocket, with};
+use crate::flows::{Sent, newest_code, sent, verified};
+use crate::harness::{Api, Response, on_both, operator};
 use crate::journeys::{Sent, newest_code, sent, verified};
-use crate::rig::{Answer, Api, on_both, operator};
 
 on_both! {
     two_identifiers_of_one_sign_up_are_proved_one_after_the_other
@@ -59,7 +60,7 @@ async fn mailed(api: &Api, email: &str, session: &str) -> Sent {
 }
 
 /// Verifies from outside, with a session of an hour; the user is the one that the first step named.
-async fn enters(api: &Api, sent: &Sent) -> Answer {
+async fn enters(api: &Api, sent: &Sent) -> Response {
     let verified = verified(&api.test(), sent, json!({"session_expires_in": 60})).await;
     let verified = verified.ok();
     assert_eq!(verified.text_at("/user_id"), sent.user_id);

@@ -2,8 +2,8 @@
 
 use vestry_domain::Environment;
 
+use crate::harness::{Api, Client, Response, described, on_both};
 use crate::oauth::{lands, public_token};
-use crate::rig::{Answer, Api, Client, described, on_both};
 
 on_both! {
     m_25_a_page_of_any_origin_reads_a_key_set
@@ -20,7 +20,7 @@ fn page<'a>(client: Client<'a>) -> Client<'a> {
 }
 
 /// A preflight request as a browser sends it.
-async fn preflight(api: &Api, path: &str) -> Answer {
+async fn preflight(api: &Api, path: &str) -> Response {
     let browser = page(api.anonymous())
         .header("Access-Control-Request-Method", "GET")
         .header("Access-Control-Request-Headers", "authorization");
@@ -28,14 +28,14 @@ async fn preflight(api: &Api, path: &str) -> Answer {
 }
 
 #[track_caller]
-fn is_open(answer: &Answer) {
+fn is_open(response: &Response) {
     assert_eq!(
-        answer.header("access-control-allow-origin"),
+        response.header("access-control-allow-origin"),
         Some("*"),
-        "{answer:?}"
+        "{response:?}"
     );
-    assert_eq!(answer.header("access-control-allow-credentials"), None);
-    let exposed = answer
+    assert_eq!(response.header("access-control-allow-credentials"), None);
+    let exposed = response
         .header("access-control-expose-headers")
         .unwrap_or_default();
     assert!(
@@ -45,13 +45,13 @@ fn is_open(answer: &Answer) {
 }
 
 #[track_caller]
-fn is_closed(answer: &Answer) {
+fn is_closed(response: &Response) {
     for header in [
         "access-control-allow-origin",
         "access-control-allow-headers",
         "access-control-expose-headers",
     ] {
-        assert_eq!(answer.header(header), None, "{answer:?}");
+        assert_eq!(response.header(header), None, "{response:?}");
     }
 }
 
@@ -61,7 +61,7 @@ async fn m_25_a_page_of_any_origin_reads_a_key_set(api: &Api) {
     for client in [
         page(api.anonymous()),
         api.anonymous(),
-        page(api.anonymous()).header("Authorization", "Bearer a-token-of-somebody-else"),
+        page(api.anonymous()).header("Authorization", "Bearer a-foreign-token"),
     ] {
         let found = client.get(&set).await.ok();
         is_open(&found);
@@ -69,7 +69,7 @@ async fn m_25_a_page_of_any_origin_reads_a_key_set(api: &Api) {
     }
     for (path, status) in [
         (format!("{set}?environment=staging"), 400),
-        ("/v1/auth/jwks/nobody".to_owned(), 404),
+        ("/v1/auth/jwks/unknown".to_owned(), 404),
         (
             "/v1/auth/jwks/app_000000000000000000000000000".to_owned(),
             404,

@@ -1,7 +1,7 @@
 //! EV-C2: every type of event is caused through the API or the command line's functions. It is emitted once, in its own environment, with
 //! the data described in its table row.
 //!
-//! The client checks each response against the API description, and each event against the schema of its type. [`told`] checks that its
+//! The client checks each response against the API description, and each event against the schema of its type. [`event_log`] checks that its
 //! data has no other fields.
 
 use std::collections::BTreeSet;
@@ -30,10 +30,10 @@ use crate::attacks::people::{
     Authenticator, PAGE, PASSKEYS, PASSWORD, PASSWORDS, Person, Pocket, assertion, link_to,
     passkey, texted, with_password,
 };
-use crate::events::told;
-use crate::journeys::{sent, signed_in, verified};
+use crate::events::event_log;
+use crate::flows::{sent, signed_in, verified};
+use crate::harness::{Api, described, on_both, operator};
 use crate::oauth;
-use crate::rig::{Api, described, on_both, operator};
 use crate::transfers;
 
 on_both! {
@@ -75,7 +75,7 @@ impl Witness<'_> {
             ("live", self.api.live(), live),
         ];
         for ((name, client, expected), seen) in worlds.into_iter().zip(&mut self.seen) {
-            let events = told(self.api, &client).await.split_off(*seen);
+            let events = event_log(self.api, &client).await.split_off(*seen);
             let kinds: Vec<EventKind> = events.iter().map(kind).collect();
             assert_eq!(kinds, expected, "{name}: {step}");
             for event in &events {
@@ -599,13 +599,13 @@ async fn what_is_told_on_demand(witness: &mut Witness<'_>) {
     let mut browser = Browser::counting(PAGE);
     passkey(api, &mut browser, &created.text_at("/user_id")).await;
     witness.sees("a passkey", &[PasskeyAdded], &[]).await;
-    let mut answer = assertion(api, &mut browser).await;
-    answer["response"]["signature"] = json!(URL_SAFE_NO_PAD.encode([0; 70]));
-    let request = json!({"public_key_credential": answer});
+    let mut response = assertion(api, &mut browser).await;
+    response["response"]["signature"] = json!(URL_SAFE_NO_PAD.encode([0; 70]));
+    let request = json!({"public_key_credential": response});
     let refused = test.post(PASSKEYS, request).await;
     refused.refuses(401, "invalid_credentials", None);
     witness
-        .sees("a passkey's wrong answer", &[SignInFailed], &[])
+        .sees("a passkey's wrong response", &[SignInFailed], &[])
         .await;
 
     let pocket = Pocket::of(api, "second@example.com").await;
@@ -657,9 +657,9 @@ async fn e_8_a_flood_of_failures_is_emitted_as_a_count(api: &Api) {
     }
     let counts = async || {
         api.service.sequence_all().await.unwrap();
-        let told = test.get("/v1/events?types=sign_in.failed&limit=100").await;
-        let told = told.ok();
-        let events = told.body["events"].as_array().unwrap().clone();
+        let page = test.get("/v1/events?types=sign_in.failed&limit=100").await;
+        let page = page.ok();
+        let events = page.body["events"].as_array().unwrap().clone();
         let data = events.into_iter().map(|mut event| event["data"].take());
         let data: Vec<Value> = data.collect();
         assert!(data.iter().all(|data| data["user_id"] == *user), "{data:?}");

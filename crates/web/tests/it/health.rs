@@ -3,7 +3,7 @@
 use serde_json::json;
 use vestry_web::{Draining, WebSettings};
 
-use crate::rig::{Api, Lane, Wishes, assert_answer_snapshot, on_both, on_with};
+use crate::harness::{Api, Lane, Options, assert_response_snapshot, on_both, on_with};
 
 on_both! {
     the_probes_need_no_key
@@ -11,7 +11,7 @@ on_both! {
 
 async fn the_probes_need_no_key(api: &Api) {
     let live = api.anonymous().get("/livez").await.ok();
-    assert_answer_snapshot!(live, @r#"
+    assert_response_snapshot!(live, @r#"
     {
       "body": {
         "status": "ok"
@@ -20,7 +20,7 @@ async fn the_probes_need_no_key(api: &Api) {
     }
     "#);
     let ready = api.anonymous().get("/readyz").await.ok();
-    assert_answer_snapshot!(ready, @r#"
+    assert_response_snapshot!(ready, @r#"
     {
       "body": {
         "database": "ok",
@@ -43,18 +43,18 @@ async fn a_process_in_shutdown_is_not_ready() {
         draining: draining.clone(),
         ..WebSettings::default()
     };
-    let wishes = Wishes {
+    let options = Options {
         web,
         has_mailer: false,
-        ..Wishes::default()
+        ..Options::default()
     };
-    on_with(Lane::Sqlite, wishes, async |api| {
+    on_with(Lane::Sqlite, options, async |api| {
         let ready = api.anonymous().get("/readyz").await.ok();
         assert_eq!(ready.body["mail"], "not_configured");
         draining.begin();
         let ready = api.anonymous().get("/readyz").await;
         ready.refuses(503, "unavailable", Some("shutdown"));
-        assert_answer_snapshot!(ready, @r#"
+        assert_response_snapshot!(ready, @r#"
         {
           "body": {
             "error": {
@@ -79,12 +79,12 @@ async fn a_process_in_shutdown_is_not_ready() {
 /// The failing component is named, and nothing else is disclosed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failing_database_is_named() {
-    on_with(Lane::Sqlite, Wishes::default(), async |api| {
+    on_with(Lane::Sqlite, Options::default(), async |api| {
         // The file in the database's place is not a database.
         api.place.break_sqlite();
         let ready = api.anonymous().get("/readyz").await;
         ready.refuses(503, "unavailable", Some("database"));
-        assert_answer_snapshot!(ready, @r#"
+        assert_response_snapshot!(ready, @r#"
         {
           "body": {
             "error": {
@@ -108,7 +108,7 @@ async fn a_failing_database_is_named() {
 /// F5: without the root key of wallets the service is ready, signs users in, and refuses what needs a wallet key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f5_without_the_key_provider_calls_that_need_keys_are_sealed() {
-    on_with(Lane::Sqlite, Wishes::default(), async |api| {
+    on_with(Lane::Sqlite, Options::default(), async |api| {
         api.vault.set_gone(true);
         let ready = api.anonymous().get("/readyz").await.ok();
         assert_eq!(ready.body["vault"], "unavailable");
@@ -119,7 +119,7 @@ async fn f5_without_the_key_provider_calls_that_need_keys_are_sealed() {
             .post("/v1/auth/users/create", request.clone())
             .await;
         refused.refuses(503, "sealed", None);
-        assert_answer_snapshot!(refused, @r#"
+        assert_response_snapshot!(refused, @r#"
         {
           "body": {
             "error": {

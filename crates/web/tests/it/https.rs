@@ -2,23 +2,23 @@
 
 use vestry_web::WebSettings;
 
-use crate::rig::{Lane, Wishes, assert_answer_snapshot, on_with};
+use crate::harness::{Lane, Options, assert_response_snapshot, on_with};
 
-fn wishes(listen: &'static str, trusted: &[&str]) -> Wishes {
+fn options(listen: &'static str, trusted: &[&str]) -> Options {
     let trusted_proxies = trusted.iter().map(|net| net.parse().unwrap()).collect();
-    Wishes {
+    Options {
         listen,
         web: WebSettings {
             trusted_proxies,
             ..WebSettings::default()
         },
-        ..Wishes::default()
+        ..Options::default()
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s_18_a_public_listener_refuses_plain_http() {
-    on_with(Lane::Sqlite, wishes("0.0.0.0:0", &[]), async |api| {
+    on_with(Lane::Sqlite, options("0.0.0.0:0", &[]), async |api| {
         for client in [api.test(), api.anonymous()] {
             for path in [
                 "/v1/wallets/list",
@@ -39,7 +39,7 @@ async fn s_18_a_public_listener_refuses_plain_http() {
                 .refuses(400, "https_required", None);
         }
         let refused = api.test().get("/v1/wallets/list").await;
-        assert_answer_snapshot!(refused, @r#"
+        assert_response_snapshot!(refused, @r#"
         {
           "body": {
             "error": {
@@ -65,7 +65,7 @@ async fn s_18_a_public_listener_refuses_plain_http() {
 async fn a_trusted_proxy_vouches_for_its_client() {
     on_with(
         Lane::Sqlite,
-        wishes("0.0.0.0:0", &["127.0.0.0/8"]),
+        options("0.0.0.0:0", &["127.0.0.0/8"]),
         async |api| {
             for https in ["https", "HTTPS", "https, https"] {
                 api.test()
@@ -111,7 +111,7 @@ async fn a_trusted_proxy_vouches_for_its_client() {
 async fn loopback_is_private_unless_a_proxy_says_otherwise() {
     on_with(
         Lane::Sqlite,
-        wishes("127.0.0.1:0", &["127.0.0.1/32"]),
+        options("127.0.0.1:0", &["127.0.0.1/32"]),
         async |api| {
             api.test().get("/v1/wallets/list").await.ok();
             api.test()
@@ -132,7 +132,7 @@ async fn loopback_is_private_unless_a_proxy_says_otherwise() {
     .await;
     on_with(
         Lane::Sqlite,
-        wishes("127.0.0.1:0", &["10.0.0.0/8"]),
+        options("127.0.0.1:0", &["10.0.0.0/8"]),
         async |api| {
             // Not one of our proxies: its header is ignored either way.
             api.test()

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use vestry_domain::Environment;
 use vestry_domain::api_key::Scope;
 
-use crate::journeys::{sent, signed_in};
-use crate::rig::{Answer, Api, Client, on_both};
+use crate::flows::{sent, signed_in};
+use crate::harness::{Api, Client, Response, on_both};
 
 on_both! {
     r13_a_repeat_gets_the_first_response
@@ -32,8 +32,8 @@ fn keyed<'a>(client: Client<'a>, key: &str) -> Client<'a> {
     client.header("Idempotency-Key", key)
 }
 
-fn is_replay(answer: &Answer) -> bool {
-    let replayed = answer.header("idempotent-replayed");
+fn is_replay(response: &Response) -> bool {
+    let replayed = response.header("idempotent-replayed");
     assert!(replayed.is_none_or(|value| value == "true"));
     replayed.is_some()
 }
@@ -44,8 +44,8 @@ async fn users(client: &Client<'_>) -> Value {
 }
 
 /// Everything in a refusal except its request id.
-fn refusal(answer: &Answer) -> Value {
-    let mut body = answer.body.clone();
+fn refusal(response: &Response) -> Value {
+    let mut body = response.body.clone();
     body.as_object_mut().unwrap().remove("request_id");
     body
 }
@@ -356,8 +356,8 @@ async fn attack_28_a_lost_response_is_returned_again(api: &Api) {
         let head = json.head("POST", CREATE, body.len());
         lost.send(format!("{head}{body}").as_bytes()).await;
         drop(lost);
-        let first = answered(&client, &request).await;
-        let again = answered(&client, &request).await;
+        let first = final_response(&client, &request).await;
+        let again = final_response(&client, &request).await;
         assert!(is_replay(&again));
         assert_eq!(again.text, first.text);
     }
@@ -365,14 +365,14 @@ async fn attack_28_a_lost_response_is_returned_again(api: &Api) {
 }
 
 /// The final response to the request. While it runs, the only error allowed is that it is still running.
-async fn answered(client: &Client<'_>, request: &Value) -> Answer {
+async fn final_response(client: &Client<'_>, request: &Value) -> Response {
     loop {
-        let answer = client.post(CREATE, request.clone()).await;
-        if answer.status == 200 {
-            return answer;
+        let response = client.post(CREATE, request.clone()).await;
+        if response.status == 200 {
+            return response;
         }
-        answer.refuses(409, "idempotency_key_reused", None);
-        assert_eq!(answer.header("retry-after"), Some("1"));
+        response.refuses(409, "idempotency_key_reused", None);
+        assert_eq!(response.header("retry-after"), Some("1"));
     }
 }
 
@@ -381,16 +381,17 @@ async fn r13_parallel_duplicates_have_one_effect(api: &Api) {
         let request = json!({"email": format!("twin-{number}@example.com")});
         let client = keyed(api.test(), &format!("twin-{number}"));
         let twins = (0..50).map(|_| client.post(CREATE, request.clone()));
-        let answers = join_all(twins).await;
-        let (taken, waiting): (Vec<_>, Vec<_>) =
-            answers.iter().partition(|answer| answer.status == 200);
-        for answer in waiting {
-            answer.refuses(409, "idempotency_key_reused", None);
-            assert_eq!(answer.header("retry-after"), Some("1"));
+        let responses = join_all(twins).await;
+        let (taken, waiting): (Vec<_>, Vec<_>) = responses
+            .iter()
+            .partition(|response| response.status == 200);
+        for response in waiting {
+            response.refuses(409, "idempotency_key_reused", None);
+            assert_eq!(response.header("retry-after"), Some("1"));
         }
-        let first = taken.iter().filter(|answer| !is_replay(answer));
+        let first = taken.iter().filter(|response| !is_replay(response));
         assert_eq!(first.count(), 1);
-        assert!(taken.iter().all(|answer| answer.text == taken[0].text));
+        assert!(taken.iter().all(|response| response.text == taken[0].text));
     }
     assert_eq!(users(&api.test()).await, 4);
 }

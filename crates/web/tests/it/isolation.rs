@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::journeys::{Sent, sent, signed_in, verified};
-use crate::rig::{Answer, Api, Client, described, on_both};
+use crate::flows::{Sent, sent, signed_in, verified};
+use crate::harness::{Api, Client, Response, described, on_both};
 
 on_both! {
     b4_foreign_and_absent_objects_get_one_response
@@ -56,7 +56,7 @@ fn absent(own: &Names) -> Names {
 }
 
 /// Every call that names an object, with these names.
-async fn calls(client: &Client<'_>, names: &Names) -> Vec<(&'static str, Answer)> {
+async fn calls(client: &Client<'_>, names: &Names) -> Vec<(&'static str, Response)> {
     let client = client.clone().header("X-Request-Id", "one");
     let sessions = "/v1/auth/sessions";
     vec![
@@ -257,9 +257,9 @@ async fn b4_foreign_and_absent_objects_get_one_response(api: &Api) {
         "delete token",
         "delete user",
     ];
-    for (name, answer) in calls(&api.test(), &own).await {
+    for (name, response) in calls(&api.test(), &own).await {
         if order.contains(&name) {
-            assert_eq!(answer.status, 200, "{name}: {}", answer.text);
+            assert_eq!(response.status, 200, "{name}: {}", response.text);
         }
     }
     // A deleted object looks as if it had never existed.
@@ -284,13 +284,13 @@ async fn s_17_the_test_environment_does_not_exist_for_live_keys(api: &Api) {
         let path = operation.path.replace(['{', '}'], "");
         for method in [operation.method.as_str(), "PATCH"] {
             let body = operation.has_body.then(|| json!({}));
-            let answer = live.send(method, &path, body).await;
+            let response = live.send(method, &path, body).await;
             let is_for_tests = operation.path.starts_with("/v1/test/");
             assert_eq!(
-                answer.text == nowhere.text && answer.status == 404,
+                response.text == nowhere.text && response.status == 404,
                 is_for_tests,
                 "{method} {path}: {}",
-                answer.text
+                response.text
             );
             if is_for_tests { hidden += 1 } else { open += 1 }
         }

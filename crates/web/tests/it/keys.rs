@@ -6,7 +6,7 @@ use vestry_domain::Environment;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::ids::ApiKeyId;
 
-use crate::rig::{Answer, Api, Client, assert_answer_snapshot, described, on_both};
+use crate::harness::{Api, Client, Response, assert_response_snapshot, described, on_both};
 
 on_both! {
     a_key_is_needed_before_anything_else
@@ -20,7 +20,7 @@ on_both! {
 }
 
 /// Requests with other errors too: without a valid key none of these is checked (B3).
-async fn broken_requests(client: Client<'_>) -> Vec<Answer> {
+async fn broken_requests(client: Client<'_>) -> Vec<Response> {
     vec![
         client.get("/v1/auth/users/x").await,
         client.post("/v1/auth/users/create", json!([])).await,
@@ -42,14 +42,14 @@ async fn a_key_is_needed_before_anything_else(api: &Api) {
         .iter()
         .filter(|operation| operation.is_keyed)
     {
-        let answer = api
+        let response = api
             .anonymous()
             .send(&operation.method, &operation.path, None)
             .await;
-        answer.refuses(401, "missing_api_key", None);
+        response.refuses(401, "missing_api_key", None);
     }
-    for answer in broken_requests(api.anonymous()).await {
-        answer.refuses(401, "missing_api_key", None);
+    for response in broken_requests(api.anonymous()).await {
+        response.refuses(401, "missing_api_key", None);
     }
     let empty = api.anonymous().header("Authorization", "");
     empty
@@ -57,7 +57,7 @@ async fn a_key_is_needed_before_anything_else(api: &Api) {
         .await
         .refuses(401, "missing_api_key", None);
     let refused = api.anonymous().get("/v1/wallets/list").await;
-    assert_answer_snapshot!(refused, @r#"
+    assert_response_snapshot!(refused, @r#"
     {
       "body": {
         "error": {
@@ -102,27 +102,27 @@ async fn every_invalid_key_gets_one_response(api: &Api) {
         known.clone(),
         "Bearer \u{ff}\u{fe}".to_owned(),
     ];
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for value in credentials {
         let client = api
             .anonymous()
             .header("X-Request-Id", "one")
             .header("Authorization", &value);
-        answers.push(client.get("/v1/wallets/list").await);
+        responses.push(client.get("/v1/wallets/list").await);
     }
     // Two headers are not a key, even if one of them alone would be.
     let twice = api.with_key(&known).header("X-Request-Id", "one");
-    answers.push(
+    responses.push(
         twice
             .header("Authorization", &format!("Bearer {known}"))
             .get("/v1/wallets/list")
             .await,
     );
-    for answer in &answers {
-        answer.refuses(401, "invalid_api_key", None);
-        assert_eq!(answer.text, answers[0].text);
+    for response in &responses {
+        response.refuses(401, "invalid_api_key", None);
+        assert_eq!(response.text, responses[0].text);
     }
-    assert_answer_snapshot!(answers[0], @r#"
+    assert_response_snapshot!(responses[0], @r#"
     {
       "body": {
         "error": {
@@ -178,8 +178,8 @@ async fn a_revoked_key_stops_within_a_second(api: &Api) {
         .get("/v1/wallets/list")
         .await
         .refuses(401, "invalid_api_key", None);
-    for answer in broken_requests(client).await {
-        answer.refuses(401, "invalid_api_key", None);
+    for response in broken_requests(client).await {
+        response.refuses(401, "invalid_api_key", None);
     }
 }
 

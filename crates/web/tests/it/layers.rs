@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use vestry_web::WebSettings;
 
-use crate::rig::{Api, Lane, Wishes, assert_answer_snapshot, described, on, on_with};
+use crate::harness::{Api, Lane, Options, assert_response_snapshot, described, on, on_with};
 
 const CREATE: &str = "/v1/auth/users/create";
 
@@ -42,8 +42,8 @@ async fn an_unknown_route_is_not_found() {
                 }
             }
         }
-        let answer = api.test().get("/v1/nowhere").await;
-        assert_answer_snapshot!(answer, @r#"
+        let response = api.test().get("/v1/nowhere").await;
+        assert_response_snapshot!(response, @r#"
         {
           "body": {
             "error": {
@@ -118,17 +118,17 @@ async fn another_method_is_not_allowed() {
                 if allowed.contains(&method) {
                     continue;
                 }
-                let answer = api.test().send(method, &path, None).await;
-                answer.refuses(405, "method_not_allowed", None);
-                let mut allow: Vec<&str> = answer.header("allow").unwrap().split(", ").collect();
+                let response = api.test().send(method, &path, None).await;
+                response.refuses(405, "method_not_allowed", None);
+                let mut allow: Vec<&str> = response.header("allow").unwrap().split(", ").collect();
                 allow.sort_unstable();
                 assert_eq!(allow, allowed, "{method} {path}");
             }
         }
-        let answer = api.test().send("HEAD", "/v1/auth/otps/verify", None).await;
-        assert_eq!((answer.status, answer.text.as_str()), (405, ""));
-        let answer = api.test().send("PATCH", "/v1/test/messages", None).await;
-        assert_answer_snapshot!(answer, @r#"
+        let response = api.test().send("HEAD", "/v1/auth/otps/verify", None).await;
+        assert_eq!((response.status, response.text.as_str()), (405, ""));
+        let response = api.test().send("PATCH", "/v1/test/messages", None).await;
+        assert_response_snapshot!(response, @r#"
         {
           "body": {
             "error": {
@@ -162,18 +162,18 @@ async fn a_body_over_256_kib_is_too_large() {
             .await
             .ok();
         for bytes in [256 * 1024 + 1, 257 * 1024, 5 * 1024 * 1024] {
-            let answer = json.send_bytes("POST", CREATE, &body(bytes)).await;
-            answer.refuses(413, "body_too_large", None);
-            assert_eq!(answer.header("connection"), Some("close"), "{bytes}");
+            let response = json.send_bytes("POST", CREATE, &body(bytes)).await;
+            response.refuses(413, "body_too_large", None);
+            assert_eq!(response.header("connection"), Some("close"), "{bytes}");
         }
         // A gigabyte that is never sent: refused by its Content-Length (B9).
         let mut connection = api.connect().await;
         connection
             .send(json.head("POST", CREATE, 1 << 30).as_bytes())
             .await;
-        let answer = json.checked("POST", CREATE, connection.receive().await.unwrap());
-        answer.refuses(413, "body_too_large", None);
-        assert_answer_snapshot!(answer, @r#"
+        let response = json.checked("POST", CREATE, connection.receive().await.unwrap());
+        response.refuses(413, "body_too_large", None);
+        assert_response_snapshot!(response, @r#"
         {
           "body": {
             "error": {
@@ -196,8 +196,8 @@ async fn a_body_over_256_kib_is_too_large() {
             .await;
         let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000)).repeat(5);
         connection.send_while_taken(chunk.as_bytes()).await;
-        let answer = json.checked("POST", CREATE, connection.receive().await.unwrap());
-        answer.refuses(413, "body_too_large", None);
+        let response = json.checked("POST", CREATE, connection.receive().await.unwrap());
+        response.refuses(413, "body_too_large", None);
     })
     .await;
 }
@@ -217,16 +217,16 @@ async fn a_body_of_another_type_is_unsupported() {
             "application/json, application/json",
         ];
         for kind in types {
-            let answer = api
+            let response = api
                 .test()
                 .header("Content-Type", kind)
                 .send_bytes("POST", CREATE, body)
                 .await;
-            answer.refuses(415, "unsupported_media_type", None);
+            response.refuses(415, "unsupported_media_type", None);
         }
-        let answer = api.test().send_bytes("POST", CREATE, body).await;
-        answer.refuses(415, "unsupported_media_type", None);
-        assert_answer_snapshot!(answer, @r#"
+        let response = api.test().send_bytes("POST", CREATE, body).await;
+        response.refuses(415, "unsupported_media_type", None);
+        assert_response_snapshot!(response, @r#"
         {
           "body": {
             "error": {
@@ -243,12 +243,12 @@ async fn a_body_of_another_type_is_unsupported() {
         "#);
         let json = api.test().header("Content-Type", "application/json");
         for coding in ["gzip", "br", "deflate, gzip"] {
-            let answer = json
+            let response = json
                 .clone()
                 .header("Content-Encoding", coding)
                 .send_bytes("POST", CREATE, body)
                 .await;
-            answer.refuses(415, "unsupported_media_type", None);
+            response.refuses(415, "unsupported_media_type", None);
         }
         let twice = json.clone().header("Content-Type", "application/json");
         twice
@@ -274,20 +274,20 @@ async fn a_slow_body_is_refused_and_its_connection_closed() {
         read_deadline: Duration::from_millis(100),
         ..WebSettings::default()
     };
-    let wishes = Wishes {
+    let options = Options {
         web,
-        ..Wishes::default()
+        ..Options::default()
     };
-    on_with(Lane::Sqlite, wishes, async |api| {
+    on_with(Lane::Sqlite, options, async |api| {
         let json = api.test().header("Content-Type", "application/json");
         let mut connection = api.connect().await;
         connection
             .send(json.head("POST", CREATE, 100).as_bytes())
             .await;
         connection.send(b"{\"email\": ").await;
-        let answer = json.checked("POST", CREATE, connection.receive().await.unwrap());
-        answer.refuses(400, "invalid_request", None);
-        assert_answer_snapshot!(answer, @r#"
+        let response = json.checked("POST", CREATE, connection.receive().await.unwrap());
+        response.refuses(400, "invalid_request", None);
+        assert_response_snapshot!(response, @r#"
         {
           "body": {
             "error": {
@@ -302,7 +302,7 @@ async fn a_slow_body_is_refused_and_its_connection_closed() {
           "status": 400
         }
         "#);
-        assert_eq!(answer.header("connection"), Some("close"));
+        assert_eq!(response.header("connection"), Some("close"));
         assert!(connection.is_closed().await);
         // A truncated body gets no response and does no harm.
         let mut connection = api.connect().await;
@@ -340,11 +340,11 @@ async fn b1_broken_framing_is_refused_and_closed() {
         for case in cases {
             let mut connection = api.connect().await;
             connection.send(case.as_bytes()).await;
-            if let Some(answer) = connection.receive().await {
+            if let Some(response) = connection.receive().await {
                 assert!(
-                    (400..500).contains(&answer.status),
+                    (400..500).contains(&response.status),
                     "{case:?}: {}",
-                    answer.status
+                    response.status
                 );
                 assert!(connection.is_closed().await, "{case:?}");
             }
@@ -372,12 +372,12 @@ async fn a_connection_serves_many_requests() {
         connection
             .send(&[first.as_bytes(), body, second.as_bytes()].concat())
             .await;
-        let answer = json.checked("POST", CREATE, connection.receive().await.unwrap());
-        answer.refuses(400, "invalid_field", Some("email"));
-        assert_eq!(answer.header("x-request-id"), Some("first"));
-        let answer = json.checked("GET", "/v1/nowhere", connection.receive().await.unwrap());
-        answer.refuses(404, "not_found", Some("route"));
-        assert_eq!(answer.header("x-request-id"), Some("second"));
+        let response = json.checked("POST", CREATE, connection.receive().await.unwrap());
+        response.refuses(400, "invalid_field", Some("email"));
+        assert_eq!(response.header("x-request-id"), Some("first"));
+        let response = json.checked("GET", "/v1/nowhere", connection.receive().await.unwrap());
+        response.refuses(404, "not_found", Some("route"));
+        assert_eq!(response.header("x-request-id"), Some("second"));
     })
     .await;
 }
@@ -388,19 +388,19 @@ async fn a_well_formed_request_id_is_kept() {
         let longest = "a".repeat(128);
         for id in ["a", "A-Z_09", "0", longest.as_str()] {
             for path in ["/livez", "/v1/nowhere", "/v1/wallets/list"] {
-                let answer = api.anonymous().header("X-Request-Id", id).get(path).await;
-                assert_eq!(answer.header("x-request-id"), Some(id));
+                let response = api.anonymous().header("X-Request-Id", id).get(path).await;
+                assert_eq!(response.header("x-request-id"), Some(id));
             }
         }
         let too_long = "a".repeat(129);
         let mut seen = Vec::new();
         for id in ["", "a b", "a.b", "é", "<script>", too_long.as_str()] {
-            let answer = api
+            let response = api
                 .anonymous()
                 .header("X-Request-Id", id)
                 .get("/livez")
                 .await;
-            seen.push(answer.header("x-request-id").unwrap().to_owned());
+            seen.push(response.header("x-request-id").unwrap().to_owned());
         }
         let twice = api
             .anonymous()
@@ -424,10 +424,10 @@ async fn a_well_formed_request_id_is_kept() {
 async fn responses_must_not_be_cached() {
     run(async |api| {
         for path in ["/v1/wallets/list", "/v1/nowhere", "/livez", "/readyz"] {
-            let answer = api.test().get(path).await;
-            assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
+            let response = api.test().get(path).await;
+            assert_eq!(response.header("cache-control"), Some("no-store"), "{path}");
             assert_eq!(
-                answer.header("x-content-type-options"),
+                response.header("x-content-type-options"),
                 Some("nosniff"),
                 "{path}"
             );

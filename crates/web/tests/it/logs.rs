@@ -10,8 +10,8 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
 use vestry_ports::port;
 
-use crate::journeys::{sent, verified};
-use crate::rig::{Api, Lane, Wishes, assert_answer_snapshot, on, on_with};
+use crate::flows::{sent, verified};
+use crate::harness::{Api, Lane, Options, assert_response_snapshot, on, on_with};
 
 /// Everything that this process logs, from the first call on.
 pub(crate) fn log() -> &'static Log {
@@ -239,18 +239,18 @@ impl RateLimiter for Panics {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s7_a_panic_is_an_internal_error_that_discloses_nothing() {
     let log = log();
-    let wishes = Wishes {
+    let options = Options {
         limiter: Arc::new(Panics),
-        ..Wishes::default()
+        ..Options::default()
     };
-    on_with(Lane::Sqlite, wishes, async |api| {
+    on_with(Lane::Sqlite, options, async |api| {
         let client = api.test().unlimited().header("X-Request-Id", "log-panic");
         for _ in 0..100 {
-            let answer = client.get("/v1/wallets/list").await;
-            answer.refuses(500, "internal", None);
+            let response = client.get("/v1/wallets/list").await;
+            response.refuses(500, "internal", None);
         }
-        let answer = client.get("/v1/wallets/list").await;
-        assert_answer_snapshot!(answer, @r#"
+        let response = client.get("/v1/wallets/list").await;
+        assert_response_snapshot!(response, @r#"
         {
           "body": {
             "error": {
@@ -266,7 +266,7 @@ async fn s7_a_panic_is_an_internal_error_that_discloses_nothing() {
         }
         "#);
         api.anonymous().get("/livez").await.ok();
-        assert!(!answer.text.contains("canary"), "{}", answer.text);
+        assert!(!response.text.contains("canary"), "{}", response.text);
         let lines = log.of_request("log-panic");
         let errors = lines.iter().filter(|line| line["level"] == "ERROR");
         assert_eq!(errors.count(), 101);
@@ -279,11 +279,11 @@ async fn s7_a_panic_is_an_internal_error_that_discloses_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_internal_failure_is_logged_once_with_its_cause() {
     let log = log();
-    let wishes = Wishes {
+    let options = Options {
         has_mailer: false,
-        ..Wishes::default()
+        ..Options::default()
     };
-    on_with(Lane::Sqlite, wishes, async |api: &Api| {
+    on_with(Lane::Sqlite, options, async |api: &Api| {
         let client = api.live().header("X-Request-Id", "log-fault");
         let request = json!({"email": "ada@example.com"});
         let refused = client

@@ -6,8 +6,10 @@ use vestry_app::Principal;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
-use crate::journeys::signed_in;
-use crate::rig::{Answer, Api, Client, Lane, Wishes, assert_answer_snapshot, on_both, on_with};
+use crate::flows::signed_in;
+use crate::harness::{
+    Api, Client, Lane, Options, Response, assert_response_snapshot, on_both, on_with,
+};
 
 const LOGIN: &str = "/v1/auth/magic_links/email/login_or_create";
 const INVITE: &str = "/v1/auth/magic_links/email/invite";
@@ -83,7 +85,7 @@ async fn link_to(api: &Api, email: &str) -> String {
     mail["token"].as_str().unwrap().to_owned()
 }
 
-async fn verified(client: &Client<'_>, token: &str, further: Value) -> Answer {
+async fn verified(client: &Client<'_>, token: &str, further: Value) -> Response {
     let mut request = json!({ "token": token });
     let fields = further.as_object().unwrap().clone();
     request.as_object_mut().unwrap().extend(fields);
@@ -100,7 +102,7 @@ async fn a_link_signs_a_new_user_in(api: &Api) {
     with_urls(api).await;
     let request = json!({"email": "Ada@example.com", "expires_in": 15});
     let sent = api.test().post(LOGIN, request).await.ok();
-    assert_answer_snapshot!(sent, @r#"
+    assert_response_snapshot!(sent, @r#"
     {
       "body": {
         "created_at": 1800000000,
@@ -135,7 +137,7 @@ async fn a_link_signs_a_new_user_in(api: &Api) {
         "device_fingerprint": {"ip": "203.0.113.7", "user_agent": "Mozilla/5.0"},
     });
     let verified = verified(&api.test(), token, further).await.ok();
-    assert_answer_snapshot!(verified, @r#"
+    assert_response_snapshot!(verified, @r#"
     {
       "body": {
         "method_id": "[email id]",
@@ -202,7 +204,7 @@ async fn a_link_without_a_session_verifies_the_address(api: &Api) {
     with_urls(api).await;
     let token = link_to(api, "ada@example.com").await;
     let verified = verified(&api.test(), &token, json!({})).await.ok();
-    assert_answer_snapshot!(verified, @r#"
+    assert_response_snapshot!(verified, @r#"
     {
       "body": {
         "method_id": "[email id]",
@@ -224,7 +226,7 @@ async fn an_invitation_is_mailed(api: &Api) {
         "invite_redirect_url": url_of(RedirectKind::Invite), "invite_expires_in": 10_080,
     });
     let invited = api.test().post(INVITE, request.clone()).await.ok();
-    assert_answer_snapshot!(invited, @r#"
+    assert_response_snapshot!(invited, @r#"
     {
       "body": {
         "email_id": "[email id]",
@@ -275,7 +277,7 @@ async fn a_created_link_tells_the_browser_that_asked(api: &Api) {
         .post(CREATE, json!({"email": "ada@example.com"}))
         .await
         .ok();
-    assert_answer_snapshot!(made, @r#"
+    assert_response_snapshot!(made, @r#"
     {
       "body": {
         "email_id": "[email id]",
@@ -301,8 +303,8 @@ async fn a_created_link_tells_the_browser_that_asked(api: &Api) {
     )
     .await
     .ok();
-    let answered = status().await.ok();
-    assert_answer_snapshot!(answered, @r#"
+    let used = status().await.ok();
+    assert_response_snapshot!(used, @r#"
     {
       "body": {
         "session_jwt": "[jwt]",
@@ -314,10 +316,7 @@ async fn a_created_link_tells_the_browser_that_asked(api: &Api) {
     }
     "#);
     let mut ids = Vec::new();
-    for token in [
-        &first.body["session_token"],
-        &answered.body["session_token"],
-    ] {
+    for token in [&first.body["session_token"], &used.body["session_token"]] {
         let request = json!({ "session_token": token });
         let session = api
             .test()
@@ -343,12 +342,9 @@ async fn a_created_link_tells_the_browser_that_asked(api: &Api) {
         "email_id": made.body["email_id"], "request_origin_token": made.body["request_origin_token"],
     });
     for _ in 0..2 {
-        let answered = api.test().post(STATUS, request.clone()).await.ok();
+        let used = api.test().post(STATUS, request.clone()).await.ok();
         assert_eq!(
-            (
-                &answered.body["session_token"],
-                &answered.body["session_jwt"]
-            ),
+            (&used.body["session_token"], &used.body["session_jwt"]),
             (&json!(""), &json!(""))
         );
     }
@@ -612,7 +608,7 @@ async fn ml_3_used_expired_replaced_and_unknown_links_get_one_response(api: &Api
     let expired = link_to(api, "expired.link@example.com").await;
     api.pass(3_600);
     let never = "0".repeat(48);
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for token in [
         &*used,
         &replaced,
@@ -623,13 +619,13 @@ async fn ml_3_used_expired_replaced_and_unknown_links_get_one_response(api: &Api
         "' OR 1=1 --",
         &"x".repeat(10_000),
     ] {
-        answers.push(verified(&same_id, token, json!({})).await);
-        answers.push(verified(&same_id, token, json!({"session_expires_in": 60})).await);
+        responses.push(verified(&same_id, token, json!({})).await);
+        responses.push(verified(&same_id, token, json!({"session_expires_in": 60})).await);
     }
-    for answer in &answers {
-        assert_eq!((answer.status, &answer.text), (400, &answers[0].text));
+    for response in &responses {
+        assert_eq!((response.status, &response.text), (400, &responses[0].text));
     }
-    assert_answer_snapshot!(answers[0], @r#"
+    assert_response_snapshot!(responses[0], @r#"
     {
       "body": {
         "error": {
@@ -789,7 +785,7 @@ async fn bound_link_to(api: &Api, email: &str) -> Value {
     mail_to(api, email).await
 }
 
-async fn verified_by(api: &Api, token: &str, verifier: &str) -> Answer {
+async fn verified_by(api: &Api, token: &str, verifier: &str) -> Response {
     verified(&api.test(), token, json!({"code_verifier": verifier})).await
 }
 
@@ -831,8 +827,8 @@ async fn m_2_parallel_verifiers_of_a_link_are_counted_one_by_one(api: &Api) {
         let mail = bound_link_to(api, "ada@example.com").await;
         let token = mail["token"].as_str().unwrap();
         let all = (0..40).map(|_| verified_by(api, token, verifier));
-        let answers = join_all(all).await;
-        let won = answers.iter().filter(|answer| answer.status == 200);
+        let responses = join_all(all).await;
+        let won = responses.iter().filter(|response| response.status == 200);
         assert_eq!(won.count(), winners);
         let late = verified_by(api, token, VERIFIER).await;
         late.refuses(400, "invalid_magic_token", None);
@@ -929,24 +925,24 @@ async fn attack_6_ml_2_no_inspection_uses_a_link_up(api: &Api) {
             ] {
                 for (number, method) in ["GET", "HEAD", "OPTIONS"].into_iter().enumerate() {
                     let client = &clients[(looks + number) % clients.len()];
-                    let answer = client.send(method, &format!("{path}{query}"), None).await;
+                    let response = client.send(method, &format!("{path}{query}"), None).await;
                     assert!(
-                        [401, 404, 405].contains(&answer.status),
+                        [401, 404, 405].contains(&response.status),
                         "{method} {path}: {}",
-                        answer.status
+                        response.status
                     );
-                    assert!(!answer.text.contains(&token));
+                    assert!(!response.text.contains(&token));
                     looks += 1;
                 }
             }
         }
         // Nor does a GET with a body count as the call.
         for method in ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"] {
-            let answer = api
+            let response = api
                 .test()
                 .send(method, VERIFY, Some(json!({ "token": token })))
                 .await;
-            assert_eq!(answer.status, 405, "{method}");
+            assert_eq!(response.status, 405, "{method}");
             looks += 1;
         }
     }
@@ -972,20 +968,20 @@ async fn attack_9_known_and_unknown_addresses_get_one_response(api: &Api) {
     api.pass(3_600);
     for step in 0..20 {
         for path in [LOGIN, INVITE] {
-            let mut answers = Vec::new();
+            let mut responses = Vec::new();
             for who in ["known", "unknown"] {
                 let client = api.test().header("X-Request-Id", "one");
-                let answer = client
+                let response = client
                     .post(path, json!({"email": format!("{who}@example.com")}))
                     .await;
-                let retry = answer.header("retry-after").map(str::to_owned);
-                answers.push((
-                    answer.shown(),
+                let retry = response.header("retry-after").map(str::to_owned);
+                responses.push((
+                    response.shown(),
                     retry,
-                    answer.header("content-length").map(str::to_owned),
+                    response.header("content-length").map(str::to_owned),
                 ));
             }
-            assert_eq!(answers[0], answers[1], "{path}, step {step}");
+            assert_eq!(responses[0], responses[1], "{path}, step {step}");
         }
         api.pass(7);
     }
@@ -1047,8 +1043,8 @@ async fn attack_15_ml_4_no_header_changes_a_link(api: &Api) {
         connection.send(body.as_bytes()).await;
         let raw = connection.receive().await.unwrap();
         assert!(!format!("{:?}", raw.headers).contains(EVIL));
-        let answer = json.checked("POST", path, raw).ok();
-        assert!(!answer.text.contains(EVIL), "{}", answer.text);
+        let response = json.checked("POST", path, raw).ok();
+        assert!(!response.text.contains(EVIL), "{}", response.text);
     }
     api.deliver().await;
     let messages = api.test().get("/v1/test/messages").await.ok();
@@ -1170,11 +1166,11 @@ async fn a_live_link_goes_by_mail(api: &Api) {
 /// OPS-9: live mail without a transport is refused at once and creates nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn live_links_without_a_transport_are_unavailable() {
-    let wishes = Wishes {
+    let options = Options {
         has_mailer: false,
-        ..Wishes::default()
+        ..Options::default()
     };
-    on_with(Lane::Sqlite, wishes, async |api| {
+    on_with(Lane::Sqlite, options, async |api| {
         with_urls(api).await;
         let request = json!({"email": "ada@example.com"});
         for path in [LOGIN, INVITE] {

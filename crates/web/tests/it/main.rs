@@ -1,6 +1,6 @@
 //! The API over HTTP: real requests to a real listener, the real service, and a real database behind it.
 //!
-//! The client checks every response against the API description ([`rig::Client`]), so a test asserts only what it is about.
+//! The client checks every response against the API description ([`harness::Client`]), so a test asserts only what it is about.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,7 +9,7 @@
     reason = "tests fail by panicking"
 )]
 
-mod rig;
+mod harness;
 
 mod attacks;
 mod audit;
@@ -17,12 +17,11 @@ mod claims;
 mod cors;
 mod event_types;
 mod events;
+mod flows;
 mod health;
 mod https;
 mod idempotency;
 mod isolation;
-mod journeys;
-mod kept_answers;
 mod keys;
 mod layers;
 mod limits;
@@ -36,6 +35,7 @@ mod passwords;
 mod reference;
 mod sessions;
 mod signing;
+mod stored_responses;
 mod test_clock;
 mod test_env;
 mod texts;

@@ -1,7 +1,7 @@
 //! Sign-in through identity providers over HTTP, with the provider that is built into every test environment. The modules below cover
 //! others.
 
-pub(crate) mod desk;
+pub(crate) mod setup;
 
 mod both_keys;
 mod evil;
@@ -17,8 +17,8 @@ use vestry_domain::app::App;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, Secret};
 
-use crate::journeys::signed_in;
-use crate::rig::{Answer, Api, Client, on_both};
+use crate::flows::signed_in;
+use crate::harness::{Api, Client, Response, on_both};
 
 on_both! {
     a_backend_signs_a_user_in
@@ -78,22 +78,22 @@ pub(crate) fn path(url: &str) -> &str {
 
 /// The URL to which a response redirects the browser.
 #[track_caller]
-pub(crate) fn location(answer: &Answer) -> String {
-    destination(answer, 302)
+pub(crate) fn location(response: &Response) -> String {
+    destination(response, 302)
 }
 
 /// The same with another status.
 #[track_caller]
-fn destination(answer: &Answer, status: u16) -> String {
-    assert_eq!(answer.status, status, "{}", answer.text);
-    assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
-    answer.header("location").unwrap().to_owned()
+fn destination(response: &Response, status: u16) -> String {
+    assert_eq!(response.status, status, "{}", response.text);
+    assert_eq!(response.header("referrer-policy"), Some("no-referrer"));
+    response.header("location").unwrap().to_owned()
 }
 
 /// The cookie that a response sets, in the form in which the browser returns it.
 #[track_caller]
-pub(crate) fn cookie(answer: &Answer) -> String {
-    let (cookie, _) = answer
+pub(crate) fn cookie(response: &Response) -> String {
+    let (cookie, _) = response
         .header("set-cookie")
         .unwrap()
         .split_once(';')
@@ -138,7 +138,7 @@ pub(crate) async fn linked(api: &Api) -> String {
         .text_at("/idp_providers/0/id")
 }
 
-pub(crate) async fn verify(client: &Client<'_>, body: Value) -> Answer {
+pub(crate) async fn verify(client: &Client<'_>, body: Value) -> Response {
     client.post(VERIFY, body).await
 }
 
@@ -201,10 +201,10 @@ async fn a_page_signs_a_user_in_with_a_link(api: &Api) {
         .anonymous()
         .header("Cookie", &format!("other=1; {cookie}"));
     let back = location(&browser.get(path(&location(&sent))).await);
-    let answer = browser.get(path(&back)).await;
-    let gone = answer.header("set-cookie").unwrap();
+    let response = browser.get(path(&back)).await;
+    let gone = response.header("set-cookie").unwrap();
     assert!(gone.contains("=; Max-Age=0"), "{gone}");
-    let request = json!({"token": token(&location(&answer)), "session_expires_in": 60});
+    let request = json!({"token": token(&location(&response)), "session_expires_in": 60});
     verify(&api.test(), request).await.ok();
 
     // As JSON, for a page that navigates there itself.
@@ -255,7 +255,7 @@ async fn an_app_runs_its_own_callback(api: &Api) {
     verify(&api.test(), request)
         .await
         .refuses(400, "invalid_state", None);
-    let other = json!({"code": code, "state": "test-nobody"});
+    let other = json!({"code": code, "state": "test-unknown"});
     verify(&api.test(), other)
         .await
         .refuses(400, "invalid_state", None);
@@ -559,8 +559,8 @@ async fn apple_posts_its_response(api: &Api) {
     form_of(twice)
         .await
         .refuses(400, "invalid_field", Some("state"));
-    let answer = form_of(form.to_owned()).await;
-    token(&destination(&answer, 303));
+    let response = form_of(form.to_owned()).await;
+    token(&destination(&response, 303));
 }
 
 /// Attack 2 over HTTP: an address that the provider has not verified joins no user, in any spelling.

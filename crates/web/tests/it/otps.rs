@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use vestry_app::Principal;
 use vestry_contract::fakes::FakeMailer;
 
-use crate::journeys::{Sent, newest_code, sent, signed_in, verified};
-use crate::rig::{Api, Lane, Wishes, assert_answer_snapshot, on_both, on_with};
+use crate::flows::{Sent, newest_code, sent, signed_in, verified};
+use crate::harness::{Api, Lane, Options, assert_response_snapshot, on_both, on_with};
 
 const LOGIN: &str = "/v1/auth/otps/email/login_or_create";
 const SEND: &str = "/v1/auth/otps/email/send";
@@ -86,11 +86,11 @@ async fn otp_7_a_code_may_be_bound_to_its_device(api: &Api) {
             code: newest_code(&api.test(), "ada@example.com").await,
         };
         let further = json!({"device_fingerprint": device(ip, agent)});
-        let answer = verified(&api.test(), &sent, further).await;
+        let response = verified(&api.test(), &sent, further).await;
         if fits {
-            answer.ok();
+            response.ok();
         } else {
-            answer.refuses(400, "invalid_otp", None);
+            response.refuses(400, "invalid_otp", None);
         }
     }
 }
@@ -98,7 +98,7 @@ async fn otp_7_a_code_may_be_bound_to_its_device(api: &Api) {
 async fn a_code_signs_a_new_user_in(api: &Api) {
     let request = json!({"email": "Ada@example.com", "expires_in": 5});
     let sent = api.test().post(LOGIN, request).await.ok();
-    assert_answer_snapshot!(sent, @r#"
+    assert_response_snapshot!(sent, @r#"
     {
       "body": {
         "email_id": "[email id]",
@@ -123,7 +123,7 @@ async fn a_code_signs_a_new_user_in(api: &Api) {
         "device_fingerprint": {"ip": "203.0.113.7", "user_agent": "Mozilla/5.0"},
     });
     let verified = api.test().post(VERIFY, request).await.ok();
-    assert_answer_snapshot!(verified, @r#"
+    assert_response_snapshot!(verified, @r#"
     {
       "body": {
         "method_id": "[email id]",
@@ -185,7 +185,7 @@ async fn a_code_signs_a_new_user_in(api: &Api) {
 async fn a_code_without_a_session_verifies_the_address(api: &Api) {
     let code = sent(api, &api.test(), "ada@example.com").await;
     let verified = verified(&api.test(), &code, json!({})).await.ok();
-    assert_answer_snapshot!(verified, @r#"
+    assert_response_snapshot!(verified, @r#"
     {
       "body": {
         "method_id": "[email id]",
@@ -210,7 +210,7 @@ async fn send_needs_a_user(api: &Api) {
         .await
         .ok();
     let sent = api.test().post(SEND, request).await.ok();
-    assert_answer_snapshot!(sent, @r#"
+    assert_response_snapshot!(sent, @r#"
     {
       "body": {
         "email_id": "[email id]",
@@ -327,7 +327,7 @@ async fn a_refused_send_creates_nothing(api: &Api) {
 /// One and the same response, byte for byte, so that it reveals nothing (OTP-3, OTP-6, OTP-7).
 async fn otp_3_to_6_wrong_expired_used_and_unknown_codes_get_one_response(api: &Api) {
     let same_id = api.test().header("X-Request-Id", "one");
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     let wrong = sent(api, &api.test(), "wrong.digits@example.com").await;
     let digits = if wrong.code == "123456" {
         "654321"
@@ -345,36 +345,41 @@ async fn otp_3_to_6_wrong_expired_used_and_unknown_codes_get_one_response(api: &
     ] {
         let code = Sent {
             code: otp.to_owned(),
-            ..sent(api, &api.test(), &format!("{}@example.com", answers.len())).await
+            ..sent(
+                api,
+                &api.test(),
+                &format!("{}@example.com", responses.len()),
+            )
+            .await
         };
-        answers.push(verified(&same_id, &code, json!({})).await);
+        responses.push(verified(&same_id, &code, json!({})).await);
     }
     let used = sent(api, &api.test(), "used@example.com").await;
     verified(&api.test(), &used, json!({})).await.ok();
-    answers.push(verified(&same_id, &used, json!({})).await);
+    responses.push(verified(&same_id, &used, json!({})).await);
     let replaced = sent(api, &api.test(), "replaced@example.com").await;
     let replacing = sent(api, &api.test(), "replaced@example.com").await;
     if replaced.code != replacing.code {
-        answers.push(verified(&same_id, &replaced, json!({})).await);
+        responses.push(verified(&same_id, &replaced, json!({})).await);
     }
     let expired = sent(api, &api.test(), "expired.code@example.com").await;
     api.pass(600);
-    answers.push(verified(&same_id, &expired, json!({})).await);
+    responses.push(verified(&same_id, &expired, json!({})).await);
     let absent = Sent {
         method_id: format!("email_{}", "0".repeat(27)),
         ..used
     };
-    answers.push(verified(&same_id, &absent, json!({})).await);
+    responses.push(verified(&same_id, &absent, json!({})).await);
     let phone = Sent {
         method_id: format!("pn_{}", "0".repeat(27)),
         ..absent
     };
-    answers.push(verified(&same_id, &phone, json!({})).await);
-    assert!(answers.len() >= 11, "{}", answers.len());
-    for answer in &answers {
-        assert_eq!((answer.status, &answer.text), (400, &answers[0].text));
+    responses.push(verified(&same_id, &phone, json!({})).await);
+    assert!(responses.len() >= 11, "{}", responses.len());
+    for response in &responses {
+        assert_eq!((response.status, &response.text), (400, &responses[0].text));
     }
-    assert_answer_snapshot!(answers[0], @r#"
+    assert_response_snapshot!(responses[0], @r#"
     {
       "body": {
         "error": {
@@ -420,7 +425,7 @@ async fn otp_10_too_many_sends_say_when_to_retry(api: &Api) {
     let refused = api.test().post(LOGIN, request.clone()).await;
     refused.refuses(429, "too_many_attempts", None);
     assert_eq!(refused.header("retry-after"), Some("480"));
-    assert_answer_snapshot!(refused, @r#"
+    assert_response_snapshot!(refused, @r#"
     {
       "body": {
         "error": {
@@ -587,15 +592,15 @@ fn last_code(mailer: &FakeMailer) -> String {
 /// OPS-9: live mail without a transport is refused at once and creates nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn live_mail_without_a_transport_is_unavailable() {
-    let wishes = Wishes {
+    let options = Options {
         has_mailer: false,
-        ..Wishes::default()
+        ..Options::default()
     };
-    on_with(Lane::Sqlite, wishes, async |api| {
+    on_with(Lane::Sqlite, options, async |api| {
         let request = json!({"email": "ada@example.com"});
         let refused = api.live().post(LOGIN, request.clone()).await;
         refused.refuses(503, "unavailable", None);
-        assert_answer_snapshot!(refused, @r#"
+        assert_response_snapshot!(refused, @r#"
         {
           "body": {
             "error": {

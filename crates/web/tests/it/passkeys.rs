@@ -7,8 +7,8 @@ use vestry_domain::{Environment, World};
 use vestry_ports::store::Store;
 use vestry_store_sql::SqlStore;
 
-use crate::journeys::{sent, signed_in, verified};
-use crate::rig::{Answer, Api, Client, START, assert_answer_snapshot, on_both};
+use crate::flows::{sent, signed_in, verified};
+use crate::harness::{Api, Client, Response, START, assert_response_snapshot, on_both};
 
 const BEGIN: &str = "/v1/auth/webauthn/registrations/begin";
 const CREATE: &str = "/v1/auth/webauthn/registrations/create";
@@ -20,7 +20,7 @@ on_both! {
     a_passkey_is_registered_and_signs_in
     a_discoverable_passkey_identifies_its_user
     a_passkey_continues_a_session
-    w_1_a_challenge_is_used_up_by_a_right_or_wrong_answer
+    w_1_a_challenge_is_used_up_by_a_right_or_wrong_response
     w_1_a_challenge_lives_five_minutes
     w_1_a_challenge_is_for_one_user_and_one_ceremony
     w_2_the_page_must_be_of_the_domain
@@ -66,12 +66,12 @@ async fn challenge(client: &Client<'_>, user: Option<&str>) -> Value {
     begun.body["public_key_credential_request_options"].clone()
 }
 
-/// The browser's answer to a fresh challenge.
-async fn answer(client: &Client<'_>, browser: &mut Browser, user: Option<&str>) -> Value {
+/// The browser's response to a fresh challenge.
+async fn response(client: &Client<'_>, browser: &mut Browser, user: Option<&str>) -> Value {
     browser.get(&challenge(client, user).await).await
 }
 
-async fn verify(client: &Client<'_>, credential: &Value) -> Answer {
+async fn verify(client: &Client<'_>, credential: &Value) -> Response {
     let request = json!({"public_key_credential": credential, "session_expires_in": 60});
     client.post(VERIFY, request).await
 }
@@ -86,7 +86,7 @@ async fn a_passkey_is_registered_and_signs_in(api: &Api) {
     let user = user(&test, "ada@example.com").await;
     let request = json!({"domain": "localhost", "user_id": user});
     let begun = test.post(BEGIN, request).await.ok();
-    assert_answer_snapshot!(begun, @r#"
+    assert_response_snapshot!(begun, @r#"
     {
       "body": {
         "public_key_credential_creation_options": {
@@ -146,7 +146,7 @@ async fn a_passkey_is_registered_and_signs_in(api: &Api) {
         "device_fingerprint": {"ip": "203.0.113.7", "user_agent": "Mozilla/5.0"},
     });
     let created = test.post(CREATE, request).await.ok();
-    assert_answer_snapshot!(created, @r#"
+    assert_response_snapshot!(created, @r#"
     {
       "body": {
         "user_id": "[user id]",
@@ -174,7 +174,7 @@ async fn a_passkey_is_registered_and_signs_in(api: &Api) {
         "device_fingerprint": {"ip": "203.0.113.7", "user_agent": "Mozilla/5.0"},
     });
     let verified = test.post(VERIFY, request).await.ok();
-    assert_answer_snapshot!(verified, @r#"
+    assert_response_snapshot!(verified, @r#"
     {
       "body": {
         "session": {
@@ -251,13 +251,13 @@ async fn a_discoverable_passkey_identifies_its_user(api: &Api) {
         (&Value::Null, &json!(""))
     );
     // Without its user handle it names no user.
-    let mut nameless = answer(&test, &mut browser, None).await;
+    let mut nameless = response(&test, &mut browser, None).await;
     nameless["response"]["userHandle"] = Value::Null;
     verify(&test, &nameless)
         .await
         .refuses(401, "invalid_credentials", None);
     // With another user's handle it belongs to no user.
-    let mut another = answer(&test, &mut browser, None).await;
+    let mut another = response(&test, &mut browser, None).await;
     another["response"]["userHandle"] = "A".repeat(43).into();
     verify(&test, &another)
         .await
@@ -269,7 +269,7 @@ async fn a_passkey_continues_a_session(api: &Api) {
     let first = signed_in(api, "ada@example.com").await;
     let user = first.text_at("/user_id");
     registered(&test, &mut browser, &user).await;
-    let credential = answer(&test, &mut browser, Some(&user)).await;
+    let credential = response(&test, &mut browser, Some(&user)).await;
     let request = json!({
         "public_key_credential": credential, "session_token": first.body["session_token"],
     });
@@ -285,7 +285,7 @@ async fn a_passkey_continues_a_session(api: &Api) {
     assert_eq!(channels, ["email", "webauthn_credential"]);
     // A session of another user is not continued.
     let other = signed_in(api, "grace@example.com").await;
-    let credential = answer(&test, &mut browser, Some(&user)).await;
+    let credential = response(&test, &mut browser, Some(&user)).await;
     let request = json!({
         "public_key_credential": credential, "session_token": other.body["session_token"],
     });
@@ -293,7 +293,7 @@ async fn a_passkey_continues_a_session(api: &Api) {
     refused.refuses(401, "invalid_session", None);
 }
 
-async fn w_1_a_challenge_is_used_up_by_a_right_or_wrong_answer(api: &Api) {
+async fn w_1_a_challenge_is_used_up_by_a_right_or_wrong_response(api: &Api) {
     let (test, mut browser) = (api.test(), Browser::at(PAGE));
     let user = user(&test, "ada@example.com").await;
     let options = begin(&test, &user).await;
@@ -314,12 +314,12 @@ async fn w_1_a_challenge_is_used_up_by_a_right_or_wrong_answer(api: &Api) {
         refused.refuses(400, "invalid_field", Some("public_key_credential"));
     }
     registered(&test, &mut browser, &user).await;
-    let right = answer(&test, &mut browser, Some(&user)).await;
+    let right = response(&test, &mut browser, Some(&user)).await;
     verify(&test, &right).await.ok();
     verify(&test, &right)
         .await
         .refuses(401, "invalid_credentials", None);
-    let right = answer(&test, &mut browser, Some(&user)).await;
+    let right = response(&test, &mut browser, Some(&user)).await;
     let mut wrong = right.clone();
     wrong["response"]["signature"] = "MAYCAQECAQE".into();
     for sent in [&wrong, &right] {
@@ -339,8 +339,8 @@ async fn w_1_a_challenge_lives_five_minutes(api: &Api) {
     late.refuses(400, "invalid_field", Some("public_key_credential"));
     registered(&test, &mut browser, &user).await;
     let (early, late) = (
-        answer(&test, &mut browser, Some(&user)).await,
-        answer(&test, &mut browser, Some(&user)).await,
+        response(&test, &mut browser, Some(&user)).await,
+        response(&test, &mut browser, Some(&user)).await,
     );
     api.pass(299);
     verify(&test, &early).await.ok();
@@ -362,7 +362,7 @@ async fn w_1_a_challenge_is_for_one_user_and_one_ceremony(api: &Api) {
     // It still exists for the user it was created for.
     let request = json!({"user_id": ada, "public_key_credential": credential});
     test.post(CREATE, request).await.ok();
-    // One user's passkey does not answer another's challenge.
+    // One user's passkey does not response another's challenge.
     let mut hers = Browser::at(PAGE);
     registered(&test, &mut hers, &grace).await;
     let mut options = challenge(&test, Some(&ada)).await;
@@ -439,14 +439,14 @@ async fn w_2_a_copied_passkey_is_refused(api: &Api) {
     let user = user(&test, "ada@example.com").await;
     registered(&test, &mut browser, &user).await;
     let (earlier, later) = (
-        answer(&test, &mut browser, Some(&user)).await,
-        answer(&test, &mut browser, Some(&user)).await,
+        response(&test, &mut browser, Some(&user)).await,
+        response(&test, &mut browser, Some(&user)).await,
     );
     verify(&test, &later).await.ok();
     verify(&test, &earlier)
         .await
         .refuses(401, "invalid_credentials", None);
-    let next = answer(&test, &mut browser, Some(&user)).await;
+    let next = response(&test, &mut browser, Some(&user)).await;
     verify(&test, &next).await.ok();
 }
 
@@ -455,7 +455,7 @@ async fn w_2_verification_is_enforced_if_the_app_requires_it(api: &Api) {
     let mut careless = Browser::without_verification(PAGE);
     let user = user(&test, "ada@example.com").await;
     registered(&test, &mut careless, &user).await;
-    let credential = answer(&test, &mut careless, Some(&user)).await;
+    let credential = response(&test, &mut careless, Some(&user)).await;
     verify(&test, &credential).await.ok();
     let before = challenge(&test, Some(&user)).await;
     set(api, "webauthn_user_verification", "required").await;
@@ -463,14 +463,14 @@ async fn w_2_verification_is_enforced_if_the_app_requires_it(api: &Api) {
         challenge(&test, Some(&user)).await["publicKey"]["userVerification"],
         "required"
     );
-    // The browser was asked before; its answer is judged by the current settings.
+    // The browser was asked before; its response is judged by the current settings.
     let credential = careless.get(&before).await;
     verify(&test, &credential)
         .await
         .refuses(401, "invalid_credentials", None);
     let mut careful = Browser::at(PAGE);
     registered(&test, &mut careful, &user).await;
-    let credential = answer(&test, &mut careful, Some(&user)).await;
+    let credential = response(&test, &mut careful, Some(&user)).await;
     verify(&test, &credential).await.ok();
 }
 
@@ -481,7 +481,7 @@ async fn w_3_a_credential_belongs_to_one_user(api: &Api) {
     let credential = browser.create(&begin(&test, &ada).await).await;
     let request = json!({"user_id": ada, "public_key_credential": credential});
     test.post(CREATE, request).await.ok();
-    // The browser is told, so that it does not create a second passkey on the same authenticator.
+    // The browser gets the list, so that it does not create a second passkey on the same authenticator.
     let excluded = &begin(&test, &ada).await["publicKey"]["excludeCredentials"];
     assert_eq!(
         *excluded,
@@ -517,8 +517,8 @@ async fn w_3_the_handle_is_random_and_stays(api: &Api) {
     assert_eq!(other["name"], "grace@example.com");
     let id = first["id"].as_str().unwrap();
     assert_eq!(id.len(), 43, "32 bytes");
-    for told in ["ada@example.com", ada.as_str()] {
-        assert_ne!(id, base64url(told.as_bytes()));
+    for name in ["ada@example.com", ada.as_str()] {
+        assert_ne!(id, base64url(name.as_bytes()));
     }
 }
 
@@ -646,14 +646,14 @@ async fn foreign_users_and_passkeys_do_not_exist(api: &Api) {
     let user = user(&test, "ada@example.com").await;
     let passkey = registered(&test, &mut browser, &user).await;
     set(api, "webauthn_domains", r#"["example.com"]"#).await;
-    let nobody = format!("user_{}", "0".repeat(27));
+    let unknown = format!("user_{}", "0".repeat(27));
     let nothing = format!("webauthn_{}", "0".repeat(27));
     let stranger = api.other_app().await;
     let delete = |id: &str| format!("/v1/auth/users/webauthn_credentials/{id}/delete");
     for (client, domain, user, passkey) in [
         (&stranger, "localhost", &user, &passkey),
         (&api.live(), "example.com", &user, &passkey),
-        (&test, "localhost", &nobody, &nothing),
+        (&test, "localhost", &unknown, &nothing),
     ] {
         let request = json!({"domain": domain, "user_id": user});
         for path in [BEGIN, AUTHENTICATE] {
@@ -694,7 +694,7 @@ async fn a_pending_user_verifies_an_identifier_first(api: &Api) {
     let created = test.post("/v1/auth/users/create", request).await.ok();
     let user = created.text_at("/user_id");
     registered(&test, &mut browser, &user).await;
-    let credential = answer(&test, &mut browser, Some(&user)).await;
+    let credential = response(&test, &mut browser, Some(&user)).await;
     let refused = verify(&test, &credential).await;
     refused.refuses(403, "insufficient_factor", None);
 }
@@ -705,7 +705,7 @@ async fn a_deleted_passkey_ends_the_sessions(api: &Api) {
     let signed_in = signed_in(api, "ada@example.com").await;
     let user = signed_in.text_at("/user_id");
     let passkey = registered(&test, &mut browser, &user).await;
-    let credential = answer(&test, &mut browser, Some(&user)).await;
+    let credential = response(&test, &mut browser, Some(&user)).await;
     let by_passkey = verify(&test, &credential).await.ok();
     let alive = async |token: &Value| {
         let request = json!({"session_token": token});
@@ -716,7 +716,7 @@ async fn a_deleted_passkey_ends_the_sessions(api: &Api) {
     assert!(alive(first).await, "another sign-in method ends nothing");
     let path = format!("/v1/auth/users/webauthn_credentials/{passkey}/delete");
     let deleted = test.delete(&path, None).await.ok();
-    assert_answer_snapshot!(deleted, @r#"
+    assert_response_snapshot!(deleted, @r#"
     {
       "body": {
         "message": "Successfully deleted user webauthn_credential",
@@ -729,13 +729,13 @@ async fn a_deleted_passkey_ends_the_sessions(api: &Api) {
     assert_eq!(passkeys_of(&test, &user).await, json!([]));
     let again = test.delete(&path, None).await;
     again.refuses(404, "not_found", Some("webauthn_credential"));
-    let credential = answer(&test, &mut browser, None).await;
+    let credential = response(&test, &mut browser, None).await;
     let refused = verify(&test, &credential).await;
     refused.refuses(401, "invalid_credentials", None);
     api.deliver().await;
-    let told = "/v1/test/messages?to=ada@example.com&kind=security_notice";
-    let told = test.get(told).await.ok();
-    let mut texts: Vec<&str> = told.body["messages"]
+    let notices = "/v1/test/messages?to=ada@example.com&kind=security_notice";
+    let notices = test.get(notices).await.ok();
+    let mut texts: Vec<&str> = notices.body["messages"]
         .as_array()
         .unwrap()
         .iter()
@@ -769,7 +769,7 @@ async fn the_last_sign_in_method_stays(api: &Api) {
     test.delete(&path(&one), None).await.ok();
     let refused = test.delete(&path(&two), None).await;
     refused.refuses(409, "last_sign_in_method", None);
-    let credential = answer(&test, &mut second, Some(&user)).await;
+    let credential = response(&test, &mut second, Some(&user)).await;
     verify(&test, &credential).await.ok();
 }
 
@@ -779,11 +779,11 @@ async fn attack_1_a_planted_passkey_is_removed_by_the_first_proof(api: &Api) {
     let user = user(&test, "victim@example.com").await;
     registered(&test, &mut attacker, &user).await;
     let (before, waiting) = (
-        answer(&test, &mut attacker, Some(&user)).await,
+        response(&test, &mut attacker, Some(&user)).await,
         begin(&test, &user).await,
     );
     verify(&test, &before).await.ok();
-    let kept = answer(&test, &mut attacker, Some(&user)).await;
+    let kept = response(&test, &mut attacker, Some(&user)).await;
     let sent = sent(api, &test, "victim@example.com").await;
     verified(&test, &sent, json!({})).await.ok();
     assert_eq!(passkeys_of(&test, &user).await, json!([]));

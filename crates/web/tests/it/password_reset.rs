@@ -5,8 +5,8 @@ use vestry_app::Principal;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
-use crate::journeys::signed_in;
-use crate::rig::{Answer, Api, Lane, Wishes, assert_answer_snapshot, on_both, on_with};
+use crate::flows::signed_in;
+use crate::harness::{Api, Lane, Options, Response, assert_response_snapshot, on_both, on_with};
 use crate::totps;
 
 const BEGIN: &str = "/v1/auth/passwords/reset/begin";
@@ -64,7 +64,7 @@ async fn token_to(api: &Api, email: &str) -> String {
     mail["token"].as_str().unwrap().to_owned()
 }
 
-async fn complete(api: &Api, token: &str, password: &str) -> Answer {
+async fn complete(api: &Api, token: &str, password: &str) -> Response {
     let request = json!({"token": token, "password": password});
     api.test().post(COMPLETE, request).await
 }
@@ -99,7 +99,7 @@ async fn a_forgotten_password_is_reset(api: &Api) {
     let request =
         json!({"email": " Ada@Example.com", "reset_redirect_url": LOGIN, "expires_in": 15});
     let begun = api.test().post(BEGIN, request).await.ok();
-    assert_answer_snapshot!(begun, @r#"
+    assert_response_snapshot!(begun, @r#"
     {
       "body": {
         "email_id": "[email id]",
@@ -125,7 +125,7 @@ async fn a_forgotten_password_is_reset(api: &Api) {
         "device_fingerprint": {"ip": "203.0.113.7", "user_agent": "Mozilla/5.0"},
     });
     let completed = api.test().post(COMPLETE, request).await.ok();
-    assert_answer_snapshot!(completed, @r#"
+    assert_response_snapshot!(completed, @r#"
     {
       "body": {
         "session": {
@@ -269,20 +269,20 @@ async fn begin_names_what_it_refuses(api: &Api) {
             "device_fingerprint.ip",
         ),
     ] {
-        let answer = api.test().post(BEGIN, request).await;
-        answer.refuses(400, code, Some(param));
+        let response = api.test().post(BEGIN, request).await;
+        response.refuses(400, code, Some(param));
     }
-    let nobody = json!({"email": "nobody@example.com"});
-    let answer = api.test().post(BEGIN, nobody).await;
-    answer.refuses(404, "not_found", Some("email"));
+    let unknown = json!({"email": "unknown@example.com"});
+    let response = api.test().post(BEGIN, unknown).await;
+    response.refuses(404, "not_found", Some("email"));
     api.anonymous()
         .post(BEGIN, valid.clone())
         .await
         .refuses(401, "missing_api_key", None);
     let scopes = [vestry_domain::api_key::Scope::UsersRead];
     let scoped = api.new_key(Environment::Test, &scopes).await;
-    let answer = api.with_key(&scoped).post(BEGIN, valid.clone()).await;
-    answer.refuses(403, "key_not_allowed", None);
+    let response = api.with_key(&scoped).post(BEGIN, valid.clone()).await;
+    response.refuses(403, "key_not_allowed", None);
     api.deliver().await;
     let mails = "/v1/test/messages?kind=password_reset";
     let mails = api.test().get(mails).await.ok();
@@ -344,15 +344,15 @@ async fn complete_names_what_it_refuses(api: &Api) {
             "device_fingerprint.user_agent",
         ),
     ] {
-        let answer = api.test().post(COMPLETE, request).await;
-        answer.refuses(400, code, Some(param));
+        let response = api.test().post(COMPLETE, request).await;
+        response.refuses(400, code, Some(param));
     }
     let anonymous = api.anonymous().post(COMPLETE, valid.clone()).await;
     anonymous.refuses(401, "missing_api_key", None);
     let scopes = [vestry_domain::api_key::Scope::UsersWrite];
     let scoped = api.new_key(Environment::Test, &scopes).await;
-    let answer = api.with_key(&scoped).post(COMPLETE, valid.clone()).await;
-    answer.refuses(403, "key_not_allowed", None);
+    let response = api.with_key(&scoped).post(COMPLETE, valid.clone()).await;
+    response.refuses(403, "key_not_allowed", None);
     api.test().post(COMPLETE, valid).await.ok();
 }
 
@@ -398,9 +398,9 @@ async fn ml_3_used_expired_replaced_and_unknown_tokens_get_one_response(api: &Ap
     let mut bodies = Vec::new();
     let mut refuse = async |token: &str| {
         let request = json!({"token": token, "password": FIRST, "session_expires_in": 60});
-        let answer = client.post(COMPLETE, request).await;
-        answer.refuses(400, "invalid_magic_token", None);
-        bodies.push(answer.body);
+        let response = client.post(COMPLETE, request).await;
+        response.refuses(400, "invalid_magic_token", None);
+        bodies.push(response.body);
     };
     for token in ["", "x", &"0".repeat(48), &replaced, &expired, &deleted] {
         refuse(token).await;
@@ -447,9 +447,9 @@ async fn a_refused_password_says_why_and_costs_no_link(api: &Api) {
         ("password123", "most common"),
         ("ada.lovelace", "a name from the account"),
     ] {
-        let answer = complete(api, &token, password).await;
-        answer.refuses(400, "invalid_field", Some("password"));
-        let said = answer.text_at("/error/message");
+        let response = complete(api, &token, password).await;
+        response.refuses(400, "invalid_field", Some("password"));
+        let said = response.text_at("/error/message");
         assert!(said.contains(why), "{password}: {said}");
     }
     complete(api, &token, FIRST).await.ok();
@@ -473,14 +473,14 @@ async fn attack_13_a_session_of_another_user_is_refused(api: &Api) {
         json!({"session_jwt": eve.text_at("/session_jwt")}),
         json!({"session_jwt": "x.y.z"}),
     ] {
-        let answer = api.test().post(COMPLETE, with(fields)).await;
-        answer.refuses(401, "invalid_session", None);
+        let response = api.test().post(COMPLETE, with(fields)).await;
+        response.refuses(401, "invalid_session", None);
     }
     let both = json!({
         "session_token": ada.text_at("/session_token"), "session_jwt": eve.text_at("/session_jwt"),
     });
-    let answer = api.test().post(COMPLETE, with(both)).await;
-    answer.refuses(400, "invalid_field", Some("session_jwt"));
+    let response = api.test().post(COMPLETE, with(both)).await;
+    response.refuses(400, "invalid_field", Some("session_jwt"));
     let own = json!({"session_jwt": ada.text_at("/session_jwt")});
     let completed = api.test().post(COMPLETE, with(own)).await.ok();
     assert_eq!(completed.body["session"]["id"], ada.body["session"]["id"]);
@@ -496,17 +496,17 @@ async fn p_13_a_second_factor_is_required(api: &Api) {
         let mut request = json!({"token": token, "password": FIRST});
         let further = further.as_object().unwrap().clone();
         request.as_object_mut().unwrap().extend(further);
-        let answer = api.test().post(COMPLETE, request).await;
-        answer.refuses(403, "insufficient_factor", None);
+        let response = api.test().post(COMPLETE, request).await;
+        response.refuses(403, "insufficient_factor", None);
     }
     // The first code ended the earlier sessions, so this one has a single factor.
     let ended = json!({"token": token, "password": FIRST, "session_token": session});
-    let answer = api.test().post(COMPLETE, ended).await;
-    answer.refuses(401, "invalid_session", None);
+    let response = api.test().post(COMPLETE, ended).await;
+    response.refuses(401, "invalid_session", None);
     let plain = signed_in(api, ADA).await.text_at("/session_token");
     let request = json!({"token": token, "password": FIRST, "session_token": plain});
-    let answer = api.test().post(COMPLETE, request).await;
-    answer.refuses(403, "insufficient_factor", None);
+    let response = api.test().post(COMPLETE, request).await;
+    response.refuses(403, "insufficient_factor", None);
     let request = json!({
         "user_id": user, "totp": totps::shown(&app, 30), "session_token": plain,
     });
@@ -515,8 +515,8 @@ async fn p_13_a_second_factor_is_required(api: &Api) {
     let proved = proved.text_at("/session_token");
     let request = json!({"token": token, "password": FIRST, "session_token": proved});
     api.pass(15 * 60);
-    let answer = api.test().post(COMPLETE, request).await;
-    answer.refuses(403, "insufficient_factor", None);
+    let response = api.test().post(COMPLETE, request).await;
+    response.refuses(403, "insufficient_factor", None);
     let request = json!({
         "user_id": user, "recovery_code": app.body["recovery_codes"][0], "session_token": proved,
     });
@@ -538,12 +538,12 @@ async fn otp_7_a_reset_may_be_bound_to_its_device(api: &Api) {
     let mail = mail_to(api, ADA, "password_reset").await;
     let from = |ip: &str| json!({"token": mail["token"], "password": FIRST, "device_fingerprint": {"ip": ip}});
     for _ in 0..20 {
-        let answer = api.test().post(COMPLETE, from("203.0.113.8")).await;
-        answer.refuses(400, "invalid_magic_token", None);
+        let response = api.test().post(COMPLETE, from("203.0.113.8")).await;
+        response.refuses(400, "invalid_magic_token", None);
     }
-    let answer = api.test().post(COMPLETE, from("203.0.113.7")).await;
-    answer.refuses(429, "too_many_attempts", None);
-    assert_eq!(answer.header("retry-after"), Some("60"));
+    let response = api.test().post(COMPLETE, from("203.0.113.7")).await;
+    response.refuses(429, "too_many_attempts", None);
+    assert_eq!(response.header("retry-after"), Some("60"));
     api.pass(60);
     api.test().post(COMPLETE, from("203.0.113.7")).await.ok();
 }
@@ -557,9 +557,9 @@ async fn otp_10_too_many_resets_say_when_to_retry(api: &Api) {
         api.test().post(BEGIN, json!({"email": ADA})).await.ok();
         api.pass(20);
     }
-    let answer = api.test().post(BEGIN, json!({"email": ADA})).await;
-    answer.refuses(429, "too_many_attempts", None);
-    assert_eq!(answer.header("retry-after"), Some("480"));
+    let response = api.test().post(BEGIN, json!({"email": ADA})).await;
+    response.refuses(429, "too_many_attempts", None);
+    assert_eq!(response.header("retry-after"), Some("480"));
     api.pass(480);
     api.test().post(BEGIN, json!({"email": ADA})).await.ok();
 }
@@ -571,19 +571,19 @@ async fn attack_9_known_and_unknown_addresses_get_one_response(api: &Api) {
     signed_in(api, "known@example.com").await;
     api.pass(3_600);
     for step in 0..20 {
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         for who in ["known", "unknown"] {
             let client = api.test().header("X-Request-Id", "one");
             let request = json!({"email": format!("{who}@example.com")});
-            let answer = client.post(BEGIN, request).await;
-            let header = |name| answer.header(name).map(str::to_owned);
-            answers.push((
-                answer.shown(),
+            let response = client.post(BEGIN, request).await;
+            let header = |name| response.header(name).map(str::to_owned);
+            responses.push((
+                response.shown(),
                 header("retry-after"),
                 header("content-length"),
             ));
         }
-        assert_eq!(answers[0], answers[1], "step {step}");
+        assert_eq!(responses[0], responses[1], "step {step}");
         api.pass(7);
     }
     let mail = mail_to(api, "known@example.com", "password_reset").await;
@@ -598,11 +598,11 @@ async fn attack_25_foreign_resets_do_not_exist(api: &Api) {
     let token = token_to(api, ADA).await;
     for stranger in [api.live(), api.other_app().await] {
         let request = json!({"token": token, "password": FIRST});
-        let answer = stranger.post(COMPLETE, request).await;
-        answer.refuses(400, "invalid_magic_token", None);
+        let response = stranger.post(COMPLETE, request).await;
+        response.refuses(400, "invalid_magic_token", None);
     }
-    let answer = api.live().post(BEGIN, json!({"email": ADA})).await;
-    answer.refuses(404, "not_found", Some("email"));
+    let response = api.live().post(BEGIN, json!({"email": ADA})).await;
+    response.refuses(404, "not_found", Some("email"));
     assert_eq!(status_of(api, &user, FIRST).await, 401);
     complete(api, &token, FIRST).await.ok();
 }
@@ -624,17 +624,17 @@ async fn a_live_reset_goes_by_mail(api: &Api) {
 /// OPS-9: a live reset without a transport is 503 for every address, and stores nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_mailer_a_live_reset_is_unavailable() {
-    let wishes = Wishes {
+    let options = Options {
         has_mailer: false,
-        ..Wishes::default()
+        ..Options::default()
     };
-    on_with(Lane::Sqlite, wishes, async |api: &Api| {
+    on_with(Lane::Sqlite, options, async |api: &Api| {
         with_url(api).await;
         let request = json!({"email": ADA});
         api.live().post("/v1/auth/users/create", request).await.ok();
-        for email in [ADA, "nobody@example.com"] {
-            let answer = api.live().post(BEGIN, json!({"email": email})).await;
-            answer.refuses(503, "unavailable", None);
+        for email in [ADA, "unknown@example.com"] {
+            let response = api.live().post(BEGIN, json!({"email": email})).await;
+            response.refuses(503, "unavailable", None);
         }
     })
     .await;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use vestry_contract::race::race;
 
-use crate::journeys::signed_in;
-use crate::rig::{Api, assert_answer_snapshot, on_both};
+use crate::flows::signed_in;
+use crate::harness::{Api, assert_response_snapshot, on_both};
 
 const VERIFY: &str = "/v1/auth/passwords/verify";
 const UPDATE: &str = "/v1/auth/passwords/session/update";
@@ -38,7 +38,7 @@ async fn a_password_is_set_and_signs_in(api: &Api) {
     let session = signed_in(api, "ada@example.com").await;
     let request = json!({"session_jwt": session.text_at("/session_jwt"), "password": FIRST});
     let updated = api.test().post(UPDATE, request).await.ok();
-    assert_answer_snapshot!(updated, @r#"
+    assert_response_snapshot!(updated, @r#"
     {
       "body": {
         "session": {
@@ -139,8 +139,8 @@ async fn fields_are_checked(api: &Api) {
             "device_fingerprint.ip",
         ),
     ] {
-        let answer = api.test().post(VERIFY, request).await;
-        answer.refuses(400, code, Some(param));
+        let response = api.test().post(VERIFY, request).await;
+        response.refuses(400, code, Some(param));
     }
     for minutes in [5, 525_600] {
         api.test()
@@ -171,8 +171,8 @@ async fn fields_are_checked(api: &Api) {
             "current_password",
         ),
     ] {
-        let answer = api.test().post(UPDATE, request).await;
-        answer.refuses(400, code, Some(param));
+        let response = api.test().post(UPDATE, request).await;
+        response.refuses(400, code, Some(param));
     }
 }
 
@@ -186,9 +186,9 @@ async fn a_refused_password_says_why(api: &Api) {
         ("ada.lovelace", "a name from the account"),
     ] {
         let request = json!({"session_token": token, "password": password});
-        let answer = api.test().post(UPDATE, request).await;
-        answer.refuses(400, "invalid_field", Some("password"));
-        let said = answer.text_at("/error/message");
+        let response = api.test().post(UPDATE, request).await;
+        response.refuses(400, "invalid_field", Some("password"));
+        let said = response.text_at("/error/message");
         assert!(said.contains(why), "{password}: {said}");
     }
 }
@@ -207,9 +207,9 @@ async fn p_10_all_wrong_credentials_get_one_response(api: &Api) {
         (&unknown, ""),
     ] {
         let request = json!({"user_id": user, "password": password, "session_expires_in": 60});
-        let answer = client.post(VERIFY, request).await;
-        answer.refuses(401, "invalid_credentials", None);
-        bodies.push(answer.body);
+        let response = client.post(VERIFY, request).await;
+        response.refuses(401, "invalid_credentials", None);
+        bodies.push(response.body);
     }
     assert!(bodies.windows(2).all(|two| two[0] == two[1]), "{bodies:?}");
 }
@@ -218,13 +218,13 @@ async fn p_11_a_lockout_states_its_duration(api: &Api) {
     let (user_id, token) = with_password(api, "ada@example.com").await;
     let wrong = json!({"user_id": user_id, "password": SECOND});
     for _ in 0..20 {
-        let answer = api.test().post(VERIFY, wrong.clone()).await;
-        answer.refuses(401, "invalid_credentials", None);
+        let response = api.test().post(VERIFY, wrong.clone()).await;
+        response.refuses(401, "invalid_credentials", None);
     }
     let right = json!({"user_id": user_id, "password": FIRST});
-    let answer = api.test().post(VERIFY, right.clone()).await;
-    answer.refuses(429, "too_many_attempts", None);
-    assert_eq!(answer.header("retry-after"), Some("60"));
+    let response = api.test().post(VERIFY, right.clone()).await;
+    response.refuses(429, "too_many_attempts", None);
+    assert_eq!(response.header("retry-after"), Some("60"));
     // attack-24: the session and the other sign-in methods still work.
     let verify = json!({"session_token": token});
     api.test()
@@ -240,15 +240,15 @@ async fn p_12_a_stale_session_may_not_change_the_password(api: &Api) {
     let (user_id, token) = with_password(api, "ada@example.com").await;
     api.pass(15 * 60);
     let request = json!({"session_token": token, "password": SECOND});
-    let answer = api.test().post(UPDATE, request).await;
-    answer.refuses(403, "insufficient_factor", None);
+    let response = api.test().post(UPDATE, request).await;
+    response.refuses(403, "insufficient_factor", None);
     let with = |current: &str| json!({"session_token": token, "password": SECOND, "current_password": current});
-    let answer = api.test().post(UPDATE, with(SECOND)).await;
-    answer.refuses(401, "invalid_credentials", None);
+    let response = api.test().post(UPDATE, with(SECOND)).await;
+    response.refuses(401, "invalid_credentials", None);
     api.test().post(UPDATE, with(FIRST)).await.ok();
     let request = json!({"user_id": user_id, "password": FIRST});
-    let answer = api.test().post(VERIFY, request).await;
-    answer.refuses(401, "invalid_credentials", None);
+    let response = api.test().post(VERIFY, request).await;
+    response.refuses(401, "invalid_credentials", None);
     let request = json!({"user_id": user_id, "password": SECOND});
     api.test().post(VERIFY, request).await.ok();
 }
@@ -258,18 +258,18 @@ async fn sessions_are_checked(api: &Api) {
     let other = signed_in(api, "bob@example.com").await;
     let nothing = "0".repeat(64);
     let request = json!({"user_id": user_id, "password": FIRST, "session_token": nothing});
-    let answer = api.test().post(VERIFY, request).await;
-    answer.refuses(401, "invalid_session", None);
+    let response = api.test().post(VERIFY, request).await;
+    response.refuses(401, "invalid_session", None);
     // attack-13: that of another user.
     let request = json!({"user_id": user_id, "password": FIRST, "session_token": other.text_at("/session_token")});
-    let answer = api.test().post(VERIFY, request).await;
-    answer.refuses(401, "invalid_session", None);
+    let response = api.test().post(VERIFY, request).await;
+    response.refuses(401, "invalid_session", None);
     let request = json!({"user_id": user_id, "password": FIRST, "session_token": token, "session_jwt": other.text_at("/session_jwt")});
-    let answer = api.test().post(VERIFY, request).await;
-    answer.refuses(400, "invalid_field", Some("session_jwt"));
+    let response = api.test().post(VERIFY, request).await;
+    response.refuses(400, "invalid_field", Some("session_jwt"));
     let request = json!({"password": SECOND, "session_token": nothing});
-    let answer = api.test().post(UPDATE, request).await;
-    answer.refuses(401, "invalid_session", None);
+    let response = api.test().post(UPDATE, request).await;
+    response.refuses(401, "invalid_session", None);
 }
 
 /// R8 on a real database: the last call to get a 200 has set the password, and no other one works.
@@ -327,23 +327,23 @@ async fn the_strength_of_a_password_is_assessed(api: &Api) {
         .ok();
     let longest = json!({"password": "a1".repeat(512)});
     api.test().post(STRENGTH, longest).await.ok();
-    let answer = api.test().post(STRENGTH, json!({})).await;
-    answer.refuses(400, "missing_field", Some("password"));
-    let answer = api
+    let response = api.test().post(STRENGTH, json!({})).await;
+    response.refuses(400, "missing_field", Some("password"));
+    let response = api
         .test()
         .post(STRENGTH, json!({"password": "x".repeat(1025)}))
         .await;
-    answer.refuses(400, "invalid_field", Some("password"));
+    response.refuses(400, "invalid_field", Some("password"));
 }
 
 async fn attack_25_a_foreign_key_finds_no_password(api: &Api) {
     let (user_id, token) = with_password(api, "ada@example.com").await;
     for stranger in [api.live(), api.other_app().await] {
         let request = json!({"user_id": user_id, "password": FIRST});
-        let answer = stranger.post(VERIFY, request).await;
-        answer.refuses(401, "invalid_credentials", None);
+        let response = stranger.post(VERIFY, request).await;
+        response.refuses(401, "invalid_credentials", None);
         let request = json!({"session_token": token, "password": SECOND});
-        let answer = stranger.post(UPDATE, request).await;
-        answer.refuses(401, "invalid_session", None);
+        let response = stranger.post(UPDATE, request).await;
+        response.refuses(401, "invalid_session", None);
     }
 }

@@ -5,8 +5,8 @@ use vestry_app::Principal;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
-use crate::journeys::sent;
-use crate::rig::{Api, Lane, described, on};
+use crate::flows::sent;
+use crate::harness::{Api, Lane, described, on};
 
 async fn run(test: impl AsyncFnOnce(&Api)) {
     on(Lane::Sqlite, test).await;
@@ -69,12 +69,17 @@ async fn every_described_call_exists() {
         for operation in described().all() {
             let path = operation.path.replace(['{', '}'], "");
             let body = operation.has_body.then(|| json!({}));
-            let answer = api
+            let response = api
                 .test()
                 .send(&operation.method, &path, body.clone())
                 .await;
-            assert_ne!(answer.param(), Some("route"), "{} {path}", operation.method);
-            assert_ne!(answer.status, 405, "{} {path}", operation.method);
+            assert_ne!(
+                response.param(),
+                Some("route"),
+                "{} {path}",
+                operation.method
+            );
+            assert_ne!(response.status, 405, "{} {path}", operation.method);
             let anonymous = api.anonymous().send(&operation.method, &path, body).await;
             assert_eq!(
                 anonymous.code() == "missing_api_key",

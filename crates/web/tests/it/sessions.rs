@@ -8,8 +8,8 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
-use crate::journeys::{sent, signed_in, verified};
-use crate::rig::{Answer, Api, assert_answer_snapshot, on_both};
+use crate::flows::{sent, signed_in, verified};
+use crate::harness::{Api, Response, assert_response_snapshot, on_both};
 
 const VERIFY: &str = "/v1/auth/sessions/verify";
 const LIST: &str = "/v1/auth/sessions/list";
@@ -38,7 +38,7 @@ on_both! {
     a_key_set_can_be_requested_by_environment
 }
 
-async fn verify(api: &Api, request: Value) -> Answer {
+async fn verify(api: &Api, request: Value) -> Response {
     api.test().post(VERIFY, request).await
 }
 
@@ -76,7 +76,7 @@ async fn a_session_is_verified_by_token_or_jwt(api: &Api) {
         &signed_in.body["session_jwt"],
     );
     let by_token = verify(api, json!({ "session_token": token })).await.ok();
-    assert_answer_snapshot!(by_token, @r#"
+    assert_response_snapshot!(by_token, @r#"
     {
       "body": {
         "session": {
@@ -357,7 +357,7 @@ async fn a_session_that_ended_is_refused(api: &Api) {
     api.pass(1);
     let refused = verify(api, json!({ "session_token": token })).await;
     refused.refuses(401, "invalid_session", None);
-    assert_answer_snapshot!(refused, @r#"
+    assert_response_snapshot!(refused, @r#"
     {
       "body": {
         "error": {
@@ -509,7 +509,7 @@ async fn all_sessions_of_a_user_end_together(api: &Api) {
         .delete(DELETE_ALL, Some(json!({ "user_id": user_id })))
         .await
         .ok();
-    assert_answer_snapshot!(deleted, @r#"
+    assert_response_snapshot!(deleted, @r#"
     {
       "body": {
         "deleted_count": 2,
@@ -573,8 +573,8 @@ async fn m_22_ended_sessions_can_be_listed(api: &Api) {
     let mut ids = Vec::new();
     let mut sign_in = async |minutes: i64| {
         let code = sent(api, &api.test(), "ada@example.com").await;
-        let wish = json!({"session_expires_in": minutes});
-        let session = verified(&api.test(), &code, wish).await.ok();
+        let session_fields = json!({"session_expires_in": minutes});
+        let session = verified(&api.test(), &code, session_fields).await.ok();
         ids.insert(0, session.body["session"]["id"].clone());
         api.pass(61);
         session
@@ -607,8 +607,8 @@ async fn m_22_ended_sessions_can_be_listed(api: &Api) {
         let refused = api.test().get(&path).await;
         refused.refuses(400, "invalid_field", Some("include"));
     }
-    let nobody = format!("user_{}", "0".repeat(27));
-    let path = format!("{LIST}?user_id={nobody}&include=ended");
+    let unknown = format!("user_{}", "0".repeat(27));
+    let path = format!("{LIST}?user_id={unknown}&include=ended");
     let refused = api.test().get(&path).await;
     refused.refuses(404, "not_found", Some("user"));
     // A week later they are swept.
@@ -623,8 +623,8 @@ async fn m_22_sessions_are_listed_in_pages(api: &Api) {
     let mut user = String::new();
     for number in 0..23 {
         let code = sent(api, &api.test(), "ada@example.com").await;
-        let wish = json!({"session_expires_in": 600});
-        let session = verified(&api.test(), &code, wish).await.ok();
+        let session_fields = json!({"session_expires_in": 600});
+        let session = verified(&api.test(), &code, session_fields).await.ok();
         user = session.text_at("/user_id").to_owned();
         ids.insert(0, session.body["session"]["id"].clone());
         api.pass(61);
@@ -672,8 +672,8 @@ async fn m_22_all_sessions_of_an_app_end_on_explicit_request(api: &Api) {
     let user = sessions[0].text_at("/user_id");
     let other = api.other_app().await;
     let code = sent(api, &other, "ada@example.com").await;
-    let wish = json!({"session_expires_in": 60});
-    let foreign = verified(&other, &code, wish).await.ok();
+    let session_fields = json!({"session_expires_in": 60});
+    let foreign = verified(&other, &code, session_fields).await.ok();
     for (request, param, code) in [
         (json!({"all": false}), "user_id", "missing_field"),
         (json!({"all": null}), "user_id", "missing_field"),
@@ -697,7 +697,7 @@ async fn m_22_all_sessions_of_an_app_end_on_explicit_request(api: &Api) {
     }
     let all = json!({"all": true, "user_id": ""});
     let ended = api.test().delete(DELETE_ALL, Some(all)).await.ok();
-    assert_answer_snapshot!(ended, @r#"
+    assert_response_snapshot!(ended, @r#"
     {
       "body": {
         "deleted_count": 2,
@@ -752,7 +752,7 @@ async fn the_jwt_verifies_against_the_key_set(api: &Api) {
         signed_in.body["session"]
     );
     let default = api.test().get("/v1/auth/jwks/default").await.ok();
-    assert_answer_snapshot!(default, @r#"
+    assert_response_snapshot!(default, @r#"
     {
       "body": {
         "keys": [

@@ -5,8 +5,8 @@
 use data_encoding::BASE64;
 use serde_json::{Value, json};
 
-use crate::journeys::sent;
-use crate::rig::{Api, on_both};
+use crate::flows::sent;
+use crate::harness::{Api, on_both};
 
 on_both! {
     every_chain_signs_messages_and_transactions
@@ -208,11 +208,11 @@ async fn wallet(api: &Api, chain: &Chain) -> (String, String) {
 }
 
 /// The names of the response's fields, except those of the wallet, which are checked.
-fn fields(answer: &Value, id: &str, address: &str) -> Vec<String> {
-    assert_eq!(answer["wallet_id"], id);
-    assert_eq!(answer["wallet"]["id"], id);
-    assert_eq!(answer["wallet"]["public_address"], address);
-    let names = answer.as_object().unwrap().keys();
+fn fields(response: &Value, id: &str, address: &str) -> Vec<String> {
+    assert_eq!(response["wallet_id"], id);
+    assert_eq!(response["wallet"]["id"], id);
+    assert_eq!(response["wallet"]["public_address"], address);
+    let names = response.as_object().unwrap().keys();
     let mut names: Vec<String> = names
         .filter(|name| *name != "wallet_id" && *name != "wallet")
         .cloned()
@@ -226,21 +226,21 @@ async fn every_chain_signs_messages_and_transactions(api: &Api) {
         let (id, address) = wallet(api, chain).await;
         let path = format!("/v1/wallets/{id}/sign_message");
         let request = json!({ "message": "hello" });
-        let answer = api.test().post(&path, request).await.ok();
-        let names = fields(&answer.body, &id, &address);
+        let response = api.test().post(&path, request).await.ok();
+        let names = fields(&response.body, &id, &address);
         assert_eq!(names, chain.message, "{}", chain.wallet_type);
         let other = json!({ "message": "hello " });
         let other = api.test().post(&path, other).await.ok();
-        assert_ne!(other.body["signature"], answer.body["signature"]);
+        assert_ne!(other.body["signature"], response.body["signature"]);
 
         let path = format!("/v1/wallets/{id}/sign_transaction");
         let mut request = json!({ "eth_transaction": null, "unknown": 1 });
         request[chain.field] = (chain.transaction)(&address);
-        let answer = api.test().post(&path, request).await.ok();
-        let names = fields(&answer.body, &id, &address);
+        let response = api.test().post(&path, request).await.ok();
+        let names = fields(&response.body, &id, &address);
         assert_eq!(names, chain.signed, "{}", chain.wallet_type);
         let texts = ["signature", "signed_transaction"];
-        assert!(texts.iter().all(|name| answer.body[name].is_string()));
+        assert!(texts.iter().all(|name| response.body[name].is_string()));
     }
 }
 
@@ -261,8 +261,8 @@ async fn a_message_is_signed_alike_however_it_comes(api: &Api) {
     ];
     let mut signatures = Vec::new();
     for (which, client, body) in requests {
-        let answer = client.send_bytes("POST", &path, body.as_bytes()).await.ok();
-        signatures.push((which, answer.text_at("/signature")));
+        let response = client.send_bytes("POST", &path, body.as_bytes()).await.ok();
+        signatures.push((which, response.text_at("/signature")));
     }
     let (_, first) = &signatures[0];
     assert!(
@@ -291,11 +291,15 @@ async fn every_chain_supports_its_methods(api: &Api) {
         let (id, _) = wallet(api, chain).await;
         let request = json!({ "method": chain.method, "params": { "message": "hello" } });
         let path = format!("/v1/wallets/{id}/rpc");
-        let answer = api.test().post(&path, request).await.ok().body;
-        assert_eq!(answer["method"], chain.method);
-        assert_eq!(answer.as_object().unwrap().len(), 2);
-        assert!(answer["data"]["signature"].is_string(), "{}", chain.method);
-        assert!(answer["data"]["encoding"].is_string(), "{}", chain.method);
+        let response = api.test().post(&path, request).await.ok().body;
+        assert_eq!(response["method"], chain.method);
+        assert_eq!(response.as_object().unwrap().len(), 2);
+        assert!(
+            response["data"]["signature"].is_string(),
+            "{}",
+            chain.method
+        );
+        assert!(response["data"]["encoding"].is_string(), "{}", chain.method);
     }
 }
 
@@ -401,11 +405,11 @@ async fn ch_11_an_unknown_member_of_a_transaction_is_refused_by_name(api: &Api) 
     }
     let (id, address) = wallet(api, &CHAINS[0]).await;
     let path = format!("/v1/wallets/{id}/sign_transaction");
-    let mut nobody = ethereum(&address);
-    nobody["to"] = json!(null);
+    let mut no_recipient = ethereum(&address);
+    no_recipient["to"] = json!(null);
     let refused = api
         .test()
-        .post(&path, json!({ "eth_transaction": nobody }))
+        .post(&path, json!({ "eth_transaction": no_recipient }))
         .await;
     refused.refuses(400, "missing_field", Some("eth_transaction.to"));
 }

@@ -8,7 +8,7 @@ use vestry_domain::webhook::{Delivery, DeliveryState};
 use vestry_domain::{Environment, World};
 use vestry_ports::store::DeliveryFilter;
 
-use crate::rig::{Api, START, on_both};
+use crate::harness::{Api, START, on_both};
 
 on_both! {
     wh_1_ten_attempts_need_ten_advances_of_the_clock
@@ -34,7 +34,7 @@ async fn endpoint(api: &Api) -> WebhookEndpointId {
     added.endpoint.id
 }
 
-/// Sequences the emitted events and sends what is due; returns the number sent.
+/// Sequences the emitted events and sends due ones; returns the number sent.
 async fn flow(api: &Api) -> usize {
     api.service.sequence_all().await.unwrap();
     api.service.send_due().await.unwrap()

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 
-use crate::rig::{Api, assert_answer_snapshot, on_both};
+use crate::harness::{Api, assert_response_snapshot, on_both};
 
 const MESSAGES: &str = "/v1/test/messages";
 
@@ -38,7 +38,7 @@ async fn send(api: &Api, email: &str) {
 async fn a_message_is_captured_completely(api: &Api) {
     send(api, "Ok@vestry.test").await;
     let found = api.test().get(MESSAGES).await.ok();
-    assert_answer_snapshot!(found, @r#"
+    assert_response_snapshot!(found, @r#"
     {
       "body": {
         "messages": [
@@ -148,9 +148,9 @@ async fn api_23_an_app_gets_at_most_half_of_the_slots(api: &Api) {
     foreign.get(&format!("{MESSAGES}?wait=2")).await.ok();
     assert!(begun.elapsed() >= Duration::from_secs(2), "it had no slot");
     let sending = send(api, "late@example.com");
-    let (answers, ()) = tokio::join!(calls.collect::<Vec<_>>(), sending);
-    for answer in answers {
-        assert_ne!(answer.ok().body["messages"], json!([]));
+    let (responses, ()) = tokio::join!(calls.collect::<Vec<_>>(), sending);
+    for response in responses {
+        assert_ne!(response.ok().body["messages"], json!([]));
     }
     // Waiting calls are ended when the service stops.
     let path = format!("{MESSAGES}?to=never@example.com&wait=30");
@@ -165,7 +165,7 @@ async fn messages_can_be_deleted(api: &Api) {
         send(api, email).await;
     }
     let deleted = api.test().delete(MESSAGES, None).await.ok();
-    assert_answer_snapshot!(deleted, @r#"
+    assert_response_snapshot!(deleted, @r#"
     {
       "body": {
         "deleted_count": 2,
@@ -186,7 +186,7 @@ async fn messages_can_be_deleted(api: &Api) {
 
 async fn a_clock_is_set_read_and_reset(api: &Api) {
     let read = api.test().get(CLOCK).await.ok();
-    assert_answer_snapshot!(read, @r#"
+    assert_response_snapshot!(read, @r#"
     {
       "body": {
         "frozen": false,
@@ -198,7 +198,7 @@ async fn a_clock_is_set_read_and_reset(api: &Api) {
     "#);
     let change = json!({"now": 1_900_000_000, "frozen": true});
     let set = api.test().post(CLOCK, change).await.ok();
-    assert_answer_snapshot!(set, @r#"
+    assert_response_snapshot!(set, @r#"
     {
       "body": {
         "frozen": true,

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::flows::{Sent, newest_code, verified};
+use crate::harness::{Api, Lane, Options, assert_response_snapshot, on_both, on_with};
 use crate::journeys::{Sent, newest_code, verified};
-use crate::rig::{Api, Lane, Wishes, assert_answer_snapshot, on_both, on_with};
 use vestry_app::Principal;
 
 const LOGIN: &str = "/v1/auth/otps/sms/login_or_create";
@@ -24,7 +25,7 @@ on_both! {
 async fn a_text_signs_a_new_user_in(api: &Api) {
     let request = json!({"phone_number": ADA, "expires_in": 5});
     let sent = api.test().post(LOGIN, request).await.ok();
-    assert_answer_snapshot!(sent, @r#"
+    assert_response_snapshot!(sent, @r#"
     {
       "body": {
         "phone_number_id": "[pn id]",
@@ -54,7 +55,7 @@ async fn a_text_signs_a_new_user_in(api: &Api) {
     let verified = verified(&api.test(), &code, json!({"session_expires_in": 60}))
         .await
         .ok();
-    assert_answer_snapshot!(verified, @r#"
+    assert_response_snapshot!(verified, @r#"
     {
       "body": {
         "method_id": "[pn id]",
@@ -111,7 +112,7 @@ async fn send_needs_a_user(api: &Api) {
     refused.refuses(404, "not_found", Some("phone_number"));
     let created = api.test().post(LOGIN, request.clone()).await.ok();
     let sent = api.test().post(SEND, request).await.ok();
-    assert_answer_snapshot!(sent, @r#"
+    assert_response_snapshot!(sent, @r#"
     {
       "body": {
         "phone_number_id": "[pn id]",
@@ -251,7 +252,7 @@ async fn attack_9_with_enumeration_safe_no_user_can_be_distinguished(api: &Api) 
             .post(SEND, json!({"phone_number": number}))
             .await
             .ok();
-        assert_answer_snapshot!(sent, @r#"
+        assert_response_snapshot!(sent, @r#"
         {
           "body": {
             "phone_number_id": "[pn id]",
@@ -276,7 +277,7 @@ async fn attack_9_with_enumeration_safe_no_user_can_be_distinguished(api: &Api) 
             .post(LOGIN, json!({"phone_number": number}))
             .await
             .ok();
-        assert_answer_snapshot!(sent, @r#"
+        assert_response_snapshot!(sent, @r#"
         {
           "body": {
             "phone_number_id": "[pn id]",
@@ -323,11 +324,11 @@ async fn a_live_code_goes_to_the_provider(api: &Api) {
 /// OPS-9: a live text without a provider is refused at once and creates nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn live_texts_without_a_provider_are_unavailable() {
-    let wishes = Wishes {
+    let options = Options {
         has_sms: false,
-        ..Wishes::default()
+        ..Options::default()
     };
-    on_with(Lane::Sqlite, wishes, async |api| {
+    on_with(Lane::Sqlite, options, async |api| {
         let request = json!({"phone_number": ADA});
         for path in [LOGIN, SEND] {
             let refused = api.live().post(path, request.clone()).await;

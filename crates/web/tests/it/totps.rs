@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use vestry_domain::totp;
 
-use crate::journeys::signed_in;
-use crate::rig::{Answer, Api, START, assert_answer_snapshot, on_both};
+use crate::flows::signed_in;
+use crate::harness::{Api, Response, START, assert_response_snapshot, on_both};
 
 const CREATE: &str = "/v1/auth/totps/create";
 const VERIFY: &str = "/v1/auth/totps/verify";
@@ -31,13 +31,13 @@ pub(crate) async fn user(api: &Api) -> String {
     created.text_at("/user_id")
 }
 
-async fn created(api: &Api, user: &str) -> Answer {
+async fn created(api: &Api, user: &str) -> Response {
     let created = api.test().post(CREATE, json!({"user_id": user})).await;
     created.ok()
 }
 
 /// The code that the authenticator app shows this many seconds after the start of the test.
-pub(crate) fn shown(created: &Answer, after: i64) -> String {
+pub(crate) fn shown(created: &Response, after: i64) -> String {
     let secret = created.text_at("/secret");
     let seed = data_encoding::BASE32_NOPAD
         .decode(secret.as_bytes())
@@ -47,7 +47,7 @@ pub(crate) fn shown(created: &Answer, after: i64) -> String {
 }
 
 /// A TOTP whose first code was verified. The next step has begun.
-pub(crate) async fn verified(api: &Api, user: &str) -> Answer {
+pub(crate) async fn verified(api: &Api, user: &str) -> Response {
     let created = created(api, user).await;
     let request = json!({"user_id": user, "totp": shown(&created, 0)});
     api.test().post(VERIFY, request).await.ok();
@@ -93,7 +93,7 @@ async fn an_authenticator_app_is_created_verified_and_shown(api: &Api) {
         "device_fingerprint": {"ip": "203.0.113.7", "user_agent": "Mozilla/5.0"},
     });
     let verified = api.test().post(VERIFY, request).await.ok();
-    assert_answer_snapshot!(verified, @r#"
+    assert_response_snapshot!(verified, @r#"
     {
       "body": {
         "session": {
@@ -135,7 +135,7 @@ async fn an_authenticator_app_is_created_verified_and_shown(api: &Api) {
     let shown = api.test().get(&format!("/v1/auth/users/{user}")).await.ok();
     let mut totps = shown;
     totps.body = totps.body["totps"].clone();
-    assert_answer_snapshot!(totps, @r#"
+    assert_response_snapshot!(totps, @r#"
     {
       "body": [
         {
@@ -157,7 +157,7 @@ async fn a_recovery_code_replaces_the_app(api: &Api) {
     let code = created.text_at("/recovery_codes/3");
     let request = json!({"user_id": user, "recovery_code": code, "session_expires_in": 60});
     let recovered = api.test().post(RECOVERY, request.clone()).await.ok();
-    assert_answer_snapshot!(recovered, @r#"
+    assert_response_snapshot!(recovered, @r#"
     {
       "body": {
         "session": {
@@ -311,25 +311,25 @@ async fn wrong_used_and_absent_codes_get_one_response(api: &Api) {
     let without = json!({"email": "bob@example.com"});
     let without = api.test().post("/v1/auth/users/create", without).await.ok();
     let client = api.test().header("X-Request-Id", "one");
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for request in [
         json!({"user_id": user, "totp": shown(&created, 0)}),
         json!({"user_id": user, "totp": "000000"}),
         json!({"user_id": user, "totp": "not digits"}),
         json!({"user_id": without.body["user_id"], "totp": "000000"}),
     ] {
-        answers.push(client.post(VERIFY, request.clone()).await);
-        answers.push(client.post(RECOVERY, request).await);
+        responses.push(client.post(VERIFY, request.clone()).await);
+        responses.push(client.post(RECOVERY, request).await);
     }
     let nothing = json!({"user_id": user, "totp": ""});
-    answers.push(client.post(VERIFY, nothing).await);
+    responses.push(client.post(VERIFY, nothing).await);
     for code in ["aaaaa-aaaaa", "x"] {
         let request = json!({"user_id": user, "recovery_code": code});
-        answers.push(client.post(RECOVERY, request).await);
+        responses.push(client.post(RECOVERY, request).await);
     }
-    for answer in &answers {
-        answer.refuses(400, "invalid_otp", None);
-        assert_eq!(answer.text, answers[0].text);
+    for response in &responses {
+        response.refuses(400, "invalid_otp", None);
+        assert_eq!(response.text, responses[0].text);
     }
 }
 
@@ -359,7 +359,7 @@ async fn it_is_deleted_by_its_own_environment(api: &Api) {
         refused.refuses(404, "not_found", Some("totp"));
     }
     let deleted = api.test().delete(&path, None).await.ok();
-    assert_answer_snapshot!(deleted, @r#"
+    assert_response_snapshot!(deleted, @r#"
     {
       "body": {
         "message": "Successfully deleted user totp",

@@ -9,9 +9,9 @@ use vestry_domain::Environment;
 use vestry_domain::api_key::Scope;
 use vestry_domain::key_transfer::{AeadAlgorithm, ExportedKey};
 
-use crate::journeys::sent;
+use crate::flows::sent;
+use crate::harness::{Api, Client, Response, assert_response_snapshot, on_both};
 use crate::logs::log;
-use crate::rig::{Answer, Api, Client, assert_answer_snapshot, on_both};
 
 const BEGIN: &str = "/v1/wallets/import/begin";
 const IMPORT: &str = "/v1/wallets/import";
@@ -59,10 +59,10 @@ fn begin(address: &str) -> Value {
 }
 
 async fn begun(client: &Client<'_>, request: Value) -> Vec<u8> {
-    let answer = client.post(BEGIN, request).await.ok();
-    assert_eq!(answer.body.as_object().unwrap().len(), 2);
-    assert_eq!(answer.body["encryption_type"], "HPKE");
-    let key = answer.text_at("/encryption_public_key");
+    let response = client.post(BEGIN, request).await.ok();
+    assert_eq!(response.body.as_object().unwrap().len(), 2);
+    assert_eq!(response.body["encryption_type"], "HPKE");
+    let key = response.text_at("/encryption_public_key");
     STANDARD.decode(key).unwrap()
 }
 
@@ -80,7 +80,7 @@ pub(crate) async fn imported(
     user_id: &str,
     address: &str,
     key: &str,
-) -> Answer {
+) -> Response {
     let public_key = begun(client, begin(address)).await;
     let request = sealed(user_id, address, key, &public_key);
     client.post(IMPORT, request).await
@@ -100,8 +100,8 @@ pub(crate) async fn exporter(api: &Api, is_on: bool) -> String {
 
 async fn a_sealed_key_becomes_a_wallet(api: &Api) {
     let user_id = user(api, "ada@example.com").await;
-    let answer = imported(&api.test(), &user_id, ADDRESS, KEY).await.ok();
-    assert_answer_snapshot!(answer, @r#"
+    let response = imported(&api.test(), &user_id, ADDRESS, KEY).await.ok();
+    assert_response_snapshot!(response, @r#"
     {
       "body": {
         "account_index": null,
@@ -123,9 +123,9 @@ async fn a_sealed_key_becomes_a_wallet(api: &Api) {
       "status": 200
     }
     "#);
-    assert_eq!(answer.body["public_address"], ADDRESS);
-    assert_eq!(answer.body["user_id"], *user_id);
-    let path = format!("/v1/wallets/{}", answer.text_at("/id"));
+    assert_eq!(response.body["public_address"], ADDRESS);
+    assert_eq!(response.body["user_id"], *user_id);
+    let path = format!("/v1/wallets/{}", response.text_at("/id"));
     let shown = api.test().get(&path).await.ok();
     assert_eq!(shown.body["public_address"], ADDRESS);
     assert_eq!(shown.body["is_imported"], true);
@@ -186,9 +186,9 @@ async fn every_suite_and_every_base64_is_accepted(api: &Api) {
                 });
             }
             let request = json!({"user_id": user_id, "wallet": wallet});
-            let answer = client.post(IMPORT, request).await.ok();
-            assert_eq!(answer.body["public_address"], address);
-            assert_eq!(answer.body["is_default"], number == 0);
+            let response = client.post(IMPORT, request).await.ok();
+            assert_eq!(response.body["public_address"], address);
+            assert_eq!(response.body["is_default"], number == 0);
         }
         // The next suite gets the same keys.
         let path = format!("/v1/auth/users/{user_id}/delete");
@@ -223,10 +223,10 @@ async fn a_phrase_becomes_a_wallet(api: &Api) {
     import(second, Some(1), Some(0))
         .await
         .refuses(400, "decryption_failed", None);
-    let answer = import(first, None, None).await.ok();
-    assert_eq!(answer.body["account_index"], 0);
-    let answer = import(second, Some(1), None).await.ok();
-    assert_eq!(answer.body["account_index"], 1);
+    let response = import(first, None, None).await.ok();
+    assert_eq!(response.body["account_index"], 0);
+    let response = import(second, Some(1), None).await.ok();
+    assert_eq!(response.body["account_index"], 1);
     let path = format!("/v1/auth/users/{user_id}/delete");
     client.delete(&path, None).await.ok();
     let user_id = user(api, "eve@example.com").await;
@@ -234,9 +234,9 @@ async fn a_phrase_becomes_a_wallet(api: &Api) {
     let mut request = sealed(&user_id, second, PHRASE, &public_key);
     request["wallet"]["entropy_type"] = "hd".into();
     request["wallet"]["account_index"] = 1.into();
-    let answer = client.post(IMPORT, request).await.ok();
-    assert_eq!(answer.body["account_index"], 1);
-    let path = format!("/v1/wallets/{}", answer.text_at("/id"));
+    let response = client.post(IMPORT, request).await.ok();
+    assert_eq!(response.body["account_index"], 1);
+    let path = format!("/v1/wallets/{}", response.text_at("/id"));
     assert_eq!(client.get(&path).await.ok().body["public_address"], second);
 }
 
@@ -296,9 +296,9 @@ async fn every_unopenable_message_is_refused_alike(api: &Api) {
         .await;
     refusal.refuses(400, "decryption_failed", None);
     for (what, request) in wrong {
-        let answer = client.post(IMPORT, request).await;
+        let response = client.post(IMPORT, request).await;
         assert_eq!(
-            (answer.status, answer.text),
+            (response.status, response.text),
             (400, refusal.text.clone()),
             "{what}"
         );
@@ -311,8 +311,8 @@ async fn every_unopenable_message_is_refused_alike(api: &Api) {
         let created = stranger.post("/v1/auth/users/create", create).await.ok();
         let mut moved = right.clone();
         moved["user_id"] = created.text_at("/user_id").into();
-        let answer = stranger.post(IMPORT, moved).await;
-        assert_eq!((answer.status, &answer.text), (400, &refusal.text));
+        let response = stranger.post(IMPORT, moved).await;
+        assert_eq!((response.status, &response.text), (400, &refusal.text));
     }
     client.post(IMPORT, right.clone()).await.ok();
     let used = client.post(IMPORT, right).await;
@@ -335,8 +335,8 @@ async fn the_key_of_another_address_is_refused(api: &Api) {
         &"0".repeat(64),
         &"f".repeat(64),
     ] {
-        let answer = imported(&client, &user_id, ADDRESS, plaintext).await;
-        answer.refuses(400, "address_mismatch", None);
+        let response = imported(&client, &user_id, ADDRESS, plaintext).await;
+        response.refuses(400, "address_mismatch", None);
     }
     let wallets = client.get("/v1/wallets/list").await.ok();
     assert_eq!(wallets.body["total_count"], 0);
@@ -360,8 +360,8 @@ async fn an_address_is_imported_once(api: &Api) {
     let live = api.live();
     let create = json!({"email": "ada@example.com"});
     let created = live.post("/v1/auth/users/create", create).await.ok();
-    let answer = imported(&live, &created.text_at("/user_id"), ADDRESS, KEY).await;
-    assert_eq!(answer.ok().body["is_default"], false, "that user has one");
+    let response = imported(&live, &created.text_at("/user_id"), ADDRESS, KEY).await;
+    assert_eq!(response.ok().body["is_default"], false, "that user has one");
     let path = format!("/v1/auth/users/wallets/{}/delete", first.text_at("/id"));
     let kept = client.delete(&path, None).await;
     kept.refuses(403, "policy_denied", None);
@@ -378,13 +378,13 @@ async fn a_begin_names_what_it_refuses(api: &Api) {
     ] {
         let mut request = begin(ADDRESS);
         request.as_object_mut().unwrap().remove(field);
-        let answer = client.post(BEGIN, request).await;
-        answer.refuses(400, "missing_field", Some(field));
+        let response = client.post(BEGIN, request).await;
+        response.refuses(400, "missing_field", Some(field));
         let mut request = begin(ADDRESS);
         for wrong in [json!(7), json!("no such thing"), json!([]), json!({})] {
             request[field] = wrong;
-            let answer = client.post(BEGIN, request.clone()).await;
-            answer.refuses(400, "invalid_field", Some(field));
+            let response = client.post(BEGIN, request.clone()).await;
+            response.refuses(400, "invalid_field", Some(field));
         }
     }
     for (field, wrong) in [
@@ -396,23 +396,23 @@ async fn a_begin_names_what_it_refuses(api: &Api) {
     ] {
         let mut request = begin(ADDRESS);
         request[field] = wrong;
-        let answer = client.post(BEGIN, request).await;
-        answer.refuses(400, "invalid_field", Some(field));
+        let response = client.post(BEGIN, request).await;
+        response.refuses(400, "invalid_field", Some(field));
     }
     for index in [json!(-1), json!(2_147_483_648_i64), json!(1.5)] {
         let mut request = begin(ADDRESS);
         request["entropy_type"] = "hd".into();
         request["account_index"] = index;
-        let answer = client.post(BEGIN, request).await;
-        answer.refuses(400, "invalid_field", Some("account_index"));
+        let response = client.post(BEGIN, request).await;
+        response.refuses(400, "invalid_field", Some("account_index"));
     }
     let mut request = begin(ADDRESS);
     request["user_id"] = absent.into();
-    let answer = client.post(BEGIN, request).await;
-    answer.refuses(404, "not_found", Some("user"));
+    let response = client.post(BEGIN, request).await;
+    response.refuses(404, "not_found", Some("user"));
     let key = api.new_key(Environment::Test, &[Scope::WalletsSign]).await;
-    let answer = api.with_key(&key).post(BEGIN, begin(ADDRESS)).await;
-    answer.refuses(403, "key_not_allowed", None);
+    let response = api.with_key(&key).post(BEGIN, begin(ADDRESS)).await;
+    response.refuses(403, "key_not_allowed", None);
 }
 
 async fn an_import_names_what_it_refuses(api: &Api) {
@@ -423,11 +423,11 @@ async fn an_import_names_what_it_refuses(api: &Api) {
     for field in ["user_id", "wallet"] {
         let mut request = right.clone();
         request.as_object_mut().unwrap().remove(field);
-        let answer = client.post(IMPORT, request.clone()).await;
-        answer.refuses(400, "missing_field", Some(field));
+        let response = client.post(IMPORT, request.clone()).await;
+        response.refuses(400, "missing_field", Some(field));
         request[field] = "no such thing".into();
-        let answer = client.post(IMPORT, request).await;
-        answer.refuses(400, "invalid_field", Some(field));
+        let response = client.post(IMPORT, request).await;
+        response.refuses(400, "invalid_field", Some(field));
     }
     for field in [
         "public_address",
@@ -440,13 +440,13 @@ async fn an_import_names_what_it_refuses(api: &Api) {
         let param = format!("wallet.{field}");
         let mut request = right.clone();
         request["wallet"].as_object_mut().unwrap().remove(field);
-        let answer = client.post(IMPORT, request).await;
-        answer.refuses(400, "missing_field", Some(&param));
+        let response = client.post(IMPORT, request).await;
+        response.refuses(400, "missing_field", Some(&param));
         for wrong in [json!(7), json!("no such thing"), json!([])] {
             let mut request = right.clone();
             request["wallet"][field] = wrong;
-            let answer = client.post(IMPORT, request).await;
-            answer.refuses(400, "invalid_field", Some(&param));
+            let response = client.post(IMPORT, request).await;
+            response.refuses(400, "invalid_field", Some(&param));
         }
     }
     for (field, wrong) in [
@@ -456,9 +456,9 @@ async fn an_import_names_what_it_refuses(api: &Api) {
     ] {
         let mut request = right.clone();
         request["wallet"][field] = wrong;
-        let answer = client.post(IMPORT, request).await;
+        let response = client.post(IMPORT, request).await;
         let param = format!("wallet.{field}");
-        answer.refuses(400, "invalid_field", Some(&param));
+        response.refuses(400, "invalid_field", Some(&param));
     }
     for (field, wrong) in [
         ("aead_algorithm", json!("AES_GCM128")),
@@ -467,24 +467,24 @@ async fn an_import_names_what_it_refuses(api: &Api) {
     ] {
         let mut request = right.clone();
         request["wallet"]["hpke_config"] = json!({field: wrong});
-        let answer = client.post(IMPORT, request).await;
+        let response = client.post(IMPORT, request).await;
         let param = format!("wallet.hpke_config.{field}");
-        answer.refuses(400, "invalid_field", Some(&param));
+        response.refuses(400, "invalid_field", Some(&param));
     }
     for field in ["info", "aad"] {
         let mut request = right.clone();
         request["wallet"]["hpke_config"] = json!({field: STANDARD.encode([0; 1025])});
-        let answer = client.post(IMPORT, request).await;
+        let response = client.post(IMPORT, request).await;
         let param = format!("wallet.hpke_config.{field}");
-        answer.refuses(400, "invalid_field", Some(&param));
+        response.refuses(400, "invalid_field", Some(&param));
     }
     let mut request = right.clone();
     request["user_id"] = format!("user_{}", "0".repeat(27)).into();
-    let answer = client.post(IMPORT, request).await;
-    answer.refuses(404, "not_found", Some("user"));
+    let response = client.post(IMPORT, request).await;
+    response.refuses(404, "not_found", Some("user"));
     let key = api.new_key(Environment::Test, &[Scope::WalletsSign]).await;
-    let answer = api.with_key(&key).post(IMPORT, right.clone()).await;
-    answer.refuses(403, "key_not_allowed", None);
+    let response = api.with_key(&key).post(IMPORT, right.clone()).await;
+    response.refuses(403, "key_not_allowed", None);
     client.post(IMPORT, right).await.ok();
 }
 
@@ -493,9 +493,9 @@ async fn too_many_begins_are_refused(api: &Api) {
     for _ in 0..16 {
         begun(&client, begin(ADDRESS)).await;
     }
-    let answer = client.post(BEGIN, begin(ADDRESS)).await;
-    answer.refuses(429, "too_many_attempts", None);
-    assert_eq!(answer.header("retry-after"), Some("900"));
+    let response = client.post(BEGIN, begin(ADDRESS)).await;
+    response.refuses(429, "too_many_attempts", None);
+    assert_eq!(response.header("retry-after"), Some("900"));
     begun(&client, begin(OTHER_ADDRESS)).await;
     api.pass(900);
     begun(&client, begin(ADDRESS)).await;
@@ -512,10 +512,10 @@ async fn a_key_is_exported_sealed(api: &Api) {
         URL_SAFE_NO_PAD.encode(&recipient.public_key),
     ] {
         let request = json!({"recipient_public_key": encoded, "entropy_type": "private_key"});
-        let answer = api.with_key(&exporter).post(&path, request).await.ok();
-        assert_eq!(answer.body.as_object().unwrap().len(), 3);
-        assert_eq!(answer.body["encryption_type"], "HPKE");
-        let bytes = |pointer| STANDARD.decode(answer.text_at(pointer)).unwrap();
+        let response = api.with_key(&exporter).post(&path, request).await.ok();
+        assert_eq!(response.body.as_object().unwrap().len(), 3);
+        assert_eq!(response.body["encryption_type"], "HPKE");
+        let bytes = |pointer| STANDARD.decode(response.text_at(pointer)).unwrap();
         let exported = ExportedKey {
             encapsulated_key: bytes("/encapsulated_key"),
             ciphertext: bytes("/ciphertext"),
@@ -533,18 +533,18 @@ async fn an_export_names_what_it_refuses(api: &Api) {
     let recipient = STANDARD.encode(Recipient::fresh().public_key);
     let right = json!({"recipient_public_key": recipient, "entropy_type": "private_key"});
     let off = exporter(api, false).await;
-    let answer = api.with_key(&off).post(&path, right.clone()).await;
-    answer.refuses(403, "feature_disabled", None);
+    let response = api.with_key(&off).post(&path, right.clone()).await;
+    response.refuses(403, "feature_disabled", None);
     let on = exporter(api, true).await;
     let client = api.with_key(&on);
     // A key without scopes has all but this one.
-    let answer = api.test().post(&path, right.clone()).await;
-    answer.refuses(403, "key_not_allowed", None);
+    let response = api.test().post(&path, right.clone()).await;
+    response.refuses(403, "key_not_allowed", None);
     for field in ["recipient_public_key", "entropy_type"] {
         let mut request = right.clone();
         request.as_object_mut().unwrap().remove(field);
-        let answer = client.post(&path, request).await;
-        answer.refuses(400, "missing_field", Some(field));
+        let response = client.post(&path, request).await;
+        response.refuses(400, "missing_field", Some(field));
     }
     let zeros = STANDARD.encode([0; 32]);
     for (field, wrong) in [
@@ -558,12 +558,12 @@ async fn an_export_names_what_it_refuses(api: &Api) {
     ] {
         let mut request = right.clone();
         request[field] = wrong;
-        let answer = client.post(&path, request).await;
-        answer.refuses(400, "invalid_field", Some(field));
+        let response = client.post(&path, request).await;
+        response.refuses(400, "invalid_field", Some(field));
     }
     let absent = format!("/v1/wallets/wallet_{}/export", "0".repeat(27));
-    let answer = client.post(&absent, right.clone()).await;
-    answer.refuses(404, "not_found", Some("wallet"));
+    let response = client.post(&absent, right.clone()).await;
+    response.refuses(404, "not_found", Some("wallet"));
     client.post(&path, right).await.ok();
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::journeys::{sent, signed_in, verified};
-use crate::rig::{Answer, Api, Client, assert_answer_snapshot, on_both};
+use crate::flows::{sent, signed_in, verified};
+use crate::harness::{Api, Client, Response, assert_response_snapshot, on_both};
 
 on_both! {
     a_deleted_user_is_gone
@@ -21,7 +21,7 @@ async fn created(client: &Client<'_>, request: Value) -> Value {
     created.body["user"].clone()
 }
 
-async fn delete(client: &Client<'_>, what: &str, id: &Value) -> Answer {
+async fn delete(client: &Client<'_>, what: &str, id: &Value) -> Response {
     let id = id.as_str().unwrap();
     client
         .delete(&format!("/v1/auth/users/{what}{id}/delete"), None)
@@ -41,7 +41,7 @@ async fn a_deleted_user_is_gone(api: &Api) {
         .text_at("/id");
     let code = sent(api, &test, "ada@example.com").await;
     let deleted = delete(&test, "", &json!(id)).await.ok();
-    assert_answer_snapshot!(deleted, @r#"
+    assert_response_snapshot!(deleted, @r#"
     {
       "body": {
         "message": "Successfully deleted user",
@@ -115,14 +115,14 @@ async fn a_removed_address_is_gone(api: &Api) {
     let refused = test.post("/v1/auth/sessions/verify", token).await;
     refused.refuses(401, "invalid_session", None);
     api.deliver().await;
-    let told = test
+    let notices = test
         .get("/v1/test/messages?to=ada@example.com&kind=security_notice")
         .await
         .ok();
     assert!(
-        told.text_at("/messages/0/text").contains("removed"),
+        notices.text_at("/messages/0/text").contains("removed"),
         "{}",
-        told.text
+        notices.text
     );
     delete(&test, "emails/", &email["id"])
         .await
@@ -167,7 +167,7 @@ async fn the_last_sign_in_method_stays(api: &Api) {
         .ok();
     let code = sent(api, &test, "ada@example.com").await;
     let refused = delete(&test, "emails/", &user["emails"][0]["id"]).await;
-    assert_answer_snapshot!(refused, @r#"
+    assert_response_snapshot!(refused, @r#"
     {
       "body": {
         "error": {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use vestry_domain::Environment;
 use vestry_domain::api_key::Scope;
 
-use crate::journeys::signed_in;
-use crate::rig::{Answer, Api, on_both};
+use crate::flows::signed_in;
+use crate::harness::{Api, Response, on_both};
 
 on_both! {
     m_18_a_user_is_disabled_and_gets_its_status_back
@@ -15,7 +15,7 @@ on_both! {
     m_18_disabling_needs_a_scope_and_the_environment
 }
 
-async fn switched(api: &Api, user: &str, to: &str, body: Option<Value>) -> Answer {
+async fn switched(api: &Api, user: &str, to: &str, body: Option<Value>) -> Response {
     let path = format!("/v1/auth/users/{user}/{to}");
     api.test().send("POST", &path, body).await
 }
@@ -167,7 +167,7 @@ async fn m_18_disabling_needs_a_scope_and_the_environment(api: &Api) {
     let id = created(api, json!({"email": "ada@example.com"})).await;
     let reader = api.new_key(Environment::Test, &[Scope::UsersRead]).await;
     let other = api.other_app().await;
-    let nobody = format!("user_{}", "0".repeat(27));
+    let unknown = format!("user_{}", "0".repeat(27));
     for to in ["disable", "enable", "unlock"] {
         let path = format!("/v1/auth/users/{id}/{to}");
         let refused = api.with_key(&reader).post(&path, json!({})).await;
@@ -176,7 +176,7 @@ async fn m_18_disabling_needs_a_scope_and_the_environment(api: &Api) {
             let refused = client.post(&path, json!({})).await;
             refused.refuses(404, "not_found", Some("user"));
         }
-        let refused = switched(api, &nobody, to, None).await;
+        let refused = switched(api, &unknown, to, None).await;
         refused.refuses(404, "not_found", Some("user"));
     }
     for reason in [json!("x".repeat(256)), json!("a\nb"), json!(1)] {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use vestry_app::identity::users::{PortableEmail, PortableUser};
 use vestry_domain::{Environment, World};
 
-use crate::rig::{
-    Answer, Api, Client, Lane, Wishes, assert_answer_snapshot, on_both, on_with, operator,
+use crate::harness::{
+    Api, Client, Lane, Options, Response, assert_response_snapshot, on_both, on_with, operator,
 };
 
 const SEARCH: &str = "/v1/auth/users/search";
@@ -30,9 +30,9 @@ on_both! {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m_31_a_search_that_takes_too_long_says_what_to_narrow() {
     for lane in [Lane::Sqlite, Lane::Postgres] {
-        let mut wishes = Wishes::default();
-        wishes.service.search_within = Duration::ZERO;
-        on_with(lane, wishes, async |api| {
+        let mut options = Options::default();
+        options.service.search_within = Duration::ZERO;
+        on_with(lane, options, async |api| {
             let client = api.test();
             created(&client, json!({"email": "ada@example.com"})).await;
             let fields = json!([{"field": "email_match", "operator": "eq", "value": "ada"}]);
@@ -55,9 +55,9 @@ async fn m_31_a_search_that_takes_too_long_says_what_to_narrow() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m_31_a_search_without_a_free_slot_is_refused_at_once() {
     for lane in [Lane::Sqlite, Lane::Postgres] {
-        let mut wishes = Wishes::default();
-        wishes.service.searches_at_once = 0;
-        on_with(lane, wishes, async |api| {
+        let mut options = Options::default();
+        options.service.searches_at_once = 0;
+        on_with(lane, options, async |api| {
             let client = api.test();
             created(&client, json!({"email": "ada@example.com"})).await;
             let fields = json!([{"field": "email_match", "operator": "eq", "value": "ada"}]);
@@ -79,17 +79,17 @@ async fn created(client: &Client<'_>, request: Value) -> Value {
     created.body["user"].clone()
 }
 
-async fn search(client: &Client<'_>, request: Value) -> Answer {
+async fn search(client: &Client<'_>, request: Value) -> Response {
     client.post(SEARCH, request).await
 }
 
 /// The first names of the matching users, newest first, after checking the totals.
 async fn found(client: &Client<'_>, operator: &str, fields: Value) -> Vec<String> {
     let request = json!({"filters": {"operator": operator, "fields": fields}});
-    let answer = search(client, request).await.ok();
-    let users = answer.body["users"].as_array().unwrap();
-    assert_eq!(answer.body["total_count"], users.len());
-    assert_eq!(answer.body["has_more"], false);
+    let response = search(client, request).await.ok();
+    let users = response.body["users"].as_array().unwrap();
+    assert_eq!(response.body["total_count"], users.len());
+    assert_eq!(response.body["has_more"], false);
     let name = |user: &Value| user["first_name"].as_str().unwrap().to_owned();
     users.iter().map(name).collect()
 }
@@ -156,7 +156,7 @@ async fn a_page_shows_users_with_a_summary_of_their_wallets(api: &Api) {
     let request = json!({"email": "ada@example.com", "metadata": {"plan": "pro"}});
     created(&api.test(), request).await;
     let page = search(&api.test(), json!({})).await.ok();
-    assert_answer_snapshot!(page, @r#"
+    assert_response_snapshot!(page, @r#"
     {
       "body": {
         "has_more": false,
@@ -250,7 +250,7 @@ async fn every_field_and_operator_finds_its_users(api: &Api) {
         api.pass(10);
     }
     let [ada, bob, zoe] = [&users[0], &users[1], &users[2]];
-    let (all, nobody) = (vec!["Zo\u{eb}", "Bob", "Ada"], Vec::<&str>::new());
+    let (all, none) = (vec!["Zo\u{eb}", "Bob", "Ada"], Vec::<&str>::new());
     let eq = |field: &str, value: &Value| json!({"field": field, "operator": "eq", "value": value});
     let among = |field: &str, values: &[&Value]| json!({"field": field, "operator": "in", "values": values});
     let cases: Vec<(Value, Vec<&str>)> = vec![
@@ -288,12 +288,12 @@ async fn every_field_and_operator_finds_its_users(api: &Api) {
         ),
         (eq("phone_number_match", &json!("(415) 555")), vec!["Ada"]),
         (eq("phone_number_verified", &json!(false)), all.clone()),
-        (eq("phone_number_verified", &json!("true")), nobody.clone()),
+        (eq("phone_number_verified", &json!("true")), none.clone()),
         (eq("email", &json!("Bob@example.ORG")), vec!["Bob"]),
         (
             among(
                 "email",
-                &[&json!("bob@example.org"), &json!("nobody@example.org")],
+                &[&json!("bob@example.org"), &json!("unknown@example.org")],
             ),
             vec!["Bob"],
         ),
@@ -308,7 +308,7 @@ async fn every_field_and_operator_finds_its_users(api: &Api) {
             vec!["Zo\u{eb}"],
         ),
         (eq("email_verified", &json!(false)), all.clone()),
-        (eq("email_verified", &json!(true)), nobody.clone()),
+        (eq("email_verified", &json!(true)), none.clone()),
         (
             eq(
                 "wallet_public_address",
@@ -331,13 +331,13 @@ async fn every_field_and_operator_finds_its_users(api: &Api) {
             ),
             vec!["Bob", "Ada"],
         ),
-        (eq("idp_provider", &json!("google")), nobody.clone()),
-        (among("idp_provider", &[&json!("google")]), nobody.clone()),
+        (eq("idp_provider", &json!("google")), none.clone()),
+        (among("idp_provider", &[&json!("google")]), none.clone()),
         (eq("metadata.plan", &json!("pro")), vec!["Ada"]),
         (eq("metadata.seats", &json!(3)), vec!["Ada"]),
         (eq("metadata.seats", &json!("3")), vec!["Ada"]),
         (eq("metadata.on", &json!(true)), vec!["Bob"]),
-        (eq("metadata.tags", &json!("pro")), nobody.clone()),
+        (eq("metadata.tags", &json!("pro")), none.clone()),
         (
             among("metadata.plan", &[&json!("pro"), &json!("free")]),
             vec!["Bob", "Ada"],
@@ -374,7 +374,7 @@ async fn every_field_and_operator_finds_its_users(api: &Api) {
     deleted.ok();
     assert_eq!(
         found(&test, "AND", json!([eq("status", &json!("pending"))])).await,
-        nobody
+        none
     );
 }
 
@@ -453,7 +453,7 @@ async fn conditions_work_together(api: &Api) {
     let fields = json!([
         {"field": "email", "operator": "eq", "value": "b@example.com"},
         {"field": "full_name_match", "operator": "eq", "value": "c"},
-        {"field": "email_match", "operator": "eq", "value": "nobody"},
+        {"field": "email_match", "operator": "eq", "value": "unknown"},
     ]);
     assert_eq!(found(&test, "OR", fields.clone()).await, ["C", "B"]);
     assert_eq!(found(&test, "AND", fields).await, Vec::<String>::new());
@@ -658,8 +658,8 @@ async fn m_28_an_impossible_value_finds_no_user(api: &Api) {
     ] {
         let condition = json!({"field": field, "operator": "eq", "value": value});
         for operator in ["AND", "OR"] {
-            let nobody = found(&test, operator, json!([condition])).await;
-            assert!(nobody.is_empty(), "{field}");
+            let none = found(&test, operator, json!([condition])).await;
+            assert!(none.is_empty(), "{field}");
             let ada = json!({"field": "full_name_match", "operator": "eq", "value": "ada"});
             let beside = found(&test, operator, json!([condition, ada])).await;
             let expected = if operator == "OR" { 1 } else { 0 };

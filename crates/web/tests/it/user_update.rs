@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::journeys::signed_in;
-use crate::rig::{Answer, Api, Client, assert_answer_snapshot, on_both};
+use crate::flows::signed_in;
+use crate::harness::{Api, Client, Response, assert_response_snapshot, on_both};
 
 on_both! {
     an_update_returns_the_whole_user
@@ -22,7 +22,7 @@ async fn created(client: Client<'_>, request: Value) -> String {
     created.text_at("/user_id")
 }
 
-async fn update(client: &Client<'_>, user: &str, request: Value) -> Answer {
+async fn update(client: &Client<'_>, user: &str, request: Value) -> Response {
     let path = format!("/v1/auth/users/{user}/update");
     client.send("PUT", &path, Some(request)).await
 }
@@ -38,7 +38,7 @@ async fn an_update_returns_the_whole_user(api: &Api) {
         "first_name": "Ada", "phone_numbers": [{"phone_number": "+14155552671"}], "metadata": {"plan": "pro"},
     });
     let updated = update(&api.test(), &id, request).await.ok();
-    assert_answer_snapshot!(updated, @r#"
+    assert_response_snapshot!(updated, @r#"
     {
       "body": {
         "emails": [
@@ -157,8 +157,8 @@ async fn identifiers_are_attached_and_never_removed(api: &Api) {
         "phone_numbers": [{"phone_number": "+14155552671"}, {"phone_number": "+14155552671"}],
     });
     let updated = update(&api.test(), &id, request).await.ok();
-    let addresses = |answer: &Answer| {
-        let emails = answer.body["emails"].as_array().unwrap().clone();
+    let addresses = |response: &Response| {
+        let emails = response.body["emails"].as_array().unwrap().clone();
         emails
             .iter()
             .map(|email| email["email"].clone())
@@ -377,18 +377,19 @@ async fn an_attached_address_is_announced_and_ends_no_session(api: &Api) {
         .ok();
     api.deliver().await;
     let notices = "/v1/test/messages?kind=security_notice";
-    let told = api.test().get(notices).await.ok();
-    let told = told.body["messages"].as_array().unwrap().clone();
-    assert_eq!(told.len(), 2);
+    let messages = api.test().get(notices).await.ok();
+    let messages = messages.body["messages"].as_array().unwrap().clone();
+    assert_eq!(messages.len(), 2);
     assert!(
-        told.iter()
+        messages
+            .iter()
             .all(|message| message["to"] == "ada@example.com")
     );
     // An identifier that the user already has changes nothing and causes no notice.
     update(&api.test(), &id, request).await.ok();
     api.deliver().await;
-    let told = api.test().get(notices).await.ok();
-    assert_eq!(told.body["messages"].as_array().unwrap().len(), 2);
+    let messages = api.test().get(notices).await.ok();
+    assert_eq!(messages.body["messages"].as_array().unwrap().len(), 2);
 }
 
 async fn only_an_existing_user_is_updated(api: &Api) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rig::{Api, Client, assert_answer_snapshot, on_both};
+use crate::harness::{Api, Client, assert_response_snapshot, on_both};
 
 const CREATE: &str = "/v1/auth/users/create";
 
@@ -23,7 +23,7 @@ on_both! {
 async fn a_user_is_created_with_a_wallet(api: &Api) {
     let request = json!({"email": "Ada@Example.com", "include_user": true});
     let created = api.test().post(CREATE, request).await.ok();
-    assert_answer_snapshot!(created, @r#"
+    assert_response_snapshot!(created, @r#"
     {
       "body": {
         "email_id": "[email id]",
@@ -90,7 +90,7 @@ async fn a_user_of_a_phone_number_has_no_email(api: &Api) {
         .post(CREATE, json!({"phone_number": "+14155552671"}))
         .await
         .ok();
-    assert_answer_snapshot!(created, @r#"
+    assert_response_snapshot!(created, @r#"
     {
       "body": {
         "email_id": "",
@@ -424,7 +424,7 @@ async fn an_unknown_user_is_not_found(api: &Api) {
         refused.refuses(404, "not_found", Some("user"));
     }
     let refused = api.test().get(&format!("/v1/auth/users/{absent}")).await;
-    assert_answer_snapshot!(refused, @r#"
+    assert_response_snapshot!(refused, @r#"
     {
       "body": {
         "error": {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use vestry_domain::Environment;
 use vestry_domain::api_key::Scope;
 
-use crate::journeys::sent;
-use crate::rig::{Answer, Api, assert_answer_snapshot, on_both};
+use crate::flows::sent;
+use crate::harness::{Api, Response, assert_response_snapshot, on_both};
 
 on_both! {
     a_disabled_wallet_signs_nothing
@@ -32,12 +32,12 @@ async fn owned(api: &Api, wallet_type: &str) -> Owned {
     }
 }
 
-async fn call(api: &Api, owned: &Owned, call: &str, body: Value) -> Answer {
+async fn call(api: &Api, owned: &Owned, call: &str, body: Value) -> Response {
     let path = format!("/v1/wallets/{}/{call}", owned.wallet_id);
     api.test().post(&path, body).await
 }
 
-async fn audit(api: &Api, owned: &Owned, query: &str) -> Answer {
+async fn audit(api: &Api, owned: &Owned, query: &str) -> Response {
     let path = format!("/v1/wallets/{}/audit{query}", owned.wallet_id);
     api.test().get(&path).await
 }
@@ -96,7 +96,7 @@ async fn a_repeated_disable_changes_nothing(api: &Api) {
         assert_eq!(first.body, second.body);
     }
     let disabled = call(api, &owned, "disable", json!({})).await.ok();
-    assert_answer_snapshot!(disabled, @r#"
+    assert_response_snapshot!(disabled, @r#"
     {
       "body": {
         "app_id": "[app id]",
@@ -131,8 +131,8 @@ async fn disabling_needs_a_wallet_and_a_scope(api: &Api) {
                 .await
                 .refuses(404, "not_found", Some("wallet"));
         }
-        let nobody = format!("/v1/wallets/wallet_{}/{name}", "0".repeat(27));
-        let refused = api.test().post(&nobody, json!({})).await;
+        let unknown = format!("/v1/wallets/wallet_{}/{name}", "0".repeat(27));
+        let refused = api.test().post(&unknown, json!({})).await;
         refused.refuses(404, "not_found", Some("wallet"));
         let refused = api.with_key(&reader).post(&path, json!({})).await;
         refused.refuses(403, "key_not_allowed", None);
@@ -160,7 +160,7 @@ async fn entries_are_listed_newest_first(api: &Api) {
         .map(|entry| entry["action"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(actions, ["disable", "rpc", "sign_message", "create"]);
-    assert_answer_snapshot!(page, @r#"
+    assert_response_snapshot!(page, @r#"
     {
       "body": {
         "entries": [

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use vestry_app::Principal;
 use vestry_domain::rfc3339;
 
-use crate::journeys::signed_in;
-use crate::rig::{Answer, Api, START, assert_answer_snapshot, on_both};
+use crate::flows::signed_in;
+use crate::harness::{Api, Response, START, assert_response_snapshot, on_both};
 
 const BEGIN: &str = "/v1/auth/wallets/registrations/begin";
 const NONCE: &str = "/v1/auth/wallets/registrations/nonce";
@@ -33,7 +33,7 @@ struct Pocket {
 
 impl Pocket {
     async fn new(api: &Api) -> Self {
-        Self::of(api, "somebody@example.com").await
+        Self::of(api, "someone@example.com").await
     }
 
     async fn of(api: &Api, email: &str) -> Self {
@@ -87,7 +87,7 @@ async fn a_challenge_is_signed_and_signs_in(api: &Api) {
     );
     assert!(challenge.starts_with(&asked), "{challenge}");
     begun.body["challenge"] = json!("");
-    assert_answer_snapshot!(begun, @r#"
+    assert_response_snapshot!(begun, @r#"
     {
       "body": {
         "app_id": "[app id]",
@@ -107,7 +107,7 @@ async fn a_challenge_is_signed_and_signs_in(api: &Api) {
     let request = pocket.request(json!({"signature": signature, "session_expires_in": 60}));
     let verified = api.test().post(VERIFY, request).await.ok();
     assert_eq!(verified.body["user_id"], begun.body["user_id"]);
-    assert_answer_snapshot!(verified, @r#"
+    assert_response_snapshot!(verified, @r#"
     {
       "body": {
         "app_id": "[app id]",
@@ -187,10 +187,10 @@ async fn m_32_create_returns_the_users_own_wallet(api: &Api) {
         api.test().post("/v1/wallets/create", request).await.ok()
     };
     for _ in 0..2 {
-        let answer = create("ethereum").await;
-        assert_eq!(answer.body["id"], own.body["id"]);
-        assert_eq!(answer.body["is_read_only"], true);
-        assert_eq!(answer.body["is_default"], false);
+        let response = create("ethereum").await;
+        assert_eq!(response.body["id"], own.body["id"]);
+        assert_eq!(response.body["is_read_only"], true);
+        assert_eq!(response.body["is_default"], false);
     }
     // There is none of another type yet.
     let made = create("solana").await;
@@ -295,11 +295,11 @@ async fn the_test_environment_accepts_localhost(api: &Api) {
         let message = message.replace("example.com wants", &format!("{domain} wants"));
         let signature = pocket.sign(api, &message).await;
         let request = pocket.request(json!({"signature": signature, "siwe_challenge": message}));
-        let answer = api.test().post(SIWE, request).await;
+        let response = api.test().post(SIWE, request).await;
         if fits {
-            answer.ok();
+            response.ok();
         } else {
-            answer.refuses(400, "invalid_field", Some("siwe_challenge"));
+            response.refuses(400, "invalid_field", Some("siwe_challenge"));
         }
     }
     let elsewhere = Pocket {
@@ -326,7 +326,7 @@ async fn a_wallet_joins_a_session(api: &Api) {
     let begun = api.test().post(BEGIN, begun).await.ok();
     assert_eq!(begun.body["user_id"], user.as_str());
     let signature = pocket.sign(api, &begun.text_at("/challenge")).await;
-    let with = |session: &Answer| {
+    let with = |session: &Response| {
         pocket.request(json!({
             "signature": signature, "session_token": session.body["session_token"],
         }))
@@ -392,26 +392,26 @@ async fn requests_are_checked_field_by_field(api: &Api) {
 /// One response, byte for byte; a signature of another environment or App is an unknown one (I11).
 async fn wrong_used_and_unknown_signatures_get_one_response(api: &Api) {
     let pocket = Pocket::new(api).await;
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     let proof = pocket.proof(api, json!({})).await;
     let stranger = api.other_app().await.header("X-Request-Id", "one");
-    answers.push(stranger.post(VERIFY, proof.clone()).await);
+    responses.push(stranger.post(VERIFY, proof.clone()).await);
     let client = api.test().header("X-Request-Id", "one");
     for signature in ["", "0x", "0x00", &"1".repeat(130), "not hex"] {
         let request = pocket.request(json!({"signature": signature}));
-        answers.push(client.post(VERIFY, request).await);
+        responses.push(client.post(VERIFY, request).await);
     }
     let other = pocket.sign(api, "something else").await;
     let request = pocket.request(json!({"signature": other}));
-    answers.push(client.post(VERIFY, request).await);
+    responses.push(client.post(VERIFY, request).await);
     api.test().post(VERIFY, proof.clone()).await.ok();
-    answers.push(client.post(VERIFY, proof).await);
+    responses.push(client.post(VERIFY, proof).await);
     let late = pocket.proof(api, json!({})).await;
     api.pass(600);
-    answers.push(client.post(VERIFY, late).await);
-    for answer in &answers {
-        answer.refuses(401, "invalid_credentials", None);
-        assert_eq!(answer.text, answers[0].text);
+    responses.push(client.post(VERIFY, late).await);
+    for response in &responses {
+        response.refuses(401, "invalid_credentials", None);
+        assert_eq!(response.text, responses[0].text);
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 use vestry_domain::wallet::WalletType;
 
-use crate::journeys::sent;
-use crate::rig::{Api, assert_answer_snapshot, on_both};
+use crate::flows::sent;
+use crate::harness::{Api, assert_response_snapshot, on_both};
 
 const CREATE: &str = "/v1/wallets/create";
 const LIST: &str = "/v1/wallets/list";
@@ -38,7 +38,7 @@ async fn a_user_has_one_wallet_of_a_type(api: &Api) {
     let user_id = user(api, "ada@example.com").await;
     let request = json!({"user_id": user_id, "wallet_type": "ethereum"});
     let created = api.test().post(CREATE, request).await.ok();
-    assert_answer_snapshot!(created, @r#"
+    assert_response_snapshot!(created, @r#"
     {
       "body": {
         "app_id": "[app id]",
@@ -86,10 +86,10 @@ async fn r1_a_hundred_concurrent_calls_create_one_wallet(api: &Api) {
         let wallet_type = WalletType::ALL[round].as_str();
         let request = json!({"user_id": user_id, "wallet_type": wallet_type});
         let calls = (0..100).map(|_| async { api.test().post(CREATE, request.clone()).await });
-        let answers = futures_util::future::join_all(calls).await;
-        let wallets: HashSet<String> = answers
+        let responses = futures_util::future::join_all(calls).await;
+        let wallets: HashSet<String> = responses
             .into_iter()
-            .map(|answer| answer.ok().text_at("/id"))
+            .map(|response| response.ok().text_at("/id"))
             .collect();
         assert_eq!(wallets.len(), 1, "R1: wallets of one user and type");
         let owned = api.test().get(&format!("{LIST}?user_id={user_id}")).await;
@@ -155,7 +155,7 @@ async fn a_wallet_signs_messages(api: &Api) {
         .post(&path, json!({"message": "test"}))
         .await
         .ok();
-    assert_answer_snapshot!(signed, @r#"
+    assert_response_snapshot!(signed, @r#"
     {
       "body": {
         "signature": "[ethereum signature]",

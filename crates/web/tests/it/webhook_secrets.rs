@@ -9,8 +9,8 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::audit::control::ControlFilter;
 use vestry_domain::{Environment, World};
 
-use crate::events::told;
-use crate::rig::{Api, on_both};
+use crate::events::event_log;
+use crate::harness::{Api, on_both};
 
 on_both! {
     wh_8_a_secret_is_shown_once
@@ -84,7 +84,7 @@ async fn wh_8_a_secret_is_shown_once(api: &Api) {
             .any(|entry| entry.event.subject == id.into())
     );
     said.push_str(&format!("{changes:?}\n"));
-    let events = told(api, &api.test()).await;
+    let events = event_log(api, &api.test()).await;
     assert!(
         events
             .iter()
@@ -95,7 +95,7 @@ async fn wh_8_a_secret_is_shown_once(api: &Api) {
     for secret in [first.expose(), second.expose()] {
         for form in forms(secret) {
             let is_in = |text: &[u8]| text.windows(form.len()).any(|window| window == form);
-            assert!(!is_in(said.as_bytes()), "a secret in an answer");
+            assert!(!is_in(said.as_bytes()), "a secret in a response");
             assert!(!is_in(&dump), "a secret in the database");
         }
     }

@@ -73,6 +73,6 @@ fn malformed_stored_responses_are_rejected() {
         b"\x01\x90{}",
         b"\0\0{}",
     ] {
-        assert!(stored_answer(bytes).is_none(), "{bytes:?}");
+        assert!(stored_response(bytes).is_none(), "{bytes:?}");
     }
 }

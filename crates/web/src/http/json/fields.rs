@@ -28,7 +28,7 @@ pub(super) struct Fields {
     form: Form,
 }
 
-/// What is wrong with a field. The path is built from the innermost name outwards.
+/// The error of a field. The path is built from the innermost name outwards.
 #[derive(Debug)]
 pub(super) struct FieldError {
     path: String,

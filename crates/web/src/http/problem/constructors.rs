@@ -72,7 +72,7 @@ impl Problem {
                 .into(),
             ..Self::new(Code::ProviderNotConfigured)
         }
-        .because(cause)
+        .with_source(cause)
     }
 
     /// The same request with the same idempotency key is still running.
@@ -103,7 +103,7 @@ impl Problem {
 
     /// An internal failure; its cause is logged.
     pub(crate) fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::new(Code::Internal).because(cause)
+        Self::new(Code::Internal).with_source(cause)
     }
 
     /// A dependency is unavailable.
@@ -132,7 +132,7 @@ impl Problem {
     }
 
     /// Sets `Retry-After`.
-    pub(crate) fn after(self, wait: Seconds) -> Self {
+    pub(crate) fn with_retry_after(self, wait: Seconds) -> Self {
         Self {
             retry_after: Some(wait.at_least_one()),
             ..self
@@ -140,7 +140,7 @@ impl Problem {
     }
 
     /// Sets the cause, for the log.
-    pub(crate) fn because(
+    pub(crate) fn with_source(
         self,
         cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
@@ -151,7 +151,7 @@ impl Problem {
     }
 
     /// Closes the connection after the response.
-    pub(crate) fn closing(self) -> Self {
+    pub(crate) fn close_connection(self) -> Self {
         Self {
             closes: true,
             ..self

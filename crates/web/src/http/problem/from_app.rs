@@ -64,7 +64,9 @@ impl From<Refusal> for Problem {
                 message: UNPROVEN_IDENTIFIER.into(),
                 ..Self::new(Code::InsufficientFactor)
             },
-            Refusal::TooMany { retry_after } => Self::new(Code::TooManyAttempts).after(retry_after),
+            Refusal::TooMany { retry_after } => {
+                Self::new(Code::TooManyAttempts).with_retry_after(retry_after)
+            }
             Refusal::Fault(fault) => fault.into(),
         }
     }
@@ -73,16 +75,16 @@ impl From<Refusal> for Problem {
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
         let (code, wait) = match &fault {
-            Fault::Overloaded => return Self::new(Code::Unavailable).after(Seconds(2)),
+            Fault::Overloaded => return Self::new(Code::Unavailable).with_retry_after(Seconds(2)),
             Fault::StaleRoot(..) | Fault::LostRace => (Code::Unavailable, Some(1)),
             Fault::Unavailable(_) => (Code::Unavailable, Some(2)),
             Fault::Sealed(_) => (Code::Sealed, Some(10)),
             Fault::NoTransport(_) => (Code::Unavailable, Some(60)),
             Fault::Tampered(_) | Fault::Internal(_) => (Code::Internal, None),
         };
-        let problem = Self::new(code).because(fault);
+        let problem = Self::new(code).with_source(fault);
         match wait {
-            Some(seconds) => problem.after(Seconds(seconds)),
+            Some(seconds) => problem.with_retry_after(Seconds(seconds)),
             None => problem,
         }
     }
@@ -201,7 +203,7 @@ impl From<BeginOauthError> for Problem {
             BeginOauthError::NotConfigured => Self::new(Code::ProviderNotConfigured),
             BeginOauthError::Misconfigured(fault) => Self::provider_misconfigured(fault),
             BeginOauthError::TooMany { retry_after } => {
-                Self::new(Code::RateLimited).after(retry_after)
+                Self::new(Code::RateLimited).with_retry_after(retry_after)
             }
             BeginOauthError::Common(refusal) => refusal.into(),
         }

@@ -113,7 +113,7 @@ fn a_cause_is_not_in_the_response() {
 
 #[test]
 fn retry_after_is_at_least_a_second() {
-    let problem = Problem::new(Code::RateLimited).after(Seconds(-5));
+    let problem = Problem::new(Code::RateLimited).with_retry_after(Seconds(-5));
     assert_eq!(problem.retry_after, Some(1));
 }
 

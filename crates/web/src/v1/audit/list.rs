@@ -153,7 +153,7 @@ impl TryFrom<ControlEntry> for Entry {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AuditListResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Entries on this page, newest first.
     #[schema(max_items = 100)]
     entries: Vec<Entry>,
@@ -176,18 +176,18 @@ pub(crate) struct Answer {
     operation_id = "listAudit",
     tag = "Audit",
     params(Filter),
-    responses((status = 200, description = "A page of entries", body = Answer))
+    responses((status = 200, description = "A page of entries", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Query(filter): Query<Filter>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let query = filter.parsed()?;
     let page = call
         .run(move |service, caller| async move { service.list_changes(&caller, query).await })
         .await?;
     let entries = page.entries.into_iter().map(Entry::try_from);
-    Ok(Json(Answer {
+    Ok(Json(Response {
         entries: entries.collect::<Result<_, _>>()?,
         has_more: page.has_more,
     }))

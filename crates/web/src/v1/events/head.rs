@@ -26,7 +26,7 @@ struct Place {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EventHeadResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Generation of the log. It increases by one each time that events were lost together with a part of the database.
     #[schema(minimum = 1)]
     log: i64,
@@ -47,7 +47,7 @@ impl From<Position> for Place {
     }
 }
 
-impl From<EventHead> for Answer {
+impl From<EventHead> for Response {
     fn from(head: EventHead) -> Self {
         Self {
             log: head.log,
@@ -67,9 +67,9 @@ impl From<EventHead> for Answer {
     path = "/v1/events/head",
     operation_id = "getEventsHead",
     tag = "Events",
-    responses((status = 200, description = "The ends of the log", body = Answer))
+    responses((status = 200, description = "The ends of the log", body = Response))
 )]
-pub(crate) async fn handle(call: Call) -> Result<Json<Answer>, Problem> {
+pub(crate) async fn handle(call: Call) -> Result<Json<Response>, Problem> {
     let head = call
         .run(|service, caller| async move { service.events_head(&caller).await })
         .await?;

@@ -42,7 +42,7 @@ pub(crate) struct Filter {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EventListResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Events on this page, in the requested order.
     #[schema(max_items = 1000)]
     events: Vec<Event>,
@@ -74,18 +74,18 @@ pub(crate) struct Answer {
     operation_id = "listEvents",
     tag = "Events",
     params(Filter),
-    responses((status = 200, description = "A page of the log", body = Answer))
+    responses((status = 200, description = "A page of the log", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Query(filter): Query<Filter>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let query = filter.parsed()?;
     let page = call
         .wait(move |service, caller| async move { service.follow_events(&caller, query).await })
         .await?;
     let events = page.events.into_iter().map(Event::try_from);
-    Ok(Json(Answer {
+    Ok(Json(Response {
         events: events.collect::<Result<_, _>>()?,
         has_more: page.has_more,
         next_after: page.next_after.map(|id| id.to_string()),

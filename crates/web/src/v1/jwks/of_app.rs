@@ -54,8 +54,8 @@ pub(crate) async fn handle(
         .run(move |service| async move { service.public_key_set(app_id, environment).await })
         .await??;
     // Shorter than the time for which a new key is published before it signs.
-    let answer = HttpResponse::Ok()
+    let response = HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "public, max-age=60"))
         .json(KeySet { keys });
-    Ok(answer)
+    Ok(response)
 }

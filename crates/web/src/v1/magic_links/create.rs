@@ -49,7 +49,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkCreateResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -79,12 +79,12 @@ pub(crate) struct Answer {
     operation_id = "createMagicLink",
     tag = "Magic links",
     request_body = Request,
-    responses((status = 200, description = "The link was created", body = Answer))
+    responses((status = 200, description = "The link was created", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let user_id = request.user_id.as_deref();
     let command = CreateLink {
         user_id: user_id.map(|id| parse_id("user_id", id)).transpose()?,
@@ -96,7 +96,7 @@ pub(crate) async fn handle(
     let made = call
         .run(|service, caller| async move { service.create_link(&caller, command).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: made.email.user_id.to_string(),
         email_id: made.email.id.to_string(),
         token: made.token.expose().clone(),

@@ -52,7 +52,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkInviteResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -79,12 +79,12 @@ pub(crate) struct Answer {
     operation_id = "inviteByMagicLink",
     tag = "Magic links",
     request_body = Request,
-    responses((status = 200, description = "The invitation was sent", body = Answer))
+    responses((status = 200, description = "The invitation was sent", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = InviteByLink {
         email: request.email,
         first_name: request.first_name,
@@ -97,7 +97,7 @@ pub(crate) async fn handle(
     let sent = call
         .run(|service, caller| async move { service.invite_by_link(&caller, command).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: sent.user_id.to_string(),
         status: sent.status.as_str(),
         user_created: sent.user_created,

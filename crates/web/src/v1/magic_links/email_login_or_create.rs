@@ -66,7 +66,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkLoginOrCreateResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -102,12 +102,12 @@ pub(crate) struct Answer {
     operation_id = "loginOrCreateByMagicLink",
     tag = "Magic links",
     request_body = Request,
-    responses((status = 200, description = "The link was sent", body = Answer))
+    responses((status = 200, description = "The link was sent", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = LoginByLink {
         email: request.email,
         login_redirect_url: request.login_redirect_url,
@@ -128,7 +128,7 @@ pub(crate) async fn handle(
             service.login_or_create_by_link(&caller, command).await
         })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: sent.user_id.to_string(),
         status: sent.status.as_str(),
         user_created: sent.user_created,

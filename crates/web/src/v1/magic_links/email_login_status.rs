@@ -31,7 +31,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkLoginStatusResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -62,12 +62,12 @@ pub(crate) struct Answer {
     operation_id = "magicLinkLoginStatus",
     tag = "Magic links",
     request_body = Request,
-    responses((status = 200, description = "The link was used", body = Answer))
+    responses((status = 200, description = "The link was used", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let query = LoginStatusQuery {
         email_id: parse_id("email_id", &request.email_id)?,
         origin_token: Secret::new(request.request_origin_token),
@@ -76,7 +76,7 @@ pub(crate) async fn handle(
         .run(|service, caller| async move { service.login_status(&caller, query).await })
         .await?;
     let issued = IssuedFields::from(status.issued);
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: status.user_id.to_string(),
         status: status.status.as_str(),
         session_token: issued.session_token,

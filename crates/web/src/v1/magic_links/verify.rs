@@ -53,7 +53,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = MagicLinkVerifyResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the address that the link verified.
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     method_id: String,
@@ -87,12 +87,12 @@ pub(crate) struct Answer {
     operation_id = "verifyMagicLink",
     tag = "Magic links",
     request_body = Request,
-    responses((status = 200, description = "The link was valid", body = Answer))
+    responses((status = 200, description = "The link was valid", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = VerifyLink {
         token: Secret::new(request.token),
         origin_token: request.request_origin_token.map(Secret::new),
@@ -110,7 +110,7 @@ pub(crate) async fn handle(
         .run(|service, caller| async move { service.verify_link(&caller, command).await })
         .await?;
     let issued = IssuedFields::from(verified.issued);
-    Ok(Json(Answer {
+    Ok(Json(Response {
         method_id: verified.email_id.to_string(),
         method_type: "email",
         user_id: verified.user_id.to_string(),

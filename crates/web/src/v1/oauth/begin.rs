@@ -75,7 +75,7 @@ pub(crate) struct Begin {
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = OauthBeginResponse)]
-pub(crate) enum Answer {
+pub(crate) enum Response {
     Secret(ForBackend),
     Public(ForPage),
 }
@@ -124,7 +124,7 @@ pub(crate) struct ForPage {
         Begin
     ),
     responses(
-        (status = 200, description = "Where to send the browser", body = Answer),
+        (status = 200, description = "Where to send the browser", body = Response),
         (status = 302, description = "Redirect to the provider, with `redirect=true`")
     )
 )]
@@ -170,11 +170,11 @@ pub(crate) async fn handle(
         return Ok(answer.finish());
     }
     Ok(HttpResponse::Ok().json(if is_public {
-        Answer::Public(ForPage {
+        Response::Public(ForPage {
             redirect_url: begun.url,
         })
     } else {
-        Answer::Secret(ForBackend {
+        Response::Secret(ForBackend {
             url: begun.url,
             state: begun.state.expose().clone(),
         })

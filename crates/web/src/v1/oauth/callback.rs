@@ -96,12 +96,12 @@ pub(super) async fn come_back(
         .service
         .run(move |service| async move { service.finish_oauth(id, callback).await })
         .await??;
-    let mut answer = HttpResponse::build(status);
-    answer
+    let mut response = HttpResponse::build(status);
+    response
         .insert_header((LOCATION, back.url))
         .insert_header((REFERRER_POLICY, "no-referrer"));
     if let Some(flow) = flow.filter(|_| has_cookie) {
-        answer.insert_header((SET_COOKIE, browser::unset(&state.service, &flow)));
+        response.insert_header((SET_COOKIE, browser::unset(&state.service, &flow)));
     }
-    Ok(answer.finish())
+    Ok(response.finish())
 }

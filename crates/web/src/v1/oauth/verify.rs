@@ -66,7 +66,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = OauthVerifyResponse)]
-pub(crate) enum Answer {
+pub(crate) enum Response {
     Token(ByToken),
     Code(ByCode),
 }
@@ -176,12 +176,12 @@ struct OauthPerson {
     operation_id = "verifyOauth",
     tag = "OAuth",
     request_body = Request,
-    responses((status = 200, description = "The user is signed in", body = Answer))
+    responses((status = 200, description = "The user is signed in", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let is_code = request.code.is_some();
     let presented = Presented {
         token: request.token,
@@ -205,9 +205,9 @@ pub(crate) async fn handle(
         .run(|service, caller| async move { service.verify_oauth(&caller, command).await })
         .await?;
     Ok(Json(if is_code {
-        Answer::Code(by_code(verified))
+        Response::Code(by_code(verified))
     } else {
-        Answer::Token(by_token(verified))
+        Response::Token(by_token(verified))
     }))
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EmailOtpLoginOrCreateResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -63,12 +63,12 @@ pub(crate) struct Answer {
     operation_id = "loginOrCreateByEmail",
     tag = "One-time passcodes",
     request_body = Request,
-    responses((status = 200, description = "The code was sent", body = Answer))
+    responses((status = 200, description = "The code was sent", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = LoginOrCreate {
         email: request.email,
         expires_in: request.expires_in,
@@ -80,7 +80,7 @@ pub(crate) async fn handle(
             service.login_or_create_by_email(&caller, command).await
         })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: sent.email.user_id.to_string(),
         email_id: sent.email.id.to_string(),
         status: sent.status.as_str(),

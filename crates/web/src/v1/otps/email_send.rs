@@ -45,7 +45,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EmailOtpSendResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the address; send it as `method_id` to the verify call.
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     email_id: String,
@@ -70,12 +70,12 @@ pub(crate) struct Answer {
     operation_id = "sendEmailOtp",
     tag = "One-time passcodes",
     request_body = Request,
-    responses((status = 200, description = "The code was sent", body = Answer))
+    responses((status = 200, description = "The code was sent", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = SendCode {
         email: request.email,
         expires_in: request.expires_in,
@@ -85,7 +85,7 @@ pub(crate) async fn handle(
     let sent = call
         .run(|service, caller| async move { service.send_code_by_email(&caller, command).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         email_id: sent.email.id.to_string(),
         user_id: sent.email.user_id.to_string(),
     }))

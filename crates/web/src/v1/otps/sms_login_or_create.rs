@@ -37,7 +37,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SmsOtpLoginOrCreateResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -67,12 +67,12 @@ pub(crate) struct Answer {
     operation_id = "loginOrCreateBySms",
     tag = "One-time passcodes",
     request_body = Request,
-    responses((status = 200, description = "The code was sent", body = Answer))
+    responses((status = 200, description = "The code was sent", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = LoginOrCreateByText {
         phone_number: request.phone_number,
         expires_in: request.expires_in,
@@ -84,7 +84,7 @@ pub(crate) async fn handle(
             service.login_or_create_by_text(&caller, command).await
         })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: sent.phone.user_id.to_string(),
         phone_number_id: sent.phone.id.to_string(),
         status: sent.status.as_str(),

@@ -45,7 +45,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SmsOtpSendResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the phone number; send it as `method_id` to the verify call.
     #[schema(pattern = "^pn_[0-9A-Za-z]{27}$")]
     phone_number_id: String,
@@ -72,12 +72,12 @@ pub(crate) struct Answer {
     operation_id = "sendSmsOtp",
     tag = "One-time passcodes",
     request_body = Request,
-    responses((status = 200, description = "The code was sent", body = Answer))
+    responses((status = 200, description = "The code was sent", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = SendCodeByText {
         phone_number: request.phone_number,
         expires_in: request.expires_in,
@@ -87,7 +87,7 @@ pub(crate) async fn handle(
     let sent = call
         .run(|service, caller| async move { service.send_code_by_text(&caller, command).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         phone_number_id: sent.phone.id.to_string(),
         user_id: sent.phone.user_id.to_string(),
     }))

@@ -50,7 +50,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = OtpVerifyResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the verified identifier.
     #[schema(pattern = "^(email|pn)_[0-9A-Za-z]{27}$")]
     method_id: String,
@@ -85,12 +85,12 @@ pub(crate) struct Answer {
     operation_id = "verifyOtp",
     tag = "One-time passcodes",
     request_body = Request,
-    responses((status = 200, description = "The code was correct", body = Answer))
+    responses((status = 200, description = "The code was correct", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = VerifyCode {
         method_id: request.method_id.parse()?,
         otp: Secret::new(request.otp),
@@ -107,7 +107,7 @@ pub(crate) async fn handle(
         .run(|service, caller| async move { service.verify_code(&caller, command).await })
         .await?;
     let issued = IssuedFields::from(verified.issued);
-    Ok(Json(Answer {
+    Ok(Json(Response {
         method_id: verified.method_id.to_string(),
         method_type: verified.method_id.method_type(),
         user_id: verified.user_id.to_string(),

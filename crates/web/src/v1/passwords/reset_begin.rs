@@ -51,7 +51,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordResetBeginResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -76,12 +76,12 @@ pub(crate) struct Answer {
     operation_id = "beginPasswordReset",
     tag = "Passwords",
     request_body = Request,
-    responses((status = 200, description = "The link was sent", body = Answer))
+    responses((status = 200, description = "The link was sent", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = BeginReset {
         email: request.email,
         reset_redirect_url: request.reset_redirect_url,
@@ -92,7 +92,7 @@ pub(crate) async fn handle(
     let begun = call
         .run(|service, caller| async move { service.begin_reset(&caller, command).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: begun.user_id.to_string(),
         email_id: begun.email_id.to_string(),
     }))

@@ -47,7 +47,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordResetCompleteResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -76,12 +76,12 @@ pub(crate) struct Answer {
     operation_id = "completePasswordReset",
     tag = "Passwords",
     request_body = Request,
-    responses((status = 200, description = "The password was set", body = Answer))
+    responses((status = 200, description = "The password was set", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = CompleteReset {
         token: Secret::new(request.token),
         password: Secret::new(request.password),
@@ -98,7 +98,7 @@ pub(crate) async fn handle(
         .run(|service, caller| async move { service.complete_reset(&caller, command).await })
         .await?;
     let issued = IssuedFields::from(completed.issued);
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: completed.user_id.to_string(),
         session_token: issued.session_token,
         session_jwt: issued.session_jwt,

@@ -39,7 +39,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordUpdateResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -67,12 +67,12 @@ pub(crate) struct Answer {
     operation_id = "updatePasswordBySession",
     tag = "Passwords",
     request_body = Request,
-    responses((status = 200, description = "The password was set", body = Answer))
+    responses((status = 200, description = "The password was set", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = UpdatePassword {
         password: Secret::new(request.password),
         current_password: request.current_password.map(Secret::new),
@@ -82,7 +82,7 @@ pub(crate) async fn handle(
     let updated = call
         .run(|service, caller| async move { service.update_password(&caller, command).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: updated.user_id.to_string(),
         session: SessionObject::of(&updated.session),
     }))

@@ -22,7 +22,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordStrengthResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Strength from 0 (guessed at once) to 4 (strong).
     #[schema(minimum = 0, maximum = 4)]
     score: u8,
@@ -46,17 +46,17 @@ pub(crate) struct Answer {
     operation_id = "checkPasswordStrength",
     tag = "Passwords",
     request_body = Request,
-    responses((status = 200, description = "The estimate", body = Answer))
+    responses((status = 200, description = "The estimate", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let password = Secret::new(request.password);
     let strength = call
         .run(|service, caller| async move { service.password_strength(&caller, password).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         score: strength.score,
         crack_time: strength.crack_time,
         crack_time_display: strength.crack_time_display,

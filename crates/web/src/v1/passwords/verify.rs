@@ -47,7 +47,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PasswordVerifyResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -78,12 +78,12 @@ pub(crate) struct Answer {
     operation_id = "verifyPassword",
     tag = "Passwords",
     request_body = Request,
-    responses((status = 200, description = "The password was correct", body = Answer))
+    responses((status = 200, description = "The password was correct", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = VerifyPassword {
         user_id: parse_id("user_id", &request.user_id)?,
         password: Secret::new(request.password),
@@ -102,7 +102,7 @@ pub(crate) async fn handle(
         .run(|service, caller| async move { service.verify_password(&caller, command).await })
         .await?;
     let issued = IssuedFields::from(verified.issued);
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: verified.user_id.to_string(),
         session_token: issued.session_token,
         session_jwt: issued.session_jwt,

@@ -31,7 +31,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SessionDeleteResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Confirmation for people; it may change.
     #[schema(min_length = 1)]
     message: &'static str,
@@ -48,16 +48,16 @@ pub(crate) struct Answer {
     operation_id = "deleteSession",
     tag = "Sessions",
     request_body = Request,
-    responses((status = 200, description = "The session was ended", body = Answer))
+    responses((status = 200, description = "The session was ended", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let selector = request.selector()?;
     call.run(|service, caller| async move { service.delete_session(&caller, selector).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         message: "Successfully deleted session",
     }))
 }

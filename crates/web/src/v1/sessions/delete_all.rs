@@ -38,7 +38,7 @@ pub(crate) struct Filter {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SessionDeleteAllResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Confirmation for people; it may change.
     #[schema(min_length = 1)]
     message: &'static str,
@@ -65,13 +65,13 @@ pub(crate) struct Answer {
     tag = "Sessions",
     params(Filter),
     request_body(content = Option<Request>, content_type = "application/json"),
-    responses((status = 200, description = "The sessions were ended", body = Answer))
+    responses((status = 200, description = "The sessions were ended", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Query(filter): Query<Filter>,
     OptionalBody(request): OptionalBody<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let user = whose(request.unwrap_or_default(), filter)?;
     let deleted_count = call
         .run(move |service, caller| async move {
@@ -82,12 +82,12 @@ pub(crate) async fn handle(
         })
         .await?;
     Ok(Json(match user {
-        Some(user) => Answer {
+        Some(user) => Response {
             message: "Successfully deleted all sessions of the user",
             user_id: user.to_string(),
             deleted_count,
         },
-        None => Answer {
+        None => Response {
             message: "Successfully deleted all sessions",
             user_id: String::new(),
             deleted_count,

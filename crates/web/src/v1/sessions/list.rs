@@ -32,7 +32,7 @@ pub(crate) struct Filter {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SessionListResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Sessions on this page, newest first.
     #[schema(value_type = Vec<Session>, max_items = 100)]
     sessions: Vec<SessionObject>,
@@ -54,12 +54,12 @@ pub(crate) struct Answer {
     operation_id = "listSessions",
     tag = "Sessions",
     params(Filter),
-    responses((status = 200, description = "A page of sessions", body = Answer))
+    responses((status = 200, description = "A page of sessions", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Query(filter): Query<Filter>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let query = ListSessions {
         user_id: parse_id("user_id", &filter.user_id)?,
         with_ended: match filter.include.as_deref() {
@@ -76,7 +76,7 @@ pub(crate) async fn handle(
     let page = call
         .run(move |service, caller| async move { service.list_sessions(&caller, query).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         sessions: page.sessions.iter().map(SessionObject::of).collect(),
         has_more: page.has_more,
     }))

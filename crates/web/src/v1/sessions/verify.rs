@@ -35,7 +35,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SessionVerifyResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Token from the request; `""` if only a JWT was sent.
     session_token: String,
     /// A JWT for offline verification. At least nine tenths of its lifetime remain, unless the session ends earlier.
@@ -59,12 +59,12 @@ pub(crate) struct Answer {
     operation_id = "verifySession",
     tag = "Sessions",
     request_body = Request,
-    responses((status = 200, description = "The session is live", body = Answer))
+    responses((status = 200, description = "The session is live", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = VerifySession {
         session_token: request.session_token.map(Secret::new),
         session_jwt: request.session_jwt.map(Secret::new),
@@ -85,7 +85,7 @@ pub(crate) async fn handle(
             .await?
         }
     };
-    Ok(Json(Answer {
+    Ok(Json(Response {
         session_token: verified
             .token
             .map(|token| token.expose().clone())

@@ -12,7 +12,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TestMessagesDeletedResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Confirmation for people; it may change.
     #[schema(min_length = 1)]
     message: &'static str,
@@ -31,13 +31,13 @@ pub(crate) struct Answer {
     path = "/v1/test/messages",
     operation_id = "deleteTestMessages",
     tag = "Test environment",
-    responses((status = 200, description = "The messages were deleted", body = Answer))
+    responses((status = 200, description = "The messages were deleted", body = Response))
 )]
-pub(crate) async fn handle(call: Call) -> Result<Json<Answer>, Problem> {
+pub(crate) async fn handle(call: Call) -> Result<Json<Response>, Problem> {
     let deleted_count = call
         .run(|service, caller| async move { service.clear_captured(&caller).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         message: "Successfully deleted all messages",
         deleted_count,
     }))

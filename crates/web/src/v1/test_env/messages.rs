@@ -35,7 +35,7 @@ pub(crate) struct Filter {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TestMessagesResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Captured messages, newest first.
     #[schema(max_items = 100)]
     messages: Vec<Message>,
@@ -87,12 +87,12 @@ pub(crate) struct Message {
     operation_id = "listTestMessages",
     tag = "Test environment",
     params(Filter),
-    responses((status = 200, description = "Messages, newest first", body = Answer))
+    responses((status = 200, description = "Messages, newest first", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Query(filter): Query<Filter>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let query = FindMessages {
         // An unescaped plus sign decodes to a space in a query, and no address or number contains a space.
         to: filter.to.map(|to| to.replace(' ', "+")),
@@ -104,7 +104,7 @@ pub(crate) async fn handle(
         .wait(|service, caller| async move { service.captured_messages(&caller, query).await })
         .await?;
     let messages = captured.into_iter().map(Message::from).collect();
-    Ok(Json(Answer { messages }))
+    Ok(Json(Response { messages }))
 }
 
 impl From<CapturedMessage> for Message {

@@ -27,7 +27,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpCreateResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -59,12 +59,12 @@ pub(crate) struct Answer {
     operation_id = "createTotp",
     tag = "Authenticator apps",
     request_body = Request,
-    responses((status = 200, description = "The authenticator app; its first code has yet to be verified", body = Answer))
+    responses((status = 200, description = "The authenticator app; its first code has yet to be verified", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = CreateTotp {
         user_id: parse_id("user_id", &request.user_id)?,
         expires_in: request.expires_in,
@@ -72,7 +72,7 @@ pub(crate) async fn handle(
     let created = call
         .run(move |service, caller| async move { service.create_totp(&caller, command).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: created.totp.user_id.to_string(),
         totp_id: created.totp.id.to_string(),
         secret: created.secret.expose().clone(),

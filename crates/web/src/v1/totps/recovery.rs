@@ -56,12 +56,12 @@ pub(crate) struct Request {
     operation_id = "recoverTotp",
     tag = "Authenticator apps",
     request_body = Request,
-    responses((status = 200, description = "The code was correct", body = verify::Answer))
+    responses((status = 200, description = "The code was correct", body = verify::Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<verify::Answer>, Problem> {
+) -> Result<Json<verify::Response>, Problem> {
     let command = VerifyTotp {
         user_id: parse_id("user_id", &request.user_id)?,
         presented: presented(request.recovery_code, request.totp)?,

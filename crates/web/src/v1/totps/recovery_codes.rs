@@ -24,7 +24,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpRecoveryCodesResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -72,17 +72,17 @@ impl From<TotpRecoveryCodes> for Codes {
     operation_id = "showRecoveryCodes",
     tag = "Authenticator apps",
     request_body = Request,
-    responses((status = 200, description = "The unused codes", body = Answer))
+    responses((status = 200, description = "The unused codes", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let user_id: UserId = parse_id("user_id", &request.user_id)?;
     let shown = call
         .run(move |service, caller| async move { service.recovery_codes(&caller, user_id).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: user_id.to_string(),
         totps: shown.into_iter().map(Codes::from).collect(),
     }))

@@ -48,7 +48,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpVerifyResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the authenticator app.
     #[schema(pattern = "^totp_[0-9A-Za-z]{27}$")]
     totp_id: String,
@@ -65,7 +65,7 @@ pub(crate) struct Answer {
     session: Option<SessionObject>,
 }
 
-impl From<VerifiedTotp> for Answer {
+impl From<VerifiedTotp> for Response {
     fn from(verified: VerifiedTotp) -> Self {
         let issued = IssuedFields::from(verified.issued);
         Self {
@@ -96,12 +96,12 @@ impl From<VerifiedTotp> for Answer {
     operation_id = "verifyTotp",
     tag = "Authenticator apps",
     request_body = Request,
-    responses((status = 200, description = "The code was correct", body = Answer))
+    responses((status = 200, description = "The code was correct", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = VerifyTotp {
         user_id: parse_id("user_id", &request.user_id)?,
         presented: PresentedTotp::Code(Secret::new(request.totp)),

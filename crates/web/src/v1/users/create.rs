@@ -57,7 +57,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = CreateUserResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -90,12 +90,12 @@ pub(crate) struct Answer {
     operation_id = "createUser",
     tag = "Users",
     request_body = Request,
-    responses((status = 200, description = "The user was created", body = Answer))
+    responses((status = 200, description = "The user was created", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let include_user = request.include_user.unwrap_or(false);
     let command = CreateUser {
         email: request.email,
@@ -113,7 +113,7 @@ pub(crate) async fn handle(
         .run(|service, caller| async move { service.create_user(&caller, command).await })
         .await?;
     let profile = &created.user.profile;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: profile.user.id.to_string(),
         status: profile.user.status.as_str(),
         email_id: profile

@@ -13,7 +13,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TotpDeleteResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Confirmation for people; it may change.
     #[schema(min_length = 1)]
     message: &'static str,
@@ -36,16 +36,16 @@ pub(crate) struct Answer {
     operation_id = "deleteUserTotp",
     tag = "Users",
     params(("totp_id" = String, Path, description = "Id of the authenticator app", pattern = "^totp_[0-9A-Za-z]{27}$")),
-    responses((status = 200, description = "The authenticator app was deleted", body = Answer))
+    responses((status = 200, description = "The authenticator app was deleted", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     PathId(id): PathId<TotpId>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let user_id = call
         .run(move |service, caller| async move { service.delete_totp(&caller, id).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         message: "Successfully deleted user totp",
         user_id: user_id.to_string(),
     }))

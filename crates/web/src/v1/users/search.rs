@@ -70,7 +70,7 @@ struct FilterField {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SearchUsersResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Users on this page, newest first.
     #[schema(max_items = 100)]
     users: Vec<FoundUser>,
@@ -92,12 +92,12 @@ pub(crate) struct Answer {
     operation_id = "searchUsers",
     tag = "Users",
     request_body(content = Option<Request>, content_type = "application/json"),
-    responses((status = 200, description = "A page of users", body = Answer))
+    responses((status = 200, description = "A page of users", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     OptionalBody(request): OptionalBody<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let request = request.unwrap_or_default();
     let query = SearchUsers {
         limit: request.limit,
@@ -110,7 +110,7 @@ pub(crate) async fn handle(
     let found = call
         .run(move |service, caller| async move { service.search_users(&caller, query).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         users: found.users.into_iter().map(FoundUser::from).collect(),
         total_count: found.total_count,
         has_more: found.has_more,

@@ -86,7 +86,7 @@ struct PhoneNumberEntry {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = UpdateUserResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -114,13 +114,13 @@ pub(crate) struct Answer {
     tag = "Users",
     params(("user_id" = String, Path, description = "Id of the user", pattern = "^user_[0-9A-Za-z]{27}$")),
     request_body = Request,
-    responses((status = 200, description = "The updated user", body = Answer))
+    responses((status = 200, description = "The updated user", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     PathId(id): PathId<UserId>,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     refuse_status(&request)?;
     let emails = request.emails.unwrap_or_default();
     let phone_numbers = request.phone_numbers.unwrap_or_default();
@@ -143,7 +143,7 @@ pub(crate) async fn handle(
         .run(move |service, caller| async move { service.update_user(&caller, id, command).await })
         .await?;
     let profile = &updated.profile;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: id.to_string(),
         phone_numbers: profile.phones.iter().map(PhoneNumber::from).collect(),
         emails: profile.emails.iter().map(Email::from).collect(),

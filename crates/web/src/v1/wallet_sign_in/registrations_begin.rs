@@ -43,7 +43,7 @@ impl Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletRegistrationBeginResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the challenge.
     #[schema(pattern = "^walletrr_[0-9A-Za-z]{27}$")]
     id: String,
@@ -84,17 +84,17 @@ pub(crate) struct Answer {
     operation_id = "beginWalletSignIn",
     tag = "Wallet sign-in",
     request_body = Request,
-    responses((status = 200, description = "The text to sign", body = Answer))
+    responses((status = 200, description = "The text to sign", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = request.command()?;
     let challenge = call
         .run(|service, caller| async move { service.begin_wallet_sign_in(&caller, command).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         id: challenge.id.to_string(),
         app_id: challenge.world.app_id.to_string(),
         user_id: challenge.user_id.to_string(),

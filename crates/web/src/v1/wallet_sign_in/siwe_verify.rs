@@ -56,12 +56,12 @@ pub(crate) struct Request {
     operation_id = "verifySiwe",
     tag = "Wallet sign-in",
     request_body = Request,
-    responses((status = 200, description = "The signature was valid", body = verify::Answer))
+    responses((status = 200, description = "The signature was valid", body = verify::Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<verify::Answer>, Problem> {
+) -> Result<Json<verify::Response>, Problem> {
     let command = VerifyWallet {
         wallet_type: request.wallet_type.parse()?,
         public_address: request.public_address,

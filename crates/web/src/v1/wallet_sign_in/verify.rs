@@ -49,7 +49,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletVerifyResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the wallet.
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     id: String,
@@ -91,7 +91,7 @@ pub(crate) struct Answer {
     session: Option<SessionObject>,
 }
 
-impl From<VerifiedWallet> for Answer {
+impl From<VerifiedWallet> for Response {
     fn from(verified: VerifiedWallet) -> Self {
         let issued = IssuedFields::from(verified.issued);
         let wallet = verified.wallet;
@@ -134,12 +134,12 @@ impl From<VerifiedWallet> for Answer {
     operation_id = "verifyWallet",
     tag = "Wallet sign-in",
     request_body = Request,
-    responses((status = 200, description = "The signature was valid", body = Answer))
+    responses((status = 200, description = "The signature was valid", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = VerifyWallet {
         wallet_type: request.wallet_type.parse()?,
         public_address: request.public_address,

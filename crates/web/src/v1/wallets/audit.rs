@@ -108,7 +108,7 @@ impl From<AuditEntry> for Entry {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletAuditResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Entries on this page, newest first.
     #[schema(max_items = 100)]
     entries: Vec<Entry>,
@@ -134,13 +134,13 @@ pub(crate) struct Answer {
         ("wallet_id" = String, Path, description = "Id of the wallet", pattern = "^wallet_[0-9A-Za-z]{27}$"),
         Filter,
     ),
-    responses((status = 200, description = "A page of entries", body = Answer))
+    responses((status = 200, description = "A page of entries", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     PathId(wallet_id): PathId<WalletId>,
     Query(filter): Query<Filter>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let starting_after = filter
         .starting_after
         .map(|id| parse_id("starting_after", &id));
@@ -152,7 +152,7 @@ pub(crate) async fn handle(
     let page = call
         .run(move |service, caller| async move { service.list_audit(&caller, query).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         entries: page.entries.into_iter().map(Entry::from).collect(),
         has_more: page.has_more,
     }))

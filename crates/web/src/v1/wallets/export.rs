@@ -48,7 +48,7 @@ impl Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ExportWalletResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Encryption scheme; always `HPKE`.
     #[schema(pattern = "^HPKE$")]
     encryption_type: &'static str,
@@ -76,18 +76,18 @@ pub(crate) struct Answer {
     tag = "Wallets",
     params(("wallet_id" = String, Path, description = "Id of the wallet", pattern = "^wallet_[0-9A-Za-z]{27}$")),
     request_body = Request,
-    responses((status = 200, description = "The encrypted key", body = Answer))
+    responses((status = 200, description = "The encrypted key", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     PathId(wallet_id): PathId<WalletId>,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = request.command(wallet_id)?;
     let exported = call
         .run(|service, caller| async move { service.export_wallet(&caller, command).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         encryption_type: HPKE,
         ciphertext: to_base64(&exported.ciphertext),
         encapsulated_key: to_base64(&exported.encapsulated_key),

@@ -65,7 +65,7 @@ impl Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletImportBeginResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Encryption scheme; always `HPKE`.
     #[schema(pattern = "^HPKE$")]
     encryption_type: &'static str,
@@ -89,17 +89,17 @@ pub(crate) struct Answer {
     operation_id = "beginWalletImport",
     tag = "Wallets",
     request_body = Request,
-    responses((status = 200, description = "The public key", body = Answer))
+    responses((status = 200, description = "The public key", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = request.command()?;
     let key = call
         .run(|service, caller| async move { service.begin_import(&caller, command).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         encryption_type: HPKE,
         encryption_public_key: to_base64(&key.public_key),
     }))

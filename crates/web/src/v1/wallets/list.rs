@@ -28,7 +28,7 @@ pub(crate) struct Filter {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletListResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Wallets on this page, newest first.
     #[schema(max_items = 100)]
     wallets: Vec<Wallet>,
@@ -51,12 +51,12 @@ pub(crate) struct Answer {
     operation_id = "listWallets",
     tag = "Wallets",
     params(Filter),
-    responses((status = 200, description = "A page of wallets", body = Answer))
+    responses((status = 200, description = "A page of wallets", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Query(filter): Query<Filter>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let query = ListWallets {
         user_id: filter
             .user_id
@@ -71,7 +71,7 @@ pub(crate) async fn handle(
     let page = call
         .run(move |service, caller| async move { service.list_wallets(&caller, query).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         wallets: page.wallets.into_iter().map(Wallet::from).collect(),
         total_count: page.total_count,
         has_more: page.has_more,

@@ -75,7 +75,7 @@ fn keep_digits(params: &mut Map<String, Value>, body: &[u8]) {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RpcResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Name of the method, as sent.
     method: String,
     /// Result; its fields depend on the method.
@@ -95,13 +95,13 @@ pub(crate) struct Answer {
     tag = "Wallets",
     params(("wallet_id" = String, Path, description = "Id of the wallet", pattern = "^wallet_[0-9A-Za-z]{27}$")),
     request_body = Request,
-    responses((status = 200, description = "The result of the method", body = Answer))
+    responses((status = 200, description = "The result of the method", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     PathId(wallet_id): PathId<WalletId>,
     BodyAndText(mut request, text): BodyAndText<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     keep_digits(&mut request.params, &text);
     let method = request.method.clone();
     let command = CallMethod {
@@ -110,7 +110,7 @@ pub(crate) async fn handle(
         params: request.params,
     };
     let signed = call.sign(command).await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         method,
         data: signed.signed.fields,
     }))

@@ -38,7 +38,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SignMessageResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the wallet.
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     wallet_id: String,
@@ -69,13 +69,13 @@ pub(crate) struct Answer {
     tag = "Wallets",
     params(("wallet_id" = String, Path, description = "Id of the wallet", pattern = "^wallet_[0-9A-Za-z]{27}$")),
     request_body = Request,
-    responses((status = 200, description = "The signature", body = Answer))
+    responses((status = 200, description = "The signature", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     PathId(wallet_id): PathId<WalletId>,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = SignMessage {
         wallet_id,
         request: MessageRequest {
@@ -86,7 +86,7 @@ pub(crate) async fn handle(
     };
     let signed = call.sign(command).await?;
     let text = |name: &str| signed.signed.text(name).map(str::to_owned);
-    Ok(Json(Answer {
+    Ok(Json(Response {
         wallet_id: wallet_id.to_string(),
         signature: text("signature").ok_or_else(|| Problem::internal(UNSIGNED))?,
         encoding: text("encoding"),

@@ -81,7 +81,7 @@ impl Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SignTransactionResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the wallet.
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     wallet_id: String,
@@ -138,13 +138,13 @@ pub(crate) struct InputSignature {
     tag = "Wallets",
     params(("wallet_id" = String, Path, description = "Id of the wallet", pattern = "^wallet_[0-9A-Za-z]{27}$")),
     request_body = Request,
-    responses((status = 200, description = "The signed transaction", body = Answer))
+    responses((status = 200, description = "The signed transaction", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     PathId(wallet_id): PathId<WalletId>,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = SignTransaction {
         wallet_id,
         transactions: request.transactions(),
@@ -153,7 +153,7 @@ pub(crate) async fn handle(
     let text = |name: &str| signed.signed.text(name).map(str::to_owned);
     let field = |name: &str| signed.signed.fields.get(name);
     let signatures = field("signatures").map(Vec::deserialize).transpose();
-    Ok(Json(Answer {
+    Ok(Json(Response {
         wallet_id: wallet_id.to_string(),
         signature: text("signature").ok_or_else(|| Problem::internal(UNSIGNED))?,
         signed_transaction: text("signed_transaction"),

@@ -28,7 +28,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnAuthenticationBeginResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user; `""` if the request named none.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
     user_id: String,
@@ -46,12 +46,12 @@ pub(crate) struct Answer {
     operation_id = "beginWebauthnAuthentication",
     tag = "Passkeys",
     request_body = Request,
-    responses((status = 200, description = "Options for the browser", body = Answer))
+    responses((status = 200, description = "Options for the browser", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let named = request.user_id;
     let user_id = named.map(|user| parse_id("user_id", &user));
     let command = BeginAuthentication {
@@ -63,7 +63,7 @@ pub(crate) async fn handle(
             service.begin_passkey_authentication(&caller, command).await
         })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: options
             .user_id
             .map(|user| user.to_string())

@@ -13,7 +13,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod, Cod
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnCredentialDeleteResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Confirmation for people; it may change.
     #[schema(min_length = 1)]
     message: &'static str,
@@ -34,16 +34,16 @@ pub(crate) struct Answer {
     operation_id = "deleteWebauthnCredential",
     tag = "Passkeys",
     params(("webauthn_id" = String, Path, description = "Id of the passkey", pattern = "^webauthn_[0-9A-Za-z]{27}$")),
-    responses((status = 200, description = "The passkey was deleted", body = Answer))
+    responses((status = 200, description = "The passkey was deleted", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     PathId(id): PathId<WebauthnCredentialId>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let deleted = call
         .run(move |service, caller| async move { service.delete_passkey(&caller, id).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         message: "Successfully deleted user webauthn_credential",
         user_id: deleted.user_id.to_string(),
     }))

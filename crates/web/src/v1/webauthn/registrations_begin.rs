@@ -30,7 +30,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnRegistrationBeginResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -48,12 +48,12 @@ pub(crate) struct Answer {
     operation_id = "beginWebauthnRegistration",
     tag = "Passkeys",
     request_body = Request,
-    responses((status = 200, description = "Options for the browser", body = Answer))
+    responses((status = 200, description = "Options for the browser", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = BeginRegistration {
         user_id: parse_id("user_id", &request.user_id)?,
         domain: request.domain,
@@ -64,7 +64,7 @@ pub(crate) async fn handle(
             service.begin_passkey_registration(&caller, command).await
         })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: options.user_id.to_string(),
         public_key_credential_creation_options: options.into(),
     }))

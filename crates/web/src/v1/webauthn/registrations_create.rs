@@ -30,7 +30,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnRegistrationCreateResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -51,12 +51,12 @@ pub(crate) struct Answer {
     operation_id = "createWebauthnCredential",
     tag = "Passkeys",
     request_body = Request,
-    responses((status = 200, description = "The passkey is registered", body = Answer))
+    responses((status = 200, description = "The passkey is registered", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = CreatePasskey {
         user_id: parse_id("user_id", &request.user_id)?,
         credential: request
@@ -67,7 +67,7 @@ pub(crate) async fn handle(
     let created = call
         .run(|service, caller| async move { service.create_passkey(&caller, command).await })
         .await?;
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: created.user_id.to_string(),
         webauthn_credential_id: created.passkey_id.to_string(),
     }))

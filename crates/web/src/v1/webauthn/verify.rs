@@ -45,7 +45,7 @@ pub(crate) struct Request {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebauthnVerifyResponse)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// Id of the user.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
@@ -76,12 +76,12 @@ pub(crate) struct Answer {
     operation_id = "verifyWebauthn",
     tag = "Passkeys",
     request_body = Request,
-    responses((status = 200, description = "The user is signed in", body = Answer))
+    responses((status = 200, description = "The user is signed in", body = Response))
 )]
 pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
-) -> Result<Json<Answer>, Problem> {
+) -> Result<Json<Response>, Problem> {
     let command = VerifyPasskey {
         credential: request
             .public_key_credential
@@ -99,7 +99,7 @@ pub(crate) async fn handle(
         .run(|service, caller| async move { service.verify_passkey(&caller, command).await })
         .await?;
     let issued = IssuedFields::from(verified.issued);
-    Ok(Json(Answer {
+    Ok(Json(Response {
         user_id: verified.user_id.to_string(),
         webauthn_credential_id: verified.passkey_id.to_string(),
         session_token: issued.session_token,

@@ -6,8 +6,8 @@ use serde_json::json;
 use tokio::sync::Barrier;
 use vestry_domain::code::MAX_TRIES;
 
-use crate::journeys::{sent, verified};
-use crate::rig::{Answer, Api, on_both};
+use crate::flows::{sent, verified};
+use crate::harness::{Api, Response, on_both};
 
 on_both! {
     attack_3_guessing_for_a_day_with_resends
@@ -75,8 +75,11 @@ async fn attack_4_parallel_attempts_are_counted_exactly(api: &Api) {
         let proof = json!({
             "method_id": right.method_id, "otp": right.code, "session_expires_in": 60,
         });
-        let answers = at_once(api, 200, &proof).await;
-        let wins = answers.iter().filter(|answer| answer.status == 200).count();
+        let responses = at_once(api, 200, &proof).await;
+        let wins = responses
+            .iter()
+            .filter(|response| response.status == 200)
+            .count();
         assert!(wins > 0, "the right code was refused");
         assert_eq!(wins, 1, "attack 4: sign-ins with one code");
         let listed = api
@@ -92,8 +95,8 @@ async fn attack_4_parallel_attempts_are_counted_exactly(api: &Api) {
             "000000"
         };
         let proof = json!({"method_id": wrong.method_id, "otp": guess});
-        let answers = at_once(api, 200, &proof).await;
-        assert!(answers.iter().all(|answer| answer.status == 400));
+        let responses = at_once(api, 200, &proof).await;
+        assert!(responses.iter().all(|response| response.status == 400));
         verified(&api.test(), &wrong, json!({}))
             .await
             .refuses(400, "invalid_otp", None);
@@ -101,7 +104,7 @@ async fn attack_4_parallel_attempts_are_counted_exactly(api: &Api) {
 }
 
 /// Sends the same request from `clients` clients at once; none begins before all are ready.
-async fn at_once(api: &Api, clients: usize, body: &serde_json::Value) -> Vec<Answer> {
+async fn at_once(api: &Api, clients: usize, body: &serde_json::Value) -> Vec<Response> {
     let start = Arc::new(Barrier::new(clients));
     let tries = (0..clients).map(|_| {
         let start = Arc::clone(&start);

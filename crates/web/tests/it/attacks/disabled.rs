@@ -8,9 +8,9 @@ use super::factors::{EMAIL, Person, WAYS, person, proof};
 use super::people::{
     self, CODES, LINKS, PASSWORD, PASSWORDS, Pocket, SESSION, TOTP, is_open, link_to, with,
 };
-use crate::journeys::{sent, signed_in};
+use crate::flows::{sent, signed_in};
+use crate::harness::{Api, Response, on_both};
 use crate::oauth::{landed, lands, token};
-use crate::rig::{Answer, Api, on_both};
 
 on_both! {
     m_18_every_sign_in_of_a_disabled_user_fails_like_a_wrong_one
@@ -26,7 +26,7 @@ const WALLETS: &str = "/v1/auth/wallets/verify";
 const OAUTH: &str = "/v1/auth/oauth/verify";
 
 /// Disables or enables the user.
-async fn switch(api: &Api, user: &str, to: &str) -> Answer {
+async fn switch(api: &Api, user: &str, to: &str) -> Response {
     let path = format!("/v1/auth/users/{user}/{to}");
     api.test().post(&path, json!({})).await.ok()
 }
@@ -91,7 +91,7 @@ async fn any_proof(
     }
 }
 
-async fn presented(api: &Api, (path, request): (&'static str, Value)) -> Answer {
+async fn presented(api: &Api, (path, request): (&'static str, Value)) -> Response {
     let client = api.test().header("X-Request-Id", "one");
     let request = with(request, json!({"session_expires_in": 60}));
     client.post(path, request).await
@@ -125,11 +125,11 @@ async fn m_18_every_sign_in_of_a_disabled_user_fails_like_a_wrong_one(api: &Api)
         );
         let before = any_proof(api, &mut person, &pocket, way, true).await;
         switch(api, &user, "disable").await;
-        let answer = presented(api, before).await;
-        assert_eq!(seen(&answer), seen(&wrong), "{way}, begun before");
+        let response = presented(api, before).await;
+        assert_eq!(seen(&response), seen(&wrong), "{way}, begun before");
         let after = any_proof(api, &mut person, &pocket, way, true).await;
-        let answer = presented(api, after).await;
-        assert_eq!(seen(&answer), seen(&wrong), "{way}, begun after");
+        let response = presented(api, after).await;
+        assert_eq!(seen(&response), seen(&wrong), "{way}, begun after");
         assert_eq!(count(api).await, users, "{way}");
         let path = format!("/v1/auth/sessions/list?user_id={user}");
         let sessions = api.test().get(&path).await.ok();
@@ -142,9 +142,9 @@ async fn m_18_every_sign_in_of_a_disabled_user_fails_like_a_wrong_one(api: &Api)
             (200, Some(&user))
         };
         let fresh = any_proof(api, &mut person, &pocket, way, true).await;
-        let answer = presented(api, fresh).await;
-        assert_eq!(answer.status, status, "{way}: {}", answer.text);
-        let named = answer.body["user_id"].as_str().map(str::to_owned);
+        let response = presented(api, fresh).await;
+        assert_eq!(response.status, status, "{way}: {}", response.text);
+        let named = response.body["user_id"].as_str().map(str::to_owned);
         assert_eq!(named.as_ref(), shown, "{way}");
     }
 }
@@ -173,9 +173,9 @@ async fn m_9_a_stored_sign_in_of_a_disabled_user_is_refused_like_a_wrong_one(api
         let first = ask().await.ok();
         assert_eq!(ask().await.ok().text, first.text, "{way}");
         switch(api, &user, "disable").await;
-        let answer = ask().await;
-        assert_eq!(seen(&answer), seen(&wrong), "{way}");
-        assert_eq!(answer.header("idempotent-replayed"), None, "{way}");
+        let response = ask().await;
+        assert_eq!(seen(&response), seen(&wrong), "{way}");
+        assert_eq!(response.header("idempotent-replayed"), None, "{way}");
         switch(api, &user, "enable").await;
         // The session has ended for good, but the call is unchanged.
         assert_eq!(ask().await.ok().text, first.text, "{way}");
@@ -234,28 +234,28 @@ async fn m_18_sending_calls_do_not_reveal_disabled_users(api: &Api) {
         "/v1/auth/passwords/reset/begin",
     ];
     // Each response, and the number of messages sent for it.
-    let answers = async || {
-        let mut answers = Vec::new();
+    let responses = async || {
+        let mut responses = Vec::new();
         for path in calls {
             api.pass(630);
             api.test().delete("/v1/test/messages", None).await.ok();
-            let answer = api.test().post(path, json!({ "email": EMAIL })).await.ok();
+            let response = api.test().post(path, json!({ "email": EMAIL })).await.ok();
             api.deliver().await;
             let sent = api.test().get("/v1/test/messages").await.ok();
             let sent = sent.body["messages"].as_array().unwrap().len();
-            let ids = ["user_id", "email_id"].map(|name| answer.body[name].clone());
-            let mut shown = answer.shown();
+            let ids = ["user_id", "email_id"].map(|name| response.body[name].clone());
+            let mut shown = response.shown();
             // Of the user's record, which the disabling has changed.
             if let Some(body) = shown["body"].as_object_mut() {
                 body.remove("updated_at");
             }
-            answers.push((path, ids, shown, sent));
+            responses.push((path, ids, shown, sent));
         }
-        answers
+        responses
     };
-    let before = answers().await;
+    let before = responses().await;
     switch(api, &user, "disable").await;
-    assert_eq!(answers().await, before);
+    assert_eq!(responses().await, before);
     assert!(
         before
             .iter()
@@ -284,12 +284,16 @@ async fn attack_9_right_proofs_of_a_disabled_user_meet_the_limits_of_wrong_ones(
         }
         let (right, wrong) = codes.as_ref().unwrap();
         let of = |method_id: &str, otp: &str| json!({"method_id": method_id, "otp": otp});
-        let answers = [
+        let responses = [
             presented(api, (CODES, of(&right.method_id, &right.code))).await,
             presented(api, (CODES, of(&wrong.method_id, people::not(&wrong.code)))).await,
         ];
-        assert_eq!(seen(&answers[0]), seen(&answers[1]), "codes, turn {turn}");
-        statuses.push(answers[0].status);
+        assert_eq!(
+            seen(&responses[0]),
+            seen(&responses[1]),
+            "codes, turn {turn}"
+        );
+        statuses.push(responses[0].status);
     }
     assert!(statuses.contains(&429), "codes: {statuses:?}");
     let pairs = [
@@ -307,12 +311,16 @@ async fn attack_9_right_proofs_of_a_disabled_user_meet_the_limits_of_wrong_ones(
     for (path, right, wrong) in pairs {
         let mut statuses = Vec::new();
         for turn in 0..22 {
-            let answers = [
+            let responses = [
                 presented(api, (path, right.clone())).await,
                 presented(api, (path, wrong.clone())).await,
             ];
-            assert_eq!(seen(&answers[0]), seen(&answers[1]), "{path}, turn {turn}");
-            statuses.push(answers[0].status);
+            assert_eq!(
+                seen(&responses[0]),
+                seen(&responses[1]),
+                "{path}, turn {turn}"
+            );
+            statuses.push(responses[0].status);
         }
         assert!(statuses.contains(&429), "{path}: {statuses:?}");
     }

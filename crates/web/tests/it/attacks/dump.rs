@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use vestry_domain::Environment;
 
 use super::people::{self, Authenticator, PASSWORD, with_password};
-use crate::journeys::{sent, signed_in, verified};
-use crate::rig::{Api, on_both};
+use crate::flows::{sent, signed_in, verified};
+use crate::harness::{Api, on_both};
 
 on_both! {
     attack_27_a_dump_holds_no_bearer_value

@@ -3,26 +3,26 @@
 use serde_json::{Value, json};
 
 use super::people::{self, PASSWORD, PASSWORDS};
-use crate::journeys::signed_in;
-use crate::rig::{Answer, Api, on_both};
+use crate::flows::signed_in;
+use crate::harness::{Api, Response, on_both};
 
 on_both! {
     attack_9_known_and_unknown_get_one_response
 }
 
 const KNOWN: [&str; 2] = ["known@example.com", "+14155552671"];
-const UNKNOWN: [&str; 2] = ["nobody@example.com", "+14155552672"];
+const UNKNOWN: [&str; 2] = ["unknown@example.com", "+14155552672"];
 
 /// Everything that distinguishes responses for a client, ids aside.
-pub(super) fn seen(answer: &Answer) -> (Value, Vec<Option<String>>) {
+pub(super) fn seen(response: &Response) -> (Value, Vec<Option<String>>) {
     let headers = [
         "content-type",
         "content-length",
         "retry-after",
         "cache-control",
     ];
-    let headers = headers.map(|name| answer.header(name).map(str::to_owned));
-    (answer.shown(), headers.to_vec())
+    let headers = headers.map(|name| response.header(name).map(str::to_owned));
+    (response.shown(), headers.to_vec())
 }
 
 /// Every call that takes an address, a number or a returned id, twenty times in a row and into its limit, for a known and an unknown
@@ -48,58 +48,58 @@ async fn attack_9_known_and_unknown_get_one_response(api: &Api) {
         ("/v1/auth/magic_links/email/invite", "email"),
     ] {
         // Calls that would create a user each use a fresh unknown identifier.
-        let nobody = |text: &str| match path.ends_with("send") || path.ends_with("begin") {
+        let unknown = |text: &str| match path.ends_with("send") || path.ends_with("begin") {
             true => text.to_owned(),
             false => text
-                .replace("nobody", &path.replace('/', "-"))
+                .replace("unknown", &path.replace('/', "-"))
                 .replace("2672", "2673"),
         };
         api.pass(86_400);
         for turn in 0..20 {
-            let mut answers = Vec::new();
+            let mut responses = Vec::new();
             for (who, identifiers) in [KNOWN, UNKNOWN].iter().enumerate() {
                 let text = identifiers[usize::from(field == "phone_number")];
                 let text = if who == 0 {
                     text.to_owned()
                 } else {
-                    nobody(text)
+                    unknown(text)
                 };
                 let client = api.test().header("X-Request-Id", "one");
-                let answer = client.post(path, json!({ field: text })).await;
+                let response = client.post(path, json!({ field: text })).await;
                 if turn == 0 && path.ends_with("send") {
                     let id = if field == "email" {
                         "email_id"
                     } else {
                         "phone_number_id"
                     };
-                    methods[who].push(answer.body[id].clone());
+                    methods[who].push(response.body[id].clone());
                 }
-                answers.push(seen(&answer));
+                responses.push(seen(&response));
             }
-            assert_eq!(answers[0], answers[1], "{path}, turn {turn}");
+            assert_eq!(responses[0], responses[1], "{path}, turn {turn}");
         }
     }
     // A wrong code for the returned id, up to the lockout.
     for (known, unknown) in methods[0].iter().zip(&methods[1]) {
         api.pass(1);
         for turn in 0..20 {
-            let mut answers = Vec::new();
+            let mut responses = Vec::new();
             for method in [known, unknown] {
                 let client = api.test().header("X-Request-Id", "one");
                 let request = json!({"method_id": method, "otp": "271828"});
-                answers.push(seen(&client.post(people::CODES, request).await));
+                responses.push(seen(&client.post(people::CODES, request).await));
             }
-            assert_eq!(answers[0], answers[1], "otps/verify, turn {turn}");
+            assert_eq!(responses[0], responses[1], "otps/verify, turn {turn}");
         }
     }
     let unknown = format!("user_{}", "0".repeat(27));
     for turn in 0..22 {
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         for user in [&known, &unknown] {
             let client = api.test().header("X-Request-Id", "one");
             let request = json!({"user_id": user, "password": format!("{PASSWORD} {turn}")});
-            answers.push(seen(&client.post(PASSWORDS, request).await));
+            responses.push(seen(&client.post(PASSWORDS, request).await));
         }
-        assert_eq!(answers[0], answers[1], "passwords/verify, turn {turn}");
+        assert_eq!(responses[0], responses[1], "passwords/verify, turn {turn}");
     }
 }

@@ -10,8 +10,8 @@ use super::people::{
     self, Authenticator, CODES, LINKS, PAGE, PASSKEYS, PASSWORD, PASSWORDS, SESSION, TOTP, link_to,
     texted, with,
 };
-use crate::journeys::{sent, signed_in, verified};
-use crate::rig::{Api, on_both};
+use crate::flows::{sent, signed_in, verified};
+use crate::harness::{Api, on_both};
 
 on_both! {
     attack_20_a_session_has_no_factor_that_was_not_proved
@@ -155,11 +155,11 @@ async fn attack_20_a_session_has_no_factor_that_was_not_proved(api: &Api) {
                 Some(token) => json!({ "session_token": token }),
                 None => json!({"session_expires_in": 525_600}),
             };
-            let answer = api.test().post(path, with(request, session)).await;
-            assert_eq!(answer.status == 200, right, "{way}: {}", answer.text);
+            let response = api.test().post(path, with(request, session)).await;
+            assert_eq!(response.status == 200, right, "{way}: {}", response.text);
             if right {
                 model.insert((kind.to_owned(), channel.to_owned()));
-                token = Some(answer.text_at("/session_token"));
+                token = Some(response.text_at("/session_token"));
             }
             let request = json!({ "session_token": token });
             let session = api.test().post(SESSION, request).await.ok();
@@ -187,11 +187,11 @@ async fn attack_20_a_reset_does_not_bypass_an_authenticator_app(api: &Api) {
     for way in ["code", "link", "text", "password"] {
         api.pass(630);
         let (path, proof) = proof(api, &mut person, way, true).await;
-        let answer = api
+        let response = api
             .test()
             .post(path, with(proof, json!({"session_token": session})))
             .await;
-        session = answer.ok().text_at("/session_token");
+        session = response.ok().text_at("/session_token");
         let request = with(request.clone(), json!({"session_token": session}));
         let refused = api.test().post(complete, request).await;
         assert_eq!(refused.status, 403, "{way}: {}", refused.text);
@@ -199,11 +199,11 @@ async fn attack_20_a_reset_does_not_bypass_an_authenticator_app(api: &Api) {
     let old = json!({"user_id": person.user, "password": PASSWORD});
     api.test().post(PASSWORDS, old).await.ok();
     let (path, proof) = proof(api, &mut person, "totp", true).await;
-    let answer = api
+    let response = api
         .test()
         .post(path, with(proof, json!({"session_token": session})))
         .await;
-    let session = answer.ok().text_at("/session_token");
+    let session = response.ok().text_at("/session_token");
     let request = with(request, json!({"session_token": session}));
     api.test().post(complete, request).await.ok();
 }

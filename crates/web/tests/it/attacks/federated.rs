@@ -12,12 +12,12 @@ use super::takeover::{
     a_planted_identifier_opens_nothing, an_extended_session_does_not_survive, planted, stays_out,
     user,
 };
-use crate::journeys::signed_in;
-use crate::oauth::desk::{Desk, provider_wishes};
+use crate::flows::signed_in;
+use crate::harness::{Api, Response, on_both};
+use crate::oauth::setup::{ProviderSetup, provider_options};
 use crate::oauth::{token, verify};
-use crate::rig::{Answer, Api, on_both};
 
-on_both! { provider_wishes;
+on_both! { provider_options;
     attack_1_classic_federated_merge
     attack_1_unexpired_session
     attack_1_trojan_identifier
@@ -28,9 +28,9 @@ on_both! { provider_wishes;
 }
 
 /// The victim's provider, which verifies addresses.
-async fn google(api: &Api) -> Desk<'_> {
+async fn google(api: &Api) -> ProviderSetup<'_> {
     people::with_urls(api).await;
-    Desk::at(api, "google", Shape::OpenId).await
+    ProviderSetup::at(api, "google", Shape::OpenId).await
 }
 
 fn the_victim() -> Person {
@@ -45,24 +45,24 @@ fn the_attacker() -> Person {
 /// Planted: password, authenticator app, recovery codes, passkey, number, sessions, an unmailed link, and an unverified sign-in with the
 /// attacker's own provider account.
 async fn attack_1_classic_federated_merge(api: &Api) {
-    let desk = google(api).await;
+    let setup = google(api).await;
     let mut planted = Planted::everything(api).await;
-    let (landed, state) = desk.landed().await;
+    let (landed, state) = setup.landed().await;
     let waiting = token(&landed);
     for token in &planted.sessions[1..] {
         assert!(is_open(api, token).await);
     }
 
-    let victim = desk.sign_in(the_victim()).await.ok();
+    let victim = setup.sign_in(the_victim()).await.ok();
     planted.is_dead(api, &victim).await;
     for token in &planted.sessions {
         let request = json!({"token": waiting, "state": state, "session_token": token});
-        let refused = verify(&desk.client, request).await;
+        let refused = verify(&setup.client, request).await;
         refused.refuses(401, "invalid_session", None);
     }
     let request = json!({"token": waiting, "session_expires_in": 60});
-    stays_out(&verify(&desk.client, request).await.ok(), &planted.user_id);
-    let back = desk.sign_in(the_attacker()).await.ok();
+    stays_out(&verify(&setup.client, request).await.ok(), &planted.user_id);
+    let back = setup.sign_in(the_attacker()).await.ok();
     stays_out(&back, &planted.user_id);
     only_links(api, &planted.user_id, "1").await;
 }
@@ -76,45 +76,45 @@ async fn only_links(api: &Api, user_id: &str, subject: &str) {
 }
 
 async fn attack_1_unexpired_session(api: &Api) {
-    let desk = google(api).await;
-    let victim = async |_: &Api| desk.sign_in(the_victim()).await.ok();
+    let setup = google(api).await;
+    let victim = async |_: &Api| setup.sign_in(the_victim()).await.ok();
     an_extended_session_does_not_survive(api, victim).await;
 }
 
 /// A number that the attacker has registered next to the victim's address.
 async fn attack_1_trojan_identifier(api: &Api) {
-    let desk = google(api).await;
-    let victim = async |_: &Api| desk.sign_in(the_victim()).await.ok();
+    let setup = google(api).await;
+    let victim = async |_: &Api| setup.sign_in(the_victim()).await.ok();
     a_planted_identifier_opens_nothing(api, victim).await;
 }
 
 /// The attacker's account came from their own provider account, and the victim's address was attached to it. The address moves to the
 /// victim, and the attacker does not get into the victim's account.
 async fn attack_1_trojan_account_of_a_provider(api: &Api) {
-    let desk = google(api).await;
-    let trojan = desk.sign_in(the_attacker().with_verified(json!(false)));
+    let setup = google(api).await;
+    let trojan = setup.sign_in(the_attacker().with_verified(json!(false)));
     let trojan = trojan.await.ok();
     let account = trojan.text_at("/user_id");
     let path = format!("/v1/auth/users/{account}/update");
     let attach = json!({"emails": [{"email": VICTIM}]});
     api.test().send("PUT", &path, Some(attach)).await.ok();
 
-    let victim = desk.sign_in(the_victim()).await.ok();
+    let victim = setup.sign_in(the_victim()).await.ok();
     stays_out(&victim, &account);
     let victim = victim.text_at("/user_id");
     assert_eq!(user(api, &victim).await["emails"][0]["email"], VICTIM);
     assert_eq!(user(api, &account).await["emails"], json!([]));
     // Neither gets into the other's account: the session belongs to the attacker's own account, and their sign-in method leads only there.
     assert!(is_open(api, &trojan.text_at("/session_token")).await);
-    let back = desk.sign_in(the_attacker()).await.ok();
+    let back = setup.sign_in(the_attacker()).await.ok();
     assert_eq!(back.text_at("/user_id"), account);
     only_links(api, &victim, "1").await;
     only_links(api, &account, "666").await;
 }
 
 async fn attack_1_unexpired_email_change(api: &Api) {
-    let desk = google(api).await;
-    let victim = async |_: &Api| desk.sign_in(the_victim()).await.ok();
+    let setup = google(api).await;
+    let victim = async |_: &Api| setup.sign_in(the_victim()).await.ok();
     a_pending_address_is_no_way_back(api, victim).await;
 }
 
@@ -127,7 +127,7 @@ async fn attack_1_non_verifying_provider(api: &Api) {
         ("github", Shape::GitHub, json!(false)),
         ("discord", Shape::Discord, json!(false)),
     ] {
-        let careless = Desk::at(api, name, shape).await;
+        let careless = ProviderSetup::at(api, name, shape).await;
         let claims = |subject: &str| Person::new(subject, VICTIM).with_verified(verified.clone());
         // Before the victim: an account without the address. With an account planted under it: not even that.
         let before = careless.sign_in(claims("666")).await.ok();
@@ -155,8 +155,8 @@ async fn attack_1_non_verifying_provider(api: &Api) {
 /// After the victim: the claim is worth what it was before, within the attacker's session too.
 async fn nobody_claims_it(
     api: &Api,
-    careless: &Desk<'_>,
-    before: &Answer,
+    careless: &ProviderSetup<'_>,
+    before: &Response,
     claims: &impl Fn(&str) -> Person,
 ) {
     let account = before.text_at("/user_id");
@@ -172,7 +172,7 @@ async fn nobody_claims_it(
 
 /// The attacker's address is a claim in the victim's account, and the attacker passes the victim a token of their own sign-in.
 async fn attack_18_a_claimed_address_does_not_replace_the_state(api: &Api) {
-    let desk = google(api).await;
+    let setup = google(api).await;
     let session = signed_in(api, VICTIM).await;
     let (id, session) = (
         session.text_at("/user_id"),
@@ -181,10 +181,10 @@ async fn attack_18_a_claimed_address_does_not_replace_the_state(api: &Api) {
     let path = format!("/v1/auth/users/{id}/update");
     let attach = json!({"emails": [{"email": ATTACKER}]});
     api.test().send("PUT", &path, Some(attach)).await.ok();
-    desk.server.signs_in(Some(the_attacker()));
-    let (landed, state) = desk.landed().await;
+    setup.server.signs_in(Some(the_attacker()));
+    let (landed, state) = setup.landed().await;
     let request = json!({"token": token(&landed), "session_token": session});
-    let refused = verify(&desk.client, request.clone()).await;
+    let refused = verify(&setup.client, request.clone()).await;
     refused.refuses(401, "invalid_session", None);
     let before = user(api, &id).await;
     assert_eq!(before["idp_providers"], json!([]));
@@ -192,6 +192,6 @@ async fn attack_18_a_claimed_address_does_not_replace_the_state(api: &Api) {
     assert!(is_open(api, &session).await);
     let mut request = request;
     request["state"] = json!(state);
-    let linked = verify(&desk.client, request).await.ok();
+    let linked = verify(&setup.client, request).await.ok();
     assert_eq!(linked.text_at("/user_id"), id);
 }

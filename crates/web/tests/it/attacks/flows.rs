@@ -7,11 +7,11 @@ use vestry_contract::provider::{Callback, Person, Shape};
 use vestry_domain::Environment;
 
 use super::headers::{EVIL, HOSTS, claiming};
-use crate::oauth::desk::{Desk, provider_wishes, users};
+use crate::harness::{Api, Client, Options, Response, on_both};
+use crate::oauth::setup::{ProviderSetup, provider_options, users};
 use crate::oauth::{
     LOGIN, OWN, REGISTRATION, app_lands, cookie, lands, location, path, public_token, token,
 };
-use crate::rig::{Answer, Api, Client, Wishes, on_both};
 
 on_both! { behind_a_proxy;
     attack_15_no_header_reaches_an_address_of_a_sign_in
@@ -21,10 +21,10 @@ on_both! { behind_a_proxy;
 }
 
 /// The caller is a trusted proxy: even its headers do not name a host.
-fn behind_a_proxy() -> Wishes {
-    let mut wishes = provider_wishes();
-    wishes.web.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-    wishes
+fn behind_a_proxy() -> Options {
+    let mut options = provider_options();
+    options.web.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    options
 }
 
 fn invalid_state() -> String {
@@ -35,12 +35,15 @@ fn invalid_state() -> String {
 /// headers of begin and callback say.
 async fn attack_15_no_header_reaches_an_address_of_a_sign_in(api: &Api) {
     lands(api).await;
-    let desk = Desk::at(api, "google", Shape::OpenId).await;
+    let setup = ProviderSetup::at(api, "google", Shape::OpenId).await;
     let token = public_token(api, Environment::Test).await;
     let public = format!("PublicToken {token}");
     for headers in HOSTS.chunks(1).chain([HOSTS]) {
         let begin = "/v1/auth/oauth/google/begin";
-        let begun = claiming(desk.client.clone(), headers).get(begin).await.ok();
+        let begun = claiming(setup.client.clone(), headers)
+            .get(begin)
+            .await
+            .ok();
         let page = api.anonymous().header("Authorization", &public);
         let asked = claiming(page.clone(), headers).get(begin).await.ok();
         let sent = claiming(page, headers)
@@ -52,24 +55,24 @@ async fn attack_15_no_header_reaches_an_address_of_a_sign_in(api: &Api) {
             (asked.text_at("/redirect_url"), api.anonymous()),
             (location(&sent), browser),
         ] {
-            comes_back(&desk, &url, &claiming(browser, headers)).await;
+            comes_back(&setup, &url, &claiming(browser, headers)).await;
         }
     }
     // The service's own host name is one of them.
     let mut connection = api.connect().await;
-    let head = desk.client.head("GET", "/v1/auth/oauth/google/begin", 0);
+    let head = setup.client.head("GET", "/v1/auth/oauth/google/begin", 0);
     let head = head.replacen("Host: id.example.com", &format!("Host: {EVIL}"), 1);
     connection.send(head.as_bytes()).await;
-    let begun = Answer::of(connection.receive().await.unwrap()).ok();
-    comes_back(&desk, &begun.text_at("/url"), &api.anonymous()).await;
+    let begun = Response::of(connection.receive().await.unwrap()).ok();
+    comes_back(&setup, &begun.text_at("/url"), &api.anonymous()).await;
 }
 
 /// The provider receives only our callback; from there the browser lands where the App wants it.
-async fn comes_back(desk: &Desk<'_>, url: &str, browser: &Client<'_>) {
-    let callback = desk.answer(url);
-    let registered = format!("https://id.example.com{}", desk.callback);
+async fn comes_back(setup: &ProviderSetup<'_>, url: &str, browser: &Client<'_>) {
+    let callback = setup.respond(url);
+    let registered = format!("https://id.example.com{}", setup.callback);
     assert_eq!(callback.redirect_uri, registered);
-    let landed = desk.lands(browser, &callback).await;
+    let landed = setup.lands(browser, &callback).await;
     assert!(
         landed.starts_with(&format!("{REGISTRATION}&token=")),
         "{landed}"
@@ -86,16 +89,16 @@ async fn attack_18_a_state_belongs_to_one_app_one_provider_and_one_browser(api: 
         .unwrap();
     app_lands(api, &other).await;
     let (test, live) = (Environment::Test, Environment::Live);
-    let own = Desk::at(api, "google", Shape::OpenId).await;
+    let own = ProviderSetup::at(api, "google", Shape::OpenId).await;
     let strangers = [
-        Desk::of(api, &other, test, "google", Shape::OpenId).await,
-        Desk::of(api, &api.app, live, "google", Shape::OpenId).await,
-        Desk::at(api, "example", Shape::OpenId).await,
+        ProviderSetup::of(api, &other, test, "google", Shape::OpenId).await,
+        ProviderSetup::of(api, &api.app, live, "google", Shape::OpenId).await,
+        ProviderSetup::at(api, "example", Shape::OpenId).await,
     ];
     let public = public_token(api, test).await;
     let link = format!("/v1/auth/oauth/google/begin?public_token={public}&redirect=true");
     let sent = api.anonymous().get(&link).await;
-    let callback = own.answer(&location(&sent));
+    let callback = own.respond(&location(&sent));
     let browser = api.anonymous().header("Cookie", &cookie(&sent));
     for stranger in &strangers {
         let refused = stranger.lands(&browser, &callback).await;
@@ -104,8 +107,8 @@ async fn attack_18_a_state_belongs_to_one_app_one_provider_and_one_browser(api: 
         refused.refuses(400, "invalid_state", None);
         assert_eq!(stranger.server.asked(stranger.server.token_path()), 0);
     }
-    let somebody = api.anonymous().get(&link).await;
-    let other_browser = api.anonymous().header("Cookie", &cookie(&somebody));
+    let stranger = api.anonymous().get(&link).await;
+    let other_browser = api.anonymous().header("Cookie", &cookie(&stranger));
     for browser in [api.anonymous(), other_browser] {
         assert_eq!(own.lands(&browser, &callback).await, invalid_state());
     }
@@ -136,40 +139,42 @@ async fn attack_18_a_state_belongs_to_one_app_one_provider_and_one_browser(api: 
 /// O-3, O-4: a reused code, a code of another flow, an invalid code, and an id token of another flow; at our callback and at the App's own.
 async fn attack_18_a_code_is_single_use_and_bound_to_its_flow(api: &Api) {
     lands(api).await;
-    let desk = Desk::at(api, "google", Shape::OpenId).await;
+    let setup = ProviderSetup::at(api, "google", Shape::OpenId).await;
     let browser = api.anonymous();
-    let used = desk.answer(&desk.begin("").await.url);
-    token(&desk.lands(&browser, &used).await);
+    let used = setup.respond(&setup.begin("").await.url);
+    token(&setup.lands(&browser, &used).await);
     let made_up = Some("made-up".to_owned());
-    let strangers = desk.answer(&desk.begin("").await.url).code;
-    let strangers_own = desk.own().await.code;
+    let strangers = setup.respond(&setup.begin("").await.url).code;
+    let strangers_own = setup.own().await.code;
     for (code, own_code) in [
         (used.code.clone(), used.code),
         (strangers, strangers_own),
         (made_up.clone(), made_up),
     ] {
-        let mut callback = desk.answer(&desk.begin("").await.url);
+        let mut callback = setup.respond(&setup.begin("").await.url);
         callback.code = code;
-        let landed = desk.lands(&browser, &callback).await;
+        let landed = setup.lands(&browser, &callback).await;
         assert_eq!(landed, format!("{LOGIN}?error=provider_refused"));
-        let mut own = desk.own().await;
+        let mut own = setup.own().await;
         own.code = own_code;
-        let refused = desk.verifies(&own).await;
+        let refused = setup.verifies(&own).await;
         refused.refuses(400, "invalid_oauth_token", None);
     }
     for nonce in ["", "of-another-flow"] {
-        desk.server
+        setup
+            .server
             .spoils(move |draft| claim(draft, "nonce", json!(nonce)));
-        let (landed, _) = desk.landed().await;
+        let (landed, _) = setup.landed().await;
         assert_eq!(landed, format!("{LOGIN}?error=provider_refused"));
     }
-    let mut nothing = desk.answer(&desk.begin("").await.url);
+    let mut nothing = setup.respond(&setup.begin("").await.url);
     nothing.code = None;
-    let landed = desk.lands(&browser, &nothing).await;
+    let landed = setup.lands(&browser, &nothing).await;
     assert_eq!(landed, format!("{LOGIN}?error=provider_error"));
     assert_eq!(users(api).await, 0);
-    desk.server.spoils_nothing();
-    desk.sign_in(Person::new("1001", "ada@example.com"))
+    setup.server.spoils_nothing();
+    setup
+        .sign_in(Person::new("1001", "ada@example.com"))
         .await
         .ok();
 }
@@ -177,23 +182,23 @@ async fn attack_18_a_code_is_single_use_and_bound_to_its_flow(api: &Api) {
 /// O-6: the honest provider's code never reaches the evil one, and what the evil one says in the honest one's name is rejected.
 async fn attack_18_two_providers_of_which_one_is_evil(api: &Api) {
     lands(api).await;
-    let honest = Desk::at(api, "google", Shape::OpenId).await;
-    let evil = Desk::at(api, "evil", Shape::OpenId).await;
+    let honest = ProviderSetup::at(api, "google", Shape::OpenId).await;
+    let evil = ProviderSetup::at(api, "evil", Shape::OpenId).await;
     let browser = api.anonymous();
     for query in [String::new(), format!("redirect_uri={OWN}")] {
         // The browser begins at the evil provider, which redirects it to the honest one with its own state in the URL.
         for named in [Some(honest.server.url().to_owned()), None] {
             let away = evil.begin(&query).await.url;
             let away = away.replacen(evil.server.url(), honest.server.url(), 1);
-            let mut callback = honest.answer(&away);
+            let mut callback = honest.respond(&away);
             callback.iss = named;
             is_refused(&evil, &browser, &callback).await;
         }
         assert_eq!(evil.server.asked(evil.server.token_path()), 0);
         // The evil provider's code enters the honest one's flow, under either name.
         for named in [evil.server.url(), honest.server.url()] {
-            let theirs = evil.answer(&evil.begin(&query).await.url);
-            let mut callback = honest.answer(&honest.begin(&query).await.url);
+            let theirs = evil.respond(&evil.begin(&query).await.url);
+            let mut callback = honest.respond(&honest.begin(&query).await.url);
             callback.code = theirs.code;
             callback.iss = Some(named.to_owned());
             is_refused(&honest, &browser, &callback).await;
@@ -209,20 +214,20 @@ async fn attack_18_two_providers_of_which_one_is_evil(api: &Api) {
     assert_eq!(users(api).await, 0);
     // Neither flow is damaged.
     evil.server.spoils_nothing();
-    for desk in [honest, evil] {
-        let person = Person::new("1001", &format!("{}@example.com", desk.name));
-        desk.sign_in(person).await.ok();
+    for setup in [honest, evil] {
+        let person = Person::new("1001", &format!("{}@example.com", setup.name));
+        setup.sign_in(person).await.ok();
     }
 }
 
 /// Asserts the refusal at the callback that the provider was given, or by the App to which it brought the code.
-async fn is_refused(desk: &Desk<'_>, browser: &Client<'_>, callback: &Callback) {
+async fn is_refused(setup: &ProviderSetup<'_>, browser: &Client<'_>, callback: &Callback) {
     if callback.redirect_uri == OWN {
-        let refused = desk.verifies(callback).await;
+        let refused = setup.verifies(callback).await;
         refused.refuses(400, "invalid_oauth_token", None);
     } else {
-        assert_eq!(path(&callback.redirect_uri), desk.callback);
-        let landed = desk.lands(browser, callback).await;
+        assert_eq!(path(&callback.redirect_uri), setup.callback);
+        let landed = setup.lands(browser, callback).await;
         assert_eq!(landed, format!("{LOGIN}?error=provider_refused"));
     }
 }

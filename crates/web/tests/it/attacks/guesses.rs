@@ -3,20 +3,20 @@
 use vestry_domain::Environment;
 use vestry_web::WebSettings;
 
-use crate::rig::{Answer, Api, Lane, Wishes, on_with};
+use crate::harness::{Api, Lane, Options, Response, on_with};
 
 const PATH: &str = "/v1/wallets/list";
 const MAX_TRIES: usize = 5;
 
 /// Few guesses a minute, and these proxies.
-fn wishes(proxies: &[&str]) -> Wishes {
-    Wishes {
+fn options(proxies: &[&str]) -> Options {
+    Options {
         web: WebSettings {
             trusted_proxies: proxies.iter().map(|net| net.parse().unwrap()).collect(),
             failed_auth_per_minute: u32::try_from(MAX_TRIES).unwrap(),
             ..WebSettings::default()
         },
-        ..Wishes::default()
+        ..Options::default()
     }
 }
 
@@ -25,7 +25,7 @@ fn guess(number: usize) -> String {
     format!("sk_test_{number:048}")
 }
 
-async fn guessed(api: &Api, number: usize, forwarded_for: &str) -> Answer {
+async fn guessed(api: &Api, number: usize, forwarded_for: &str) -> Response {
     let client = api.with_key(&guess(number)).unlimited();
     let client = client.header("X-Forwarded-For", forwarded_for);
     client.get(PATH).await
@@ -34,12 +34,12 @@ async fn guessed(api: &Api, number: usize, forwarded_for: &str) -> Answer {
 /// Guesses until the address is limited; returns how many guesses were looked up.
 async fn guess_until_refused(api: &Api, forwarded_for: impl Fn(usize) -> String) -> usize {
     for number in 0..100 {
-        let answer = guessed(api, number, &forwarded_for(number)).await;
-        if answer.status == 429 {
-            answer.refuses(429, "rate_limited", None);
+        let response = guessed(api, number, &forwarded_for(number)).await;
+        if response.status == 429 {
+            response.refuses(429, "rate_limited", None);
             return number;
         }
-        answer.refuses(401, "invalid_api_key", None);
+        response.refuses(401, "invalid_api_key", None);
     }
     panic!("the guesses were never limited");
 }
@@ -48,7 +48,7 @@ async fn guess_until_refused(api: &Api, forwarded_for: impl Fn(usize) -> String)
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_16_without_a_proxy_the_header_is_ignored() {
     for lane in [Lane::Sqlite, Lane::Postgres] {
-        on_with(lane, wishes(&["10.0.0.0/8"]), async |api: &Api| {
+        on_with(lane, options(&["10.0.0.0/8"]), async |api: &Api| {
             let claims = |number: usize| match number % 4 {
                 0 => format!("203.0.113.{number}"),
                 1 => format!("198.51.100.{number}, 10.0.0.1"),
@@ -67,7 +67,7 @@ async fn attack_16_without_a_proxy_the_header_is_ignored() {
 async fn attack_16_behind_a_proxy_the_right_most_stranger_counts() {
     for lane in [Lane::Sqlite, Lane::Postgres] {
         let proxies = ["127.0.0.0/8", "10.0.0.0/8"];
-        on_with(lane, wishes(&proxies), async |api: &Api| {
+        on_with(lane, options(&proxies), async |api: &Api| {
             for stranger in ["203.0.113.9", "203.0.113.10", "2001:db8::1"] {
                 let claims = |number: usize| match number % 3 {
                     0 => format!("198.51.100.{number}, {stranger}"),
@@ -93,7 +93,7 @@ async fn attack_16_behind_a_proxy_the_right_most_stranger_counts() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_24_guesses_block_no_backend() {
     for lane in [Lane::Sqlite, Lane::Postgres] {
-        on_with(lane, wishes(&[]), async |api: &Api| {
+        on_with(lane, options(&[]), async |api: &Api| {
             api.test().get(PATH).await.ok();
             let unseen = api.new_key(Environment::Live, &[]).await;
             guess_until_refused(api, |_| String::new()).await;

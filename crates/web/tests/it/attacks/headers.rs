@@ -5,11 +5,11 @@ use vestry_app::Principal;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
-use crate::journeys::signed_in;
-use crate::rig::{Answer, Api, Client, on_both};
+use crate::flows::signed_in;
+use crate::harness::{Api, Client, Response, on_both};
 
 on_both! {
-    attack_15_no_header_reaches_a_message_or_an_answer
+    attack_15_no_header_reaches_a_message_or_a_response
     attack_16_forwarded_addresses_change_no_limit
 }
 
@@ -54,7 +54,7 @@ enum Claim {
 impl Claim {
     const ALL: [Self; 3] = [Self::Forwarded, Self::Host, Self::Target];
 
-    async fn send(self, api: &Api, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    async fn send(self, api: &Api, method: &str, path: &str, body: Option<&Value>) -> Response {
         let client = claiming(api.test(), HOSTS).header("Content-Type", "application/json");
         let body = body.map(Value::to_string).unwrap_or_default();
         let mut head = client.head(method, path, body.len());
@@ -67,8 +67,8 @@ impl Claim {
         let mut connection = api.connect().await;
         connection.send(head.as_bytes()).await;
         connection.send_while_taken(body.as_bytes()).await;
-        let answer = connection.receive().await.expect("an answer");
-        client.checked(method, path, answer)
+        let response = connection.receive().await.expect("a response");
+        client.checked(method, path, response)
     }
 }
 
@@ -83,7 +83,7 @@ fn urls(text: &str) -> Vec<&str> {
 
 /// Whatever host a request claims, in `Host`, in its target or in a header, no response of any endpoint names it. Each mailed link leads to
 /// the URL that the App registered, and works.
-async fn attack_15_no_header_reaches_a_message_or_an_answer(api: &Api) {
+async fn attack_15_no_header_reaches_a_message_or_a_response(api: &Api) {
     let world = World::new(api.app.id, Environment::Test);
     for kind in RedirectKind::ALL {
         let url = format!("https://app.example.com/{kind}");
@@ -93,7 +93,7 @@ async fn attack_15_no_header_reaches_a_message_or_an_answer(api: &Api) {
         added.await.unwrap();
     }
     for (number, claim) in Claim::ALL.into_iter().enumerate() {
-        for operation in crate::rig::described().all() {
+        for operation in crate::harness::described().all() {
             let path = operation
                 .path
                 .replace("{user_id}", "user_000000000000000000000000000")
@@ -101,9 +101,9 @@ async fn attack_15_no_header_reaches_a_message_or_an_answer(api: &Api) {
             let email = format!("everywhere{number}@example.com");
             let body = json!({"email": email, "expires_in": 5});
             let body = operation.has_body.then_some(&body);
-            let answer = claim.send(api, &operation.method, &path, body).await;
+            let response = claim.send(api, &operation.method, &path, body).await;
             assert!(
-                !answer.contains(EVIL),
+                !response.contains(EVIL),
                 "{claim:?}: {} {path}",
                 operation.method
             );
@@ -190,10 +190,10 @@ async fn attack_16_forwarded_addresses_change_no_limit(api: &Api) {
             .header("X-Real-IP", &claim)
             .header("Forwarded", &format!("for={number}"));
         let email = json!({"email": "victim@example.com"});
-        let answer = client
+        let response = client
             .post("/v1/auth/otps/email/login_or_create", email)
             .await;
-        sent.push(answer.status);
+        sent.push(response.status);
         api.pass(20);
     }
     // Five, and one beyond the limit.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use vestry_contract::rng::{Rng, seed};
 
 use super::tenants::{Names, filler, own};
-use crate::rig::{Api, described, on_both};
+use crate::harness::{Api, described, on_both};
 
 on_both! {
     attack_26_no_input_breaks_an_endpoint
@@ -90,7 +90,7 @@ async fn attack_26_no_input_breaks_an_endpoint(api: &Api) {
             );
         }
         for _ in 0..ROUNDS {
-            let answer = if operation.has_body && rng.below(8) > 0 {
+            let response = if operation.has_body && rng.below(8) > 0 {
                 let body = body(&mut rng, &names, &operation.fields);
                 api.test().send(&operation.method, &path, Some(body)).await
             } else {
@@ -100,10 +100,10 @@ async fn attack_26_no_input_breaks_an_endpoint(api: &Api) {
                 client.send_bytes(&operation.method, &path, &bytes).await
             };
             assert!(
-                answer.status < 500,
+                response.status < 500,
                 "attack 26: {} {path}: {}",
                 operation.method,
-                answer.text
+                response.text
             );
         }
         // Send limits are not the subject of this test.

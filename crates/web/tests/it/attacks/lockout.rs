@@ -10,8 +10,8 @@ use vestry_ports::clock::Clock;
 use vestry_ports::entropy::Entropy;
 
 use super::people::{self, CODES, LINKS, PAGE, PASSKEYS, PASSWORD, mail_to};
-use crate::journeys::signed_in;
-use crate::rig::{Answer, Api, on_both};
+use crate::flows::signed_in;
+use crate::harness::{Api, Response, on_both};
 
 on_both! {
     attack_24_a_day_of_sends_locks_no_one_out
@@ -47,13 +47,13 @@ const WAYS: [Way; 3] = [
 ];
 
 impl Way {
-    async fn ask(self, api: &Api) -> Answer {
+    async fn ask(self, api: &Api) -> Response {
         let request = json!({ "email": VICTIM });
         api.test().post(self.path, request).await
     }
 
     /// Signs in with the newest message of this method, as the reader of the mailbox does.
-    async fn answer(self, api: &Api, sent: &Answer) -> Answer {
+    async fn respond(self, api: &Api, sent: &Response) -> Response {
         let mail = match self.kind {
             "otp" => newest_code_to(api, VICTIM).await,
             kind => mail_to(api, kind, VICTIM).await,
@@ -106,12 +106,12 @@ impl Attacker {
                     continue;
                 }
                 let now = api.clock.machine();
-                let answer = way.ask(api).await;
-                *next = now + wait(&answer).unwrap_or(Seconds(20));
+                let response = way.ask(api).await;
+                *next = now + wait(&response).unwrap_or(Seconds(20));
                 // Mails of one second have no order.
                 api.deliver().await;
                 api.pass(1);
-                match answer.status {
+                match response.status {
                     200 => self.sent += 1,
                     _ => self.refused += 1,
                 }
@@ -137,13 +137,13 @@ fn pass_to(api: &Api, moment: Timestamp) {
 }
 
 /// The retry delay of a refused call.
-fn wait(answer: &Answer) -> Option<Seconds> {
-    if answer.status != 429 {
-        assert_eq!(answer.status, 200, "{}", answer.text);
+fn wait(response: &Response) -> Option<Seconds> {
+    if response.status != 429 {
+        assert_eq!(response.status, 200, "{}", response.text);
         return None;
     }
-    answer.refuses(429, "too_many_attempts", None);
-    let wait = answer.header("retry-after").expect("how long");
+    response.refuses(429, "too_many_attempts", None);
+    let wait = response.header("retry-after").expect("how long");
     Some(Seconds(wait.parse().unwrap()))
 }
 
@@ -169,14 +169,14 @@ async fn attack_24_a_day_of_sends_locks_no_one_out(api: &Api) {
             .await;
         for way in WAYS {
             let asked = api.clock.machine();
-            let mut answer = way.ask(api).await;
-            while let Some(left) = wait(&answer) {
+            let mut response = way.ask(api).await;
+            while let Some(left) = wait(&response) {
                 attacker
                     .goes_on_until(api, api.clock.machine() + left)
                     .await;
-                answer = way.ask(api).await;
+                response = way.ask(api).await;
             }
-            let proved = way.answer(api, &answer).await.ok();
+            let proved = way.respond(api, &response).await.ok();
             assert_eq!(proved.text_at("/user_id"), user);
             longest = longest.max(api.clock.machine() - asked);
             signed += 1;
@@ -203,15 +203,15 @@ async fn m_5_concurrent_sends_are_one_message(api: &Api) {
         let email = format!("{}@example.com", way.kind);
         let request = json!({ "email": email });
         let asked = (0..20).map(|_| async { api.test().post(way.path, request.clone()).await });
-        let answers: Vec<Value> = join_all(asked)
+        let responses: Vec<Value> = join_all(asked)
             .await
             .into_iter()
-            .map(|answer| answer.ok().body)
+            .map(|response| response.ok().body)
             .collect();
-        for answer in &answers {
-            assert_eq!(answer["user_created"], true);
-            assert_eq!(answer["user_id"], answers[0]["user_id"]);
-            assert_eq!(answer["email_id"], answers[0]["email_id"]);
+        for response in &responses {
+            assert_eq!(response["user_created"], true);
+            assert_eq!(response["user_id"], responses[0]["user_id"]);
+            assert_eq!(response["email_id"], responses[0]["email_id"]);
         }
         api.deliver().await;
         let path = format!("/v1/test/messages?to={email}");

@@ -4,9 +4,9 @@ use serde_json::json;
 use vestry_contract::words::has_word;
 
 use super::people::{self, PASSWORD};
-use crate::journeys::{sent, signed_in, verified};
+use crate::flows::{sent, signed_in, verified};
+use crate::harness::{Api, on_both};
 use crate::logs::log;
-use crate::rig::{Api, on_both};
 
 on_both! {
     otp_9_no_code_reaches_the_log

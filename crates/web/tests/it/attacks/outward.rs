@@ -10,7 +10,7 @@ use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
 use super::people::{self, LINKS, link_to};
-use crate::rig::{Api, on_both};
+use crate::harness::{Api, on_both};
 
 on_both! {
     attack_23_no_address_of_a_request_is_called
@@ -50,12 +50,12 @@ async fn attack_23_no_address_of_a_request_is_called(api: &Api) {
     let path = format!("/v1/wallets/{}/sign_message", wallet.text_at("/id"));
     test.post(&path, json!({ "message": url })).await.ok();
     for (name, value) in [("Origin", &url), ("Referer", &url), ("Forwarded", &url)] {
-        let answer = test
+        let response = test
             .clone()
             .header(name, value)
             .get("/v1/wallets/list")
             .await;
-        assert_eq!(answer.status, 200);
+        assert_eq!(response.status, 200);
     }
     let mail = people::mail_to(api, "magic_link", "ada@example.com").await;
     assert!(mail["link"].as_str().unwrap().starts_with(&url));

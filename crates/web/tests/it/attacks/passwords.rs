@@ -16,8 +16,9 @@ use super::people::{
     self, Authenticator, CODES, LINKS, PAGE, PASSKEYS, PASSWORD, PASSWORDS, Pocket, SESSION, TOTP,
     link_to, with,
 };
+use crate::flows::{sent, signed_in, verified};
+use crate::harness::{Api, Lane, Options, on_both, on_with, operator};
 use crate::journeys::{sent, signed_in, verified};
-use crate::rig::{Api, Lane, Wishes, on_both, on_with, operator};
 
 on_both! {
     attack_21_a_password_counts_to_its_last_byte
@@ -27,9 +28,9 @@ on_both! {
 
 async fn fits(api: &Api, user: &str, password: &str) -> bool {
     let request = json!({"user_id": user, "password": password});
-    let answer = api.test().post(PASSWORDS, request).await;
-    assert!([200, 401].contains(&answer.status), "{}", answer.text);
-    answer.status == 200
+    let response = api.test().post(PASSWORDS, request).await;
+    assert!([200, 401].contains(&response.status), "{}", response.text);
+    response.status == 200
 }
 
 /// Passwords that differ only after byte 72, or only in length, up to the longest.
@@ -98,25 +99,25 @@ async fn attack_22_a_flood_is_refused_and_the_rest_goes_on_on_postgres() {
 /// One thread hashes and two requests may wait. The others get a retry time, and sessions are verified in the meantime.
 async fn a_flood_is_refused_and_the_rest_goes_on(lane: Lane) {
     const FLOOD: usize = 40;
-    let wishes = Wishes {
+    let options = Options {
         hashing: Hashing {
             threads: NonZeroUsize::MIN,
             waiting: 2,
             ..Hashing::default()
         },
-        ..Wishes::default()
+        ..Options::default()
     };
-    on_with(lane, wishes, async |api| {
+    on_with(lane, options, async |api| {
         let person = people::with_password(api, "ada@example.com").await;
         let request = json!({"user_id": person.user, "password": PASSWORD});
         let flood = (0..FLOOD).map(|_| async {
-            let answer = api.test().post(PASSWORDS, request.clone()).await;
-            if answer.status == 503 {
-                answer.refuses(503, "unavailable", None);
-                let wait: u32 = answer.header("retry-after").unwrap().parse().unwrap();
+            let response = api.test().post(PASSWORDS, request.clone()).await;
+            if response.status == 503 {
+                response.refuses(503, "unavailable", None);
+                let wait: u32 = response.header("retry-after").unwrap().parse().unwrap();
                 assert!(wait > 0);
             }
-            answer.status
+            response.status
         });
         let sessions = async {
             for _ in 0..10 {

@@ -7,8 +7,8 @@ use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World, totp};
 use vestry_ports::clock::Clock;
 
-use crate::journeys::{Sent, newest_code, signed_in};
-use crate::rig::Api;
+use crate::flows::{Sent, newest_code, signed_in};
+use crate::harness::Api;
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
@@ -163,7 +163,7 @@ pub(crate) async fn passkey(api: &Api, browser: &mut Browser, user: &str) -> Str
     created.text_at("/webauthn_credential_id")
 }
 
-/// The browser's answer to a fresh challenge that names no user.
+/// The browser's response to a fresh challenge that names no user.
 pub(crate) async fn assertion(api: &Api, browser: &mut Browser) -> Value {
     let path = "/v1/auth/webauthn/authentication/begin";
     let begun = api.test().post(path, json!({"domain": "localhost"})).await;

@@ -8,8 +8,8 @@ use vestry_app::Principal;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
+use crate::harness::{Api, Client, on_both};
 use crate::oauth::{cookie, location, path, public_token};
-use crate::rig::{Api, Client, on_both};
 use tricks::{EXACT, NATIVE, NATIVE_TRICKS, PATTERN_URL, TRICKS};
 
 on_both! {

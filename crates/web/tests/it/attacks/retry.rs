@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::rig::{Api, on_both};
+use crate::harness::{Api, on_both};
 
 on_both! {
     attack_28_a_create_with_a_lost_response_creates_one_user
@@ -56,10 +56,13 @@ async fn attack_28_parallel_creates_make_one_user(api: &Api) {
         let request =
             json!({"email": email, "phone_number": format!("+1415555{:04}", 2_000 + number)});
         let tries = (0..50).map(|_| async { api.test().post(CREATE, request.clone()).await });
-        let answers = join_all(tries).await;
-        let made = answers.iter().filter(|answer| answer.status == 200).count();
+        let responses = join_all(tries).await;
+        let made = responses
+            .iter()
+            .filter(|response| response.status == 200)
+            .count();
         assert_eq!(made, 1);
-        for refused in answers.iter().filter(|answer| answer.status != 200) {
+        for refused in responses.iter().filter(|response| response.status != 200) {
             assert_eq!(
                 (refused.status, refused.code()),
                 (409, "duplicate"),

@@ -10,8 +10,8 @@ use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::limits::texts::UNVERIFIED_PER_PREFIX;
 
 use super::people::{self, CODES, LINKS, PASSWORD, link_to, texted};
-use crate::journeys::{sent, verified};
-use crate::rig::{Api, Lane, Wishes, described, on_both, on_with};
+use crate::flows::{sent, verified};
+use crate::harness::{Api, Lane, Options, described, on_both, on_with};
 
 on_both! {
     attack_6_no_scanner_uses_up_a_mailed_secret
@@ -56,11 +56,11 @@ async fn attack_6_no_scanner_uses_up_a_mailed_secret(api: &Api) {
             );
             for method in ["GET", "HEAD", "OPTIONS"] {
                 let client = &clients[looks % clients.len()];
-                let answer = client.send(method, &query, None).await;
+                let response = client.send(method, &query, None).await;
                 // Captured mails exist in the test environment only.
                 let is_mailbox = path == "/v1/test/messages";
                 assert!(
-                    is_mailbox || !answer.text.contains(carried.as_str()),
+                    is_mailbox || !response.text.contains(carried.as_str()),
                     "{path}"
                 );
                 looks += 1;
@@ -133,7 +133,7 @@ async fn attack_8_mail_to_an_address_is_limited(api: &Api) {
         }
         api.deliver().await;
     }
-    // Concurrent requests mostly repeat what was sent: one message of each kind, and one of each call for a code. Beyond the limit one of
+    // Concurrent requests mostly repeat an earlier message: one of each kind, and one of each call for a code. Beyond the limit one of
     // each kind would be left.
     let messages = api.test().get("/v1/test/messages").await.ok();
     let mails = messages.body["messages"].as_array().unwrap().len();
@@ -166,9 +166,9 @@ async fn attack_8_the_cap_of_the_operator_holds_across_apps_on_postgres() {
 
 /// Three Apps of one deployment together send a person no more than the operator's cap, and one message beyond it.
 async fn the_cap_of_the_operator_holds_across_apps(lane: Lane) {
-    let mut wishes = Wishes::default();
-    wishes.service.sends_per_identifier = 7;
-    on_with(lane, wishes, async |api| {
+    let mut options = Options::default();
+    options.service.sends_per_identifier = 7;
+    on_with(lane, options, async |api| {
         let mut clients = vec![api.test()];
         for name in ["Second", "Third"] {
             let app = api

@@ -14,8 +14,8 @@ use vestry_ports::vault::Vaults;
 use vestry_store_sql::SqlStore;
 use vestry_token_jwt::JwtSigner;
 
-use crate::journeys::{sent, signed_in, verified};
-use crate::rig::{Api, on_both};
+use crate::flows::{sent, signed_in, verified};
+use crate::harness::{Api, on_both};
 
 on_both! {
     attack_11_forged_tokens_are_refused
@@ -220,7 +220,7 @@ async fn attack_13_no_presented_session_is_adopted(api: &Api) {
         .await
         .ok();
     let tokens: Vec<_> = [&attacker, &ended, &foreign]
-        .map(|answer| answer.text_at("/session_token"))
+        .map(|response| response.text_at("/session_token"))
         .to_vec();
     assert!(!tokens.contains(&own.text_at("/session_token")));
     let theirs = json!({"session_token": attacker.text_at("/session_token")});
@@ -251,14 +251,14 @@ async fn attack_14_an_ended_session_stays_ended(api: &Api) {
         )
         .await
         .ok();
-    for wish in [
+    for session_fields in [
         json!({"session_token": token}),
         json!({"session_jwt": jwt}),
         json!({"session_jwt": fresh, "session_expires_in": 525_600}),
         json!({"session_token": token, "session_expires_in": 5}),
     ] {
         api.test()
-            .post(VERIFY, wish)
+            .post(VERIFY, session_fields)
             .await
             .refuses(401, "invalid_session", None);
     }

@@ -13,8 +13,9 @@ use super::people::{
     self, Authenticator, CODES, LINKS, PAGE, PASSKEYS, PASSWORD, PASSWORDS, Pocket, SESSION, TOTP,
     is_open, link_to, texted, with,
 };
+use crate::flows::{sent, signed_in, verified};
+use crate::harness::{Api, Response, on_both, operator};
 use crate::journeys::{sent, signed_in, verified};
-use crate::rig::{Answer, Api, on_both, operator};
 
 on_both! {
     attack_1_a_planted_identifier_opens_nothing
@@ -38,7 +39,7 @@ const RESET: &str = "/v1/auth/passwords/reset/begin";
 const COMPLETE: &str = "/v1/auth/passwords/reset/complete";
 
 /// The victim arrives and proves the address by a code.
-async fn by_code(api: &Api) -> Answer {
+async fn by_code(api: &Api) -> Response {
     signed_in(api, VICTIM).await
 }
 
@@ -84,7 +85,7 @@ async fn import_of_victim(api: &Api, more: Value) -> Vec<Imported> {
 }
 
 /// The victim's account is imported from another service, and the victim signs in.
-async fn by_import(api: &Api) -> Answer {
+async fn by_import(api: &Api) -> Response {
     let taken = import_of_victim(api, json!({})).await;
     assert!(matches!(&*taken, [Imported::New(_)]), "{taken:?}");
     signed_in(api, VICTIM).await
@@ -118,8 +119,8 @@ pub(super) async fn user(api: &Api, id: &str) -> Value {
 
 /// Asserts a refusal, or the sign-in of another user.
 #[track_caller]
-pub(super) fn stays_out(answer: &Answer, victim: &str) {
-    assert_ne!(answer.body["user_id"], victim, "{}", answer.text);
+pub(super) fn stays_out(response: &Response, victim: &str) {
+    assert_ne!(response.body["user_id"], victim, "{}", response.text);
 }
 
 async fn attack_1_a_planted_identifier_opens_nothing(api: &Api) {
@@ -152,7 +153,7 @@ async fn attack_1_a_pending_address_is_no_way_back(api: &Api) {
 /// The trojan identifier: registered next to the victim's address, it does not sign in after the victim arrived.
 pub(super) async fn a_planted_identifier_opens_nothing(
     api: &Api,
-    victim: impl AsyncFn(&Api) -> Answer,
+    victim: impl AsyncFn(&Api) -> Response,
 ) {
     let user_id = planted(api).await;
     let waiting = texted(api, NUMBER).await;
@@ -229,7 +230,7 @@ impl Planted {
     }
 
     /// Asserts that none of it opens anything of the victim's, and that the victim is signed in.
-    pub(super) async fn is_dead(&mut self, api: &Api, victim: &Answer) {
+    pub(super) async fn is_dead(&mut self, api: &Api, victim: &Response) {
         assert_eq!(victim.text_at("/user_id"), self.user_id);
         self.sessions_and_secrets_are_dead(api).await;
         self.passkey_is_a_stranger(api).await;
@@ -276,7 +277,7 @@ impl Planted {
 /// The unexpired session: used every day and extended, it ends with the victim's proof, by every kind of reference.
 pub(super) async fn an_extended_session_does_not_survive(
     api: &Api,
-    victim: impl AsyncFn(&Api) -> Answer,
+    victim: impl AsyncFn(&Api) -> Response,
 ) {
     let (user_id, mut attacker) = planted_with_passkey(api).await;
     let mut session = attackers_session(api, &mut attacker).await;
@@ -300,7 +301,7 @@ pub(super) async fn an_extended_session_does_not_survive(
 /// attached next to the victim's, with a pending code, link and reset.
 pub(super) async fn a_pending_address_is_no_way_back(
     api: &Api,
-    victim: impl AsyncFn(&Api) -> Answer,
+    victim: impl AsyncFn(&Api) -> Response,
 ) {
     let test = api.test();
     let user_id = planted(api).await;
@@ -384,7 +385,7 @@ async fn attack_1_an_account_that_the_attacker_founded_is_not_the_victims(api: &
     }
 }
 
-/// A code, a link, its fallback code and a reset are equivalent proofs: each of them removes what was planted.
+/// A code, a link, its fallback code and a reset are equivalent proofs: each of them removes the planted credentials.
 async fn attack_1_whichever_way_the_victim_proves_the_address(api: &Api) {
     people::with_urls(api).await;
     for way in ["code", "link", "fallback code", "reset"] {

@@ -7,8 +7,8 @@ use vestry_contract::browser::Browser;
 use vestry_contract::rng::Rng;
 
 use super::people::{self, Authenticator, PAGE, PASSWORD, Pocket, with};
-use crate::journeys::{sent, signed_in};
-use crate::rig::{Answer, Api, Client, described, on_both};
+use crate::flows::{sent, signed_in};
+use crate::harness::{Api, Client, Response, described, on_both};
 
 on_both! {
     attack_25_every_route_with_every_foreign_id
@@ -199,16 +199,16 @@ fn attempts(names: &Names) -> Vec<Attempt> {
     attempts
 }
 
-async fn all(client: &Client<'_>, names: &Names) -> Vec<(String, Answer)> {
+async fn all(client: &Client<'_>, names: &Names) -> Vec<(String, Response)> {
     let client = client.clone().header("X-Request-Id", "one");
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for attempt in attempts(names) {
-        let answer = client
+        let response = client
             .send(&attempt.method, &attempt.path, attempt.body)
             .await;
-        answers.push((attempt.title, answer));
+        responses.push((attempt.title, response));
     }
-    answers
+    responses
 }
 
 /// Every route and kind of id, with the key of another App and of the other environment: refused, byte for byte like a random id. Nothing

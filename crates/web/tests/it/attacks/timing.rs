@@ -14,8 +14,8 @@ use vestry_password_argon2::Settings as Hashing;
 
 use super::people::{self, PASSWORD};
 use super::statistics::{areas, widest};
-use crate::journeys::signed_in;
-use crate::rig::{Answer, Api, Client, Lane, StalledTransport, Wishes, on_with};
+use crate::flows::signed_in;
+use crate::harness::{Api, Client, Lane, Options, Response, StalledTransport, on_with};
 
 /// Samples of each kind in a pull request run: equal kinds then differ by 0.03 by chance, and the thresholds are five such steps away.
 ///
@@ -102,10 +102,10 @@ async fn sampled(api: &Api, client: Client<'_>, kinds: &[Kind<'_>]) -> Vec<Vec<D
             api.pass(2 * 86_400);
             let sent = Instant::now();
             connection.send(request.as_bytes()).await;
-            let answer = connection.receive().await.expect("an answer");
+            let response = connection.receive().await.expect("a response");
             times[kind].push(sent.elapsed());
-            let answer = Answer::of(answer);
-            assert_eq!(answer.status, kinds[kind].expected, "{}", answer.text);
+            let response = Response::of(response);
+            assert_eq!(response.status, kinds[kind].expected, "{}", response.text);
         }
     }
     times
@@ -130,12 +130,12 @@ async fn passwords_take_their_time(lane: Lane) {
             .last()
             .is_none_or(|widest| (MAX_RATIO..OBVIOUS).contains(widest))
     {
-        let wishes = Wishes {
+        let options = Options {
             hashing: Hashing::default(),
-            ..Wishes::default()
+            ..Options::default()
         };
         let mut widest = None;
-        on_with(lane, wishes, async |api| {
+        on_with(lane, options, async |api| {
             widest = Some(of_passwords(api, lane).await);
         })
         .await;
@@ -201,7 +201,7 @@ async fn attack_10_code_and_link_times_reveal_nothing_on_postgres() {
 
 async fn codes_and_links_take_their_time(lane: Lane) {
     let _quiet = QUIET.lock().await;
-    on_with(lane, Wishes::default(), async |api| {
+    on_with(lane, Options::default(), async |api| {
         people::with_urls(api).await;
         people::enumeration_safe(api).await;
         signed_in(api, "known@example.com").await;
@@ -272,22 +272,22 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_10_no_response_waits_for_a_transport_on_sqlite() {
-    no_answer_waits_for_a_transport(Lane::Sqlite).await;
+    no_response_waits_for_a_transport(Lane::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_10_no_response_waits_for_a_transport_on_postgres() {
-    no_answer_waits_for_a_transport(Lane::Postgres).await;
+    no_response_waits_for_a_transport(Lane::Postgres).await;
 }
 
 /// While mail and text messages hang in their transports, every sending call returns, for known and unknown identifiers alike.
-async fn no_answer_waits_for_a_transport(lane: Lane) {
+async fn no_response_waits_for_a_transport(lane: Lane) {
     let stalled = Arc::new(StalledTransport::default());
-    let wishes = Wishes {
+    let options = Options {
         transport: Some(Arc::clone(&stalled)),
-        ..Wishes::default()
+        ..Options::default()
     };
-    on_with(lane, wishes, async |api| {
+    on_with(lane, options, async |api| {
         people::with_urls(api).await;
         people::enumeration_safe(api).await;
         let (email, number) = (json!({"email": "known@example.com"}), "+14155552671");
@@ -312,15 +312,15 @@ async fn no_answer_waits_for_a_transport(lane: Lane) {
                 "/v1/auth/passwords/reset/begin",
             ] {
                 api.pass(601);
-                let answer = live.post(path, json!({ "email": email }));
-                timeout(PATIENCE, answer).await.expect(path).ok();
+                let response = live.post(path, json!({ "email": email }));
+                timeout(PATIENCE, response).await.expect(path).ok();
             }
         }
         for number in [number, "+14155552672"] {
             for path in ["/v1/auth/otps/sms/send", text] {
                 api.pass(601);
-                let answer = live.post(path, json!({"phone_number": number}));
-                timeout(PATIENCE, answer).await.expect(path).ok();
+                let response = live.post(path, json!({"phone_number": number}));
+                timeout(PATIENCE, response).await.expect(path).ok();
             }
         }
         stalled.let_go();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rig::{Api, on_both};
+use crate::harness::{Api, on_both};
 
 on_both! {
     attack_5_mail_goes_to_the_stored_address
@@ -40,17 +40,17 @@ const CONFUSABLE: &[(char, &str)] = &[
 
 /// Requests a code; returns the response and the mail that carries the code.
 async fn asked(api: &Api, spelling: &str) -> (Value, Value) {
-    let answer = api.test().post(LOGIN, json!({"email": spelling})).await;
-    let answer = answer.ok().body.clone();
+    let response = api.test().post(LOGIN, json!({"email": spelling})).await;
+    let response = response.ok().body.clone();
     api.deliver().await;
     let newest = api.test().get("/v1/test/messages").await.ok();
-    (answer, newest.body["messages"][0].clone())
+    (response, newest.body["messages"][0].clone())
 }
 
-async fn verified(api: &Api, answer: &Value, code: &Value) -> u16 {
-    let body = json!({"method_id": answer["email_id"], "otp": code});
-    let answer = api.test().post("/v1/auth/otps/verify", body).await;
-    answer.status
+async fn verified(api: &Api, response: &Value, code: &Value) -> u16 {
+    let body = json!({"method_id": response["email_id"], "otp": code});
+    let response = api.test().post("/v1/auth/otps/verify", body).await;
+    response.status
 }
 
 /// The attacker comes first with a spelling of their own. Each code goes to the spelling of its request until one is proved.
@@ -63,15 +63,15 @@ async fn attack_5_mail_goes_to_the_stored_address(api: &Api) {
         let (planted, theirs) = asked(api, &other).await;
         assert_eq!(theirs["to"], other);
         // Immediately, within the time in which an identical request would only be repeated.
-        let (answer, mail) = asked(api, &own).await;
-        assert_eq!(answer["user_id"], planted["user_id"], "{own} and {other}");
-        assert_eq!(answer["user_created"], false, "{own} and {other}");
+        let (response, mail) = asked(api, &own).await;
+        assert_eq!(response["user_id"], planted["user_id"], "{own} and {other}");
+        assert_eq!(response["user_created"], false, "{own} and {other}");
         assert_eq!(mail["to"], own, "the code of {own} went elsewhere");
         if theirs["code"] != mail["code"] {
-            assert_eq!(verified(api, &answer, &theirs["code"]).await, 400);
+            assert_eq!(verified(api, &response, &theirs["code"]).await, 400);
         }
-        assert_eq!(verified(api, &answer, &mail["code"]).await, 200);
-        let path = format!("/v1/auth/users/{}", answer["user_id"].as_str().unwrap());
+        assert_eq!(verified(api, &response, &mail["code"]).await, 200);
+        let path = format!("/v1/auth/users/{}", response["user_id"].as_str().unwrap());
         let user = api.test().get(&path).await.ok();
         assert_eq!(user.text_at("/emails/0/email"), own);
         for (path, body) in [
@@ -106,16 +106,16 @@ async fn attack_5_look_alikes_are_others_or_refused(api: &Api) {
     for variant in &variants {
         // The limits of an address reset.
         api.pass(601);
-        let answer = api.test().post(LOGIN, json!({"email": variant})).await;
-        if answer.status == 400 {
-            assert_eq!(answer.text_at("/error/param"), "email");
+        let response = api.test().post(LOGIN, json!({"email": variant})).await;
+        if response.status == 400 {
+            assert_eq!(response.text_at("/error/param"), "email");
             refused += 1;
             continue;
         }
         api.deliver().await;
         let newest = api.test().get("/v1/test/messages").await.ok();
         assert_eq!(newest.text_at("/messages/0/to"), *variant);
-        if answer.ok().text_at("/user_id") == mike["user_id"].as_str().unwrap() {
+        if response.ok().text_at("/user_id") == mike["user_id"].as_str().unwrap() {
             // The DNS sees no difference: UTS #46 maps the letter of the domain.
             let (local, _) = variant.split_once('@').unwrap();
             assert_eq!(local, "mike", "{variant:?} is mike");
@@ -133,8 +133,8 @@ async fn attack_5_look_alikes_are_others_or_refused(api: &Api) {
 
 /// Search, captured messages and reserved addresses compare like sign-in does.
 async fn attack_5_addresses_are_compared_by_one_rule_everywhere(api: &Api) {
-    let (answer, _) = asked(api, "J\u{f6}rg@fa\u{df}.de").await;
-    let user = answer["user_id"].as_str().unwrap();
+    let (response, _) = asked(api, "J\u{f6}rg@fa\u{df}.de").await;
+    let user = response["user_id"].as_str().unwrap();
     for (field, value, is_found) in [
         ("email", "j\u{d6}RG@xn--fa-hia.de", true),
         ("email", "jo\u{308}rg@fa\u{df}.de", true),

@@ -11,8 +11,8 @@ use vestry_ports::clock::Clock;
 use vestry_ports::port;
 
 use crate::attacks::people::{CODES, SESSION, TOTP};
-use crate::journeys::newest_code;
-use crate::rig::{Answer, Api, on_both};
+use crate::flows::newest_code;
+use crate::harness::{Api, Response, on_both};
 
 on_both! {
     random_histories_end_as_the_model_predicts
@@ -29,8 +29,8 @@ fn is_address(identifier: &str) -> bool {
     identifier.contains('@')
 }
 
-fn accepted(answer: Answer) -> Option<Answer> {
-    (answer.status == 200).then_some(answer)
+fn accepted(response: Response) -> Option<Response> {
+    (response.status == 200).then_some(response)
 }
 
 impl OverHttp<'_> {
@@ -98,8 +98,8 @@ impl Accounts for OverHttp<'_> {
             json!({"phone_numbers": [{"phone_number": identifier, "verified": vouched}]})
         };
         let path = format!("/v1/auth/users/{user}/update");
-        let answer = self.api.test().send("PUT", &path, Some(request)).await;
-        accepted(answer).is_some()
+        let response = self.api.test().send("PUT", &path, Some(request)).await;
+        accepted(response).is_some()
     }
 
     async fn enrol(&mut self, user: &str) -> String {

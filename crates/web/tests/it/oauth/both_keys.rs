@@ -5,7 +5,7 @@ use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::{Environment, World};
 
 use super::{lands, public_token};
-use crate::rig::{Answer, Api, Wishes, on_both};
+use crate::harness::{Api, Options, Response, on_both};
 
 on_both! { few_a_minute;
     m_15_both_credentials_are_handled_like_the_public_token
@@ -13,13 +13,13 @@ on_both! { few_a_minute;
 }
 
 /// Calls with public tokens are counted separately, and this makes it visible.
-fn few_a_minute() -> Wishes {
-    let mut wishes = Wishes::default();
-    wishes.service.test_per_minute = 30;
-    wishes
+fn few_a_minute() -> Options {
+    let mut options = Options::default();
+    options.service.test_per_minute = 30;
+    options
 }
 
-async fn begins(api: &Api, key: &str, token: &str) -> Answer {
+async fn begins(api: &Api, key: &str, token: &str) -> Response {
     let path = format!("/v1/auth/oauth/test/begin?public_token={token}");
     api.with_key(key).get(&path).await
 }
@@ -27,7 +27,8 @@ async fn begins(api: &Api, key: &str, token: &str) -> Answer {
 async fn m_15_both_credentials_are_handled_like_the_public_token(api: &Api) {
     lands(api).await;
     let token = public_token(api, Environment::Test).await;
-    let remaining = |answer: &Answer| answer.header("x-ratelimit-remaining").map(str::to_owned);
+    let remaining =
+        |response: &Response| response.header("x-ratelimit-remaining").map(str::to_owned);
     for expected in ["29", "28"] {
         let both = begins(api, api.test_key(), &token).await.ok();
         assert_eq!(both.body.as_object().unwrap().len(), 1);

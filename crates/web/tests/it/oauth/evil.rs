@@ -11,11 +11,11 @@ use vestry_contract::provider::{Person, Reply, Shape};
 use vestry_domain::timestamp::Seconds;
 use vestry_ports::clock::Clock;
 
-use super::desk::{Desk, provider_wishes, users, wishes_within};
+use super::setup::{ProviderSetup, options_with_timeout, provider_options, users};
 use super::{LOGIN, lands, token};
-use crate::rig::{Api, Wishes, on_both};
+use crate::harness::{Api, Options, on_both};
 
-on_both! { provider_wishes;
+on_both! { provider_options;
     f6_tokens_that_must_not_be_accepted
     f6_responses_that_are_invalid
     f6_a_document_of_another_issuer
@@ -25,19 +25,19 @@ on_both! { provider_wishes;
 
 /// Responses that never end. The service does not wait long for those.
 mod endless {
-    use super::{hasty_wishes, on_both};
+    use super::{hasty_options, on_both};
 
-    on_both! { hasty_wishes;
-        f6_answers_that_do_not_end
+    on_both! { hasty_options;
+        f6_responses_that_do_not_end
     }
 
-    async fn f6_answers_that_do_not_end(api: &crate::rig::Api) {
-        super::answers_refused(api, super::is_endless).await;
+    async fn f6_responses_that_do_not_end(api: &crate::harness::Api) {
+        super::refuses_responses(api, super::is_endless).await;
     }
 }
 
-fn hasty_wishes() -> Wishes {
-    wishes_within(Duration::from_secs(2))
+fn hasty_options() -> Options {
+    options_with_timeout(Duration::from_secs(2))
 }
 
 const fn is_endless(reply: &Reply) -> bool {
@@ -45,7 +45,7 @@ const fn is_endless(reply: &Reply) -> bool {
 }
 
 /// The value of `error=`.
-const fn told(fault: Fault) -> &'static str {
+const fn wire_name(fault: Fault) -> &'static str {
     match fault {
         Fault::Refused | Fault::Invalid => "provider_refused",
         Fault::Unavailable => "provider_unavailable",
@@ -54,67 +54,72 @@ const fn told(fault: Fault) -> &'static str {
 }
 
 /// A sign-in with our callback: no token, and the matching error.
-async fn comes_to_nothing(desk: &Desk<'_>, fault: Fault, case: &str) {
-    let (landed, _) = desk.landed().await;
-    assert_eq!(landed, format!("{LOGIN}?error={}", told(fault)), "{case}");
+async fn comes_to_nothing(setup: &ProviderSetup<'_>, fault: Fault, case: &str) {
+    let (landed, _) = setup.landed().await;
+    assert_eq!(
+        landed,
+        format!("{LOGIN}?error={}", wire_name(fault)),
+        "{case}"
+    );
 }
 
 /// Asserts that the connection still works, and signs a new person in.
-async fn works(api: &Api, desk: &Desk<'_>) {
+async fn works(api: &Api, setup: &ProviderSetup<'_>) {
     assert_eq!(users(api).await, 0, "no user was created");
-    let signed_in = desk.sign_in(Person::new("1001", "ada@example.com")).await;
+    let signed_in = setup.sign_in(Person::new("1001", "ada@example.com")).await;
     signed_in.ok();
     assert_eq!(users(api).await, 1);
 }
 
 async fn f6_tokens_that_must_not_be_accepted(api: &Api) {
     lands(api).await;
-    let desk = Desk::at(api, "google", Shape::OpenId).await;
+    let setup = ProviderSetup::at(api, "google", Shape::OpenId).await;
     for (case, spoil) in SPOILED {
-        desk.server.spoils(spoil);
-        comes_to_nothing(&desk, Fault::Invalid, case).await;
-        let refused = desk.verifies(&desk.own().await).await;
+        setup.server.spoils(spoil);
+        comes_to_nothing(&setup, Fault::Invalid, case).await;
+        let refused = setup.verifies(&setup.own().await).await;
         let found = (refused.status, refused.code());
         assert_eq!(found, (400, "invalid_oauth_token"), "{case}");
     }
-    desk.server.spoils_nothing();
-    works(api, &desk).await;
+    setup.server.spoils_nothing();
+    works(api, &setup).await;
 }
 
 async fn f6_responses_that_are_invalid(api: &Api) {
-    answers_refused(api, |reply| !is_endless(reply)).await;
+    refuses_responses(api, |reply| !is_endless(reply)).await;
 }
 
 /// Substitutes each such response once for the right one. A provider whose document cannot be fetched is noticed before the browser leaves.
-async fn answers_refused(api: &Api, is_wanted: impl Fn(&Reply) -> bool) {
+async fn refuses_responses(api: &Api, is_wanted: impl Fn(&Reply) -> bool) {
     lands(api).await;
     // Ports are reused, and caches are keyed by address: all providers stay until the end.
-    let mut desks = Vec::new();
+    let mut setups = Vec::new();
     for (case, at, reply, fault) in answers() {
         if !is_wanted(&reply) {
             continue;
         }
-        let desk = Desk::at(api, "google", Shape::OpenId).await;
+        let setup = ProviderSetup::at(api, "google", Shape::OpenId).await;
         // Queried for the address only if it is not in the id token.
-        desk.server
+        setup
+            .server
             .spoils(|draft| drop(draft.claims.remove("email")));
-        desk.server.replies(at.path(&desk.server), Some(reply));
+        setup.server.replies(at.path(&setup.server), Some(reply));
         let case = format!("{at:?} {case}");
         if at == At::Discovery {
-            does_not_begin(&desk, fault, &case).await;
+            does_not_begin(&setup, fault, &case).await;
         } else {
-            comes_to_nothing(&desk, fault, &case).await;
+            comes_to_nothing(&setup, fault, &case).await;
         }
-        desks.push(desk);
+        setups.push(setup);
     }
     assert_eq!(users(api).await, 0, "no user was created");
-    let desk = Desk::at(api, "google", Shape::OpenId).await;
-    works(api, &desk).await;
+    let setup = ProviderSetup::at(api, "google", Shape::OpenId).await;
+    works(api, &setup).await;
 }
 
 /// Asserts that `begin` reports the provider as unreachable or misconfigured.
-async fn does_not_begin(desk: &Desk<'_>, fault: Fault, case: &str) {
-    let refused = desk.begins("").await;
+async fn does_not_begin(setup: &ProviderSetup<'_>, fault: Fault, case: &str) {
+    let refused = setup.begins("").await;
     let expected = match fault {
         Fault::Unavailable => (503, "unavailable"),
         Fault::Refused | Fault::Invalid | Fault::Misconfigured => (400, "provider_not_configured"),
@@ -124,26 +129,26 @@ async fn does_not_begin(desk: &Desk<'_>, fault: Fault, case: &str) {
 
 async fn f6_a_document_of_another_issuer(api: &Api) {
     lands(api).await;
-    let mut desks = Vec::new();
+    let mut setups = Vec::new();
     for other in OTHER_ISSUERS {
-        let desk = Desk::at(api, "google", Shape::OpenId).await;
-        let issuer = other(desk.server.url());
+        let setup = ProviderSetup::at(api, "google", Shape::OpenId).await;
+        let issuer = other(setup.server.url());
         let case = issuer.to_string();
-        desk.server.says_in_its_document("issuer", issuer);
-        does_not_begin(&desk, Fault::Invalid, &case).await;
-        desks.push(desk);
+        setup.server.says_in_its_document("issuer", issuer);
+        does_not_begin(&setup, Fault::Invalid, &case).await;
+        setups.push(setup);
     }
-    works(api, &Desk::at(api, "google", Shape::OpenId).await).await;
+    works(api, &ProviderSetup::at(api, "google", Shape::OpenId).await).await;
 }
 
 async fn f6_a_clock_that_is_wrong(api: &Api) {
     lands(api).await;
-    let desk = Desk::at(api, "google", Shape::OpenId).await;
+    let setup = ProviderSetup::at(api, "google", Shape::OpenId).await;
     for (seconds, is_right) in [(-30, true), (30, true), (-7_200, false), (7_200, false)] {
-        let callback = desk.answer(&desk.begin("").await.url);
+        let callback = setup.respond(&setup.begin("").await.url);
         let wrong = api.clock.machine() + Seconds(seconds);
-        desk.server.sets_its_clock(wrong);
-        let landed = desk.lands(&api.anonymous(), &callback).await;
+        setup.server.sets_its_clock(wrong);
+        let landed = setup.lands(&api.anonymous(), &callback).await;
         if is_right {
             token(&landed);
         } else {
@@ -154,7 +159,7 @@ async fn f6_a_clock_that_is_wrong(api: &Api) {
             );
         }
     }
-    works(api, &desk).await;
+    works(api, &setup).await;
 }
 
 /// Sign-ins of a flood.
@@ -163,13 +168,13 @@ const FLOOD: usize = 50;
 /// Tokens with unknown keys cause one more fetch of the key set a minute; valid ones still pass.
 async fn f6_unknown_key_ids_fetch_the_set_once_more_and_then_no_more(api: &Api) {
     lands(api).await;
-    let desk = Desk::at(api, "google", Shape::OpenId).await;
-    works(api, &desk).await;
-    let fetches = || desk.server.asked(desk.server.keys_path());
+    let setup = ProviderSetup::at(api, "google", Shape::OpenId).await;
+    works(api, &setup).await;
+    let fetches = || setup.server.asked(setup.server.keys_path());
     assert_eq!(fetches(), 1);
     for round in 1..=2 {
-        desk.server.spoils(unknown_key);
-        let flood = (0..FLOOD).map(|_| comes_to_nothing(&desk, Fault::Invalid, "a flood"));
+        setup.server.spoils(unknown_key);
+        let flood = (0..FLOOD).map(|_| comes_to_nothing(&setup, Fault::Invalid, "a flood"));
         join_all(flood).await;
         println!(
             "F6: {} fetches of the key set after {} tokens of unknown keys",
@@ -177,8 +182,8 @@ async fn f6_unknown_key_ids_fetch_the_set_once_more_and_then_no_more(api: &Api) 
             FLOOD * round
         );
         assert_eq!(fetches(), 2);
-        desk.server.spoils_nothing();
-        let signed_in = desk.sign_in(Person::new("1001", "ada@example.com")).await;
+        setup.server.spoils_nothing();
+        let signed_in = setup.sign_in(Person::new("1001", "ada@example.com")).await;
         signed_in.ok();
         assert_eq!(fetches(), 2);
     }

@@ -4,7 +4,7 @@ use vestry_app::Principal;
 use vestry_domain::Environment;
 
 use super::{cookie, lands, location, path, public_token, token, verify};
-use crate::rig::{Answer, Api, Client, on_both};
+use crate::harness::{Api, Client, Response, on_both};
 
 on_both! {
     m_17_finished_sign_ins_of_an_address_are_not_counted
@@ -21,14 +21,14 @@ async fn admits(api: &Api, most: u32) {
 }
 
 /// Follows a link to `begin`.
-async fn follows(browser: &Client<'_>, public: &str, query: &str) -> Answer {
+async fn follows(browser: &Client<'_>, public: &str, query: &str) -> Response {
     let link = format!("/v1/auth/oauth/test/begin?redirect=true&public_token={public}{query}");
     browser.get(&link).await
 }
 
 #[track_caller]
-fn is_page(answer: &Answer, status: u16, code: &str) {
-    assert_eq!(answer.status, status, "{}", answer.text);
+fn is_page(response: &Response, status: u16, code: &str) {
+    assert_eq!(response.status, status, "{}", response.text);
     for (name, value) in [
         ("content-type", "text/html; charset=utf-8"),
         ("cache-control", "no-store"),
@@ -36,14 +36,18 @@ fn is_page(answer: &Answer, status: u16, code: &str) {
         ("x-frame-options", "DENY"),
         ("x-content-type-options", "nosniff"),
     ] {
-        assert_eq!(answer.header(name), Some(value), "{name}");
+        assert_eq!(response.header(name), Some(value), "{name}");
     }
-    let policy = answer.header("content-security-policy").unwrap();
+    let policy = response.header("content-security-policy").unwrap();
     assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"));
-    assert!(answer.text.contains(code), "{}", answer.text);
-    assert!(answer.text.contains(answer.header("x-request-id").unwrap()));
-    assert!(answer.text.contains("<style>") && !answer.text.contains("<script"));
-    assert!(answer.header("set-cookie").is_none() && answer.header("location").is_none());
+    assert!(response.text.contains(code), "{}", response.text);
+    assert!(
+        response
+            .text
+            .contains(response.header("x-request-id").unwrap())
+    );
+    assert!(response.text.contains("<style>") && !response.text.contains("<script"));
+    assert!(response.header("set-cookie").is_none() && response.header("location").is_none());
 }
 
 /// M-17: an office behind one address can sign in without limit; leaving sign-ins unfinished causes a delay.
@@ -95,8 +99,8 @@ async fn m_17_a_refused_browser_sees_a_page(api: &Api) {
     let other = "/v1/auth/oauth/google/begin?redirect=true";
     let other = browser.get(&format!("{other}&public_token={public}")).await;
     is_page(&other, 400, "provider_not_configured");
-    let nobody = "/v1/auth/oauth/test/begin?redirect=true";
-    is_page(&browser.get(nobody).await, 401, "missing_api_key");
+    let without_key = "/v1/auth/oauth/test/begin?redirect=true";
+    is_page(&browser.get(without_key).await, 401, "missing_api_key");
     let live = public_token(api, Environment::Live).await;
     is_page(&follows(&browser, &live, "").await, 404, "not_found");
 }

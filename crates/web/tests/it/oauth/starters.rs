@@ -8,7 +8,7 @@ use vestry_domain::Environment;
 use super::{
     LOGIN, OWN, REGISTRATION, cookie, landed, lands, location, path, public_token, token, verify,
 };
-use crate::rig::{Answer, Api, on_both};
+use crate::harness::{Api, Response, on_both};
 
 on_both! {
     m_2_a_page_keeps_its_verifier
@@ -32,7 +32,7 @@ async fn token_of_challenge(api: &Api) -> String {
     token(&url)
 }
 
-async fn verify_with(api: &Api, token: &str, verifier: &str) -> Answer {
+async fn verify_with(api: &Api, token: &str, verifier: &str) -> Response {
     let request = json!({"token": token, "code_verifier": verifier, "session_expires_in": 60});
     verify(&api.test(), request).await
 }
@@ -115,8 +115,8 @@ async fn m_2_parallel_verifiers_are_counted_one_by_one(api: &Api) {
     for (verifier, winners) in [("wrong", 0), (VERIFIER, 1)] {
         let token = token_of_challenge(api).await;
         let all = (0..40).map(|_| verify_with(api, &token, verifier));
-        let answers = join_all(all).await;
-        let won = answers.iter().filter(|answer| answer.status == 200);
+        let responses = join_all(all).await;
+        let won = responses.iter().filter(|response| response.status == 200);
         assert_eq!(won.count(), winners);
         let late = verify_with(api, &token, VERIFIER).await;
         late.refuses(400, "invalid_oauth_token", None);

@@ -23,7 +23,7 @@ fn a_page_says_how_long_to_wait() {
         (61, "2 minutes"),
         (600, "10 minutes"),
     ] {
-        let problem = Problem::new(Code::RateLimited).after(Seconds(seconds));
+        let problem = Problem::new(Code::RateLimited).with_retry_after(Seconds(seconds));
         let page = problem.page("req");
         assert!(page.contains(&format!("Wait {wait},")), "{seconds}: {page}");
     }

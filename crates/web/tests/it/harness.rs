@@ -1,11 +1,11 @@
 //! A service on its own listener, with an App, its keys and a client.
 
-mod answer;
 mod client;
 mod contract;
 mod database;
 mod http;
 mod mask;
+mod response;
 mod stalled;
 mod vault;
 
@@ -38,11 +38,11 @@ use vestry_token_jwt::JwtSigner;
 use vestry_vault_local::LocalVault;
 use vestry_web::WebSettings;
 
-pub(crate) use answer::{Answer, assert_answer_snapshot};
 pub(crate) use client::Client;
 pub(crate) use contract::described;
 pub(crate) use database::{Lane, Place};
 pub(crate) use http::Connection;
+pub(crate) use response::{Response, assert_response_snapshot};
 pub(crate) use stalled::StalledTransport;
 use vault::Removable;
 
@@ -50,7 +50,7 @@ use vault::Removable;
 pub(crate) const START: Timestamp = Timestamp::from_unix(1_800_000_000);
 
 /// Settings that a test may change.
-pub(crate) struct Wishes {
+pub(crate) struct Options {
     pub(crate) web: WebSettings,
     pub(crate) service: Settings,
     pub(crate) limiter: Arc<dyn RateLimiter>,
@@ -66,7 +66,7 @@ pub(crate) struct Wishes {
     pub(crate) listen: &'static str,
 }
 
-impl Default for Wishes {
+impl Default for Options {
     fn default() -> Self {
         Self {
             web: WebSettings::default(),
@@ -114,20 +114,20 @@ pub(crate) struct Api {
 
 /// Runs a test on a fresh database of the lane. Does nothing if the lane is missing, which is reported.
 pub(crate) async fn on(lane: Lane, test: impl AsyncFnOnce(&Api)) {
-    on_with(lane, Wishes::default(), test).await;
+    on_with(lane, Options::default(), test).await;
 }
 
 /// The same with a modified service or listener.
-pub(crate) async fn on_with(lane: Lane, wishes: Wishes, test: impl AsyncFnOnce(&Api)) {
+pub(crate) async fn on_with(lane: Lane, options: Options, test: impl AsyncFnOnce(&Api)) {
     if let Some(place) = lane.place().await {
-        let api = Api::start(place, wishes).await;
+        let api = Api::start(place, options).await;
         test(&api).await;
         api.stop().await;
     }
 }
 
 impl Api {
-    async fn start(place: Place, wishes: Wishes) -> Self {
+    async fn start(place: Place, options: Options) -> Self {
         let clock = Arc::new(FakeClock::at(START));
         let mailer = Arc::new(FakeMailer::default());
         let sms = Arc::new(FakeSms::default());
@@ -139,19 +139,19 @@ impl Api {
             wallets: vault.clone(),
             secrets: sign_in_key.clone(),
         };
-        let mut ports = ports(&place, &clock, &mailer, vaults, entropy, &wishes).await;
-        ports.sms = wishes
+        let mut ports = ports(&place, &clock, &mailer, vaults, entropy, &options).await;
+        ports.sms = options
             .has_sms
             .then(|| -> Arc<dyn SmsSender> { sms.clone() });
         ports.webhooks = Some(webhooks.clone());
-        if let Some(stalled) = &wishes.transport {
+        if let Some(stalled) = &options.transport {
             ports.mailer = Some(stalled.clone());
             ports.sms = Some(stalled.clone());
         }
-        let service = Arc::new(Service::new(ports, wishes.service, Handle::current()));
+        let service = Arc::new(Service::new(ports, options.service, Handle::current()));
         let app = service.create_app(Principal::cli(), "Demo").await.unwrap();
-        let configure = vestry_web::configure(Arc::clone(&service), wishes.web);
-        let listener = TcpListener::bind(wishes.listen).unwrap();
+        let configure = vestry_web::configure(Arc::clone(&service), options.web);
+        let listener = TcpListener::bind(options.listen).unwrap();
         let address = listener.local_addr().unwrap();
         let server = HttpServer::new(move || ActixApp::new().configure(configure.clone()))
             .workers(1)
@@ -187,14 +187,14 @@ impl Api {
 
     /// Another process over the same database and root keys, with its own clock.
     pub(crate) async fn other_process(&self, clock: &Arc<FakeClock>) -> Arc<Service> {
-        let wishes = Wishes::default();
+        let options = Options::default();
         let vaults = Vaults {
             wallets: self.vault.clone(),
             secrets: self.sign_in_key.clone(),
         };
         let entropy = Arc::new(SeededEntropy::fresh());
-        let ports = ports(&self.place, clock, &self.mailer, vaults, entropy, &wishes).await;
-        Arc::new(Service::new(ports, wishes.service, Handle::current()))
+        let ports = ports(&self.place, clock, &self.mailer, vaults, entropy, &options).await;
+        Arc::new(Service::new(ports, options.service, Handle::current()))
     }
 
     async fn stop(self) {
@@ -294,7 +294,7 @@ async fn ports(
     mailer: &Arc<FakeMailer>,
     vaults: Vaults,
     entropy: Arc<dyn Entropy>,
-    wishes: &Wishes,
+    options: &Options,
 ) -> Ports {
     let store: Arc<dyn Store> = Arc::new(SqlStore::connect(&place.settings).await.unwrap());
     let custody = Custody::new(vaults.clone(), Arc::clone(&store), Arc::clone(&entropy));
@@ -308,43 +308,43 @@ async fn ports(
         signatures: custody.clone(),
         tokens: Arc::new(JwtSigner::new(custody)),
         passkeys: Arc::new(Webauthn),
-        providers: wishes.providers.clone(),
-        limiter: Arc::clone(&wishes.limiter),
-        mailer: wishes
+        providers: options.providers.clone(),
+        limiter: Arc::clone(&options.limiter),
+        mailer: options
             .has_mailer
             .then(|| -> Arc<dyn Mailer> { mailer.clone() }),
         sms: None,
         webhooks: None,
         sinks: Vec::new(),
-        passwords: Arc::new(Argon2Hasher::new(wishes.hashing, Arc::clone(&entropy)).unwrap()),
+        passwords: Arc::new(Argon2Hasher::new(options.hashing, Arc::clone(&entropy)).unwrap()),
         breached: None,
         clock: clock.clone(),
         entropy,
     }
 }
 
-/// Turns each named function, which takes an [`Api`], into a test on both databases. With `wishes`, a function of that name supplies the
+/// Turns each named function, which takes an [`Api`], into a test on both databases. With `options`, a function of that name supplies the
 /// settings for all of them.
 macro_rules! on_both {
-    ($($name:ident)*) => { $crate::rig::on_both! { default_wishes; $($name)* } };
-    ($wishes:ident; $($name:ident)*) => {
+    ($($name:ident)*) => { $crate::harness::on_both! { default_options; $($name)* } };
+    ($options:ident; $($name:ident)*) => {
         mod on_sqlite {
-            #[allow(unused_imports, reason = "some modules supply their own wishes")]
-            use {super::*, $crate::rig::default_wishes};
+            #[allow(unused_imports, reason = "some modules supply their own options")]
+            use {super::*, $crate::harness::default_options};
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $name() {
-                    $crate::rig::on_with($crate::rig::Lane::Sqlite, $wishes(), super::$name).await;
+                    $crate::harness::on_with($crate::harness::Lane::Sqlite, $options(), super::$name).await;
                 }
             )*
         }
         mod on_postgres {
-            #[allow(unused_imports, reason = "some modules supply their own wishes")]
-            use {super::*, $crate::rig::default_wishes};
+            #[allow(unused_imports, reason = "some modules supply their own options")]
+            use {super::*, $crate::harness::default_options};
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $name() {
-                    $crate::rig::on_with($crate::rig::Lane::Postgres, $wishes(), super::$name).await;
+                    $crate::harness::on_with($crate::harness::Lane::Postgres, $options(), super::$name).await;
                 }
             )*
         }
@@ -353,8 +353,8 @@ macro_rules! on_both {
 pub(crate) use on_both;
 
 /// The defaults.
-pub(crate) fn default_wishes() -> Wishes {
-    Wishes::default()
+pub(crate) fn default_options() -> Options {
+    Options::default()
 }
 
 /// The command line as a caller in this world.

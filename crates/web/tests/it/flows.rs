@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::rig::{Answer, Api, Client};
+use crate::harness::{Api, Client, Response};
 
 /// Signs in by e-mail with a session, and returns the response of the verify call.
-pub(crate) async fn signed_in(api: &Api, email: &str) -> Answer {
+pub(crate) async fn signed_in(api: &Api, email: &str) -> Response {
     let sent = sent(api, &api.test(), email).await;
     let verified = verified(&api.test(), &sent, json!({"session_expires_in": 60})).await;
     let verified = verified.ok();
@@ -52,7 +52,7 @@ pub(crate) async fn newest_code(client: &Client<'_>, email: &str) -> String {
 }
 
 /// Verifies with further fields.
-pub(crate) async fn verified(client: &Client<'_>, sent: &Sent, further: Value) -> Answer {
+pub(crate) async fn verified(client: &Client<'_>, sent: &Sent, further: Value) -> Response {
     let mut request = json!({"method_id": sent.method_id, "otp": sent.code});
     let fields = further.as_object().unwrap().clone();
     request.as_object_mut().unwrap().extend(fields);

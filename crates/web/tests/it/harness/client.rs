@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::http::Raw;
-use super::{Answer, Api, Connection, contract};
+use super::{Api, Connection, Response, contract};
 
 /// Headers, and where to send them.
 #[derive(Clone)]
@@ -34,19 +34,19 @@ impl<'a> Client<'a> {
         self
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Response {
         self.send("GET", path, None).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Response {
         self.send("POST", path, Some(body)).await
     }
 
-    pub(crate) async fn delete(&self, path: &str, body: Option<Value>) -> Answer {
+    pub(crate) async fn delete(&self, path: &str, body: Option<Value>) -> Response {
         self.send("DELETE", path, body).await
     }
 
-    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Response {
         match body {
             Some(body) => {
                 let json = self.clone().header("Content-Type", "application/json");
@@ -58,19 +58,19 @@ impl<'a> Client<'a> {
     }
 
     /// Sends raw bytes with the headers of this client and no others.
-    pub(crate) async fn send_bytes(&self, method: &str, path: &str, body: &[u8]) -> Answer {
+    pub(crate) async fn send_bytes(&self, method: &str, path: &str, body: &[u8]) -> Response {
         let mut connection = Connection::to(self.api.port()).await;
         connection
             .send(self.head(method, path, body.len()).as_bytes())
             .await;
         connection.send_while_taken(body).await;
-        let answer = if method == "HEAD" {
+        let response = if method == "HEAD" {
             connection.receive_without_body().await
         } else {
             connection.receive().await
         };
-        let answer = answer.expect("an answer");
-        self.checked(method, path, answer)
+        let response = response.expect("a response");
+        self.checked(method, path, response)
     }
 
     /// The head of a request with a body of this length.
@@ -87,9 +87,9 @@ impl<'a> Client<'a> {
     }
 
     /// The response to a request, after checking that the description allows it.
-    pub(crate) fn checked(&self, method: &str, path: &str, raw: Raw) -> Answer {
-        let answer = Answer::of(raw);
-        contract::check(method, path, &answer, self.is_limited);
-        answer
+    pub(crate) fn checked(&self, method: &str, path: &str, raw: Raw) -> Response {
+        let response = Response::of(raw);
+        contract::check(method, path, &response, self.is_limited);
+        response
     }
 }

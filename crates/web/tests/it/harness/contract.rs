@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use super::Answer;
+use super::Response;
 
 /// The description in a form that can be queried.
 pub(crate) struct Described {
@@ -23,11 +23,11 @@ pub(crate) struct Operation {
     pub(crate) has_body: bool,
     /// Names of the fields of the body.
     pub(crate) fields: Vec<String>,
-    responses: HashMap<u16, Response>,
+    responses: HashMap<u16, Contents>,
 }
 
 /// Schemas by content type; a redirect has no body, and the type `""`.
-struct Response(HashMap<String, Validator>);
+struct Contents(HashMap<String, Validator>);
 
 /// The description of the API under test.
 pub(crate) fn described() -> &'static Described {
@@ -40,16 +40,16 @@ pub(crate) fn described() -> &'static Described {
 
 /// Panics unless the description allows the response to this request.
 #[track_caller]
-pub(super) fn check(method: &str, path: &str, answer: &Answer, is_limited: bool) {
-    let shown = || format!("{method} {path}: {} {}", answer.status, answer.text);
+pub(super) fn check(method: &str, path: &str, response: &Response, is_limited: bool) {
+    let shown = || format!("{method} {path}: {} {}", response.status, response.text);
     assert!(
-        answer.header("x-request-id").is_some(),
+        response.header("x-request-id").is_some(),
         "no X-Request-Id: {}",
         shown()
     );
     // A browser's preflight request is not a call of the API.
-    if method == "OPTIONS" && answer.status == 204 {
-        assert!(answer.text.is_empty(), "a body: {}", shown());
+    if method == "OPTIONS" && response.status == 204 {
+        assert!(response.text.is_empty(), "a body: {}", shown());
         return;
     }
     let path = path.split('?').next().unwrap();
@@ -58,54 +58,55 @@ pub(super) fn check(method: &str, path: &str, answer: &Answer, is_limited: bool)
         .iter()
         .find(|operation| operation.method == method);
     if method == "HEAD" {
-        assert!(answer.text.is_empty(), "a body for HEAD: {}", shown());
+        assert!(response.text.is_empty(), "a body for HEAD: {}", shown());
         return;
     }
-    let response = match operation {
-        Some(operation) => operation.responses.get(&answer.status),
+    let contents = match operation {
+        Some(operation) => operation.responses.get(&response.status),
         None => operations
             .iter()
-            .find_map(|other| other.responses.get(&answer.status)),
+            .find_map(|other| other.responses.get(&response.status)),
     };
-    let kind = answer.header("content-type").unwrap_or_default();
+    let kind = response.header("content-type").unwrap_or_default();
     let content_type = kind.split(';').next().unwrap();
-    let schema = match response {
-        Some(response) => response.0.get(content_type),
-        None if operations.is_empty() && [400, 404].contains(&answer.status) => {
+    let schema = match contents {
+        Some(contents) => contents.0.get(content_type),
+        None if operations.is_empty() && [400, 404].contains(&response.status) => {
             Some(&described().error).filter(|_| content_type == "application/json")
         }
         None => panic!("not in the description: {}", shown()),
     };
     let schema = schema.unwrap_or_else(|| panic!("not with this content: {}", shown()));
-    if (300..400).contains(&answer.status) {
-        assert!(answer.header("location").is_some(), "{}", shown());
+    if (300..400).contains(&response.status) {
+        assert!(response.header("location").is_some(), "{}", shown());
     }
     let body = if content_type == "application/json" {
-        answer.body.clone()
+        response.body.clone()
     } else {
-        Value::String(answer.text.clone())
+        Value::String(response.text.clone())
     };
     if let Err(error) = schema.validate(&body) {
         panic!("{} at {}: {}", error, error.instance_path(), shown());
     }
     let is_page = content_type == "text/html";
-    if answer.status >= 400 {
+    if response.status >= 400 {
         if !is_page {
-            check_refusal_body(answer);
+            check_refusal_body(response);
         }
-        check_refusal_headers(answer);
+        check_refusal_headers(response);
     }
     let is_keyed = operations.iter().any(|operation| operation.is_keyed);
     let before_the_limit = ["missing_api_key", "invalid_api_key", "https_required"];
-    let hidden = answer.code() == "not_found" && answer.param() == Some("route");
-    let is_before = before_the_limit.contains(&answer.code()) || (is_page && answer.status == 401);
+    let hidden = response.code() == "not_found" && response.param() == Some("route");
+    let is_before =
+        before_the_limit.contains(&response.code()) || (is_page && response.status == 401);
     if is_limited && is_keyed && !hidden && !is_before {
         for name in [
             "x-ratelimit-limit",
             "x-ratelimit-remaining",
             "x-ratelimit-reset",
         ] {
-            let value = answer
+            let value = response
                 .header(name)
                 .unwrap_or_else(|| panic!("no {name}: {}", shown()));
             assert!(value.parse::<u64>().is_ok(), "{name}: {value}");
@@ -115,45 +116,49 @@ pub(super) fn check(method: &str, path: &str, answer: &Answer, is_limited: bool)
 
 /// Asserts that the redundant parts of the error body agree.
 #[track_caller]
-fn check_refusal_body(answer: &Answer) {
-    let body = &answer.body;
-    assert_eq!(body["status_code"], answer.status, "{}", answer.text);
-    assert_eq!(body["error_type"], body["error"]["code"], "{}", answer.text);
+fn check_refusal_body(response: &Response) {
+    let body = &response.body;
+    assert_eq!(body["status_code"], response.status, "{}", response.text);
+    assert_eq!(
+        body["error_type"], body["error"]["code"],
+        "{}",
+        response.text
+    );
     assert_eq!(
         body["error_message"], body["error"]["message"],
         "{}",
-        answer.text
+        response.text
     );
     assert_eq!(
         body["request_id"].as_str(),
-        answer.header("x-request-id"),
+        response.header("x-request-id"),
         "{}",
-        answer.text
+        response.text
     );
 }
 
 /// Headers that are required for some kinds of refusals and absent from others.
 #[track_caller]
-fn check_refusal_headers(answer: &Answer) {
-    let retry_after = answer
+fn check_refusal_headers(response: &Response) {
+    let retry_after = response
         .header("retry-after")
         .map(|value| value.parse::<u64>().unwrap());
     // Waiting makes sense for a running duplicate, but not for another request with the same key.
-    let is_twin = answer.code() == "idempotency_key_reused" && retry_after.is_some();
+    let is_twin = response.code() == "idempotency_key_reused" && retry_after.is_some();
     assert_eq!(
         retry_after.is_some(),
-        [429, 503].contains(&answer.status) || is_twin,
+        [429, 503].contains(&response.status) || is_twin,
         "{}",
-        answer.text
+        response.text
     );
     assert_ne!(retry_after, Some(0));
-    let challenged = answer.header("www-authenticate").is_some();
-    assert_eq!(challenged, answer.status == 401, "{}", answer.text);
+    let challenged = response.header("www-authenticate").is_some();
+    assert_eq!(challenged, response.status == 401, "{}", response.text);
     assert_eq!(
-        answer.header("allow").is_some(),
-        answer.status == 405,
+        response.header("allow").is_some(),
+        response.status == 405,
         "{}",
-        answer.text
+        response.text
     );
 }
 
@@ -210,7 +215,7 @@ impl Operation {
                 let nothing = validator(document, &json!({ "const": "" }));
                 contents.insert(String::new(), nothing);
             }
-            (status.parse().unwrap(), Response(contents))
+            (status.parse().unwrap(), Contents(contents))
         });
         Self {
             method: method.to_uppercase(),

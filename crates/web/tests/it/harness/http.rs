@@ -75,7 +75,7 @@ impl Connection {
             if !self.more().await {
                 assert!(
                     self.read.is_empty(),
-                    "half an answer: {:?}",
+                    "half a response: {:?}",
                     String::from_utf8_lossy(&self.read)
                 );
                 return None;

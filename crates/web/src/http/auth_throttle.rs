@@ -19,7 +19,7 @@ const MAX_ADDRESSES: usize = 100_000;
 
 /// The failed look-ups of the current minute.
 #[derive(Debug)]
-pub(crate) struct Guesses {
+pub(crate) struct AuthThrottle {
     /// Failed look-ups allowed per minute; 0 for no limit.
     per_minute: u32,
     windows: Mutex<HashMap<IpAddr, Window>>,
@@ -38,7 +38,7 @@ impl Window {
     }
 }
 
-impl Guesses {
+impl AuthThrottle {
     pub(crate) fn new(per_minute: u32) -> Self {
         Self {
             per_minute,

@@ -5,14 +5,14 @@ use actix_web::{App, HttpResponse, test, web};
 use super::*;
 use crate::http::problem::Code;
 
-async fn answer(path: &str) -> ServiceResponse {
+async fn response(path: &str) -> ServiceResponse {
     let panics = web::get().to(|name: web::Path<String>| async move {
         assert_ne!(name.as_str(), "panics", "canary");
         HttpResponse::Ok().finish()
     });
     let resource = web::resource("/{name}")
         .route(panics)
-        .wrap(from_fn(guarded));
+        .wrap(from_fn(catch_panic));
     let app = test::init_service(App::new().service(resource)).await;
     test::call_service(&app, test::TestRequest::get().uri(path).to_request()).await
 }
@@ -20,9 +20,9 @@ async fn answer(path: &str) -> ServiceResponse {
 /// S7: a handler's panic becomes an error response that contains nothing of the panic message.
 #[actix_web::test]
 async fn s7_a_panic_of_a_handler_is_an_internal_error() {
-    let answer = answer("/panics").await;
-    assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
-    let error = answer.response().error().unwrap();
+    let response = response("/panics").await;
+    assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    let error = response.response().error().unwrap();
     let problem: &Problem = error.as_error().unwrap();
     assert_eq!(problem.code, Code::Internal);
     assert!(problem.closes);
@@ -35,5 +35,5 @@ async fn s7_a_panic_of_a_handler_is_an_internal_error() {
 
 #[actix_web::test]
 async fn normal_responses_pass_unchanged() {
-    assert_eq!(answer("/works").await.status(), StatusCode::OK);
+    assert_eq!(response("/works").await.status(), StatusCode::OK);
 }

@@ -1,12 +1,12 @@
 //! The response of a call.
 
 /// Compares status and body of a response with an inline snapshot, once for each database that a test runs on.
-macro_rules! assert_answer_snapshot {
-    ($answer:expr, @$snapshot:literal) => {
-        insta::allow_duplicates! { insta::assert_json_snapshot!($answer.shown(), @$snapshot) }
+macro_rules! assert_response_snapshot {
+    ($response:expr, @$snapshot:literal) => {
+        insta::allow_duplicates! { insta::assert_json_snapshot!($response.shown(), @$snapshot) }
     };
 }
-pub(crate) use assert_answer_snapshot;
+pub(crate) use assert_response_snapshot;
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use super::mask;
 
 /// A response that conforms to the API description.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
     pub(crate) text: String,
@@ -23,7 +23,7 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn of(raw: Raw) -> Self {
         let text = String::from_utf8(raw.body).unwrap();
         let body = serde_json::from_str(&text).unwrap_or_default();

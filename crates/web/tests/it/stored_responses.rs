@@ -9,8 +9,8 @@ use vestry_contract::sealing::Recipient;
 use vestry_domain::Environment;
 use vestry_domain::api_key::Scope;
 
-use crate::journeys::{sent, signed_in, verified};
-use crate::rig::{Answer, Api, Client, on_both};
+use crate::flows::{sent, signed_in, verified};
+use crate::harness::{Api, Client, Response, on_both};
 
 on_both! {
     m_9_a_stored_signature_needs_a_wallet_that_signs
@@ -23,8 +23,8 @@ on_both! {
     m_9_the_deletion_of_a_user_leaves_other_responses_alone
 }
 
-fn is_replay(answer: &Answer) -> bool {
-    answer.header("idempotent-replayed") == Some("true")
+fn is_replay(response: &Response) -> bool {
+    response.header("idempotent-replayed") == Some("true")
 }
 
 /// A completed request with its stored response.
@@ -45,33 +45,33 @@ impl Asked {
         body: Value,
     ) -> Self {
         let keyed = client.header("Idempotency-Key", key);
-        let answer = keyed.send(method, path, Some(body.clone())).await.ok();
-        assert!(!is_replay(&answer), "{path}");
+        let response = keyed.send(method, path, Some(body.clone())).await.ok();
+        assert!(!is_replay(&response), "{path}");
         Self {
             key: key.to_owned(),
             method,
             path: path.to_owned(),
             body,
-            text: answer.text,
+            text: response.text,
         }
     }
 
-    async fn again(&self, client: Client<'_>) -> Answer {
+    async fn again(&self, client: Client<'_>) -> Response {
         let keyed = client.header("Idempotency-Key", &self.key);
         let body = Some(self.body.clone());
         keyed.send(self.method, &self.path, body).await
     }
 
-    async fn is_answered(&self, client: Client<'_>) {
-        let answer = self.again(client).await.ok();
-        assert!(is_replay(&answer), "{}", self.path);
-        assert_eq!(answer.text, self.text, "{}", self.path);
+    async fn is_replayed(&self, client: Client<'_>) {
+        let response = self.again(client).await.ok();
+        assert!(is_replay(&response), "{}", self.path);
+        assert_eq!(response.text, self.text, "{}", self.path);
     }
 
     async fn is_refused(&self, client: Client<'_>, status: u16, code: &str) {
-        let answer = self.again(client).await;
-        assert!(!is_replay(&answer), "{}: {}", self.path, answer.text);
-        answer.refuses(status, code, None);
+        let response = self.again(client).await;
+        assert!(!is_replay(&response), "{}: {}", self.path, response.text);
+        response.refuses(status, code, None);
     }
 }
 
@@ -129,7 +129,7 @@ async fn m_9_a_stored_signature_needs_a_wallet_that_signs(api: &Api) {
         }
         call(api, &format!("{wallet}/enable")).await;
         for asked in &asked {
-            asked.is_answered(api.test()).await;
+            asked.is_replayed(api.test()).await;
         }
     }
     let delete = format!("/v1/auth/users/{user}/delete");
@@ -153,14 +153,14 @@ async fn m_9_a_stored_export_needs_an_app_that_allows_export(api: &Api) {
     let body = json!({"recipient_public_key": recipient, "entropy_type": "private_key"});
     let export = format!("{wallet}/export");
     let asked = Asked::first(exporter(), "export", "POST", &export, body).await;
-    asked.is_answered(exporter()).await;
+    asked.is_replayed(exporter()).await;
     set(api, "wallet_export", "false").await;
     asked.is_refused(exporter(), 403, "feature_disabled").await;
     set(api, "wallet_export", "true").await;
     call(api, &format!("{wallet}/disable")).await;
     asked.is_refused(exporter(), 403, "wallet_disabled").await;
     call(api, &format!("{wallet}/enable")).await;
-    asked.is_answered(exporter()).await;
+    asked.is_replayed(exporter()).await;
     // A key without scopes has all but this one.
     asked.is_refused(api.test(), 403, "key_not_allowed").await;
 }
@@ -174,12 +174,8 @@ async fn m_9_a_stored_response_needs_a_key_that_may_call(api: &Api) {
     let narrow = api.new_key(Environment::Test, &[Scope::UsersRead]).await;
     let refused = asked.is_refused(api.with_key(&narrow), 403, "key_not_allowed");
     refused.await;
-    asked.is_answered(api.test()).await;
-    let keys = api
-        .service
-        .list_api_keys(Principal::cli(), api.app.id)
-        .await
-        .unwrap();
+    asked.is_replayed(api.test()).await;
+    let keys = api.service.list_api_keys(api.app.id).await.unwrap();
     let newest = keys.iter().filter(|key| key.scopes == [Scope::UsersWrite]);
     let id = newest.map(|key| key.id).next().unwrap();
     api.service
@@ -190,7 +186,7 @@ async fn m_9_a_stored_response_needs_a_key_that_may_call(api: &Api) {
     api.pass(1);
     let refused = asked.is_refused(api.with_key(&first), 401, "invalid_api_key");
     refused.await;
-    asked.is_answered(api.test()).await;
+    asked.is_replayed(api.test()).await;
 }
 
 /// The session ended when the user was disabled, and the results of its use are no longer returned.
@@ -201,7 +197,7 @@ async fn m_9_a_call_within_a_session_needs_its_user(api: &Api) {
     let body = json!({"session_token": token, "password": "correct horse battery"});
     let path = "/v1/auth/passwords/session/update";
     let asked = Asked::first(api.test(), "password", "POST", path, body).await;
-    asked.is_answered(api.test()).await;
+    asked.is_replayed(api.test()).await;
     call(api, &format!("/v1/auth/users/{user}/disable")).await;
     asked.is_refused(api.test(), 401, "invalid_session").await;
 }
@@ -229,12 +225,12 @@ async fn m_9_what_a_call_itself_used_up_or_disabled_does_not_count(api: &Api) {
     ];
     for (number, (method, path, body)) in calls.into_iter().enumerate() {
         let asked = Asked::first(api.test(), &number.to_string(), method, &path, body).await;
-        asked.is_answered(api.test()).await;
+        asked.is_replayed(api.test()).await;
     }
     for (method, name) in [("POST", "disable"), ("DELETE", "delete")] {
         let path = format!("/v1/auth/users/{user}/{name}");
         let asked = Asked::first(api.test(), name, method, &path, json!({})).await;
-        asked.is_answered(api.test()).await;
+        asked.is_replayed(api.test()).await;
     }
 }
 
@@ -287,7 +283,7 @@ async fn deletes(api: &Api, user: &str) {
 async fn m_9_a_deleted_user_takes_the_stored_responses_along(api: &Api) {
     let (user, asked) = asked_about(api, "ada@example.com").await;
     for asked in &asked {
-        asked.is_answered(api.test()).await;
+        asked.is_replayed(api.test()).await;
     }
     deletes(api, &user).await;
     for round in 0..2 {
@@ -329,8 +325,8 @@ async fn m_9_a_repeat_creates_no_deleted_user_again(api: &Api) {
     for (path, field, value) in starts {
         let body = json!({ field: value });
         let asked = Asked::first(api.test(), path, "POST", path, body.clone()).await;
-        let answer: Value = serde_json::from_str(&asked.text).unwrap();
-        deletes(api, answer["user_id"].as_str().unwrap()).await;
+        let response: Value = serde_json::from_str(&asked.text).unwrap();
+        deletes(api, response["user_id"].as_str().unwrap()).await;
         let refused = asked.again(api.test()).await;
         refused.refuses(404, "not_found", Some("user"));
         assert!(!is_replay(&refused));
@@ -350,6 +346,6 @@ async fn m_9_the_deletion_of_a_user_leaves_other_responses_alone(api: &Api) {
     let (user, _) = asked_about(api, "ada@example.com").await;
     let delete = format!("/v1/auth/users/{user}/delete");
     let deleted = Asked::first(api.test(), "delete", "DELETE", &delete, json!({})).await;
-    bob.is_answered(api.test()).await;
-    deleted.is_answered(api.test()).await;
+    bob.is_replayed(api.test()).await;
+    deleted.is_replayed(api.test()).await;
 }

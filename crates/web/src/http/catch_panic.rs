@@ -11,15 +11,15 @@ use futures_util::FutureExt;
 use crate::http::problem::Problem;
 
 /// Turns a panic into an internal error for its request alone. The panic message is not repeated, because it may quote the request.
-pub(crate) async fn guarded(
+pub(crate) async fn catch_panic(
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse, Error> {
     let kept = request.request().clone();
     match AssertUnwindSafe(next.call(request)).catch_unwind().await {
-        Ok(answer) => answer,
+        Ok(response) => response,
         Err(_panic) => {
-            let problem = Problem::internal("a handler panicked").closing();
+            let problem = Problem::internal("a handler panicked").close_connection();
             Ok(ServiceResponse::from_err(problem, kept))
         }
     }

@@ -14,28 +14,28 @@ use vestry_idp_oauth::{OauthProviders, Settings};
 use vestry_ports::clock::Clock;
 
 use super::{OWN, destination, path, token, verify};
-use crate::rig::{Answer, Api, Client, Wishes};
+use crate::harness::{Api, Client, Options, Response};
 
 /// A service that may call providers on this machine. The machine may be busy, so it waits as long as a response can take.
-pub(crate) fn provider_wishes() -> Wishes {
-    wishes_within(Duration::from_secs(60))
+pub(crate) fn provider_options() -> Options {
+    options_with_timeout(Duration::from_secs(60))
 }
 
 /// A service that waits only this long for a response.
-pub(super) fn wishes_within(patience: Duration) -> Wishes {
+pub(super) fn options_with_timeout(patience: Duration) -> Options {
     let mut settings = Settings {
         allowed_networks: vec!["127.0.0.0/8".parse().unwrap()],
         ..Settings::default()
     };
     settings.limits.whole = patience;
-    Wishes {
+    Options {
         providers: Some(Arc::new(OauthProviders::new(&settings).unwrap())),
-        ..Wishes::default()
+        ..Options::default()
     }
 }
 
 /// A provider, and an App that is connected to it.
-pub(crate) struct Desk<'a> {
+pub(crate) struct ProviderSetup<'a> {
     pub(crate) server: ProviderServer,
     /// With a secret key of the App.
     pub(crate) client: Client<'a>,
@@ -54,7 +54,7 @@ pub(crate) struct Begun {
     pub(crate) state: String,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> ProviderSetup<'a> {
     /// The App of the test, in its test environment.
     pub(crate) async fn at(api: &'a Api, name: &'static str, shape: Shape) -> Self {
         Self::of(api, &api.app, Environment::Test, name, shape).await
@@ -69,7 +69,7 @@ impl<'a> Desk<'a> {
         shape: Shape,
     ) -> Self {
         let key = api.key_of(app, ApiKeyKind::Secret, environment, &[]).await;
-        let mut desk = Self {
+        let mut setup = Self {
             server: ProviderServer::start(shape).await,
             client: api.with_key(&key),
             callback: String::new(),
@@ -78,8 +78,8 @@ impl<'a> Desk<'a> {
             world: World::new(app.id, environment),
             api,
         };
-        desk.set(desk.server.settings()).await;
-        desk
+        setup.set(setup.server.settings()).await;
+        setup
     }
 
     /// Replaces the App's connection.
@@ -98,7 +98,7 @@ impl<'a> Desk<'a> {
     }
 
     /// The response of `begin`.
-    pub(crate) async fn begins(&self, query: &str) -> Answer {
+    pub(crate) async fn begins(&self, query: &str) -> Response {
         let path = format!("/v1/auth/oauth/{}/begin?{query}", self.name);
         self.client.get(&path).await
     }
@@ -112,7 +112,7 @@ impl<'a> Desk<'a> {
     }
 
     /// The callback that the browser returns with after visiting the URL. The provider uses the service's clock.
-    pub(crate) fn answer(&self, url: &str) -> Callback {
+    pub(crate) fn respond(&self, url: &str) -> Callback {
         self.server.sets_its_clock(self.api.clock.machine());
         self.server.answer(url)
     }
@@ -134,14 +134,14 @@ impl<'a> Desk<'a> {
     /// Away and back; returns the landing URL, and the state of the flow.
     pub(crate) async fn landed(&self) -> (String, String) {
         let begun = self.begin("").await;
-        let callback = self.answer(&begun.url);
+        let callback = self.respond(&begun.url);
         assert_eq!(path(&callback.redirect_uri), self.callback);
         let landed = self.lands(&self.api.anonymous(), &callback).await;
         (landed, begun.state)
     }
 
     /// A person's whole flow, up to a session.
-    pub(crate) async fn sign_in(&self, person: Person) -> Answer {
+    pub(crate) async fn sign_in(&self, person: Person) -> Response {
         self.server.signs_in(Some(person));
         let (url, _) = self.landed().await;
         let request = json!({"token": token(&url), "session_expires_in": 60});
@@ -149,7 +149,7 @@ impl<'a> Desk<'a> {
     }
 
     /// The whole flow to a link within a session, for an App that has kept the state.
-    pub(crate) async fn link(&self, person: Person, session_token: &str) -> Answer {
+    pub(crate) async fn link(&self, person: Person, session_token: &str) -> Response {
         self.server.signs_in(Some(person));
         let (url, state) = self.landed().await;
         let request = json!({"token": token(&url), "state": state, "session_token": session_token});
@@ -159,7 +159,7 @@ impl<'a> Desk<'a> {
     /// Away, and back to the App itself.
     pub(crate) async fn own(&self) -> Callback {
         let begun = self.begin(&format!("redirect_uri={OWN}")).await;
-        let callback = self.answer(&begun.url);
+        let callback = self.respond(&begun.url);
         assert_eq!(
             (&*callback.redirect_uri, &callback.state),
             (OWN, &begun.state)
@@ -168,7 +168,7 @@ impl<'a> Desk<'a> {
     }
 
     /// The App verifies what it received.
-    pub(crate) async fn verifies(&self, callback: &Callback) -> Answer {
+    pub(crate) async fn verifies(&self, callback: &Callback) -> Response {
         let mut request = json!({
             "code": callback.code, "state": callback.state, "session_expires_in": 60,
         });
