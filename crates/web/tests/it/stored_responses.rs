@@ -175,7 +175,11 @@ async fn m_9_a_stored_response_needs_a_key_that_may_call(api: &Api) {
     let refused = asked.is_refused(api.with_key(&narrow), 403, "key_not_allowed");
     refused.await;
     asked.is_replayed(api.test()).await;
-    let keys = api.service.list_api_keys(api.app.id).await.unwrap();
+    let keys = api
+        .service
+        .list_api_keys(Principal::cli(), api.app.id)
+        .await
+        .unwrap();
     let newest = keys.iter().filter(|key| key.scopes == [Scope::UsersWrite]);
     let id = newest.map(|key| key.id).next().unwrap();
     api.service

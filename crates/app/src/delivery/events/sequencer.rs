@@ -14,8 +14,8 @@ use vestry_domain::{Environment, World};
 use vestry_ports::store::{Lane, Partitions, Placed, Queue, Tx};
 
 use crate::kernel::fault::{causes, retried};
-use crate::{Fault, Principal, Service};
 use crate::kernel::partition;
+use crate::{Fault, Principal, Service};
 
 /// Interval between polls of all environments.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
