@@ -8,13 +8,12 @@ use vestry_ports::store::Store;
 use vestry_ports::vault::{KeyVault, VaultError};
 use vestry_store_sql::{Distribution, Pooler};
 
-use crate::cli::Answer;
 use crate::compose;
 use crate::config::{
     DatabaseSettings, LimitSettings, LimitStore, MailSettings, Settings, VaultSettings,
 };
 use crate::failure::{Context, Failure};
-use crate::output::table;
+use crate::output::{Output, table};
 use crate::tls::Certificate;
 use crate::{logging, with_runtime};
 
@@ -44,11 +43,11 @@ impl Finding {
     }
 }
 
-pub(crate) fn run(file: Option<&Path>, answer: Answer) -> Result<(), Failure> {
+pub(crate) fn run(file: Option<&Path>) -> Result<Output, Failure> {
     let settings = match Settings::load_for_people(file) {
         Ok(settings) => settings,
         // The other checks need the settings.
-        Err(failure) => return print(&[Finding::of("configuration", Err(failure))], answer),
+        Err(failure) => return Ok(output(&[Finding::of("configuration", Err(failure))])),
     };
     logging::start(&settings.log);
     with_runtime(async |_runtime| {
@@ -58,7 +57,7 @@ pub(crate) fn run(file: Option<&Path>, answer: Answer) -> Result<(), Failure> {
         findings.extend(vault(&settings.vault).await);
         findings.push(Finding::of("mail", mail(&settings.mail).await));
         findings.push(Finding::of("sms", sms(&settings).await));
-        print(&findings, answer)
+        Ok(output(&findings))
     })
 }
 
@@ -213,25 +212,17 @@ async fn sms(settings: &Settings) -> Result<String, Failure> {
     }
 }
 
-fn print(findings: &[Finding], answer: Answer) -> Result<(), Failure> {
+fn output(findings: &[Finding]) -> Output {
     let ok = findings.iter().all(|finding| finding.ok);
-    answer
-        .format()
-        .print(&json!({ "ok": ok, "checks": findings }), || {
-            let row = |finding: &Finding| {
-                let verdict = if finding.ok { "ok" } else { "FAILED" };
-                vec![
-                    verdict.to_owned(),
-                    finding.name.to_owned(),
-                    finding.detail.clone(),
-                ]
-            };
-            let rows: Vec<_> = findings.iter().map(row).collect();
-            table(&["", "CHECK", "DETAIL"], &rows, "")
-        })?;
-    if ok {
-        Ok(())
-    } else {
-        Err(Failure::answered("some checks failed"))
-    }
+    let row = |finding: &Finding| {
+        let verdict = if finding.ok { "ok" } else { "FAILED" };
+        [
+            verdict.to_owned(),
+            finding.name.to_owned(),
+            finding.detail.clone(),
+        ]
+    };
+    let text = table(["", "CHECK", "DETAIL"], findings.iter().map(row), "");
+    Output::new(json!({ "ok": ok, "checks": findings }), text)
+        .failing((!ok).then_some("some checks failed"))
 }

@@ -40,6 +40,7 @@ use crate::config::{
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
 use crate::lazy_vault::LazyVault;
+use crate::private_file;
 
 /// Opens the database. Warns if the connection can be read or modified on the way. Runs no migrations and creates nothing.
 pub(crate) async fn store(settings: &DatabaseSettings) -> Result<Arc<SqlStore>, Failure> {
@@ -88,6 +89,12 @@ pub(crate) fn vaults(settings: &VaultSettings) -> Result<Vaults, Failure> {
 fn in_file(path: &Path) -> Arc<dyn KeyVault> {
     let entropy = Arc::new(SystemEntropy::new());
     Arc::new(LazyVault::new(path.to_owned(), entropy))
+}
+
+/// Creates a root key file and its parent directory.
+pub(crate) fn make_root_key(path: &Path) -> Result<(), Failure> {
+    private_file::make_directory_of(path)?;
+    LocalVault::create(path, &SystemEntropy::new()).context("cannot create the root key")
 }
 
 fn in_environment(variable: &str, key: &Secret<String>) -> Result<Arc<dyn KeyVault>, Failure> {

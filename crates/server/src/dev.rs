@@ -8,10 +8,11 @@ mod prober;
 mod record;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use vestry_app::Service;
 use vestry_domain::random::alphanumeric;
 use vestry_ports::entropy::Bytes;
@@ -19,14 +20,13 @@ use vestry_ports::store::Store;
 use vestry_store_sql::Database;
 
 use crate::background::Duties;
-use crate::cli::Dev;
 use crate::config::{BaseUrl, Settings, VaultSettings};
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
 use crate::http::{Edge, Listener, Times};
 use crate::serve::web_settings;
 use crate::tls::Certificate;
-use crate::{admin, compose, end, logging, migrate, output, runtime};
+use crate::{compose, end, logging, migrate, output, runtime};
 use data_dir::DataDir;
 use demo::Demo;
 use record::{Operator, Record};
@@ -35,6 +35,32 @@ const HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOS
 const HTTPS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8443);
 /// Time for running requests to end after Ctrl-C. There is no load balancer in front, so no drain delay is needed.
 const SHUTDOWN: Duration = Duration::from_secs(10);
+
+/// The arguments of `vestry dev`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The first start creates the directory, the database, root keys, a certificate for
+localhost, and an App named Demo with test and live keys. Later starts reuse
+them. DIR/dev.json contains the addresses and keys for programs.
+
+Settings come only from VESTRY_ variables and --config. A vestry.toml in the
+current directory is ignored.
+
+Examples:
+  vestry dev
+  vestry dev --listen 127.0.0.1:0         use a free port, without HTTPS
+  vestry dev --fresh                      delete all data and start over")]
+pub(crate) struct Dev {
+    /// Directory for the database, keys and dev.json
+    #[arg(long, value_name = "DIR", default_value = ".vestry")]
+    data_dir: PathBuf,
+    /// HTTP address; port 0 picks a free one, without HTTPS [default: 127.0.0.1:8080, with HTTPS on 127.0.0.1:8443]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// Delete the data of earlier starts in DIR first
+    #[arg(long)]
+    fresh: bool,
+}
 
 pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Result<(), Failure> {
     let address = arguments.listen.unwrap_or(HTTP);
@@ -180,7 +206,7 @@ async fn make_root_keys_once(vault: &VaultSettings, store: &dyn Store) -> Result
         .await
         .context("cannot read the database")?;
     if app_keys.is_empty() {
-        return missing.into_iter().try_for_each(admin::make_root_key);
+        return missing.into_iter().try_for_each(compose::make_root_key);
     }
     let hint = if *file == files.sign_in {
         "  (if it predates the sign-in key, copy the root key to that file)"

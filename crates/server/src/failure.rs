@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use vestry_app::platform::AdminError;
+
 /// A message for the person who ran the command, and its cause.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -51,6 +53,17 @@ impl Failure {
         }
     }
 
+    /// Converts an error of a use case. `message` describes the state after a fault.
+    pub(crate) fn of(error: AdminError, message: &str) -> Self {
+        match error {
+            AdminError::Invalid(invalid) => Self::usage(invalid.message),
+            AdminError::NotFound(_) | AdminError::Exists(_) | AdminError::NotNow(_) => {
+                Self::new(error.to_string())
+            }
+            AdminError::Fault(fault) => Self::new(message).because(fault),
+        }
+    }
+
     /// Adds the cause.
     pub(crate) fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.cause = Some(cause.into());
@@ -90,6 +103,12 @@ impl fmt::Display for Failure {
             next = cause.source();
         }
         Ok(())
+    }
+}
+
+impl From<AdminError> for Failure {
+    fn from(error: AdminError) -> Self {
+        Self::of(error, "command failed; nothing was changed")
     }
 }
 

@@ -3,7 +3,6 @@
 //! The only crate that depends on all others. It reads the settings, opens the adapters and builds a service from them. It then serves
 //! requests with it, or runs one admin command.
 
-mod admin;
 mod background;
 mod check;
 mod cli;
@@ -33,13 +32,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use zeroizing_alloc::ZeroAlloc;
 
-use cli::{Cli, Command};
-use config::Settings;
+use cli::Cli;
 use failure::{Context, Failure};
-use output::Format;
+use output::{Format, Output};
 
 /// Zeroes memory when it is freed (M-11). Copies of a password or token in buffers of the HTTP server, TLS and the JSON parser therefore do
 /// not outlive their use. Memory that C libraries allocate themselves is not zeroed. SQLite and TLS see only plaintext that is in the
@@ -61,31 +59,31 @@ fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
-        Err(answer) => return answer_of_the_parser(&answer, &words),
+        Err(message) => return parser_message(&message, &words),
     };
-    let format = cli.command.format();
-    match run(cli, started, &refused) {
+    let format = cli.format();
+    match cli.run(started, &refused) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            tell(&failure, format);
+            report(&failure, format);
             ExitCode::from(failure.exit_code())
         }
     }
 }
 
 /// Prints help to stdout, or a usage error to stderr and, with `--json`, as JSON to stdout.
-fn answer_of_the_parser(answer: &clap::Error, words: &[OsString]) -> ExitCode {
+fn parser_message(message: &clap::Error, words: &[OsString]) -> ExitCode {
     // If both are closed, there is nowhere left to report to.
-    let _unheard = answer.print();
-    let is_wrong = answer.use_stderr();
+    let _unheard = message.print();
+    let is_wrong = message.use_stderr();
     if is_wrong && words.iter().any(|word| word == "--json") {
-        let _unheard = print_error(&cli::wrong_usage(answer));
+        let _unheard = print_error(&cli::wrong_usage(message));
     }
     ExitCode::from(if is_wrong { Failure::WRONG_USAGE } else { 0 })
 }
 
 /// Reports a failure to stderr and, if JSON was requested, as the one document on stdout.
-fn tell(failure: &Failure, format: Format) {
+fn report(failure: &Failure, format: Format) {
     eprintln!("vestry: {failure}");
     if format == Format::Json && !failure.is_answered() {
         // If stdout is closed, there is nowhere left to report to.
@@ -95,42 +93,7 @@ fn tell(failure: &Failure, format: Format) {
 
 fn print_error(message: &str) -> Result<(), Failure> {
     let document = json!({ "error": { "message": message } });
-    Format::Json.print(&document, String::new)
-}
-
-fn run(cli: Cli, started: Instant, refused: &[&str]) -> Result<(), Failure> {
-    let file = cli.config.as_deref();
-    match cli.command {
-        Command::Openapi => output::print_line(vestry_web::openapi().trim_end()),
-        Command::Dev(arguments) => dev::run(&arguments, file, started),
-        Command::Serve => {
-            let settings = Settings::load(file)?;
-            logging::start(&settings.log);
-            for reason in refused {
-                tracing::warn!(reason, "process hardening is incomplete");
-            }
-            serve::run(&settings)
-        }
-        Command::Worker => {
-            let settings = Settings::load(file)?;
-            logging::start(&settings.log);
-            worker::run(&settings)
-        }
-        Command::Check(answer) => check::run(file, answer),
-        Command::Listen(asked) => with_runtime(async |_runtime| listen::run(&asked).await),
-        Command::Events(asked) => with_runtime(async |_runtime| listen::events(&asked).await),
-        command => {
-            let settings = Settings::load_for_people(file)?;
-            logging::start(&settings.log);
-            with_runtime(async move |handle| match command {
-                Command::Migrate(asked) => migrate::run(&settings.database, asked).await,
-                command => {
-                    let base_url = dev::public_url(&settings);
-                    admin::run(&settings, base_url.as_ref(), command, handle).await
-                }
-            })
-        }
-    }
+    Output::new(document, "").print(Format::Json)
 }
 
 /// The multi-threaded runtime of the service.
@@ -143,9 +106,9 @@ fn runtime() -> Result<Runtime, Failure> {
 }
 
 /// Runs one command to completion.
-fn with_runtime<C>(command: C) -> Result<(), Failure>
+fn with_runtime<T, C>(command: C) -> Result<T, Failure>
 where
-    C: AsyncFnOnce(tokio::runtime::Handle) -> Result<(), Failure>,
+    C: AsyncFnOnce(Handle) -> Result<T, Failure>,
 {
     let runtime = runtime()?;
     // Boxed, because a future passed to `block_on` by value is compiled three times, and this one contains every command.

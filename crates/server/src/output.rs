@@ -1,8 +1,8 @@
-//! The output of an admin command: a table or text for people, or exactly one JSON document.
+//! The output of a command: a table or text for people, or exactly one JSON document.
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde_json::Value;
 use vestry_domain::Timestamp;
 
 use crate::failure::{Context, Failure};
@@ -16,21 +16,57 @@ pub(crate) enum Format {
     Json,
 }
 
-impl Format {
-    /// Prints the result of a command to stdout.
-    pub(crate) fn print(
-        self,
-        document: &impl Serialize,
-        human: impl FnOnce() -> String,
-    ) -> Result<(), Failure> {
-        let text = match self {
-            Self::Human => human(),
-            Self::Json => {
-                serde_json::to_string_pretty(document).context("cannot serialize the result")?
-            }
-        };
-        print_line(text.trim_end_matches('\n'))
+/// The result of a command.
+pub(crate) struct Output {
+    /// The result as JSON and as text for people, unless it was printed while the command ran.
+    result: Option<(Value, String)>,
+    failure: Option<String>,
+}
+
+impl Output {
+    /// The result of a successful command.
+    pub(crate) fn new(document: Value, text: impl Into<String>) -> Self {
+        Self {
+            result: Some((document, text.into())),
+            failure: None,
+        }
     }
+
+    /// The result of a command that prints while it runs.
+    pub(crate) const fn printed() -> Self {
+        Self {
+            result: None,
+            failure: None,
+        }
+    }
+
+    /// If there is a failure, the command fails with it after printing its result.
+    pub(crate) fn failing(mut self, failure: Option<impl Into<String>>) -> Self {
+        self.failure = failure.map(Into::into);
+        self
+    }
+
+    /// Prints the result to stdout.
+    pub(crate) fn print(self, format: Format) -> Result<(), Failure> {
+        if let Some((document, text)) = self.result {
+            let text = match format {
+                Format::Human => text,
+                Format::Json => serde_json::to_string_pretty(&document)
+                    .context("cannot serialize the result")?,
+            };
+            print_line(text.trim_end_matches('\n'))?;
+        }
+        self.failure
+            .map_or(Ok(()), |failure| Err(Failure::answered(failure)))
+    }
+}
+
+/// Adds a field to the JSON of an object.
+pub(crate) fn with(mut document: Value, name: &str, value: impl Into<Value>) -> Value {
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert(name.to_owned(), value.into());
+    }
+    document
 }
 
 /// Prints text and a newline to stdout. A closed pipe (`| head`) ends the command.
@@ -42,22 +78,25 @@ pub(crate) fn print_line(text: &str) -> Result<(), Failure> {
 }
 
 /// Formats a table, with columns as wide as their widest cell and two spaces between them. An empty table is replaced by `none`.
-pub(crate) fn table(head: &[&str], rows: &[Vec<String>], none: &str) -> String {
-    if rows.is_empty() {
+pub(crate) fn table<const N: usize>(
+    head: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+    none: &str,
+) -> String {
+    let mut lines = vec![head.map(str::to_owned)];
+    lines.extend(rows);
+    if lines.len() == 1 {
         return none.to_owned();
     }
-    let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
-    let lines: Vec<&Vec<String>> = std::iter::once(&head).chain(rows).collect();
-    let width = |column: usize| {
-        let cells = lines.iter().filter_map(|line| line.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let line = |cells: &Vec<String>| {
-        let padded = cells
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:<width$}"));
+    let mut widths = [0; N];
+    for line in &lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let line = |cells: [String; N]| {
+        let padded = cells.iter().zip(widths);
+        let padded = padded.map(|(cell, width)| format!("{cell:<width$}"));
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     lines.into_iter().map(line).collect::<Vec<_>>().join("\n")

@@ -7,17 +7,6 @@ fn the_command_line_is_well_formed() {
     Cli::command().debug_assert();
 }
 
-#[test]
-fn changes_are_pairs() {
-    assert_eq!(
-        assignment("name=My = Shop"),
-        Ok(("name".to_owned(), "My = Shop".to_owned()))
-    );
-    assert_eq!(assignment("name="), Ok(("name".to_owned(), String::new())));
-    assert!(assignment("=x").is_err());
-    assert!(assignment("name").is_err());
-}
-
 /// Parses the arguments of `vestry`.
 fn read(line: &str) -> Result<Cli, clap::Error> {
     let words = std::iter::once("vestry").chain(line.split(' '));

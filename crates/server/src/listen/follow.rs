@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::Since;
 use super::absence::Absence;
 use super::client::{Client, Head, Page, Unread, Wait};
 use super::event::Event;
 use super::forward::{Forwarder, Tries};
 use super::place::Place;
 use super::report::{Report, say};
-use crate::cli::Since;
 use crate::failure::Failure;
 
 /// The pause between two empty pages. The service usually waits for events itself, but not for the sixth request of a key, and not while it

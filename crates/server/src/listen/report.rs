@@ -11,12 +11,12 @@ use super::forward::{Forwarder, Outcome};
 use super::place::Place;
 use crate::config::BaseUrl;
 use crate::failure::Failure;
-use crate::output::print_line;
+use crate::output::{Format, print_line};
 
 /// The output, for people or as JSON.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report {
-    pub(super) json: bool,
+    pub(super) format: Format,
 }
 
 /// Prints a message to stderr. A closed stderr is no reason to stop.
@@ -33,7 +33,7 @@ impl Report {
     ) -> Result<(), Failure> {
         let (to, secret) = (forwarder.to(), forwarder.secret().text());
         let secret = secret.expose();
-        if self.json {
+        if self.format == Format::Json {
             let begun = json!({
                 "url": base.to_string(),
                 "forward_to": to.as_str(),
@@ -52,7 +52,7 @@ impl Report {
     }
 
     pub(super) fn event(self, event: &Event, outcome: &Outcome) -> Result<(), Failure> {
-        if self.json {
+        if self.format == Format::Json {
             print_line(&document_of(event, outcome).to_string())
         } else {
             print_line(&line_of(event, outcome))
@@ -62,7 +62,7 @@ impl Report {
     /// Reports that the log does not contain our position.
     pub(super) fn gap(self, lost: Option<&Place>, head: &Head) -> Result<(), Failure> {
         let newest = head.newest.as_ref();
-        if self.json {
+        if self.format == Format::Json {
             let lost = lost.map(|place| json!({ "id": place.id, "position": place.position }));
             let newest = newest.map(|mark| json!({ "id": mark.id, "position": mark.position }));
             let missed = json!({ "behind": lost, "up_to": newest, "log": head.log });

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use vestry_domain::Secret;
 
-use crate::cli::Forward;
+use super::Forward;
 use crate::config::BaseUrl;
 use crate::failure::Failure;
 use crate::private_file::read_secret;

@@ -18,12 +18,12 @@ fn dates_follow_the_gregorian_calendar() {
 #[test]
 fn columns_line_up() {
     let rows = [
-        vec!["a".to_owned(), "short".to_owned()],
-        vec!["longer".to_owned(), "é".to_owned()],
+        ["a".to_owned(), "short".to_owned()],
+        ["longer".to_owned(), "é".to_owned()],
     ];
     assert_eq!(
-        table(&["ID", "NAME"], &rows, "none"),
+        table(["ID", "NAME"], rows, "none"),
         "ID      NAME\na       short\nlonger  é"
     );
-    assert_eq!(table(&["ID"], &[], "No keys."), "No keys.");
+    assert_eq!(table(["ID"], [], "No keys."), "No keys.");
 }

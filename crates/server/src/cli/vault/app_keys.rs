@@ -4,31 +4,29 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 use vestry_app::platform::rotation::{AppRotation, FailedSecret, KeptKey, NOTICED_WITHIN, Why};
-use vestry_app::{Principal, Refusal, Service};
+use vestry_app::{Fault, Service};
 
 use super::failed;
-use crate::admin::progress::Progress;
-use crate::cli::Answer;
+use crate::cli::progress::Progress;
 use crate::failure::Failure;
+use crate::output::Output;
 
-pub(super) async fn rotate(service: &Service, retire: bool, answer: Answer) -> Result<(), Failure> {
+pub(super) async fn rotate(service: &Service, retire: bool) -> Result<Output, Failure> {
     let bar = Bar::new();
     let progress = |done, of| bar.show(done, of);
-    let mut rotation = service.vault_rotate_apps(Principal::cli(), &progress).await;
+    let mut rotation = service.vault_rotate_apps(&progress).await;
     if retire && let Ok(rotated) = rotation {
-        let retired = service.vault_retire_apps(Principal::cli(), NOTICED_WITHIN, &progress);
+        let retired = service.vault_retire_apps(NOTICED_WITHIN, &progress);
         rotation = retired.await.map(|retired| rotated.then(retired));
     }
-    print(&bar.end(rotation)?, answer)
+    Ok(output(&bar.end(rotation)?))
 }
 
-pub(super) async fn retire(service: &Service, answer: Answer) -> Result<(), Failure> {
+pub(super) async fn retire(service: &Service) -> Result<Output, Failure> {
     let bar = Bar::new();
     let progress = |done, of| bar.show(done, of);
-    let rotation = service
-        .vault_retire_apps(Principal::cli(), NOTICED_WITHIN, &progress)
-        .await;
-    print(&bar.end(rotation)?, answer)
+    let rotation = service.vault_retire_apps(NOTICED_WITHIN, &progress).await;
+    Ok(output(&bar.end(rotation)?))
 }
 
 /// The progress of a rotation, as a bar and in the log.
@@ -46,14 +44,14 @@ impl Bar {
         tracing::info!(done, of, "wallets and secrets re-encrypted");
     }
 
-    fn end(&self, outcome: Result<AppRotation, Refusal>) -> Result<AppRotation, Failure> {
+    fn end(&self, outcome: Result<AppRotation, Fault>) -> Result<AppRotation, Failure> {
         let bar = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         bar.end();
         outcome.map_err(failed)
     }
 }
 
-fn print(rotation: &AppRotation, answer: Answer) -> Result<(), Failure> {
+fn output(rotation: &AppRotation) -> Output {
     let document = json!({
         "minted": rotation.minted,
         "rewrapped": rotation.rewrapped,
@@ -63,14 +61,11 @@ fn print(rotation: &AppRotation, answer: Answer) -> Result<(), Failure> {
         "retired": rotation.retired,
         "kept": rotation.kept.iter().map(kept).collect::<Vec<_>>(),
     });
-    answer.format().print(&document, || text(rotation))?;
-    if rotation.failed.is_empty() && rotation.failed_secrets.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::answered(
-            "some wallets or secrets failed authentication; see `vestry vault verify`",
-        ))
-    }
+    let failed = !(rotation.failed.is_empty() && rotation.failed_secrets.is_empty());
+    Output::new(document, text(rotation)).failing(
+        failed
+            .then_some("some wallets or secrets failed authentication; see `vestry vault verify`"),
+    )
 }
 
 pub(super) fn secret(failed: &FailedSecret) -> Value {
@@ -84,7 +79,7 @@ pub(super) fn secret(failed: &FailedSecret) -> Value {
 
 fn kept(key: &KeptKey) -> Value {
     let (why, what) = match &key.why {
-        Why::KeyUsage(under) => {
+        Why::Standing(under) => {
             let under = under
                 .iter()
                 .map(|rows| (rows.table.to_owned(), json!(rows.rows)));
@@ -130,7 +125,7 @@ fn text(rotation: &AppRotation) -> String {
 
 fn why(why: &Why) -> String {
     match why {
-        Why::KeyUsage(under) => {
+        Why::Standing(under) => {
             let under = under
                 .iter()
                 .map(|rows| format!("{} {}", rows.rows, rows.table));

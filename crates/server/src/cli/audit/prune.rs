@@ -6,76 +6,55 @@ use std::path::Path;
 
 use aws_lc_rs::digest::{Context as Hash, SHA256};
 use serde_json::{Value, json};
-use vestry_app::audit::{Exported, Prunable};
-use vestry_app::{Principal, Refusal, Service};
+use vestry_app::Service;
+use vestry_app::audit::Exported;
 use vestry_domain::Timestamp;
 use vestry_domain::audit::control::ControlEntry;
 use vestry_domain::audit::{AuditEntry, Format};
 
-use crate::admin::failed;
-use crate::cli::Answer;
 use crate::failure::{Context, Failure};
+use crate::output::Output;
 use crate::private_file;
 
 pub(super) async fn run(
     service: &Service,
     before: Timestamp,
     path: &Path,
-    answer: Answer,
-) -> Result<(), Failure> {
+) -> Result<Output, Failure> {
     let progress = |looked_at| tracing::info!(looked_at, "audit log entries exported");
     let mut export = Export::new(path)?;
     let exported = service
-        .export_audit_log(
-            Principal::cli(),
-            before,
-            &mut |entry| export.write(entry),
-            &progress,
-        )
+        .export_audit_log(before, &mut |entry| export.write(entry), &progress)
         .await
-        .map_err(|error| match error {
-            Refusal::Fault(fault) => {
-                Failure::new("export failed; no entries were removed").because(fault)
-            }
-            other => failed(other),
-        });
+        .map_err(|error| Failure::of(error, "export failed; no entries were removed"));
     let exported = match exported {
         Ok(exported) if exported.entries() > 0 => exported,
         nothing => {
             fs::remove_file(path).context(format!("cannot delete {}", path.display()))?;
             nothing?;
-            return print(answer, 0, None);
+            return Ok(output(0, None));
         }
     };
     let hash = export.finish(path)?;
-    remove(service, &exported, &hash).await?;
-    print(answer, exported.entries(), Some((path, &hash)))
-}
-
-async fn remove(service: &Service, exported: &Prunable, hash: &str) -> Result<(), Failure> {
     let progress = |removed| tracing::info!(removed, "audit log entries removed");
-    let removed = service
-        .prune_audit_log(Principal::cli(), exported, hash, &progress)
-        .await;
-    removed.map_err(|error| match error {
-        Refusal::Fault(fault) => Failure::new(
-            "some exported entries could not be removed; keep the file, and run the command again with a new one",
-        )
-        .because(fault),
-        other => failed(other),
-    })
+    let removed = service.prune_audit_log(&exported, &hash, &progress).await;
+    removed.map_err(|error| {
+        Failure::of(error, "some exported entries could not be removed; keep the file, and run the command again with a new one")
+    })?;
+    Ok(output(exported.entries(), Some((path, &hash))))
 }
 
-fn print(answer: Answer, entries: u64, file: Option<(&Path, &str)>) -> Result<(), Failure> {
+fn output(entries: u64, file: Option<(&Path, &str)>) -> Output {
+    let file = file.map(|(path, hash)| (path.display().to_string(), hash));
+    let text = match &file {
+        Some((path, hash)) => format!("Moved {entries} entries to {path} (SHA-256 {hash})."),
+        None => "No entries to remove.".to_owned(),
+    };
     let (path, hash) = file.unzip();
-    let path = path.map(|path| path.display().to_string());
-    let document = json!({ "entries": entries, "file": path, "sha256": hash });
-    answer.format().print(&document, || match (&path, hash) {
-        (Some(path), Some(hash)) => {
-            format!("Moved {entries} entries to {path} (SHA-256 {hash}).")
-        }
-        _ => "No entries to remove.".to_owned(),
-    })
+    Output::new(
+        json!({ "entries": entries, "file": path, "sha256": hash }),
+        text,
+    )
 }
 
 /// A file of JSON lines, and the running hash of its content.

@@ -7,9 +7,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 use vestry_app::identity::users::{Imported, PortableUser, UserImport};
 
-use crate::admin::progress::Progress;
+use crate::cli::progress::Progress;
 use crate::failure::{Context, Failure};
-use crate::output::Format;
+use crate::output::Output;
 
 /// Maximum number of lines per transaction.
 const BATCH: usize = 100;
@@ -41,8 +41,7 @@ pub(super) async fn run(
     mut import: UserImport<'_>,
     file: &Path,
     is_rehearsal: bool,
-    format: Format,
-) -> Result<(), Failure> {
+) -> Result<Output, Failure> {
     let opened = File::open(file).context(format!("cannot read {}", file.display()))?;
     let length = opened.metadata().map_or(0, |data| data.len());
     let mut progress = Progress::of(length);
@@ -52,17 +51,14 @@ pub(super) async fn run(
     // The report is printed even if reading stopped early.
     report.founded = import.founded();
     let finished = import.finish().await;
-    report.print(format, is_rehearsal)?;
-    read.context("import interrupted; run it again to continue")?;
-    finished.context("users were imported, but the summary event could not be written")?;
-    if report.refused.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::answered(format!(
-            "{} lines were rejected",
-            report.refused.len()
-        )))
-    }
+    let failure = read
+        .context("import interrupted; run it again to continue")
+        .and(finished.context("users were imported, but the summary event could not be written"))
+        .err()
+        .map(|failure| failure.to_string());
+    let refused = report.refused.len();
+    let refused = (refused > 0).then(|| format!("{refused} lines were rejected"));
+    Ok(report.output(is_rehearsal).failing(failure.or(refused)))
 }
 
 async fn take_all(
@@ -155,7 +151,7 @@ impl Report {
         Ok(())
     }
 
-    fn print(&self, format: Format, is_rehearsal: bool) -> Result<(), Failure> {
+    fn output(&self, is_rehearsal: bool) -> Output {
         let refused: Vec<Value> = self
             .refused
             .iter()
@@ -169,28 +165,26 @@ impl Report {
             "existing": self.known,
             "refused": refused,
         });
-        format.print(&document, || {
-            let verb = if is_rehearsal {
-                "would be imported"
-            } else {
-                "imported"
-            };
-            let mut text = format!(
-                "{} users {verb}, {} already existed, {} lines rejected.",
-                self.imported,
-                self.known,
-                self.refused.len()
-            );
-            if self.founded > 0 {
-                text.push_str(&format!(
-                    "\n{} accounts already existed with an unverified address or number. Their sessions and credentials were revoked.",
-                    self.founded
-                ));
-            }
-            for (line, reason) in &self.refused {
-                text.push_str(&format!("\n  line {line}: {reason}"));
-            }
-            text
-        })
+        let verb = if is_rehearsal {
+            "would be imported"
+        } else {
+            "imported"
+        };
+        let mut text = format!(
+            "{} users {verb}, {} already existed, {} lines rejected.",
+            self.imported,
+            self.known,
+            self.refused.len()
+        );
+        if self.founded > 0 {
+            text.push_str(&format!(
+                "\n{} accounts already existed with an unverified address or number. Their sessions and credentials were revoked.",
+                self.founded
+            ));
+        }
+        for (line, reason) in &self.refused {
+            text.push_str(&format!("\n  line {line}: {reason}"));
+        }
+        Output::new(document, text)
     }
 }

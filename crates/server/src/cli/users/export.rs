@@ -2,23 +2,20 @@
 
 use std::io::Write;
 
-use vestry_app::{Principal, Service};
+use vestry_app::Service;
 use vestry_domain::World;
 
-use crate::admin::failed;
 use crate::failure::{Context, Failure};
+use crate::output::Output;
 
 /// Users read per page.
 const PAGE: i64 = 500;
 
-pub(super) async fn run(service: &Service, world: World, hashes: bool) -> Result<(), Failure> {
-    let caller = service.caller(Principal::cli(), world).await;
-    let caller = caller.map_err(failed)?;
+pub(super) async fn run(service: &Service, world: World, hashes: bool) -> Result<Output, Failure> {
     let mut after = None;
     let (mut with_passkeys, mut with_totps) = (0, 0);
     loop {
-        let page = service.export_users(&caller, after, PAGE, hashes).await;
-        let page = page.map_err(failed)?;
+        let page = service.export_users(world, after, PAGE, hashes).await?;
         let mut lines = String::new();
         for user in &page.users {
             let line = serde_json::to_string(user);
@@ -38,11 +35,12 @@ pub(super) async fn run(service: &Service, world: World, hashes: bool) -> Result
             break;
         }
     }
-    tell_what_stays(with_passkeys, with_totps)
+    warn_of_omissions(with_passkeys, with_totps)?;
+    Ok(Output::printed())
 }
 
 /// Reports on stderr the credentials that the export omits.
-fn tell_what_stays(with_passkeys: usize, with_totps: usize) -> Result<(), Failure> {
+fn warn_of_omissions(with_passkeys: usize, with_totps: usize) -> Result<(), Failure> {
     let mut stderr = std::io::stderr().lock();
     for (users, what) in [
         (with_passkeys, "passkeys"),

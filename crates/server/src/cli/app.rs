@@ -1,0 +1,109 @@
+//! `vestry app`
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+use vestry_domain::app;
+
+use super::args::InApp;
+use super::installation::Installation;
+use crate::failure::Failure;
+use crate::output::{Output, date, table};
+
+/// The subcommands of `vestry app`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum App {
+    /// Create an App with its encryption and signing keys
+    #[command(after_help = "Example:\n  vestry app create Shop")]
+    Create {
+        /// Name shown to end users in messages
+        name: String,
+    },
+    /// List all Apps, oldest first
+    List,
+    /// Show an App and its settings
+    Show(InApp),
+    /// Change settings of an App (all or none)
+    #[command(after_help = "\
+`vestry app show` lists the settings, which include `name`.
+
+Examples:
+  vestry app set app_… name=\"My Shop\"
+  vestry app set app_… session_idle_minutes=60 jwt_algorithm=EdDSA
+  vestry app set app_… live_per_minute=null        restore the service-wide limit")]
+    Set {
+        #[command(flatten)]
+        of: InApp,
+        /// Setting and its new value
+        #[arg(required = true, value_name = "NAME=VALUE", value_parser = assignment)]
+        changes: Vec<(String, String)>,
+    },
+}
+
+impl App {
+    pub(super) async fn run(self, installation: &Installation) -> Result<Output, Failure> {
+        let service = installation.service().await?;
+        match self {
+            Self::Create { name } => {
+                let app = service.create_app(&name).await?;
+                let id = app.id;
+                Ok(Output::new(
+                    document(&app),
+                    format!("Created {id} ({name}).\nNext: vestry key create {id} test"),
+                ))
+            }
+            Self::List => {
+                let apps = service.list_apps().await?;
+                let documents: Vec<_> = apps.iter().map(document).collect();
+                Ok(Output::new(json!({ "apps": documents }), list(&apps)))
+            }
+            Self::Show(of) => Ok(show(&service.show_app(of.app).await?)),
+            Self::Set { of, changes } => Ok(show(&service.set_app(of.app, &changes).await?)),
+        }
+    }
+}
+
+fn list(apps: &[app::App]) -> String {
+    let row = |app: &app::App| [app.id.to_string(), date(app.created_at), app.name.clone()];
+    table(
+        ["ID", "CREATED", "NAME"],
+        apps.iter().map(row),
+        "No Apps. Create one: vestry app create NAME",
+    )
+}
+
+fn show(app: &app::App) -> Output {
+    let mut rows = vec![
+        ["id".to_owned(), app.id.to_string()],
+        ["name".to_owned(), app.name.clone()],
+        ["created".to_owned(), date(app.created_at)],
+        ["updated".to_owned(), date(app.updated_at)],
+    ];
+    let settings = serde_json::to_value(&app.settings).unwrap_or_default();
+    for (name, value) in settings.as_object().into_iter().flatten() {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        rows.push([name.clone(), value]);
+    }
+    Output::new(document(app), table(["SETTING", "VALUE"], rows, ""))
+}
+
+fn document(app: &app::App) -> Value {
+    json!({
+        "id": app.id,
+        "name": app.name,
+        "settings": app.settings,
+        "created_at": app.created_at,
+        "updated_at": app.updated_at,
+    })
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("must be NAME=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

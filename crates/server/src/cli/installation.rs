@@ -1,0 +1,68 @@
+//! The installation that a command administers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use vestry_app::Service;
+use vestry_limiter::MemoryLimiter;
+use vestry_store_sql::SqlStore;
+
+use crate::config::{BaseUrl, Settings};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::{compose, dev, logging, with_runtime};
+
+/// The settings of an installation. Its database is opened on demand.
+pub(crate) struct Installation {
+    pub(super) settings: Settings,
+    base_url: Option<BaseUrl>,
+    runtime: Handle,
+}
+
+/// Runs a command on the installation of a settings file.
+pub(super) fn administer<C>(file: Option<&Path>, command: C) -> Result<Output, Failure>
+where
+    C: AsyncFnOnce(&Installation) -> Result<Output, Failure>,
+{
+    let settings = Settings::load_for_people(file)?;
+    logging::start(&settings.log);
+    with_runtime(async move |runtime| {
+        let base_url = dev::public_url(&settings);
+        let installation = Installation {
+            settings,
+            base_url,
+            runtime,
+        };
+        command(&installation).await
+    })
+}
+
+impl Installation {
+    /// Opens the database.
+    pub(super) async fn store(&self) -> Result<Arc<SqlStore>, Failure> {
+        compose::store(&self.settings.database).await
+    }
+
+    /// Opens the database and the service.
+    pub(super) async fn service(&self) -> Result<Arc<Service>, Failure> {
+        // A command answers no requests, so it has nothing to rate-limit and issues no tokens.
+        let limiter = Arc::new(MemoryLimiter::new());
+        compose::service(
+            &self.settings,
+            self.store().await?,
+            limiter,
+            compose::sinks_of_commands(&self.settings)?,
+            self.base_url.as_ref(),
+            self.runtime.clone(),
+        )
+    }
+
+    /// Requires the public URL of the service. Otherwise, the command fails.
+    pub(super) fn require_base_url(
+        &self,
+        otherwise: impl FnOnce() -> Failure,
+    ) -> Result<(), Failure> {
+        self.base_url.as_ref().map(|_| ()).ok_or_else(otherwise)
+    }
+}
