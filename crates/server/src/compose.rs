@@ -39,7 +39,6 @@ use crate::config::{
 };
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
-use crate::lazy_vault::LazyVault;
 use crate::private_file;
 
 /// Opens the database. Warns if the connection can be read or modified on the way. Runs no migrations and creates nothing.
@@ -88,7 +87,7 @@ pub(crate) fn vaults(settings: &VaultSettings) -> Result<Vaults, Failure> {
 
 fn in_file(path: &Path) -> Arc<dyn KeyVault> {
     let entropy = Arc::new(SystemEntropy::new());
-    Arc::new(LazyVault::new(path.to_owned(), entropy))
+    Arc::new(LocalVault::lazy(path, entropy))
 }
 
 /// Creates a root key file and its parent directory.

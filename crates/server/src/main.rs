@@ -14,7 +14,6 @@ mod entropy;
 mod failure;
 mod hardening;
 mod http;
-mod lazy_vault;
 mod listen;
 mod logging;
 mod migrate;

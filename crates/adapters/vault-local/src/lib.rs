@@ -29,16 +29,18 @@ use roots::Roots;
 /// The source of the root keys.
 enum Source {
     /// A file that this process can also write.
-    File(RootFile),
+    File {
+        file: RootFile,
+        /// The root keys of the file when it was last read or written; replaced as a whole.
+        roots: RwLock<Option<Arc<Roots>>>,
+    },
     /// A value given at start, which the operator rotates.
-    Environment,
+    Environment(Arc<Roots>),
 }
 
 /// A vault with local root keys.
 pub struct LocalVault {
     source: Source,
-    /// The root keys, ready for use; replaced as a whole.
-    roots: RwLock<Arc<Roots>>,
     entropy: Arc<dyn Entropy>,
 }
 
@@ -58,11 +60,23 @@ impl LocalVault {
     pub fn open(path: &Path, entropy: Arc<dyn Entropy>) -> Result<Self, RootFileError> {
         let file = RootFile::new(path);
         let roots = file.read()?;
-        Ok(Self {
-            source: Source::File(file),
-            roots: RwLock::new(Arc::new(roots)),
+        Ok(Self::of_file(file, Some(roots), entropy))
+    }
+
+    /// Returns a vault that reads its root key file on first use.
+    ///
+    /// The vault is sealed until the file exists: its methods return [`VaultError::Unavailable`].
+    #[must_use]
+    pub fn lazy(path: &Path, entropy: Arc<dyn Entropy>) -> Self {
+        Self::of_file(RootFile::new(path), None, entropy)
+    }
+
+    fn of_file(file: RootFile, roots: Option<Roots>, entropy: Arc<dyn Entropy>) -> Self {
+        let roots = RwLock::new(roots.map(Arc::new));
+        Self {
+            source: Source::File { file, roots },
             entropy,
-        })
+        }
     }
 
     /// Creates a vault from a value: either one key as 32 bytes in base64 (then version 1), or the text of a root key file with all its
@@ -80,43 +94,42 @@ impl LocalVault {
             Roots::from_single_key(value.expose().trim())?
         };
         Ok(Self {
-            source: Source::Environment,
-            roots: RwLock::new(Arc::new(roots)),
+            source: Source::Environment(Arc::new(roots)),
             entropy,
         })
     }
 
-    fn current(&self) -> Arc<Roots> {
-        Arc::clone(&self.roots.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn replace(&self, roots: Roots) -> Arc<Roots> {
-        let roots = Arc::new(roots);
-        *self.roots.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&roots);
-        roots
+    /// Returns the root keys that were last read; `None` if they have not been read yet.
+    fn known(&self) -> Option<Arc<Roots>> {
+        match &self.source {
+            Source::Environment(roots) => Some(Arc::clone(roots)),
+            Source::File { roots, .. } => {
+                let roots = roots.read().unwrap_or_else(PoisonError::into_inner);
+                roots.as_ref().map(Arc::clone)
+            }
+        }
     }
 
     /// Returns the root keys as the source has them now.
     async fn fresh(&self) -> Result<Arc<Roots>, VaultError> {
         match &self.source {
-            Source::Environment => Ok(self.current()),
-            Source::File(file) => {
-                let file = file.clone();
-                Ok(self.replace(off_the_runtime(move || file.read()).await?))
-            }
+            Source::Environment(roots) => Ok(Arc::clone(roots)),
+            Source::File { .. } => self.with_file(RootFile::read).await,
         }
     }
 
-    /// Changes the file under its lock and uses its new contents.
-    async fn change<F>(&self, change: F) -> Result<Arc<Roots>, VaultError>
+    /// Reads the file, or changes it under its lock, and uses its new contents.
+    async fn with_file<F>(&self, work: F) -> Result<Arc<Roots>, VaultError>
     where
         F: FnOnce(&RootFile) -> Result<Roots, RootFileError> + Send + 'static,
     {
         match &self.source {
-            Source::Environment => Err(unavailable(RootFileError::ReadOnly)),
-            Source::File(file) => {
+            Source::Environment(_) => Err(unavailable(RootFileError::ReadOnly)),
+            Source::File { file, roots } => {
                 let file = file.clone();
-                Ok(self.replace(off_the_runtime(move || change(&file)).await?))
+                let read = Arc::new(off_the_runtime(move || work(&file)).await?);
+                *roots.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&read));
+                Ok(read)
             }
         }
     }
@@ -153,9 +166,11 @@ impl KeyVault for LocalVault {
         context: &[u8],
         wrapped: &WrappedKey,
     ) -> Result<Secret<[u8; 32]>, VaultError> {
-        match self.current().unwrap(context, wrapped) {
-            Err(VaultError::UnknownVersion(_)) => self.fresh().await?.unwrap(context, wrapped),
-            known => known,
+        match self.known().map(|roots| roots.unwrap(context, wrapped)) {
+            None | Some(Err(VaultError::UnknownVersion(_))) => {
+                self.fresh().await?.unwrap(context, wrapped)
+            }
+            Some(known) => known,
         }
     }
 
@@ -163,8 +178,8 @@ impl KeyVault for LocalVault {
         let roots = self.fresh().await?;
         Ok(VaultStatus {
             kind: match self.source {
-                Source::File(_) => "local",
-                Source::Environment => "env",
+                Source::File { .. } => "local",
+                Source::Environment(_) => "env",
             },
             primary_version: roots.primary(),
             versions: roots.versions(),
@@ -174,14 +189,16 @@ impl KeyVault for LocalVault {
     async fn add_root_version(&self) -> Result<u32, VaultError> {
         let entropy = Arc::clone(&self.entropy);
         let roots = self
-            .change(move |file| file.add_version(entropy.as_ref()))
+            .with_file(move |file| file.add_version(entropy.as_ref()))
             .await?;
         tracing::info!(version = roots.primary(), "root key version added");
         Ok(roots.primary())
     }
 
     async fn retire_below(&self, version: u32) -> Result<(), VaultError> {
-        let roots = self.change(move |file| file.retire_below(version)).await?;
+        let roots = self
+            .with_file(move |file| file.retire_below(version))
+            .await?;
         tracing::info!(versions = ?roots.versions(), "older root key versions destroyed");
         Ok(())
     }

@@ -17,6 +17,20 @@ mod from_a_file {
     vestry_contract::vault_suite!(build);
 }
 
+mod on_first_use {
+    use vestry_vault_local::LocalVault;
+
+    use super::*;
+
+    async fn build() -> (Arc<dyn KeyVault>, Keys) {
+        let keys = Keys::new();
+        let vault = LocalVault::lazy(&keys.path, crate::entropy());
+        (Arc::new(vault), keys)
+    }
+
+    vestry_contract::vault_suite!(build);
+}
+
 mod from_a_value {
     use vestry_domain::Secret;
     use vestry_vault_local::LocalVault;

@@ -188,3 +188,21 @@ fn errors_and_debug_output_show_no_key() {
     }
     assert!(!shown.contains(key), "{shown}");
 }
+
+/// F5: a missing file seals the vault; restoring it is enough.
+#[tokio::test]
+async fn a_lazy_vault_works_once_its_file_exists() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("root.key");
+    let vault = LocalVault::lazy(&path, entropy());
+    let (context, key) = (b"context", Secret::new([7; 32]));
+    for _ in 0..2 {
+        let sealed = vault.wrap(context, &key).await;
+        assert!(matches!(sealed, Err(VaultError::Unavailable(_))));
+    }
+    LocalVault::create(&path, entropy().as_ref()).unwrap();
+    let wrapped = vault.wrap(context, &key).await.unwrap();
+    let reopened = LocalVault::lazy(&path, entropy());
+    let unwrapped = reopened.unwrap(context, &wrapped).await.unwrap();
+    assert_eq!(unwrapped.expose(), key.expose());
+}
