@@ -208,13 +208,8 @@ async fn make_root_keys_once(vault: &VaultSettings, store: &dyn Store) -> Result
     if app_keys.is_empty() {
         return missing.into_iter().try_for_each(compose::make_root_key);
     }
-    let hint = if *file == files.sign_in {
-        "  (if it predates the sign-in key, copy the root key to that file)"
-    } else {
-        ""
-    };
     Err(Failure::new(format!(
-        "root key {} is missing, but the database has keys under it; restore the file, or start over with --fresh{hint}",
+        "root key {} is missing, but the database has keys under it; restore the file, or start over with --fresh",
         file.display()
     )))
 }

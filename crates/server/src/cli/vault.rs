@@ -107,7 +107,7 @@ async fn init(installation: &Installation) -> Result<Output, Failure> {
         .is_empty()
     {
         return Err(Failure::new(format!(
-            "this database already has keys under root keys. Restore their files to {root} and {sign_in} (if the second never existed, see docs/operations.md, \"Upgrades\")"
+            "this database already has keys under root keys. Restore their files to {root} and {sign_in}"
         )));
     }
     let missing = files.missing();
