@@ -17,6 +17,7 @@ mod openapi;
 mod reference;
 mod routes;
 mod v1;
+pub mod views;
 
 use std::sync::Arc;
 

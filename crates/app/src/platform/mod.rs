@@ -14,3 +14,4 @@ pub mod webhooks;
 
 pub use keys::NewApiKey;
 pub use providers::ListedConnection;
+pub use vestry_ports::store::RedirectUrl;

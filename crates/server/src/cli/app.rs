@@ -1,8 +1,9 @@
 //! `vestry app`
 
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 use vestry_domain::app;
+use vestry_web::views::{AppView, views};
 
 use super::args::InApp;
 use super::installation::Installation;
@@ -47,13 +48,13 @@ impl App {
                 let app = service.create_app(&name).await?;
                 let id = app.id;
                 Ok(Output::new(
-                    document(&app),
+                    json!(AppView::from(&app)),
                     format!("Created {id} ({name}).\nNext: vestry key create {id} test"),
                 ))
             }
             Self::List => {
                 let apps = service.list_apps().await?;
-                let documents: Vec<_> = apps.iter().map(document).collect();
+                let documents: Vec<AppView<'_>> = views(&apps);
                 Ok(Output::new(json!({ "apps": documents }), list(&apps)))
             }
             Self::Show(of) => Ok(show(&service.show_app(of.app).await?)),
@@ -85,17 +86,10 @@ fn show(app: &app::App) -> Output {
             .map_or_else(|| value.to_string(), str::to_owned);
         rows.push([name.clone(), value]);
     }
-    Output::new(document(app), table(["SETTING", "VALUE"], rows, ""))
-}
-
-fn document(app: &app::App) -> Value {
-    json!({
-        "id": app.id,
-        "name": app.name,
-        "settings": app.settings,
-        "created_at": app.created_at,
-        "updated_at": app.updated_at,
-    })
+    Output::new(
+        json!(AppView::from(app)),
+        table(["SETTING", "VALUE"], rows, ""),
+    )
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

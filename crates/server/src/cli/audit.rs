@@ -29,7 +29,7 @@ recorded in hash chains, under keys that are not in the database. Broken chains 
 listed, and the exit code is then 1. The service can keep running.
 
 The rows of the audit and event logs and the signed checkpoints in the database
-determine what is checked. The table of Apps does not.
+determine the scope of the check. The table of Apps does not.
 
 With --against, the database is also compared with checkpoints stored elsewhere.
 This detects rollbacks, and chains that are missing entirely.")]

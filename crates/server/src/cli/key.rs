@@ -1,15 +1,16 @@
 //! `vestry key`
 
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 use vestry_app::platform::NewApiKey;
 use vestry_domain::api_key::{ApiKey, ApiKeyKind, Scope};
 use vestry_domain::ids::ApiKeyId;
+use vestry_web::views::{ApiKeyView, views};
 
 use super::args::{InApp, InWorld};
 use super::installation::Installation;
 use crate::failure::Failure;
-use crate::output::{Output, date, table, with};
+use crate::output::{Output, date, table};
 
 /// The subcommands of `vestry key`.
 #[derive(Debug, Subcommand)]
@@ -71,7 +72,7 @@ impl Key {
             }
             Self::List(of) => {
                 let keys = service.list_api_keys(of.app).await?;
-                let documents: Vec<_> = keys.iter().map(document).collect();
+                let documents: Vec<ApiKeyView<'_>> = views(&keys);
                 Ok(Output::new(json!({ "keys": documents }), list(&keys)))
             }
             Self::Rotate { of, key } => Ok(new(&service.rotate_api_key(of.app, key).await?)),
@@ -93,26 +94,12 @@ fn new(made: &NewApiKey) -> Output {
         id, world, kind, ..
     } = &made.record;
     Output::new(
-        with(document(&made.record), "key", key.as_str()),
+        json!(ApiKeyView::from(made)),
         format!(
             "{key}\n\nThis is the {} {kind} key {id} of {}. It is shown only once.",
             world.environment, world.app_id,
         ),
     )
-}
-
-fn document(key: &ApiKey) -> Value {
-    let scopes: Vec<_> = key.scopes.iter().map(|scope| scope.as_str()).collect();
-    json!({
-        "id": key.id,
-        "app_id": key.world.app_id,
-        "environment": key.world.environment,
-        "kind": key.kind.as_str(),
-        "last_four": key.last_four,
-        "scopes": scopes,
-        "created_at": key.created_at,
-        "revoked_at": key.revoked_at,
-    })
 }
 
 fn list(keys: &[ApiKey]) -> String {

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 use vestry_app::platform::ListedConnection;
 use vestry_domain::provider::{AppleKey, ConnectionSettings, ProviderName, TokenEndpointAuth};
+use vestry_web::views::{ProviderView, views};
 
 use super::args::{InApp, InWorld};
 use super::installation::Installation;
@@ -145,7 +146,7 @@ fn settings(set: Connection) -> ConnectionSettings {
 }
 
 fn list(connections: &[ListedConnection]) -> Output {
-    let documents: Vec<_> = connections.iter().map(document).collect();
+    let documents: Vec<ProviderView<'_>> = views(connections);
     let row = |listed: &ListedConnection| {
         let connection = &listed.connection;
         [
@@ -168,19 +169,4 @@ fn list(connections: &[ListedConnection]) -> Output {
         "No provider connections. Test environments always have the built-in provider `test`; see docs/oauth.md.",
     );
     Output::new(json!({ "providers": documents }), text)
-}
-
-/// The JSON of a connection, without its secret.
-fn document(listed: &ListedConnection) -> Value {
-    let connection = &listed.connection;
-    json!({
-        "provider": connection.name.as_str(),
-        "app_id": connection.world.app_id,
-        "environment": connection.world.environment,
-        "client_id": connection.client_id,
-        "settings": connection.settings,
-        "callback_url": listed.callback_url,
-        "created_at": connection.created_at,
-        "updated_at": connection.updated_at,
-    })
 }

@@ -1,10 +1,11 @@
 //! `vestry redirect-url`
 
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
+use vestry_app::platform;
 use vestry_domain::ids::RedirectUrlId;
 use vestry_domain::redirect::RedirectKind;
-use vestry_ports::store;
+use vestry_web::views::{RedirectUrlView, views};
 
 use super::args::{InApp, InWorld};
 use super::installation::Installation;
@@ -81,9 +82,9 @@ impl RedirectUrl {
     }
 }
 
-fn list(urls: &[store::RedirectUrl]) -> Output {
-    let documents: Vec<_> = urls.iter().map(document).collect();
-    let row = |url: &store::RedirectUrl| {
+fn list(urls: &[platform::RedirectUrl]) -> Output {
+    let documents: Vec<RedirectUrlView<'_>> = views(urls);
+    let row = |url: &platform::RedirectUrl| {
         [
             url.id.to_string(),
             url.world.environment.to_string(),
@@ -99,16 +100,4 @@ fn list(urls: &[store::RedirectUrl]) -> Output {
         "No redirect URLs. Register one: vestry redirect-url add APP test URL",
     );
     Output::new(json!({ "redirect_urls": documents }), text)
-}
-
-fn document(url: &store::RedirectUrl) -> Value {
-    json!({
-        "id": url.id,
-        "app_id": url.world.app_id,
-        "environment": url.world.environment,
-        "kind": url.kind.as_str(),
-        "url": url.target.as_str(),
-        "default": url.is_default,
-        "created_at": url.created_at,
-    })
 }

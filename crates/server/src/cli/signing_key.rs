@@ -1,9 +1,10 @@
 //! `vestry signing-key`
 
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 use vestry_domain::ids::SigningKeyId;
 use vestry_domain::{Environment, World, signing_key};
+use vestry_web::views::{SigningKeyView, views};
 
 use super::args::{InApp, InWorld};
 use super::installation::Installation;
@@ -51,7 +52,7 @@ impl SigningKey {
                     let world = World::new(of.app, environment);
                     keys.extend(service.list_signing_keys(world).await?);
                 }
-                let documents: Vec<_> = keys.iter().map(document).collect();
+                let documents: Vec<SigningKeyView<'_>> = views(&keys);
                 Ok(Output::new(
                     json!({ "signing_keys": documents }),
                     list(&keys),
@@ -61,7 +62,7 @@ impl SigningKey {
                 let key = service.rotate_signing_key(of.world()).await?;
                 let (id, from) = (key.id, date(key.active_from));
                 Ok(Output::new(
-                    document(&key),
+                    json!(SigningKeyView::from(&key)),
                     format!("Created {id}. It signs from {from}."),
                 ))
             }
@@ -71,7 +72,7 @@ impl SigningKey {
                     Some(next) => format!("Revoked {key}. The signing key is now {}.", next.id),
                     None => format!("Revoked {key}. It was not in use for signing."),
                 };
-                let next = next.as_ref().map(document);
+                let next = next.as_ref().map(SigningKeyView::from);
                 Ok(Output::new(
                     json!({ "id": key, "revoked": true, "signing_key": next }),
                     text,
@@ -79,19 +80,6 @@ impl SigningKey {
             }
         }
     }
-}
-
-/// The JSON of a signing key: its public half only. The private half never leaves the service.
-fn document(key: &signing_key::SigningKey) -> Value {
-    json!({
-        "id": key.id,
-        "app_id": key.world.app_id,
-        "environment": key.world.environment,
-        "algorithm": key.algorithm.as_str(),
-        "public_jwk": key.public_jwk,
-        "created_at": key.created_at,
-        "active_from": key.active_from,
-    })
 }
 
 fn list(keys: &[signing_key::SigningKey]) -> String {

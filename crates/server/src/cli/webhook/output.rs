@@ -1,32 +1,37 @@
 //! The output of `vestry webhook`.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use vestry_app::platform::webhooks::{ListedEndpoint, Trial};
 use vestry_domain::Secret;
 use vestry_domain::ids::{AppId, WebhookEndpointId};
-use vestry_domain::webhook::{Attempt, Delivery, Replay, SealedSecret};
+use vestry_domain::webhook::{Attempt, Delivery, Replay};
+use vestry_web::views::{
+    WebhookAttemptView, WebhookDeliveryView, WebhookEndpointView, WebhookReplayView, views,
+};
 
 use crate::output::{Output, date, table, with};
 
 pub(super) fn endpoint(listed: &ListedEndpoint) -> Output {
-    Output::new(endpoint_document(listed), describe(listed))
+    let view = WebhookEndpointView::from(listed);
+    Output::new(json!(view), describe(listed))
 }
 
 /// The output of an endpoint with a new signing secret. No other output contains one.
 pub(super) fn endpoint_with_secret(listed: &ListedEndpoint, secret: &Secret<String>) -> Output {
-    let secret = secret.expose().as_str();
+    let view = WebhookEndpointView::from(listed).with_secret(secret);
     let (app, id) = (listed.endpoint.world.app_id, listed.endpoint.id);
     Output::new(
-        with(endpoint_document(listed), "secret", secret),
+        json!(view),
         format!(
-            "{}\n\nSigning secret (shown once):\n  {secret}\n\nNext: vestry webhook test {app} {id}",
+            "{}\n\nSigning secret (shown once):\n  {}\n\nNext: vestry webhook test {app} {id}",
             describe(listed),
+            secret.expose(),
         ),
     )
 }
 
 pub(super) fn endpoints(listed: &[ListedEndpoint]) -> Output {
-    let documents: Vec<_> = listed.iter().map(endpoint_document).collect();
+    let documents: Vec<WebhookEndpointView<'_>> = views(listed);
     let row = |listed: &ListedEndpoint| {
         let endpoint = &listed.endpoint;
         [
@@ -61,7 +66,7 @@ pub(super) fn trial(trial: &Trial) -> Output {
 }
 
 pub(super) fn deliveries(deliveries: &[Delivery]) -> Output {
-    let documents: Vec<_> = deliveries.iter().map(delivery_document).collect();
+    let documents: Vec<WebhookDeliveryView> = views(deliveries);
     let row = |delivery: &Delivery| {
         [
             delivery.id.to_string(),
@@ -81,7 +86,7 @@ pub(super) fn deliveries(deliveries: &[Delivery]) -> Output {
 }
 
 pub(super) fn delivery(delivery: &Delivery, attempts: &[Attempt]) -> Output {
-    let tried: Vec<_> = attempts.iter().map(attempt_document).collect();
+    let tried: Vec<WebhookAttemptView<'_>> = views(attempts);
     let row = |attempt: &Attempt| {
         [
             attempt.number.to_string(),
@@ -103,14 +108,18 @@ pub(super) fn delivery(delivery: &Delivery, attempts: &[Attempt]) -> Output {
         ..
     } = delivery;
     Output::new(
-        with(delivery_document(delivery), "attempts", tried),
+        with(
+            json!(WebhookDeliveryView::from(delivery)),
+            "attempts",
+            json!(tried),
+        ),
         format!("{id} {kind} of {event_id}: {}\n{attempts}", state.as_str()),
     )
 }
 
 pub(super) fn redelivery(delivery: &Delivery) -> Output {
     Output::new(
-        delivery_document(delivery),
+        json!(WebhookDeliveryView::from(delivery)),
         format!(
             "Queued {} for redelivery as {}.",
             delivery.event_id, delivery.id
@@ -120,7 +129,7 @@ pub(super) fn redelivery(delivery: &Delivery) -> Output {
 
 pub(super) fn replay_started(replay: &Replay, app: AppId, endpoint: WebhookEndpointId) -> Output {
     Output::new(
-        replay_document(replay),
+        json!(WebhookReplayView::from(replay)),
         format!(
             "Replay {} started: {} events. Follow progress with: vestry webhook replays {app} {endpoint}",
             replay.id, replay.count
@@ -129,7 +138,7 @@ pub(super) fn replay_started(replay: &Replay, app: AppId, endpoint: WebhookEndpo
 }
 
 pub(super) fn replays(replays: &[Replay]) -> Output {
-    let documents: Vec<_> = replays.iter().map(replay_document).collect();
+    let documents: Vec<WebhookReplayView> = views(replays);
     let row = |replay: &Replay| {
         [
             replay.id.to_string(),
@@ -192,66 +201,4 @@ fn outcome(status: Option<u16>, error: Option<&str>) -> String {
         (Some(status), _) => status.to_string(),
         (None, error) => error.unwrap_or("no response").to_owned(),
     }
-}
-
-fn endpoint_document(listed: &ListedEndpoint) -> Value {
-    let endpoint = &listed.endpoint;
-    json!({
-        "id": endpoint.id,
-        "app_id": endpoint.world.app_id,
-        "environment": endpoint.world.environment,
-        "url": endpoint.url.as_str(),
-        "name": endpoint.name,
-        "types": endpoint.types.names(),
-        "state": endpoint.state().to_string(),
-        "disabled_reason": endpoint.disabled.map(|reason| reason.as_str()),
-        "failing_since": endpoint.failing_since,
-        "last_success_at": endpoint.last_success_at,
-        "secrets": listed.secrets.iter().map(secret_document).collect::<Vec<_>>(),
-        "created_at": endpoint.created_at,
-        "updated_at": endpoint.updated_at,
-    })
-}
-
-fn secret_document(secret: &SealedSecret) -> Value {
-    json!({
-        "last_four": secret.last_four,
-        "created_at": secret.created_at,
-        "expires_at": secret.expires_at,
-    })
-}
-
-fn delivery_document(delivery: &Delivery) -> Value {
-    json!({
-        "id": delivery.id,
-        "event_id": delivery.event_id,
-        "position": delivery.position,
-        "type": delivery.kind.as_str(),
-        "state": delivery.state.as_str(),
-        "attempts": delivery.attempts,
-        "next_attempt_at": delivery.next_attempt_at(),
-        "created_at": delivery.created_at,
-    })
-}
-
-fn attempt_document(attempt: &Attempt) -> Value {
-    json!({
-        "number": attempt.number,
-        "at": attempt.at,
-        "duration_ms": attempt.duration_ms,
-        "status": attempt.status,
-        "error": attempt.error,
-        "response_excerpt": attempt.response_excerpt,
-    })
-}
-
-fn replay_document(replay: &Replay) -> Value {
-    json!({
-        "replay_id": replay.id,
-        "state": if replay.ended_at.is_some() { "done" } else { "running" },
-        "count": replay.count,
-        "done": replay.done,
-        "created_at": replay.created_at,
-        "ended_at": replay.ended_at,
-    })
 }

@@ -1,0 +1,167 @@
+//! JSON of the objects that operators administer, for the command line and other operator interfaces.
+//!
+//! A view contains a secret only right after that secret was created.
+
+mod webhook;
+
+use serde::Serialize;
+use serde_json::Value;
+use vestry_app::platform::{ListedConnection, NewApiKey, RedirectUrl};
+use vestry_domain::api_key::ApiKey;
+use vestry_domain::app::{App, AppSettings};
+use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId};
+use vestry_domain::provider::ConnectionSettings;
+use vestry_domain::signing_key::SigningKey;
+use vestry_domain::{Environment, Timestamp};
+
+pub use webhook::{
+    WebhookAttemptView, WebhookDeliveryView, WebhookEndpointView, WebhookReplayView,
+};
+
+/// The views of a list of objects.
+pub fn views<'a, T, V: From<&'a T>>(objects: &'a [T]) -> Vec<V> {
+    objects.iter().map(V::from).collect()
+}
+
+/// An App with its settings.
+#[derive(Serialize)]
+pub struct AppView<'a> {
+    id: AppId,
+    name: &'a str,
+    settings: &'a AppSettings,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl<'a> From<&'a App> for AppView<'a> {
+    fn from(app: &'a App) -> Self {
+        Self {
+            id: app.id,
+            name: &app.name,
+            settings: &app.settings,
+            created_at: app.created_at,
+            updated_at: app.updated_at,
+        }
+    }
+}
+
+/// An API key. The key itself is included only when it was just created.
+#[derive(Serialize)]
+pub struct ApiKeyView<'a> {
+    id: ApiKeyId,
+    app_id: AppId,
+    environment: Environment,
+    kind: &'static str,
+    last_four: &'a str,
+    scopes: Vec<&'static str>,
+    created_at: Timestamp,
+    revoked_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+}
+
+impl<'a> From<&'a ApiKey> for ApiKeyView<'a> {
+    fn from(key: &'a ApiKey) -> Self {
+        Self {
+            id: key.id,
+            app_id: key.world.app_id,
+            environment: key.world.environment,
+            kind: key.kind.as_str(),
+            last_four: &key.last_four,
+            scopes: key.scopes.iter().map(|scope| scope.as_str()).collect(),
+            created_at: key.created_at,
+            revoked_at: key.revoked_at,
+            key: None,
+        }
+    }
+}
+
+impl<'a> From<&'a NewApiKey> for ApiKeyView<'a> {
+    fn from(new: &'a NewApiKey) -> Self {
+        Self {
+            key: Some(new.key.expose()),
+            ..Self::from(&new.record)
+        }
+    }
+}
+
+/// A registered redirect URL.
+#[derive(Serialize)]
+pub struct RedirectUrlView<'a> {
+    id: RedirectUrlId,
+    app_id: AppId,
+    environment: Environment,
+    kind: &'static str,
+    url: &'a str,
+    default: bool,
+    created_at: Timestamp,
+}
+
+impl<'a> From<&'a RedirectUrl> for RedirectUrlView<'a> {
+    fn from(url: &'a RedirectUrl) -> Self {
+        Self {
+            id: url.id,
+            app_id: url.world.app_id,
+            environment: url.world.environment,
+            kind: url.kind.as_str(),
+            url: url.target.as_str(),
+            default: url.is_default,
+            created_at: url.created_at,
+        }
+    }
+}
+
+/// A connection to an identity provider, without its client secret.
+#[derive(Serialize)]
+pub struct ProviderView<'a> {
+    provider: &'a str,
+    app_id: AppId,
+    environment: Environment,
+    client_id: &'a str,
+    settings: &'a ConnectionSettings,
+    callback_url: &'a str,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl<'a> From<&'a ListedConnection> for ProviderView<'a> {
+    fn from(listed: &'a ListedConnection) -> Self {
+        let connection = &listed.connection;
+        Self {
+            provider: connection.name.as_str(),
+            app_id: connection.world.app_id,
+            environment: connection.world.environment,
+            client_id: &connection.client_id,
+            settings: &connection.settings,
+            callback_url: &listed.callback_url,
+            created_at: connection.created_at,
+            updated_at: connection.updated_at,
+        }
+    }
+}
+
+/// A signing key, without its private half.
+#[derive(Serialize)]
+pub struct SigningKeyView<'a> {
+    id: SigningKeyId,
+    app_id: AppId,
+    environment: Environment,
+    algorithm: &'static str,
+    public_jwk: &'a Value,
+    created_at: Timestamp,
+    active_from: Timestamp,
+}
+
+impl<'a> From<&'a SigningKey> for SigningKeyView<'a> {
+    fn from(key: &'a SigningKey) -> Self {
+        Self {
+            id: key.id,
+            app_id: key.world.app_id,
+            environment: key.world.environment,
+            algorithm: key.algorithm.as_str(),
+            public_jwk: &key.public_jwk,
+            created_at: key.created_at,
+            active_from: key.active_from,
+        }
+    }
+}
