@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use serde_json::json;
+use vestry_app::Principal;
 use vestry_domain::app;
 use vestry_web::views::{AppView, views};
 
@@ -45,7 +46,7 @@ impl App {
         let service = installation.service().await?;
         match self {
             Self::Create { name } => {
-                let app = service.create_app(&name).await?;
+                let app = service.create_app(Principal::cli(), &name).await?;
                 let id = app.id;
                 Ok(Output::new(
                     json!(AppView::from(&app)),
@@ -53,12 +54,14 @@ impl App {
                 ))
             }
             Self::List => {
-                let apps = service.list_apps().await?;
+                let apps = service.list_apps(&Principal::cli()).await?;
                 let documents: Vec<AppView<'_>> = views(&apps);
                 Ok(Output::new(json!({ "apps": documents }), list(&apps)))
             }
-            Self::Show(of) => Ok(show(&service.show_app(of.app).await?)),
-            Self::Set { of, changes } => Ok(show(&service.set_app(of.app, &changes).await?)),
+            Self::Show(of) => Ok(show(&service.show_app(Principal::cli(), of.app).await?)),
+            Self::Set { of, changes } => Ok(show(
+                &service.set_app(Principal::cli(), of.app, &changes).await?,
+            )),
         }
     }
 }

@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use url::Url;
 use vestry_anchor::{Settings as Reach, notes_at, notes_from};
-use vestry_app::Service;
 use vestry_app::audit::{About, AuditFlaw, AuditReport, SourcedNote, TrustedKeys};
+use vestry_app::{Principal, Service};
 use vestry_domain::audit::checkpoint::VerifierKey;
 use vestry_domain::{Timestamp, rfc3339};
 
@@ -160,7 +160,14 @@ impl Audit {
                 against,
             } => {
                 let (notes, keys) = witnesses(against, &reach).await?;
-                let found = service.acknowledge_flaw(&about, &reason, &notes, &keys, &progress);
+                let found = service.acknowledge_flaw(
+                    Principal::cli(),
+                    &about,
+                    &reason,
+                    &notes,
+                    &keys,
+                    &progress,
+                );
                 let found = found.await?;
                 let documents: Vec<_> = found.iter().map(document).collect();
                 let lines = found.iter().map(|flaw| format!("Acknowledged: {flaw}"));

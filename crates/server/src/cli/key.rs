@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use serde_json::json;
+use vestry_app::Principal;
 use vestry_app::platform::NewApiKey;
 use vestry_domain::api_key::{ApiKey, ApiKeyKind, Scope};
 use vestry_domain::ids::ApiKeyId;
@@ -67,17 +68,23 @@ impl Key {
                 } else {
                     ApiKeyKind::Secret
                 };
-                let made = service.create_api_key(of.world(), kind, scope).await?;
+                let made = service
+                    .create_api_key(Principal::cli(), of.world(), kind, scope)
+                    .await?;
                 Ok(new(&made))
             }
             Self::List(of) => {
-                let keys = service.list_api_keys(of.app).await?;
+                let keys = service.list_api_keys(Principal::cli(), of.app).await?;
                 let documents: Vec<ApiKeyView<'_>> = views(&keys);
                 Ok(Output::new(json!({ "keys": documents }), list(&keys)))
             }
-            Self::Rotate { of, key } => Ok(new(&service.rotate_api_key(of.app, key).await?)),
+            Self::Rotate { of, key } => Ok(new(&service
+                .rotate_api_key(Principal::cli(), of.app, key)
+                .await?)),
             Self::Revoke { of, key } => {
-                service.revoke_api_key(of.app, key).await?;
+                service
+                    .revoke_api_key(Principal::cli(), of.app, key)
+                    .await?;
                 Ok(Output::new(
                     json!({ "id": key, "revoked": true }),
                     format!("Revoked {key}."),

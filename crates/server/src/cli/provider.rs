@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use vestry_app::Principal;
 use vestry_app::platform::ListedConnection;
 use vestry_domain::provider::{AppleKey, ConnectionSettings, ProviderName, TokenEndpointAuth};
 use vestry_web::views::{ProviderView, views};
@@ -107,12 +108,23 @@ impl Provider {
                 let (world, name, client_id) =
                     (set.of.world(), set.name.clone(), set.client_id.clone());
                 let secret = private_file::read_secret(&set.client_secret_file)?;
-                let set = service.set_provider(world, name, &client_id, &secret, settings(*set));
+                let set = service.set_provider(
+                    Principal::cli(),
+                    world,
+                    name,
+                    &client_id,
+                    &secret,
+                    settings(*set),
+                );
                 Ok(list(&[set.await?]))
             }
-            Self::List(of) => Ok(list(&service.list_providers(of.app).await?)),
+            Self::List(of) => Ok(list(
+                &service.list_providers(Principal::cli(), of.app).await?,
+            )),
             Self::Remove { of, name } => {
-                service.remove_provider(of.world(), &name).await?;
+                service
+                    .remove_provider(Principal::cli(), of.world(), &name)
+                    .await?;
                 Ok(Output::new(
                     json!({ "provider": name.as_str(), "removed": true }),
                     format!("Removed {name}."),

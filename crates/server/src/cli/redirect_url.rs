@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use serde_json::json;
+use vestry_app::Principal;
 use vestry_app::platform;
 use vestry_domain::ids::RedirectUrlId;
 use vestry_domain::redirect::RedirectKind;
@@ -65,14 +66,19 @@ impl RedirectUrl {
             } => {
                 let mut added = Vec::new();
                 for kind in kind {
-                    let url = service.add_redirect_url(of.world(), kind, &url, default);
+                    let url =
+                        service.add_redirect_url(Principal::cli(), of.world(), kind, &url, default);
                     added.push(url.await?);
                 }
                 Ok(list(&added))
             }
-            Self::List(of) => Ok(list(&service.list_redirect_urls(of.app).await?)),
+            Self::List(of) => Ok(list(
+                &service.list_redirect_urls(Principal::cli(), of.app).await?,
+            )),
             Self::Remove { of, id } => {
-                service.remove_redirect_url(of.app, id).await?;
+                service
+                    .remove_redirect_url(Principal::cli(), of.app, id)
+                    .await?;
                 Ok(Output::new(
                     json!({ "id": id, "removed": true }),
                     format!("Removed {id}."),

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use serde_json::json;
+use vestry_app::Principal;
 use vestry_domain::ids::SigningKeyId;
 use vestry_domain::{Environment, World, signing_key};
 use vestry_web::views::{SigningKeyView, views};
@@ -50,7 +51,7 @@ impl SigningKey {
                 let mut keys = Vec::new();
                 for environment in Environment::ALL {
                     let world = World::new(of.app, environment);
-                    keys.extend(service.list_signing_keys(world).await?);
+                    keys.extend(service.list_signing_keys(Principal::cli(), world).await?);
                 }
                 let documents: Vec<SigningKeyView<'_>> = views(&keys);
                 Ok(Output::new(
@@ -59,7 +60,9 @@ impl SigningKey {
                 ))
             }
             Self::Rotate(of) => {
-                let key = service.rotate_signing_key(of.world()).await?;
+                let key = service
+                    .rotate_signing_key(Principal::cli(), of.world())
+                    .await?;
                 let (id, from) = (key.id, date(key.active_from));
                 Ok(Output::new(
                     json!(SigningKeyView::from(&key)),
@@ -67,7 +70,9 @@ impl SigningKey {
                 ))
             }
             Self::Revoke { of, key } => {
-                let next = service.revoke_signing_key(of.app, key).await?;
+                let next = service
+                    .revoke_signing_key(Principal::cli(), of.app, key)
+                    .await?;
                 let text = match &next {
                     Some(next) => format!("Revoked {key}. The signing key is now {}.", next.id),
                     None => format!("Revoked {key}. It was not in use for signing."),

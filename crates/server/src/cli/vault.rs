@@ -5,7 +5,7 @@ mod app_keys;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use vestry_app::platform::vault::{RootReport, Verification};
-use vestry_app::{Fault, Service};
+use vestry_app::{Fault, Principal, Service};
 use vestry_domain::envelope::KeyPurpose;
 use vestry_ports::store::Store;
 use vestry_ports::vault::VaultStatus;
@@ -231,14 +231,22 @@ fn status(reports: Vec<RootReport>) -> Output {
 
 async fn rotate(service: &Service, retire: bool) -> Result<Output, Failure> {
     let progress = |done, of| tracing::info!(done, of, "App keys rewrapped");
-    let rotation = service.vault_rotate_root(&progress).await.map_err(failed)?;
+    let rotation = service
+        .vault_rotate_root(Principal::cli(), &progress)
+        .await
+        .map_err(failed)?;
     let rewrapped = rotation.rewrapped;
     let versions = rotation
         .versions
         .iter()
         .map(|(purpose, version)| (purpose.to_string(), json!(version)));
     let remaining = if retire {
-        Some(service.vault_retire().await.map_err(failed)?)
+        Some(
+            service
+                .vault_retire(&Principal::cli())
+                .await
+                .map_err(failed)?,
+        )
     } else {
         None
     };

@@ -4,9 +4,9 @@ mod output;
 
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::json;
-use vestry_app::Service;
 use vestry_app::platform::replays::Wanted;
 use vestry_app::platform::webhooks::{EndpointChange, NewEndpoint, Replayed, Resume};
+use vestry_app::{Principal, Service};
 use vestry_domain::Timestamp;
 use vestry_domain::event::EventKind;
 use vestry_domain::ids::{EventId, WebhookDeliveryId, WebhookEndpointId};
@@ -179,13 +179,17 @@ impl Webhook {
                     types,
                     enabled: !disabled,
                 };
-                let (listed, secret) = service.add_webhook(of.world(), new).await?;
+                let (listed, secret) = service
+                    .add_webhook(Principal::cli(), of.world(), new)
+                    .await?;
                 Ok(output::endpoint_with_secret(&listed, &secret))
             }
-            Self::List(of) => Ok(output::endpoints(&service.list_webhooks(of.app).await?)),
-            Self::Show(WhichWebhook { of, id }) => {
-                Ok(output::endpoint(&service.show_webhook(of.app, id).await?))
-            }
+            Self::List(of) => Ok(output::endpoints(
+                &service.list_webhooks(Principal::cli(), of.app).await?,
+            )),
+            Self::Show(WhichWebhook { of, id }) => Ok(output::endpoint(
+                &service.show_webhook(Principal::cli(), of.app, id).await?,
+            )),
             Self::Set {
                 which: WhichWebhook { of, id },
                 url,
@@ -197,15 +201,19 @@ impl Webhook {
                     types,
                     name: name.map(|name| Some(name).filter(|name| !name.is_empty())),
                 };
-                let changed = service.change_webhook(of.app, id, change).await?;
+                let changed = service
+                    .change_webhook(Principal::cli(), of.app, id, change)
+                    .await?;
                 Ok(output::endpoint(&changed))
             }
             Self::RotateSecret {
                 which: WhichWebhook { of, id },
                 overlap,
             } => {
-                let secret = service.rotate_webhook_secret(of.app, id, overlap).await?;
-                let shown = service.show_webhook(of.app, id).await?;
+                let secret = service
+                    .rotate_webhook_secret(Principal::cli(), of.app, id, overlap)
+                    .await?;
+                let shown = service.show_webhook(Principal::cli(), of.app, id).await?;
                 Ok(output::endpoint_with_secret(&shown, &secret))
             }
             Self::Enable {
@@ -217,24 +225,32 @@ impl Webhook {
                 } else {
                     Resume::All
                 };
-                let enabled = service.enable_webhook(of.app, id, resume).await?;
+                let enabled = service
+                    .enable_webhook(Principal::cli(), of.app, id, resume)
+                    .await?;
                 Ok(output::endpoint(&enabled))
             }
             Self::Disable(WhichWebhook { of, id }) => {
-                let disabled = service.disable_webhook(of.app, id).await?;
+                let disabled = service
+                    .disable_webhook(Principal::cli(), of.app, id)
+                    .await?;
                 Ok(output::endpoint(&disabled))
             }
             Self::Test {
                 which: WhichWebhook { of, id },
                 kind,
-            } => Ok(output::trial(&service.try_webhook(of.app, id, kind).await?)),
+            } => Ok(output::trial(
+                &service
+                    .try_webhook(Principal::cli(), of.app, id, kind)
+                    .await?,
+            )),
             Self::Replay(command) => command.run(&service).await,
-            Self::Replays(WhichWebhook { of, id }) => {
-                Ok(output::replays(&service.list_replays(of.app, id).await?))
-            }
+            Self::Replays(WhichWebhook { of, id }) => Ok(output::replays(
+                &service.list_replays(Principal::cli(), of.app, id).await?,
+            )),
             Self::Deliveries(command) => command.run(&service).await,
             Self::Delete(WhichWebhook { of, id }) => {
-                service.remove_webhook(of.app, id).await?;
+                service.remove_webhook(Principal::cli(), of.app, id).await?;
                 Ok(Output::new(
                     json!({ "id": id, "removed": true }),
                     format!("Removed {id}."),
@@ -249,7 +265,9 @@ impl Replay {
         let WhichWebhook { of, id } = self.which;
         let event = self.event.map(Replayed::Event);
         if let Some(what) = event.or(self.delivery.map(Replayed::Delivery)) {
-            let delivery = service.replay_webhook(of.app, id, what).await?;
+            let delivery = service
+                .replay_webhook(Principal::cli(), of.app, id, what)
+                .await?;
             return Ok(output::redelivery(&delivery));
         }
         let since = self.failed_since.map(Timestamp::from_unix);
@@ -258,7 +276,9 @@ impl Replay {
         let wanted = since.map(Wanted::FailedSince).or(range).ok_or_else(|| {
             Failure::usage("specify --event, --delivery, --failed-since or --after")
         })?;
-        let replay = service.replay_missed(of.app, id, wanted).await?;
+        let replay = service
+            .replay_missed(Principal::cli(), of.app, id, wanted)
+            .await?;
         Ok(output::replay_started(&replay, of.app, id))
     }
 }
@@ -267,7 +287,9 @@ impl Deliveries {
     async fn run(self, service: &Service) -> Result<Output, Failure> {
         let WhichWebhook { of, id } = self.which;
         if let Some(delivery) = self.delivery {
-            let (delivery, attempts) = service.show_delivery(of.app, id, delivery).await?;
+            let (delivery, attempts) = service
+                .show_delivery(Principal::cli(), of.app, id, delivery)
+                .await?;
             return Ok(output::delivery(&delivery, &attempts));
         }
         let filter = DeliveryFilter {
@@ -276,7 +298,7 @@ impl Deliveries {
             ..DeliveryFilter::default()
         };
         let found = service
-            .list_deliveries(of.app, id, filter, self.limit)
+            .list_deliveries(Principal::cli(), of.app, id, filter, self.limit)
             .await?;
         Ok(output::deliveries(&found))
     }

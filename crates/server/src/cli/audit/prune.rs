@@ -6,8 +6,8 @@ use std::path::Path;
 
 use aws_lc_rs::digest::{Context as Hash, SHA256};
 use serde_json::{Value, json};
-use vestry_app::Service;
 use vestry_app::audit::Exported;
+use vestry_app::{Principal, Service};
 use vestry_domain::Timestamp;
 use vestry_domain::audit::control::ControlEntry;
 use vestry_domain::audit::{AuditEntry, Format};
@@ -24,7 +24,12 @@ pub(super) async fn run(
     let progress = |looked_at| tracing::info!(looked_at, "audit log entries exported");
     let mut export = Export::new(path)?;
     let exported = service
-        .export_audit_log(before, &mut |entry| export.write(entry), &progress)
+        .export_audit_log(
+            Principal::cli(),
+            before,
+            &mut |entry| export.write(entry),
+            &progress,
+        )
         .await
         .map_err(|error| Failure::of(error, "export failed; no entries were removed"));
     let exported = match exported {
@@ -37,7 +42,9 @@ pub(super) async fn run(
     };
     let hash = export.finish(path)?;
     let progress = |removed| tracing::info!(removed, "audit log entries removed");
-    let removed = service.prune_audit_log(&exported, &hash, &progress).await;
+    let removed = service
+        .prune_audit_log(Principal::cli(), &exported, &hash, &progress)
+        .await;
     removed.map_err(|error| {
         Failure::of(error, "some exported entries could not be removed; keep the file, and run the command again with a new one")
     })?;

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 use vestry_app::platform::rotation::{AppRotation, FailedSecret, KeptKey, NOTICED_WITHIN, Why};
-use vestry_app::{Fault, Service};
+use vestry_app::{Fault, Principal, Service};
 
 use super::failed;
 use crate::cli::progress::Progress;
@@ -14,9 +14,9 @@ use crate::output::Output;
 pub(super) async fn rotate(service: &Service, retire: bool) -> Result<Output, Failure> {
     let bar = Bar::new();
     let progress = |done, of| bar.show(done, of);
-    let mut rotation = service.vault_rotate_apps(&progress).await;
+    let mut rotation = service.vault_rotate_apps(Principal::cli(), &progress).await;
     if retire && let Ok(rotated) = rotation {
-        let retired = service.vault_retire_apps(NOTICED_WITHIN, &progress);
+        let retired = service.vault_retire_apps(Principal::cli(), NOTICED_WITHIN, &progress);
         rotation = retired.await.map(|retired| rotated.then(retired));
     }
     Ok(output(&bar.end(rotation)?))
@@ -25,7 +25,9 @@ pub(super) async fn rotate(service: &Service, retire: bool) -> Result<Output, Fa
 pub(super) async fn retire(service: &Service) -> Result<Output, Failure> {
     let bar = Bar::new();
     let progress = |done, of| bar.show(done, of);
-    let rotation = service.vault_retire_apps(NOTICED_WITHIN, &progress).await;
+    let rotation = service
+        .vault_retire_apps(Principal::cli(), NOTICED_WITHIN, &progress)
+        .await;
     Ok(output(&bar.end(rotation)?))
 }
 
