@@ -88,7 +88,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        let mut said = self.message.clone();
+        let mut shown = self.message.clone();
         let mut next: Option<&dyn Error> = match &self.cause {
             Some(cause) => Some(cause.as_ref()),
             None => None,
@@ -96,9 +96,9 @@ impl fmt::Display for Failure {
         while let Some(cause) = next {
             let text = cause.to_string();
             // Some errors repeat their source in their own text.
-            if !said.contains(&text) {
+            if !shown.contains(&text) {
                 write!(f, ": {text}")?;
-                said = text;
+                shown = text;
             }
             next = cause.source();
         }

@@ -278,15 +278,15 @@ fn sentences(report: &AuditReport) -> String {
 
 fn document(flaw: &AuditFlaw) -> Value {
     let about = flaw.about.to_string();
-    let said = flaw.flaw.to_string();
+    let finding = flaw.flaw.to_string();
     match &flaw.about {
         About::Chain(world, chain) => json!({
             "about": about,
             "app_id": world.app_id,
             "environment": world.environment,
             "chain": chain,
-            "flaw": said,
+            "flaw": finding,
         }),
-        _ => json!({ "about": about, "flaw": said }),
+        _ => json!({ "about": about, "flaw": finding }),
     }
 }

@@ -15,7 +15,7 @@ fn read(line: &str) -> Result<Cli, clap::Error> {
 
 #[test]
 fn m_19_wrong_usage_is_reported_on_one_line() {
-    for (line, told) in [
+    for (line, expected) in [
         ("frobnicate", "unrecognized subcommand 'frobnicate'"),
         (
             "app create --json",
@@ -26,7 +26,7 @@ fn m_19_wrong_usage_is_reported_on_one_line() {
     ] {
         let refused = wrong_usage(&read(line).unwrap_err());
         assert!(
-            refused.starts_with(told) && !refused.contains(['\n', '\u{1b}']),
+            refused.starts_with(expected) && !refused.contains(['\n', '\u{1b}']),
             "{refused:?}"
         );
     }

@@ -128,8 +128,8 @@ fn credentials_in_the_environment_are_not_settings() {
         let longer = format!("{name}S");
         assert!(refusal("", &[(&longer, "x")]).contains(&longer));
         let in_file = name.strip_prefix("VESTRY_").unwrap().to_lowercase();
-        let told = refusal(&format!("{in_file} = \"x\""), &[]);
-        assert!(told.contains("unknown setting"), "{told}");
+        let message = refusal(&format!("{in_file} = \"x\""), &[]);
+        assert!(message.contains("unknown setting"), "{message}");
     }
 }
 

@@ -14,7 +14,7 @@ const MAX_REQUESTED: Duration = Duration::from_secs(3600);
 #[derive(Debug, Default)]
 pub(super) struct Absence {
     misses: u32,
-    told: bool,
+    reported: bool,
 }
 
 impl Absence {
@@ -22,8 +22,8 @@ impl Absence {
     /// connection is back at the next request.
     pub(super) async fn wait(&mut self, away: &Away) {
         self.misses = self.misses.saturating_add(1);
-        if !self.told && (self.misses > 1 || !away.broke_off) {
-            self.told = true;
+        if !self.reported && (self.misses > 1 || !away.broke_off) {
+            self.reported = true;
             say(&format!("service is unreachable ({}); retrying", away.why));
         }
         tokio::time::sleep(pause(self.misses, away.retry_after)).await;
@@ -36,7 +36,7 @@ impl Absence {
 
     /// Ends the outage.
     pub(super) fn end(&mut self) {
-        if self.told {
+        if self.reported {
             say("service is reachable again");
         }
         *self = Self::default();

@@ -13,7 +13,7 @@ use vestry_ports::passwords::PasswordHasher;
 
 use crate::on_both_databases;
 use crate::support::client::Api;
-use crate::support::site::{Site, text};
+use crate::support::installation::{Installation, text};
 use crate::users::command;
 
 on_both_databases! {
@@ -82,7 +82,7 @@ async fn sign_in_all(api: &Api, people: &[(String, String)]) -> usize {
     right
 }
 
-async fn a_thousand_users_keep_their_passwords(site: Site) {
+async fn a_thousand_users_keep_their_passwords(installation: Installation) {
     let hasher = Argon2Hasher::new(Settings::weakest(), Arc::new(SeededEntropy::fresh())).unwrap();
     let (mut lines, mut passwords) = (String::new(), Vec::new());
     for number in 0..USERS {
@@ -91,36 +91,37 @@ async fn a_thousand_users_keep_their_passwords(site: Site) {
         passwords.push(password);
     }
     let exported = block_in_place(|| {
-        let keys = site.set_up();
-        fs::write(site.file("users.jsonl"), &lines).unwrap();
-        let rehearsed = site.admin(&command(
+        let keys = installation.set_up();
+        fs::write(installation.file("users.jsonl"), &lines).unwrap();
+        let rehearsed = installation.admin(&command(
             "import",
             Some("users.jsonl"),
             &keys.app,
             &["--dry-run"],
         ));
         assert_eq!(rehearsed["imported"], USERS);
-        let imported = site.admin(&command("import", Some("users.jsonl"), &keys.app, &[]));
+        let imported = installation.admin(&command("import", Some("users.jsonl"), &keys.app, &[]));
         let expected = json!({"dry_run": false, "lines": USERS, "imported": USERS, "founded": 0, "existing": 0, "refused": []});
         assert_eq!(imported, expected);
         // Import again: all users exist already.
-        let again = site.admin(&command("import", Some("users.jsonl"), &keys.app, &[]));
+        let again = installation.admin(&command("import", Some("users.jsonl"), &keys.app, &[]));
         assert_eq!(
             (&again["imported"], &again["existing"]),
             (&json!(0), &json!(USERS))
         );
-        site.run(&command(
-            "export",
-            None,
-            &keys.app,
-            &["--with-password-hashes"],
-        ))
-        .done()
-        .stdout
+        installation
+            .run(&command(
+                "export",
+                None,
+                &keys.app,
+                &["--with-password-hashes"],
+            ))
+            .done()
+            .stdout
     });
     assert_eq!(exported.lines().count(), USERS);
 
-    let mut empty = Site::sqlite();
+    let mut empty = Installation::sqlite();
     empty.set("limits.test_per_minute", "0");
     let keys = block_in_place(|| {
         let keys = empty.set_up();

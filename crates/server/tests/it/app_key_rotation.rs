@@ -9,9 +9,9 @@ use tokio::task::block_in_place;
 
 use crate::on_both_databases;
 use crate::support::client::Api;
-use crate::support::journey::{Owner, assert_signed, new_owner, sign, sign_in};
+use crate::support::flow::{Owner, assert_signed, new_owner, sign, sign_in};
+use crate::support::installation::{Installation, text};
 use crate::support::process::{PATIENCE, Process};
-use crate::support::site::{Site, text};
 
 on_both_databases! {
     /// R17: rotation while signatures run; none fails, and every key opens afterwards.
@@ -20,7 +20,7 @@ on_both_databases! {
     a_rotation_of_app_keys_disturbs_no_signature => super::a_rotation_of_app_keys_disturbs_no_signature;
 }
 
-/// Signs until it is told to stop. Returns the number of signatures, or the first failure.
+/// Signs until it is stopped. Returns the number of signatures, or the first failure.
 async fn keep_signing(api: Api, owner: Owner, stop: Arc<AtomicBool>, done: Arc<AtomicUsize>) {
     while !stop.load(Ordering::Relaxed) {
         let signed = sign(&api, &owner, "test").await.ok();
@@ -38,9 +38,9 @@ async fn until_at_least(done: &AtomicUsize, count: usize) {
     tokio::time::timeout(PATIENCE, reached).await.unwrap();
 }
 
-async fn a_rotation_disturbs_no_signature(site: Site) {
-    let keys = site.set_up();
-    let server = site.serve().await;
+async fn a_rotation_disturbs_no_signature(installation: Installation) {
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.live);
     let owner = new_owner(&api, "ada@example.com").await;
     let (stop, done) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
@@ -56,7 +56,7 @@ async fn a_rotation_disturbs_no_signature(site: Site) {
         .collect();
     until_at_least(&done, 20).await;
     for version in 2..=4 {
-        let rotated = block_in_place(|| site.admin(&["vault", "rotate-root"]));
+        let rotated = block_in_place(|| installation.admin(&["vault", "rotate-root"]));
         let expected = json!({ "wallets": version, "secrets": version });
         assert_eq!(rotated["versions"], expected);
         assert_eq!(rotated["rewrapped"], 4);
@@ -68,35 +68,41 @@ async fn a_rotation_disturbs_no_signature(site: Site) {
     for signer in signers {
         signer.await.unwrap();
     }
-    let verified = site.admin(&["vault", "verify"]);
+    let verified = installation.admin(&["vault", "verify"]);
     assert_eq!(verified["ok"], true);
     assert_eq!(verified["wallets"], 4);
     assert_eq!(verified["app_keys"], 4);
 
     // The old versions can be retired: a process that has opened nothing yet still signs.
     assert_eq!(
-        site.admin(&["vault", "rotate-root", "--retire"])["retired"],
+        installation.admin(&["vault", "rotate-root", "--retire"])["retired"],
         true
     );
-    let status = site.admin(&["vault", "status"]);
+    let status = installation.admin(&["vault", "status"]);
     // The deployment records what it destroys under its own key for secrets.
     for (purpose, app_keys) in [("wallets", 2), ("secrets", 3)] {
         let versions = json!([{ "version": 5, "app_keys": app_keys }]);
         assert_eq!(status[purpose]["versions"], versions);
     }
     server.process.stop().await;
-    let server = site.serve().await;
+    let server = installation.serve().await;
     let signed = sign(&server.api(&keys.live), &owner, "after").await.ok();
-    assert_signed(&site.database, &owner, "after", &text(&signed, "signature")).await;
+    assert_signed(
+        &installation.database,
+        &owner,
+        "after",
+        &text(&signed, "signature"),
+    )
+    .await;
     server.process.stop().await;
 }
 
 /// Number of wallets to rotate: ten batches, so that a kill leaves some behind. `cargo xtask rotation` has 100,000.
 const ROTATED: usize = 500;
 
-async fn a_rotation_of_app_keys_disturbs_no_signature(site: Site) {
-    let keys = site.set_up();
-    let server = site.serve().await;
+async fn a_rotation_of_app_keys_disturbs_no_signature(installation: Installation) {
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.live);
     let mut owner = None;
     for number in 0..ROTATED {
@@ -119,14 +125,14 @@ async fn a_rotation_of_app_keys_disturbs_no_signature(site: Site) {
         .collect();
     until_at_least(&done, 20).await;
     let begun = Instant::now();
-    let mut rotation = Process::start(&mut site.command(&["vault", "rotate-apps"]));
+    let mut rotation = Process::start(&mut installation.command(&["vault", "rotate-apps"]));
     rotation.logged("wallets and secrets re-encrypted").await;
     rotation.kill().await;
-    let finished = block_in_place(|| site.admin(&["vault", "rotate-apps"]));
+    let finished = block_in_place(|| installation.admin(&["vault", "rotate-apps"]));
     assert_eq!(finished["failed_wallets"], json!([]));
     for more in [&[][..], &["--retire"]] {
         let arguments = [&["vault", "rotate-apps"], more].concat();
-        let again = block_in_place(|| site.admin(&arguments));
+        let again = block_in_place(|| installation.admin(&arguments));
         assert_eq!(again["failed_wallets"], json!([]));
         assert_eq!(again["failed_secrets"], json!([]));
         assert_eq!(again["rewrapped"], ROTATED);
@@ -134,7 +140,7 @@ async fn a_rotation_of_app_keys_disturbs_no_signature(site: Site) {
         assert_eq!(again["resealed"], 3);
     }
     assert_signs_in(&tests, &ada).await;
-    m_8_old_keys_of_secrets_go(&site).await;
+    m_8_old_keys_of_secrets_go(&installation).await;
     assert_signs_in(&tests, &ada).await;
     until_at_least(&done, 100).await;
     let (signed, seconds) = (done.load(Ordering::Relaxed), begun.elapsed().as_secs_f64());
@@ -143,43 +149,50 @@ async fn a_rotation_of_app_keys_disturbs_no_signature(site: Site) {
     for signer in signers {
         signer.await.unwrap();
     }
-    let verified = site.admin(&["vault", "verify"]);
+    let verified = installation.admin(&["vault", "verify"]);
     assert_eq!(verified["ok"], true);
     assert_eq!(verified["wallets"], ROTATED);
     assert_eq!(verified["secrets"], 3);
-    let audited = site.admin(&["audit", "verify"]);
+    let audited = installation.admin(&["audit", "verify"]);
     assert_eq!(audited["ok"], true);
     server.process.stop().await;
-    let server = site.serve().await;
+    let server = installation.serve().await;
     let signed = sign(&server.api(&keys.live), &owner, "after").await.ok();
-    assert_signed(&site.database, &owner, "after", &text(&signed, "signature")).await;
+    assert_signed(
+        &installation.database,
+        &owner,
+        "after",
+        &text(&signed, "signature"),
+    )
+    .await;
     assert_signs_in(&server.api(&keys.test), &ada).await;
     server.process.stop().await;
 }
 
 /// M-8: old keys for secrets are kept for an hour, and while anything unexpired is under them. They are then destroyed, except for what the
 /// audit log and decoys need.
-async fn m_8_old_keys_of_secrets_go(site: &Site) {
+async fn m_8_old_keys_of_secrets_go(installation: &Installation) {
     let purposes = "SELECT purpose AS one, CAST(COUNT(*) AS TEXT) AS two FROM app_keys GROUP BY purpose ORDER BY purpose";
     let count = |found: &[(String, String)], purpose: &str| {
         let of_purpose = found.iter().find(|(one, _)| one == purpose);
         of_purpose.map(|(_, two)| two.parse::<u32>().unwrap())
     };
-    let before = site.database.pairs(purposes).await;
+    let before = installation.database.pairs(purposes).await;
     let secrets = count(&before, "secrets").unwrap();
     assert!(secrets > 2, "old keys stayed: {before:?}");
     assert_eq!(count(&before, "wallets"), Some(2));
-    site.database
+    installation
+        .database
         .execute("UPDATE app_keys SET created_at = created_at - 3600")
         .await;
-    site.database.execute("DELETE FROM codes").await;
-    let retired = block_in_place(|| site.admin(&["vault", "retire-apps"]));
+    installation.database.execute("DELETE FROM codes").await;
+    let retired = block_in_place(|| installation.admin(&["vault", "retire-apps"]));
     assert_eq!(
         (&retired["minted"], &retired["kept"]),
         (&json!(0), &json!([]))
     );
     assert_eq!(retired["retired"], secrets - 2);
-    let after = site.database.pairs(purposes).await;
+    let after = installation.database.pairs(purposes).await;
     for (purpose, expected) in [
         ("wallets", 2),
         ("secrets", 2),

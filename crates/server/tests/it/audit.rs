@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use vestry_domain::{Timestamp, rfc3339};
 
 use crate::on_both_databases;
-use crate::support::journey::{new_owner, sign, sign_in};
-use crate::support::site::Site;
+use crate::support::flow::{new_owner, sign, sign_in};
+use crate::support::installation::Installation;
 
 on_both_databases! {
     /// S8: `vestry audit verify` reports every alteration and removal, and exits with 1.
@@ -23,20 +23,20 @@ on_both_databases! {
     aud_5_what_the_log_cannot_take_is_refused => super::calls_that_cannot_be_logged_are_refused;
 }
 
-fn verify(site: &Site) -> (i32, Value) {
-    let verified = site.run(&["audit", "verify", "--json"]);
+fn verify(installation: &Installation) -> (i32, Value) {
+    let verified = installation.run(&["audit", "verify", "--json"]);
     (verified.code, verified.json())
 }
 
-async fn an_altered_log_is_found(site: Site) {
-    let keys = site.set_up();
-    let server = site.serve().await;
+async fn an_altered_log_is_found(installation: Installation) {
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.live);
     let owner = new_owner(&api, "ada@example.com").await;
     for message in ["one", "two", "three"] {
         sign(&api, &owner, message).await.ok();
     }
-    let (code, whole) = verify(&site);
+    let (code, whole) = verify(&installation);
     assert_eq!((code, &whole["ok"]), (0, &Value::Bool(true)));
     // The wallet chain of this process, and the control chains of both environments: creating the App with its keys, and one more key each.
     assert_eq!(
@@ -45,25 +45,25 @@ async fn an_altered_log_is_found(site: Site) {
     );
     for table in COPIED {
         let copy = format!("CREATE TABLE kept_{table} AS SELECT * FROM {table}");
-        site.database.touch(&copy).await;
+        installation.database.touch(&copy).await;
     }
     for (statements, finding) in DAMAGES {
         for statement in *statements {
-            site.database.execute(statement).await;
+            installation.database.execute(statement).await;
         }
-        let (code, found) = verify(&site);
+        let (code, found) = verify(&installation);
         assert_eq!(code, 1, "{statements:?}");
         let flaws = found["flaws"].as_array().unwrap();
         assert_eq!(flaws.len(), 1, "{statements:?}: {flaws:?}");
-        let said = flaws[0]["flaw"].as_str().unwrap();
-        assert!(said.contains(finding), "{statements:?}: {said}");
+        let output = flaws[0]["flaw"].as_str().unwrap();
+        assert!(output.contains(finding), "{statements:?}: {output}");
         for table in COPIED {
             let clear = format!("DELETE FROM {table}");
-            site.database.touch(&clear).await;
+            installation.database.touch(&clear).await;
             let restore = format!("INSERT INTO {table} SELECT * FROM kept_{table}");
-            site.database.execute(&restore).await;
+            installation.database.execute(&restore).await;
         }
-        assert_eq!(verify(&site), (0, whole.clone()), "not restored");
+        assert_eq!(verify(&installation), (0, whole.clone()), "not restored");
     }
     server.process.stop().await;
 }
@@ -157,11 +157,11 @@ const DAMAGES: &[(&[&str], &str)] = &[
     ),
 ];
 
-async fn a_killed_process_leaves_a_whole_log(site: Site) {
-    let keys = site.set_up();
+async fn a_killed_process_leaves_a_whole_log(installation: Installation) {
+    let keys = installation.set_up();
     let mut signed: u64 = 0;
     for round in 0..2 {
-        let mut server = site.serve().await;
+        let mut server = installation.serve().await;
         let api = server.api(&keys.live);
         let owner = new_owner(&api, &format!("user{round}@example.com")).await;
         for _ in 0..5 {
@@ -170,16 +170,16 @@ async fn a_killed_process_leaves_a_whole_log(site: Site) {
         signed += 6;
         server.process.kill().await;
     }
-    let (code, found) = verify(&site);
+    let (code, found) = verify(&installation);
     assert_eq!(code, 0, "{found}");
     // Includes the six entries of both control chains.
     assert_eq!(found["chains"], 2 + 2);
     assert_eq!(found["entries"], signed + 6);
 }
 
-async fn pruned_entries_are_in_the_file(site: Site) {
-    let keys = site.set_up();
-    let server = site.serve().await;
+async fn pruned_entries_are_in_the_file(installation: Installation) {
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.live);
     let owner = new_owner(&api, "ada@example.com").await;
     let directory = tempfile::tempdir().unwrap();
@@ -196,7 +196,7 @@ async fn pruned_entries_are_in_the_file(site: Site) {
         let prune = [
             "audit", "prune", "--before", &before, "--to", file, "--json",
         ];
-        let pruned = site.run(&prune);
+        let pruned = installation.run(&prune);
         assert_eq!(pruned.code, 0, "{pruned:?}");
         let entries = pruned.json()["entries"].as_u64().unwrap();
         if entries == 0 {
@@ -220,48 +220,49 @@ async fn pruned_entries_are_in_the_file(site: Site) {
             .count();
         removed += entries;
         files += 1;
-        let again = site.run(&prune);
+        let again = installation.run(&prune);
         assert_eq!(
             (again.code, Path::new(file).exists()),
             (2, true),
             "{again:?}"
         );
     }
-    let (code, found) = verify(&site);
+    let (code, found) = verify(&installation);
     assert_eq!(code, 0, "{found}");
     let shown = api.get(&wallet).await.ok();
     assert!(shown["entries"].as_array().unwrap().len() < 10, "{shown}");
     let restarted =
         "SELECT id AS one, action AS two FROM control_entries WHERE action = 'chain.restart'";
-    assert_eq!(site.database.pairs(restarted).await, []);
+    assert_eq!(installation.database.pairs(restarted).await, []);
 
     for before in ["2100-01-01", "January", "2026-02-30"] {
-        let refused = site.run(&["audit", "prune", "--before", before, "--to", "never"]);
+        let refused = installation.run(&["audit", "prune", "--before", before, "--to", "never"]);
         assert_eq!(refused.code, 2, "{refused:?}");
     }
-    site.database
+    installation
+        .database
         .execute("UPDATE audit_markers SET sequence = sequence + 1")
         .await;
-    let (code, found) = verify(&site);
+    let (code, found) = verify(&installation);
     let flaws = found["flaws"].as_array().unwrap();
-    let said = flaws
+    let output = flaws
         .iter()
         .all(|flaw| flaw["flaw"].as_str().unwrap().contains("prune marker"));
-    assert!(code == 1 && said && removed > 0, "{found}");
+    assert!(code == 1 && output && removed > 0, "{found}");
     server.process.stop().await;
 }
 
 /// AUD-5: while no entry can be written, calls that need one fail: no key is used, no setting changes. Sign-in and reads still work.
-async fn calls_that_cannot_be_logged_are_refused(site: Site) {
-    let keys = site.set_up();
-    let server = site.serve().await;
+async fn calls_that_cannot_be_logged_are_refused(installation: Installation) {
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let owner = new_owner(&api, "ada@example.com").await;
     sign(&api, &owner, "before").await.ok();
     let wallet = format!("/v1/wallets/{}", owner.wallet_id);
     let tables = ["audit_entries", "control_entries"];
     for table in tables {
-        site.database.fill(table).await;
+        installation.database.fill(table).await;
     }
 
     let refused = sign(&api, &owner, "during").await;
@@ -280,9 +281,9 @@ async fn calls_that_cannot_be_logged_are_refused(site: Site) {
         let refused = api.post(&path, &body).await;
         assert_eq!(refused.error(503), "unavailable", "{path}");
     }
-    let set = site.run(&["app", "set", &keys.app, "name=Other"]);
+    let set = installation.run(&["app", "set", &keys.app, "name=Other"]);
     assert_eq!(set.code, 1, "{set:?}");
-    let made = site.run(&["key", "create", &keys.app, "live"]);
+    let made = installation.run(&["key", "create", &keys.app, "live"]);
     assert_eq!(made.code, 1, "{made:?}");
 
     let session = sign_in(&api, "ada@example.com").await;
@@ -293,10 +294,10 @@ async fn calls_that_cannot_be_logged_are_refused(site: Site) {
     api.get(&user).await.ok();
 
     for table in tables {
-        site.database.clear(table).await;
+        installation.database.clear(table).await;
     }
     sign(&api, &owner, "after").await.ok();
-    let app = site.admin(&["app", "show", &keys.app]);
+    let app = installation.admin(&["app", "show", &keys.app]);
     assert_eq!(app["name"], "Shop");
     let noted = api.get(&format!("{wallet}/audit")).await.ok();
     let entries = noted["entries"].as_array().unwrap();
@@ -307,6 +308,6 @@ async fn calls_that_cannot_be_logged_are_refused(site: Site) {
         .collect();
     actions.sort_unstable();
     assert_eq!(actions, ["create", "sign_message", "sign_message"]);
-    assert_eq!(verify(&site).0, 0);
+    assert_eq!(verify(&installation).0, 0);
     server.process.stop().await;
 }

@@ -18,10 +18,10 @@ use vestry_contract::rng;
 use crate::on_both_databases;
 use crate::support::client::Api;
 use crate::support::cluster::Programs;
-use crate::support::front::behind_a_front;
-use crate::support::journey::{Owner, new_owner, sign};
+use crate::support::flow::{Owner, new_owner, sign};
+use crate::support::installation::{CommandOutput, Installation, Keys, text};
 use crate::support::process::PATIENCE;
-use crate::support::site::{Keys, Said, Site, text};
+use crate::support::proxy::behind_a_proxy;
 
 on_both_databases! {
     /// A rollback of the logs: only a checkpoint reveals it.
@@ -35,24 +35,24 @@ on_both_databases! {
 }
 
 /// The directory of checkpoints.
-fn anchor(site: &mut Site) -> PathBuf {
-    let directory = site.file("anchor");
+fn anchor(installation: &mut Installation) -> PathBuf {
+    let directory = installation.file("anchor");
     fs::create_dir(&directory).unwrap();
-    site.set("audit.sinks", &format!("file:{}", directory.display()));
-    site.set("audit.checkpoint_seconds", "1");
+    installation.set("audit.sinks", &format!("file:{}", directory.display()));
+    installation.set("audit.checkpoint_seconds", "1");
     directory
 }
 
-fn verify(site: &Site, more: &[&str]) -> (i32, Value) {
+fn verify(installation: &Installation, more: &[&str]) -> (i32, Value) {
     let arguments = [&["audit", "verify", "--json"], more].concat();
-    let verified = site.run(&arguments);
+    let verified = installation.run(&arguments);
     (verified.code, verified.json())
 }
 
 /// A call that is recorded in the audit log.
-fn change(site: &Site, keys: &Keys, name: &str) {
+fn change(installation: &Installation, keys: &Keys, name: &str) {
     let url = format!("https://app.example.com/{name}");
-    site.admin(&["redirect-url", "add", &keys.app, "live", &url]);
+    installation.admin(&["redirect-url", "add", &keys.app, "live", &url]);
 }
 
 fn list<'a>(document: &'a Value, name: &str) -> &'a Vec<Value> {
@@ -67,91 +67,91 @@ const LOGS: [&str; 4] = [
     "control_chains",
 ];
 
-async fn logs_that_were_set_back_are_found(mut site: Site) {
-    let directory = anchor(&mut site);
+async fn logs_that_were_set_back_are_found(mut installation: Installation) {
+    let directory = anchor(&mut installation);
     let directory = directory.to_str().unwrap().to_owned();
-    site.set("outbound.allowed_networks", "127.0.0.0/8");
-    let keys = site.set_up();
-    let server = site.serve().await;
+    installation.set("outbound.allowed_networks", "127.0.0.0/8");
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.live);
     let owner = new_owner(&api, "ada@example.com").await;
     sign(&api, &owner, "kept").await.ok();
     for table in LOGS {
         let name = format!("kept_{table}");
-        site.database.copy(table, &name).await;
+        installation.database.copy(table, &name).await;
     }
 
     sign(&api, &owner, "lost").await.ok();
-    change(&site, &keys, "lost");
+    change(&installation, &keys, "lost");
     // A running process may then create another checkpoint, for later changes only. Startup checks the newest one.
     server.process.stop().await;
-    let made = site.admin(&["audit", "checkpoint"]);
-    let key = text(&site.admin(&["audit", "key"]), "key");
-    assert_eq!(verify(&site, &["--against", &directory]).0, 0);
+    let made = installation.admin(&["audit", "checkpoint"]);
+    let key = text(&installation.admin(&["audit", "key"]), "key");
+    assert_eq!(verify(&installation, &["--against", &directory]).0, 0);
     for table in LOGS {
         let (cleared, restored) = (
             format!("DELETE FROM {table}"),
             format!("INSERT INTO {table} SELECT * FROM kept_{table}"),
         );
-        site.database.execute(&cleared).await;
-        site.database.execute(&restored).await;
+        installation.database.execute(&cleared).await;
+        installation.database.execute(&restored).await;
     }
 
     // The checkpoints in the database reveal it too.
-    let (code, alone) = verify(&site, &[]);
+    let (code, alone) = verify(&installation, &[]);
     assert_eq!((code, list(&alone, "flaws").len()), (1, 2), "{alone}");
     // With the vault's key, and with a separately stored key.
     for more in [&[][..], &["--key", &key]] {
-        let (code, found) = verify(&site, &[&["--against", &directory], more].concat());
+        let (code, found) = verify(&installation, &[&["--against", &directory], more].concat());
         assert_eq!(code, 1, "{found}");
-        let said: Vec<_> = list(&found, "flaws")
+        let output: Vec<_> = list(&found, "flaws")
             .iter()
             .map(|flaw| text(flaw, "flaw"))
             .collect();
         assert_eq!(
-            said.len(),
+            output.len(),
             2,
-            "the wallets' and the control chain: {said:?}"
+            "the wallets' and the control chain: {output:?}"
         );
-        for said in said {
-            assert!(said.starts_with("ends at "), "{said}");
+        for output in output {
+            assert!(output.starts_with("ends at "), "{output}");
         }
     }
     // A single checkpoint reveals it too, wherever it was stored.
-    let alone = site.file("mailed.txt");
+    let alone = installation.file("mailed.txt");
     fs::write(&alone, text(&made, "note")).unwrap();
-    let (code, found) = verify(&site, &["--against", alone.to_str().unwrap()]);
+    let (code, found) = verify(&installation, &["--against", alone.to_str().unwrap()]);
     assert_eq!((code, list(&found, "flaws").len()), (1, 2), "{found}");
     let giving = gives_back(text(&made, "note"));
-    let (code, found) = verify(&site, &["--against", &giving]);
+    let (code, found) = verify(&installation, &["--against", &giving]);
     assert_eq!((code, list(&found, "flaws").len()), (1, 2), "{found}");
-    let nobody = site.run(&["audit", "verify", "--against", &giving]);
+    let nobody = installation.run(&["audit", "verify", "--against", &giving]);
     assert_eq!(nobody.code, 1, "it answers once: {nobody:?}");
 
     // Startup detects and reports it, and continues.
-    let mut server = site.serve().await;
+    let mut server = installation.serve().await;
     let alarm = "ALARM: database contradicts the checkpoint in an audit sink (possible rollback or tampering); run `vestry audit verify --against`";
     // It checks before it creates a checkpoint.
     server.process.logged("audit log checkpoint").await;
-    let said = server.process.output();
-    let said = said.lines().find(|line| line.contains(alarm));
+    let output = server.process.output();
+    let output = output.lines().find(|line| line.contains(alarm));
     assert!(
-        said.is_some_and(|said| said.contains(r#""flaws":2,"#)),
-        "{said:?}"
+        output.is_some_and(|output| output.contains(r#""flaws":2,"#)),
+        "{output:?}"
     );
     sign(&server.api(&keys.live), &owner, "later").await.ok();
-    change(&site, &keys, "later");
+    change(&installation, &keys, "later");
     server.process.stop().await;
-    acknowledge(&site, &directory);
+    acknowledge(&installation, &directory);
 }
 
 /// Acknowledges all findings, one by one.
-fn acknowledge(site: &Site, directory: &str) {
+fn acknowledge(installation: &Installation, directory: &str) {
     let against = ["--against", directory];
-    let (_, found) = verify(site, &against);
+    let (_, found) = verify(installation, &against);
     let flaws = list(&found, "flaws");
     assert_eq!(flaws.len(), 2, "{found}");
-    let explain = |about: &str| -> Said {
+    let explain = |about: &str| -> CommandOutput {
         let arguments = [
             "audit",
             "acknowledge",
@@ -159,12 +159,12 @@ fn acknowledge(site: &Site, directory: &str) {
             "--reason",
             "restored a backup",
         ];
-        site.run(&[&arguments[..], &against, &["--json"]].concat())
+        installation.run(&[&arguments[..], &against, &["--json"]].concat())
     };
     for flaw in flaws {
         explain(&text(flaw, "about")).done();
     }
-    let (code, after) = verify(site, &against);
+    let (code, after) = verify(installation, &against);
     assert_eq!((code, &after["flaws"]), (0, &json!([])));
     let acknowledged = list(&after, "acknowledged");
     assert_eq!(acknowledged.len(), 2);
@@ -206,12 +206,12 @@ impl Attack {
 }
 
 /// Attacks on a database with the events of one App and the entries of another.
-async fn attacks(site: &Site, app: &str, other: &str) -> Vec<Attack> {
+async fn attacks(installation: &Installation, app: &str, other: &str) -> Vec<Attack> {
     let world = format!("app_id = '{app}' AND environment = 'test'");
     let events = format!(
         "SELECT id AS one, CAST(position AS TEXT) AS two FROM events WHERE {world} ORDER BY position"
     );
-    let events = site.database.pairs(&events).await;
+    let events = installation.database.pairs(&events).await;
     let (id, position) = &events[events.len() / 2];
     let gone =
         |table: &str, column: &str| format!("DELETE FROM {table} WHERE {column} = '{other}'");
@@ -281,12 +281,12 @@ async fn attacks(site: &Site, app: &str, other: &str) -> Vec<Attack> {
     ]
 }
 
-async fn a_verification_goes_by_rows_and_checkpoints(mut site: Site) {
-    let directory = anchor(&mut site);
+async fn a_verification_goes_by_rows_and_checkpoints(mut installation: Installation) {
+    let directory = anchor(&mut installation);
     let directory = directory.to_str().unwrap().to_owned();
-    let keys = site.set_up();
-    let other = site.new_app();
-    let server = site.serve().await;
+    let keys = installation.set_up();
+    let other = installation.new_app();
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let owner = new_owner(&api, "ada@example.com").await;
     sign(&api, &owner, "hi").await.ok();
@@ -295,7 +295,7 @@ async fn a_verification_goes_by_rows_and_checkpoints(mut site: Site) {
     assert!(list(&page, "events").len() > 1, "{page}");
     server.process.stop().await;
     for _ in 0..2 {
-        site.admin(&["audit", "checkpoint"]);
+        installation.admin(&["audit", "checkpoint"]);
     }
     for table in [
         "control_entries",
@@ -308,51 +308,54 @@ async fn a_verification_goes_by_rows_and_checkpoints(mut site: Site) {
         "checkpoints",
         "checkpoint_sinks",
     ] {
-        site.database.copy(table, &format!("kept_{table}")).await;
+        installation
+            .database
+            .copy(table, &format!("kept_{table}"))
+            .await;
     }
     let whole = |name: &str| {
         for more in [&[][..], &["--against", &directory]] {
-            let (code, found) = verify(&site, more);
+            let (code, found) = verify(&installation, more);
             assert_eq!((code, &found["flaws"]), (0, &json!([])), "{name}: {found}");
         }
     };
     whole("before");
-    for attack in attacks(&site, &keys.app, &other.app).await {
+    for attack in attacks(&installation, &keys.app, &other.app).await {
         for statement in &attack.statements {
-            site.database.execute(statement).await;
+            installation.database.execute(statement).await;
         }
         for more in [&[][..], &["--against", &directory]] {
-            let (code, found) = verify(&site, more);
+            let (code, found) = verify(&installation, more);
             let name = attack.name;
             assert_eq!(code, 1, "{name}: {found}");
             assert_ne!(found["flaws"], json!([]), "{name}: {found}");
         }
         for statement in &attack.undone {
-            site.database.execute(statement).await;
+            installation.database.execute(statement).await;
         }
         whole(attack.name);
     }
 }
 
-async fn edited_progress_silences_no_sink(mut site: Site) {
-    let directory = anchor(&mut site);
-    let keys = site.set_up();
-    let mut server = site.serve().await;
-    change(&site, &keys, "before");
-    site.admin(&["audit", "checkpoint"]);
+async fn edited_progress_silences_no_sink(mut installation: Installation) {
+    let directory = anchor(&mut installation);
+    let keys = installation.set_up();
+    let mut server = installation.serve().await;
+    change(&installation, &keys, "before");
+    installation.admin(&["audit", "checkpoint"]);
     for edit in [
         "UPDATE checkpoint_sinks SET number = 1000000000",
         "UPDATE checkpoint_sinks SET taken_at = taken_at + 1000000000",
     ] {
-        site.database.execute(edit).await;
+        installation.database.execute(edit).await;
         let alarm = "ALARM: recorded progress of an audit sink is wrong (possible tampering or rollback); missing checkpoints are re-sent; run `vestry audit verify --against`";
-        let said = server.process.logged(alarm).await;
+        let output = server.process.logged(alarm).await;
         assert!(
-            text(&said, "sink") == "log" || text(&said, "sink").starts_with("file:"),
-            "{said}"
+            text(&output, "sink") == "log" || text(&output, "sink").starts_with("file:"),
+            "{output}"
         );
-        change(&site, &keys, "after");
-        let made = site.admin(&["audit", "checkpoint"]);
+        change(&installation, &keys, "after");
+        let made = installation.admin(&["audit", "checkpoint"]);
         let number = made["number"].as_i64().unwrap();
         let file = directory.join(format!("checkpoint-{number:012}.txt"));
         assert_eq!(
@@ -364,11 +367,11 @@ async fn edited_progress_silences_no_sink(mut site: Site) {
     server.process.stop().await;
 }
 
-async fn running_processes_make_checkpoints(mut site: Site) {
-    let directory = anchor(&mut site);
+async fn running_processes_make_checkpoints(mut installation: Installation) {
+    let directory = anchor(&mut installation);
     let directory = directory.to_str().unwrap().to_owned();
-    let keys = site.set_up();
-    let servers = [site.serve().await, site.serve().await];
+    let keys = installation.set_up();
+    let servers = [installation.serve().await, installation.serve().await];
     let apis = servers.each_ref().map(|server| server.api(&keys.live));
     let mut owners = Vec::new();
     for (number, api) in apis.iter().enumerate() {
@@ -379,8 +382,8 @@ async fn running_processes_make_checkpoints(mut site: Site) {
             for (api, owner) in apis.iter().zip(&owners) {
                 sign(api, owner, "test").await.ok();
             }
-            change(&site, &keys, &round.to_string());
-            site.admin(&["audit", "checkpoint"]);
+            change(&installation, &keys, &round.to_string());
+            installation.admin(&["audit", "checkpoint"]);
             // Those created by the commands, and some created by a process.
             if fs::read_dir(&directory).unwrap().count() > round + 4 {
                 break;
@@ -391,7 +394,7 @@ async fn running_processes_make_checkpoints(mut site: Site) {
     let [one, other] = servers;
     one.process.stop().await;
     other.process.stop().await;
-    let (code, found) = verify(&site, &["--against", &directory]);
+    let (code, found) = verify(&installation, &["--against", &directory]);
     assert_eq!((code, &found["flaws"]), (0, &json!([])));
     let notes = fs::read_dir(&directory).unwrap().count();
     assert_eq!(found["checkpoints"], json!(notes));
@@ -445,16 +448,16 @@ async fn ev_a2_aud_4_entries_lost_in_a_failover_are_reported() {
     let Some(programs) = Programs::find().await else {
         return;
     };
-    let (mut primary, front, site) = behind_a_front(&programs).await;
-    let keys = block_in_place(|| site.set_up());
-    let servers = [site.serve().await, site.serve().await];
+    let (mut primary, proxy, installation) = behind_a_proxy(&programs).await;
+    let keys = block_in_place(|| installation.set_up());
+    let servers = [installation.serve().await, installation.serve().await];
     let apis = servers.each_ref().map(|server| server.api(&keys.live));
     let mut owners = Vec::new();
     for (number, api) in apis.iter().enumerate() {
         owners.push(new_owner(api, &format!("user{number}@example.com")).await);
     }
     // The checkpoint key is created with the first checkpoint, and must not be lost.
-    block_in_place(|| site.admin(&["audit", "checkpoint"]));
+    block_in_place(|| installation.admin(&["audit", "checkpoint"]));
     for round in 0..rng::rounds(FAILOVERS) {
         let mut signers: Vec<_> = apis
             .iter()
@@ -471,13 +474,13 @@ async fn ev_a2_aud_4_entries_lost_in_a_failover_are_reported() {
         for signer in &mut signers {
             signer.go_on().await;
         }
-        block_in_place(|| change(&site, &keys, &format!("lost-{round}")));
-        let made = block_in_place(|| site.admin(&["audit", "checkpoint"]));
-        front.close();
+        block_in_place(|| change(&installation, &keys, &format!("lost-{round}")));
+        let made = block_in_place(|| installation.admin(&["audit", "checkpoint"]));
+        proxy.close();
         primary.stop();
         standby.start();
         standby.promote();
-        front.lead_to(&standby.socket());
+        proxy.route_to(&standby.socket());
         for signer in &mut signers {
             signer.go_on().await;
         }
@@ -485,15 +488,15 @@ async fn ev_a2_aud_4_entries_lost_in_a_failover_are_reported() {
             signer.end().await;
         }
         primary = standby;
-        let lost = lost(&site, &text(&made, "note")).await;
+        let lost = lost(&installation, &text(&made, "note")).await;
         // The chains of both processes, and the control chain.
         assert_eq!(lost.len(), 3, "round {round}: {lost:?}");
         block_in_place(|| {
-            let (code, sound) = verify(&site, &[]);
+            let (code, sound) = verify(&installation, &[]);
             assert_eq!((code, &sound["flaws"]), (0, &json!([])), "round {round}");
-            let kept = site.file("kept.txt");
+            let kept = installation.file("kept.txt");
             fs::write(&kept, text(&made, "note")).unwrap();
-            let (code, found) = verify(&site, &["--against", kept.to_str().unwrap()]);
+            let (code, found) = verify(&installation, &["--against", kept.to_str().unwrap()]);
             // In addition to the chains, events that had been sequenced by then.
             let is_of_chain = |flaw: &&Value| flaw.get("chain").is_some();
             let flaws = list(&found, "flaws").iter().filter(is_of_chain);
@@ -507,12 +510,12 @@ async fn ev_a2_aud_4_entries_lost_in_a_failover_are_reported() {
 }
 
 /// The chains for which the database lacks what a checkpoint states.
-async fn lost(site: &Site, note: &str) -> BTreeSet<String> {
-    let hash = site.database.hex("hash");
+async fn lost(installation: &Installation, note: &str) -> BTreeSet<String> {
+    let hash = installation.database.hex("hash");
     let mut there = Vec::new();
     for table in ["audit_entries", "control_entries"] {
         let entries = format!("SELECT chain AS one, {hash} AS two FROM {table}");
-        there.extend(site.database.pairs(&entries).await);
+        there.extend(installation.database.pairs(&entries).await);
     }
     let there: HashSet<_> = there.into_iter().collect();
     let lines = note.lines().filter_map(|line| line.strip_prefix("chain "));

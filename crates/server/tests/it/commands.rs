@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::support::client::Api;
+use crate::support::installation::{Installation, text};
 use crate::support::process::PATIENCE;
-use crate::support::site::{Site, text};
 
 on_both_databases! {
     /// Two processes that change different settings at the same time: both changes are kept.
@@ -18,8 +18,8 @@ on_both_databases! {
     commands_ignore_exported_credentials => super::commands_ignore_exported_credentials;
 }
 
-async fn parallel_changes_of_different_settings_are_kept(site: Site) {
-    let keys = site.set_up();
+async fn parallel_changes_of_different_settings_are_kept(installation: Installation) {
+    let keys = installation.set_up();
     for round in 1..=12 {
         let settings = [
             "session_idle_minutes",
@@ -28,29 +28,29 @@ async fn parallel_changes_of_different_settings_are_kept(site: Site) {
         ];
         let changes = settings.map(|name| format!("{name}={}", 10 + round));
         let children = changes.each_ref().map(|change| {
-            let mut command = site.command(&["app", "set", &keys.app, change, "--json"]);
+            let mut command = installation.command(&["app", "set", &keys.app, change, "--json"]);
             command.stdout(Stdio::null()).spawn().unwrap()
         });
         for mut child in children {
             assert!(child.wait().unwrap().success(), "round {round}");
         }
-        let app = site.admin(&["app", "show", &keys.app]);
+        let app = installation.admin(&["app", "show", &keys.app]);
         for name in settings {
             assert_eq!(app["settings"][name], 10 + round, "{name} in round {round}");
         }
     }
 }
 
-async fn commands_ignore_exported_credentials(mut site: Site) {
+async fn commands_ignore_exported_credentials(mut installation: Installation) {
     for name in ["VESTRY_KEY", "VESTRY_MANAGE_KEY", "VESTRY_WEBHOOK_SECRET"] {
-        site.set_variable(name, "sk_test_not_a_setting");
+        installation.set_variable(name, "sk_test_not_a_setting");
     }
-    let keys = site.set_up();
-    site.admin(&["app", "create", "Other"]);
-    site.admin(&["app", "set", &keys.app, "name=Shop"]);
-    site.admin(&["migrate"]);
-    assert!(site.run(&["check"]).code < 2);
-    let server = site.serve().await;
+    let keys = installation.set_up();
+    installation.admin(&["app", "create", "Other"]);
+    installation.admin(&["app", "set", &keys.app, "name=Shop"]);
+    installation.admin(&["migrate"]);
+    assert!(installation.run(&["check"]).code < 2);
+    let server = installation.serve().await;
     let head = server.api(&keys.test).try_get("/v1/events/head").await;
     head.unwrap().ok();
     server.process.stop().await;
@@ -59,7 +59,7 @@ async fn commands_ignore_exported_credentials(mut site: Site) {
 /// OPS-2.
 #[test]
 fn wrong_usage_exits_with_2() {
-    let site = Site::sqlite();
+    let installation = Installation::sqlite();
     for arguments in [
         &["frobnicate"][..],
         &["app", "create"],
@@ -85,38 +85,38 @@ fn wrong_usage_exits_with_2() {
         &["users", "import", "--app", "nobody"],
         &["app"],
     ] {
-        let said = site.run(arguments);
-        assert_eq!(said.code, 2, "{arguments:?}: {said:?}");
-        assert_eq!(said.stdout, "");
-        assert!(!said.stderr.is_empty());
+        let output = installation.run(arguments);
+        assert_eq!(output.code, 2, "{arguments:?}: {output:?}");
+        assert_eq!(output.stdout, "");
+        assert!(!output.stderr.is_empty());
         // M-19: for programs, the error is one JSON document.
-        let said = site.run(&[arguments, &["--json"]].concat());
-        assert_eq!(said.code, 2, "{arguments:?}: {said:?}");
-        let message = text(&said.json()["error"], "message");
+        let output = installation.run(&[arguments, &["--json"]].concat());
+        assert_eq!(output.code, 2, "{arguments:?}: {output:?}");
+        let message = text(&output.json()["error"], "message");
         assert!(!message.is_empty() && !message.contains('\n'), "{message}");
-        assert!(!said.stderr.is_empty());
+        assert!(!output.stderr.is_empty());
     }
 }
 
 /// Help is not a failure, with or without `--json`.
 #[test]
 fn m_19_help_stays_help_under_json() {
-    let site = Site::sqlite();
+    let installation = Installation::sqlite();
     for arguments in [
         &["--help"][..],
         &["app", "create", "--help"],
         &["--version"],
     ] {
-        let said = site.run(&[arguments, &["--json"]].concat()).done();
-        assert!(said.stdout.contains("vestry"), "{said:?}");
-        assert_eq!(said.stderr, "");
+        let output = installation.run(&[arguments, &["--json"]].concat()).done();
+        assert!(output.stdout.contains("vestry"), "{output:?}");
+        assert_eq!(output.stderr, "");
     }
 }
 
 #[test]
 fn help_has_examples_and_exits_with_0() {
-    let site = Site::sqlite();
-    let said = site.run(&["--help"]).done();
+    let installation = Installation::sqlite();
+    let output = installation.run(&["--help"]).done();
     for word in [
         "vestry dev",
         "vestry migrate",
@@ -124,41 +124,50 @@ fn help_has_examples_and_exits_with_0() {
         "signing-key",
         "vault",
     ] {
-        assert!(said.stdout.contains(word), "{word}");
+        assert!(output.stdout.contains(word), "{word}");
     }
-    let said = site.run(&["key", "create", "--help"]).done();
-    assert!(said.stdout.contains("vestry key create app_… live"));
+    let output = installation.run(&["key", "create", "--help"]).done();
+    assert!(output.stdout.contains("vestry key create app_… live"));
 }
 
 /// OPS-7: an unknown setting is an error that names it.
 #[test]
 fn an_unknown_setting_is_named() {
-    let mut site = Site::sqlite();
-    fs::write(site.file("vestry.toml"), "[http]\nlisten_on = \"x\"\n").unwrap();
-    let said = site.run(&["app", "list"]);
-    assert_eq!(said.code, 1);
-    assert!(said.stderr.contains("http.listen_on"), "{said:?}");
-    fs::write(site.file("vestry.toml"), "").unwrap();
-    site.set("mail.smpt.url", "x");
-    let said = site.run(&["serve"]);
-    assert_eq!(said.code, 1);
-    assert!(said.stderr.contains("VESTRY_MAIL__SMPT__URL"), "{said:?}");
+    let mut installation = Installation::sqlite();
+    fs::write(
+        installation.file("vestry.toml"),
+        "[http]\nlisten_on = \"x\"\n",
+    )
+    .unwrap();
+    let output = installation.run(&["app", "list"]);
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("http.listen_on"), "{output:?}");
+    fs::write(installation.file("vestry.toml"), "").unwrap();
+    installation.set("mail.smpt.url", "x");
+    let output = installation.run(&["serve"]);
+    assert_eq!(output.code, 1);
     assert!(
-        said.stderr.contains("did you mean VESTRY_MAIL__SMTP__URL"),
-        "{said:?}"
+        output.stderr.contains("VESTRY_MAIL__SMPT__URL"),
+        "{output:?}"
+    );
+    assert!(
+        output
+            .stderr
+            .contains("did you mean VESTRY_MAIL__SMTP__URL"),
+        "{output:?}"
     );
 }
 
 #[test]
 fn a_failure_prints_one_document() {
-    let site = Site::sqlite();
-    let said = site.run(&["app", "list", "--json"]);
-    assert_eq!(said.code, 1);
-    let message = text(&said.json()["error"], "message");
+    let installation = Installation::sqlite();
+    let output = installation.run(&["app", "list", "--json"]);
+    assert_eq!(output.code, 1);
+    let message = text(&output.json()["error"], "message");
     assert!(message.contains("vestry migrate"), "{message}");
-    assert!(said.stderr.contains(&message));
+    assert!(output.stderr.contains(&message));
     assert!(
-        !site.file(".vestry").exists(),
+        !installation.file(".vestry").exists(),
         "a failed command creates nothing"
     );
 }
@@ -166,22 +175,28 @@ fn a_failure_prints_one_document() {
 /// OPS-2.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_admin_command_prints_one_document() {
-    let site = Site::sqlite();
-    let applied = site.admin(&["migrate"]);
+    let installation = Installation::sqlite();
+    let applied = installation.admin(&["migrate"]);
     assert_ne!(applied["applied"].as_array().unwrap().len(), 0);
-    assert_eq!(site.admin(&["migrate"]), json!({ "applied": [] }));
-    let keys = site.admin(&["vault", "init"]);
+    assert_eq!(installation.admin(&["migrate"]), json!({ "applied": [] }));
+    let keys = installation.admin(&["vault", "init"]);
     let directory = PathBuf::from(text(&keys, "path"));
     let sign_in = PathBuf::from(text(&keys, "sign_in_path"));
     assert_eq!(sign_in, directory.with_file_name("sign-in.key"));
-    let app = text(&site.admin(&["app", "create", "My Shop"]), "id");
-    assert_eq!(site.admin(&["app", "list"])["apps"][0]["id"], app.as_str());
-    assert_eq!(site.admin(&["app", "show", &app])["name"], "My Shop");
-    let set = site.admin(&["app", "set", &app, "name=Shop", "session_idle_minutes=60"]);
+    let app = text(&installation.admin(&["app", "create", "My Shop"]), "id");
+    assert_eq!(
+        installation.admin(&["app", "list"])["apps"][0]["id"],
+        app.as_str()
+    );
+    assert_eq!(
+        installation.admin(&["app", "show", &app])["name"],
+        "My Shop"
+    );
+    let set = installation.admin(&["app", "set", &app, "name=Shop", "session_idle_minutes=60"]);
     assert_eq!(set["name"], "Shop");
     assert_eq!(set["settings"]["session_idle_minutes"], 60);
 
-    let made = site.admin(&[
+    let made = installation.admin(&[
         "key",
         "create",
         &app,
@@ -192,19 +207,26 @@ async fn every_admin_command_prints_one_document() {
     assert_eq!(made["scopes"], json!(["users:read", "wallets:sign"]));
     let key = text(&made, "key");
     assert!(key.starts_with("sk_live_") && key.len() == 56);
-    let listed = site.admin(&["key", "list", &app]);
+    let listed = installation.admin(&["key", "list", &app]);
     assert_eq!(listed["keys"][0]["last_four"], &key[key.len() - 4..]);
     assert!(!listed.to_string().contains(&key), "a key is shown once");
     let id = text(&made, "id");
-    let rotated = site.admin(&["key", "rotate", &app, &id]);
+    let rotated = installation.admin(&["key", "rotate", &app, &id]);
     assert_eq!(rotated["scopes"], made["scopes"]);
-    assert_eq!(site.admin(&["key", "revoke", &app, &id])["revoked"], true);
-    assert_eq!(site.run(&["key", "revoke", &app, &id]).code, 1, "only once");
-    let token = site.admin(&["key", "create", &app, "test", "--public"]);
+    assert_eq!(
+        installation.admin(&["key", "revoke", &app, &id])["revoked"],
+        true
+    );
+    assert_eq!(
+        installation.run(&["key", "revoke", &app, &id]).code,
+        1,
+        "only once"
+    );
+    let token = installation.admin(&["key", "create", &app, "test", "--public"]);
     assert!(text(&token, "key").starts_with("pk_test_"));
 
     let url = "https://shop.example.com/in";
-    let added = site.admin(&[
+    let added = installation.admin(&[
         "redirect-url",
         "add",
         &app,
@@ -225,43 +247,44 @@ async fn every_admin_command_prints_one_document() {
         "--kind",
         "login,registration,invite",
     ];
-    let again = site.admin(&all);
+    let again = installation.admin(&all);
     assert_eq!(again["redirect_urls"][0], added["redirect_urls"][0]);
     assert_eq!(again["redirect_urls"][2], added["redirect_urls"][1]);
     let third = text(&again["redirect_urls"][1], "id");
-    site.admin(&["redirect-url", "remove", &app, &third]);
+    installation.admin(&["redirect-url", "remove", &app, &third]);
     assert_eq!(
-        site.run(&[
-            "redirect-url",
-            "add",
-            &app,
-            "live",
-            "http://shop.example.com/"
-        ])
-        .code,
+        installation
+            .run(&[
+                "redirect-url",
+                "add",
+                &app,
+                "live",
+                "http://shop.example.com/"
+            ])
+            .code,
         2
     );
     let pattern = "https://*.example.com/in";
     let add = ["redirect-url", "add", &app, "live", pattern];
-    let as_default = site.run(&[&add[..], &["--default"]].concat());
+    let as_default = installation.run(&[&add[..], &["--default"]].concat());
     assert_eq!(as_default.code, 2, "a wildcard cannot be the default");
-    let kept = site.admin(&add)["redirect_urls"][0].clone();
+    let kept = installation.admin(&add)["redirect_urls"][0].clone();
     assert_eq!(
         (&kept["url"], &kept["default"]),
         (&json!(pattern), &json!(false))
     );
-    site.admin(&["redirect-url", "remove", &app, &text(&kept, "id")]);
+    installation.admin(&["redirect-url", "remove", &app, &text(&kept, "id")]);
     assert_eq!(
-        site.admin(&["redirect-url", "remove", &app, &id])["removed"],
+        installation.admin(&["redirect-url", "remove", &app, &id])["removed"],
         true
     );
-    let left = site.admin(&["redirect-url", "list", &app]);
+    let left = installation.admin(&["redirect-url", "list", &app]);
     assert_eq!(left["redirect_urls"].as_array().unwrap().len(), 1);
 
-    let keys = site.admin(&["signing-key", "list", &app]);
+    let keys = installation.admin(&["signing-key", "list", &app]);
     assert_eq!(keys["signing_keys"].as_array().unwrap().len(), 2);
     assert!(!keys.to_string().contains("private"));
-    let next = site.admin(&["signing-key", "rotate", &app, "live"]);
+    let next = installation.admin(&["signing-key", "rotate", &app, "live"]);
     let (made, from) = (
         next["created_at"].as_i64().unwrap(),
         next["active_from"].as_i64().unwrap(),
@@ -272,34 +295,36 @@ async fn every_admin_command_prints_one_document() {
         "S-13: published five minutes before it signs"
     );
 
-    let status = site.admin(&["vault", "status"]);
+    let status = installation.admin(&["vault", "status"]);
     for purpose in ["wallets", "secrets"] {
         let versions = json!([{ "version": 1, "app_keys": 2 }]);
         assert_eq!(status[purpose]["versions"], versions);
     }
-    assert_eq!(site.admin(&["vault", "verify"])["ok"], true);
+    assert_eq!(installation.admin(&["vault", "verify"])["ok"], true);
     assert_eq!(
-        site.run(&["vault", "init"]).code,
+        installation.run(&["vault", "init"]).code,
         1,
         "a second root key would open nothing"
     );
-    assert_eq!(site.admin(&["check"])["ok"], true);
+    assert_eq!(installation.admin(&["check"])["ok"], true);
 }
 
 /// Output for people: the key alone on a line, and tables.
 #[test]
 fn without_json_people_can_read_it() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
-    let said = site.run(&["key", "create", &keys.app, "test"]).done();
-    let first = said.stdout.lines().next().unwrap();
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
+    let output = installation
+        .run(&["key", "create", &keys.app, "test"])
+        .done();
+    let first = output.stdout.lines().next().unwrap();
     assert!(
         first.starts_with("sk_test_") && first.len() == 56,
-        "{said:?}"
+        "{output:?}"
     );
-    assert!(!said.stderr.contains(first), "secrets are on stdout only");
-    let said = site.run(&["key", "list", &keys.app]).done();
-    let head: Vec<&str> = said
+    assert!(!output.stderr.contains(first), "secrets are on stdout only");
+    let output = installation.run(&["key", "list", &keys.app]).done();
+    let head: Vec<&str> = output
         .stdout
         .lines()
         .next()
@@ -307,30 +332,33 @@ fn without_json_people_can_read_it() {
         .split_whitespace()
         .collect();
     assert_eq!(head, ["ID", "KEY", "CREATED", "STATE", "SCOPES"]);
-    assert_eq!(said.stdout.lines().count(), 4);
+    assert_eq!(output.stdout.lines().count(), 4);
 }
 
 /// S-15: several keys at once; a revoked one stops within two seconds on a running service.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_service_follows_the_keys() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
-    let server = site.serve().await;
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let old = server.api(&keys.live);
     old.get("/v1/wallets/list").await.ok();
-    let id = site.admin(&["key", "list", &keys.app])["keys"]
+    let id = installation.admin(&["key", "list", &keys.app])["keys"]
         .as_array()
         .unwrap()
         .iter()
         .find(|key| key["environment"] == "live")
         .map(|key| text(key, "id"))
         .unwrap();
-    let new = text(&site.admin(&["key", "rotate", &keys.app, &id]), "key");
+    let new = text(
+        &installation.admin(&["key", "rotate", &keys.app, &id]),
+        "key",
+    );
     let new = old.with_key(&new);
     new.get("/v1/wallets/list").await.ok();
     old.get("/v1/wallets/list").await.ok();
 
-    site.admin(&["key", "revoke", &keys.app, &id]);
+    installation.admin(&["key", "revoke", &keys.app, &id]);
     let revoked = std::time::Instant::now();
     let accepted_last = until_refused(&old).await;
     let after = accepted_last.map_or(std::time::Duration::ZERO, |sent| {
@@ -363,25 +391,25 @@ async fn until_refused(api: &Api) -> Option<std::time::Instant> {
 /// `serve` does not migrate on its own: it reports what is missing and is not ready.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_without_a_schema_is_not_ready() {
-    let Some(site) = Site::postgres().await else {
+    let Some(installation) = Installation::postgres().await else {
         return;
     };
-    let server = site.serve().await;
+    let server = installation.serve().await;
     let api = server.api("");
     assert_eq!(api.get("/livez").await.status, 200);
     assert_eq!(api.get("/readyz").await.status, 503);
-    site.admin(&["migrate"]);
+    installation.admin(&["migrate"]);
     api.until_ready().await;
     server.process.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn serve_can_migrate_on_start() {
-    let Some(mut site) = Site::postgres().await else {
+    let Some(mut installation) = Installation::postgres().await else {
         return;
     };
-    site.set("database.migrate_on_start", "true");
-    let server = site.serve().await;
+    installation.set("database.migrate_on_start", "true");
+    let server = installation.serve().await;
     server.api("").until_ready().await;
     server.process.stop().await;
 }
@@ -389,17 +417,17 @@ async fn serve_can_migrate_on_start() {
 /// K8: "refuse live mode otherwise".
 #[tokio::test(flavor = "multi_thread")]
 async fn serve_refuses_a_database_that_can_lose_writes() {
-    let mut site = Site::sqlite();
-    site.set_up();
-    site.set("database.synchronous", "normal");
-    site.set("database.allow_unsafe_durability", "false");
-    let said = site.run(&["serve"]);
-    assert_eq!(said.code, 1);
+    let mut installation = Installation::sqlite();
+    installation.set_up();
+    installation.set("database.synchronous", "normal");
+    installation.set("database.allow_unsafe_durability", "false");
+    let output = installation.run(&["serve"]);
+    assert_eq!(output.code, 1);
     assert!(
-        said.stderr.contains("database.allow_unsafe_durability"),
-        "{said:?}"
+        output.stderr.contains("database.allow_unsafe_durability"),
+        "{output:?}"
     );
-    let checked = site.run(&["check", "--json"]);
+    let checked = installation.run(&["check", "--json"]);
     assert_eq!(checked.code, 1);
     let failed: Vec<Value> = checked.json()["checks"].as_array().unwrap().clone();
     let failed: Vec<_> = failed.iter().filter(|check| check["ok"] == false).collect();
@@ -410,34 +438,34 @@ async fn serve_refuses_a_database_that_can_lose_writes() {
 /// `disable` and `require` are honoured, with a warning if the database is on another machine.
 #[tokio::test(flavor = "multi_thread")]
 async fn m_3_an_unprotected_database_connection_logs_a_warning_at_startup() {
-    let Some(mut site) = Site::postgres().await else {
+    let Some(mut installation) = Installation::postgres().await else {
         return;
     };
-    site.set_up();
-    let here = site.setting("database.url");
-    let server = site.serve().await;
-    let said = server.process.stop().await;
-    assert!(!said.contains("sslmode"), "{said}");
+    installation.set_up();
+    let here = installation.setting("database.url");
+    let server = installation.serve().await;
+    let output = server.process.stop().await;
+    assert!(!output.contains("sslmode"), "{output}");
 
     // The same server, under another name.
     let away = here.replacen("postgres@127.0.0.1:", "postgres:hunter2@db.example:", 1);
     assert_ne!(away, here);
-    site.set(
+    installation.set(
         "database.url",
         &format!("{away}?hostaddr=127.0.0.1&sslmode=disable"),
     );
-    let said = site.serve().await.process.stop().await;
-    let warning = said.lines().find(|line| line.contains("sslmode=disable"));
-    let warning = warning.unwrap_or_else(|| panic!("no warning was logged:\n{said}"));
+    let output = installation.serve().await.process.stop().await;
+    let warning = output.lines().find(|line| line.contains("sslmode=disable"));
+    let warning = warning.unwrap_or_else(|| panic!("no warning was logged:\n{output}"));
     assert!(warning.contains("\"WARN\""), "{warning}");
     for kept in ["hunter2", "db.example"] {
-        assert!(!said.contains(kept), "{said}");
+        assert!(!output.contains(kept), "{output}");
     }
 
     // No connection falls back to plaintext unless configured. The test server has no TLS.
     for mode in ["", "&sslmode=require", "&sslmode=verify-full"] {
-        site.set("database.url", &format!("{away}?hostaddr=127.0.0.1{mode}"));
-        let refused = site.run(&["serve"]);
+        installation.set("database.url", &format!("{away}?hostaddr=127.0.0.1{mode}"));
+        let refused = installation.run(&["serve"]);
         assert_eq!(refused.code, 1, "{refused:?}");
         assert!(refused.stderr.contains("TLS"), "{refused:?}");
         let warned = refused.stderr.contains("sslmode=require");
@@ -448,23 +476,26 @@ async fn m_3_an_unprotected_database_connection_logs_a_warning_at_startup() {
 
 #[test]
 fn serve_needs_its_public_url() {
-    let mut site = Site::sqlite();
-    site.unset("http.base_url");
-    let said = site.run(&["serve"]);
-    assert_eq!(said.code, 1);
-    assert!(said.stderr.contains("VESTRY_HTTP__BASE_URL"), "{said:?}");
+    let mut installation = Installation::sqlite();
+    installation.unset("http.base_url");
+    let output = installation.run(&["serve"]);
+    assert_eq!(output.code, 1);
+    assert!(
+        output.stderr.contains("VESTRY_HTTP__BASE_URL"),
+        "{output:?}"
+    );
 }
 
 #[test]
 fn check_reports_failures() {
-    let mut site = Site::sqlite();
-    site.set("mail.kind", "smtp");
-    site.set("mail.smtp.url", "smtp://127.0.0.1:1?tls=none");
-    site.set("mail.smtp.from", "Shop <no-reply@example.com>");
-    site.set("limits.store", "redis://127.0.0.1:1");
-    let said = site.run(&["check", "--json"]);
-    assert_eq!(said.code, 1);
-    let document = said.json();
+    let mut installation = Installation::sqlite();
+    installation.set("mail.kind", "smtp");
+    installation.set("mail.smtp.url", "smtp://127.0.0.1:1?tls=none");
+    installation.set("mail.smtp.from", "Shop <no-reply@example.com>");
+    installation.set("limits.store", "redis://127.0.0.1:1");
+    let output = installation.run(&["check", "--json"]);
+    assert_eq!(output.code, 1);
+    let document = output.json();
     assert_eq!(document["ok"], false);
     let verdict = |name: &str| {
         let checks = document["checks"].as_array().unwrap();
@@ -477,36 +508,36 @@ fn check_reports_failures() {
     assert_eq!(verdict("sign_in_key"), false);
     assert_eq!(verdict("mail"), false);
     assert_eq!(verdict("limits"), false);
-    let said = site.run(&["check"]);
-    assert_eq!(said.code, 1);
-    assert!(said.stdout.contains("FAILED"));
+    let output = installation.run(&["check"]);
+    assert_eq!(output.code, 1);
+    assert!(output.stdout.contains("FAILED"));
 }
 
 /// PR-51: reports whether prepared statements work through the pooler, if there is one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn check_reports_the_connection_pooler() {
-    let Some(mut site) = Site::postgres().await else {
+    let Some(mut installation) = Installation::postgres().await else {
         return;
     };
-    let finding = |site: &Site| {
-        let said = tokio::task::block_in_place(|| site.run(&["check", "--json"])).json();
-        let checks = said["checks"].as_array().unwrap();
+    let finding = |installation: &Installation| {
+        let output = tokio::task::block_in_place(|| installation.run(&["check", "--json"])).json();
+        let checks = output["checks"].as_array().unwrap();
         let found = checks.iter().find(|check| check["name"] == "pooler");
         found.map(|found| (found["ok"].clone(), found["detail"].to_string()))
     };
-    let found = finding(&site);
-    assert_eq!(found.is_some(), site.database.is_pooled());
+    let found = finding(&installation);
+    assert_eq!(found.is_some(), installation.database.is_pooled());
     if let Some((ok, detail)) = found {
         assert_eq!(ok, true, "{detail}");
         assert!(detail.contains("prepared statement support"), "{detail}");
     }
-    if let Some([losing, of_sessions]) = site.database.other_pooler_urls() {
+    if let Some([losing, of_sessions]) = installation.database.other_pooler_urls() {
         for (url, is_ok, says) in [
             (losing, false, "max_prepared_statements"),
             (of_sessions, true, "session mode"),
         ] {
-            site.set("database.url", &url);
-            let (ok, detail) = finding(&site).unwrap();
+            installation.set("database.url", &url);
+            let (ok, detail) = finding(&installation).unwrap();
             assert_eq!(ok, is_ok, "{detail}");
             assert!(detail.contains(says), "{detail}");
         }
@@ -516,17 +547,17 @@ async fn check_reports_the_connection_pooler() {
 /// OPS-4: `vestry provider set|list|remove`.
 #[test]
 fn providers_are_set_listed_and_removed() {
-    let mut site = Site::sqlite();
-    site.set("http.base_url", "https://id.example.com");
-    let app = site.set_up().app;
-    let secret = site.file("google.secret");
+    let mut installation = Installation::sqlite();
+    installation.set("http.base_url", "https://id.example.com");
+    let app = installation.set_up().app;
+    let secret = installation.file("google.secret");
     fs::write(&secret, "the-client-secret\n").unwrap();
     let set = |name: &str, more: &[&str]| {
         let file = secret.to_str().unwrap();
         let mut arguments = vec!["provider", "set", &app, "live", name];
         arguments.extend(["--client-id", "client", "--client-secret-file", file]);
         arguments.extend(more);
-        site.run(&[&arguments[..], &["--json"]].concat())
+        installation.run(&[&arguments[..], &["--json"]].concat())
     };
     let first = set("google", &[]).done().json();
     let callback = text(&first["providers"][0], "callback_url");
@@ -549,21 +580,21 @@ fn providers_are_set_listed_and_removed() {
         assert_eq!(refused.code, 2, "{name} {more:?}: {refused:?}");
     }
     set("acme", &["--issuer", "https://id.acme.example"]).done();
-    let list = || site.admin(&["provider", "list", &app]);
+    let list = || installation.admin(&["provider", "list", &app]);
     assert_eq!(list()["providers"].as_array().unwrap().len(), 2);
     let remove = ["provider", "remove", &app, "live", "google"];
-    assert_eq!(site.admin(&remove)["removed"], true);
-    assert_eq!(site.run(&remove).code, 1);
+    assert_eq!(installation.admin(&remove)["removed"], true);
+    assert_eq!(installation.run(&remove).code, 1);
     assert_eq!(list()["providers"][0]["provider"], "acme");
 }
 
 /// Without a configured public URL, that of `vestry dev` is used. Without either, the command fails with a hint.
 #[tokio::test(flavor = "multi_thread")]
 async fn m_19_callback_urls_are_complete_next_to_vestry_dev() {
-    let mut site = Site::sqlite();
-    site.unset("http.base_url");
-    let app = tokio::task::block_in_place(|| site.set_up()).app;
-    fs::write(site.file("acme.secret"), "the-client-secret").unwrap();
+    let mut installation = Installation::sqlite();
+    installation.unset("http.base_url");
+    let app = tokio::task::block_in_place(|| installation.set_up()).app;
+    fs::write(installation.file("acme.secret"), "the-client-secret").unwrap();
     let set = [
         "provider",
         "set",
@@ -582,7 +613,7 @@ async fn m_19_callback_urls_are_complete_next_to_vestry_dev() {
     let set = [&set[..], &client].concat();
     let list = ["provider", "list", &app];
     for command in [&set[..], &list] {
-        let refused = site.run(command);
+        let refused = installation.run(command);
         assert_eq!(refused.code, 1, "{refused:?}");
         assert!(
             refused.stderr.contains("http.base_url is not set"),
@@ -590,23 +621,25 @@ async fn m_19_callback_urls_are_complete_next_to_vestry_dev() {
         );
     }
     assert_eq!(
-        site.run(&["provider", "remove", &app, "test", "acme"]).code,
+        installation
+            .run(&["provider", "remove", &app, "test", "acme"])
+            .code,
         1,
         "no provider was stored"
     );
 
-    let server = site.dev(&[]).await;
+    let server = installation.dev(&[]).await;
     let callbacks = format!("{}/v1/auth/oauth/callback/oauthcb_", server.base_url);
-    let made = site.admin(&set);
+    let made = installation.admin(&set);
     assert!(
         text(&made["providers"][0], "callback_url").starts_with(&callbacks),
         "{made}"
     );
-    let said = site.run(&list).done();
-    assert!(said.stdout.contains(&callbacks), "{said:?}");
+    let output = installation.run(&list).done();
+    assert!(output.stdout.contains(&callbacks), "{output:?}");
     // The configured URL takes precedence over that of `vestry dev`.
-    site.set("http.base_url", "https://id.example.com");
-    let listed = site.admin(&list);
+    installation.set("http.base_url", "https://id.example.com");
+    let listed = installation.admin(&list);
     let callback = text(&listed["providers"][0], "callback_url");
     assert!(
         callback.starts_with("https://id.example.com/v1/"),

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use vestry_contract::rng::Rng;
 
 use crate::on_both_databases;
+use crate::support::installation::{Installation, Server};
 use crate::support::mixed_load::{History, Load, check_all, check_mails, check_rows};
-use crate::support::site::{Server, Site};
 
 on_both_databases! {
     /// K1 on Postgres, K2 on SQLite.
@@ -19,33 +19,39 @@ const READY_WITHIN: Duration = Duration::from_secs(3);
 const EVER_READY_WITHIN: Duration = Duration::from_secs(15);
 
 /// Starts the service and records the duration.
-async fn timed_start(site: &Site, ready: &mut Vec<Duration>) -> Server {
+async fn timed_start(installation: &Installation, ready: &mut Vec<Duration>) -> Server {
     let started = Instant::now();
-    let server = site.serve().await;
+    let server = installation.serve().await;
     ready.push(started.elapsed());
     server
 }
 
-async fn nothing_acknowledged_is_lost_by_kill_9(site: Site) {
-    let keys = site.set_up();
+async fn nothing_acknowledged_is_lost_by_kill_9(installation: Installation) {
+    let keys = installation.set_up();
     let mut rng = Rng::from_seed(vestry_contract::rng::seed());
     let (mut histories, mut ready) = (Vec::new(), Vec::new());
-    let mut server = timed_start(&site, &mut ready).await;
+    let mut server = timed_start(&installation, &mut ready).await;
     for kill in 0..KILLS {
         let api = server.api(&keys.test);
         let load = Load::start(&api, kill, &mut rng);
         load.go_on(&mut rng).await;
         server.process.kill().await;
         let clients = load.end().await;
-        check_rows(&site).await;
-        server = timed_start(&site, &mut ready).await;
-        let checked = check_all(&server.api(&keys.test), &site, clients).await;
+        check_rows(&installation).await;
+        server = timed_start(&installation, &mut ready).await;
+        let checked = check_all(&server.api(&keys.test), &installation, clients).await;
         histories.extend(checked.into_iter().map(|client| client.history));
     }
-    finish(&site, server, &keys.test, &histories, &ready).await;
+    finish(&installation, server, &keys.test, &histories, &ready).await;
 }
 
-async fn finish(site: &Site, server: Server, key: &str, histories: &[History], ready: &[Duration]) {
+async fn finish(
+    installation: &Installation,
+    server: Server,
+    key: &str,
+    histories: &[History],
+    ready: &[Duration],
+) {
     let writes: usize = histories
         .iter()
         .map(|history| history.acknowledged_writes)
@@ -64,7 +70,7 @@ async fn finish(site: &Site, server: Server, key: &str, histories: &[History], r
     assert!(writes > 0 && wallets > 0);
     check_mails(&server.api(key), histories).await;
     server.process.stop().await;
-    let verified = site.admin(&["vault", "verify"]);
+    let verified = installation.admin(&["vault", "verify"]);
     assert_eq!(verified["ok"], true);
     assert!(verified["wallets"].as_u64().unwrap() >= u64::try_from(wallets).unwrap());
 }

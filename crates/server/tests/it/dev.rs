@@ -8,20 +8,21 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::client::{Api, http};
+use crate::support::installation::{Installation, Server, text};
 use crate::support::process::Stream;
-use crate::support::site::{Server, Site, text};
 
-fn record(site: &Site) -> Value {
-    serde_json::from_str(&fs::read_to_string(site.file(".vestry/dev.json")).unwrap()).unwrap()
+fn record(installation: &Installation) -> Value {
+    serde_json::from_str(&fs::read_to_string(installation.file(".vestry/dev.json")).unwrap())
+        .unwrap()
 }
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// A site without any settings.
-fn nothing_set() -> Site {
-    let mut site = Site::sqlite();
+/// An installation without any settings.
+fn nothing_set() -> Installation {
+    let mut installation = Installation::sqlite();
     for name in [
         "database.url",
         "database.allow_unsafe_durability",
@@ -32,16 +33,16 @@ fn nothing_set() -> Site {
         "limits.test_per_minute",
         "limits.live_per_minute",
     ] {
-        site.unset(name);
+        installation.unset(name);
     }
-    site
+    installation
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_start_creates_everything() {
-    let site = nothing_set();
-    let server = site.dev(&[]).await;
-    let record = record(&site);
+    let installation = nothing_set();
+    let server = installation.dev(&[]).await;
+    let record = record(&installation);
     assert_eq!(record["base_url"], server.base_url.as_str());
     assert_eq!(record["https_url"], "");
     assert_eq!(record["console_url"], "");
@@ -69,19 +70,23 @@ async fn a_first_start_creates_everything() {
             "test"
         ]
     );
-    assert_eq!(mode(&site.file(".vestry")), 0o700);
+    assert_eq!(mode(&installation.file(".vestry")), 0o700);
     for name in ["dev.json", "root.key", "sign-in.key", "vestry.db"] {
-        assert_eq!(mode(&site.file(".vestry").join(name)), 0o600, "{name}");
+        assert_eq!(
+            mode(&installation.file(".vestry").join(name)),
+            0o600,
+            "{name}"
+        );
     }
     // The admin commands find the same database and root key without settings.
-    let urls = site.admin(&["redirect-url", "list", &text(&record, "app_id")]);
+    let urls = installation.admin(&["redirect-url", "list", &text(&record, "app_id")]);
     let urls = urls["redirect_urls"].as_array().unwrap().clone();
     assert_eq!(urls.len(), 6);
     for url in urls {
         assert_eq!(url["url"], "http://localhost:3000/callback");
         assert_eq!(url["default"], true);
     }
-    let status = site.admin(&["vault", "status"]);
+    let status = installation.admin(&["vault", "status"]);
     assert_eq!(status["wallets"]["primary_version"], 1);
     assert_eq!(status["secrets"]["primary_version"], 1);
     server.process.stop().await;
@@ -92,8 +97,8 @@ async fn a_first_start_creates_everything() {
 async fn the_ready_line_is_the_last_and_comes_within_two_seconds() {
     let mut took: Vec<f64> = Vec::new();
     while took.len() < 10 && took.iter().all(|seconds| *seconds > 2.0) {
-        let site = nothing_set();
-        let server = site.dev(&[]).await;
+        let installation = nothing_set();
+        let server = installation.dev(&[]).await;
         let shown = server.process.output_of(Stream::Stdout);
         let last = shown.lines().last().unwrap();
         let seconds = last
@@ -154,9 +159,9 @@ async fn paste(server: &Server) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_request_in_the_banner_works_at_every_start() {
-    let site = nothing_set();
+    let installation = nothing_set();
     for _ in 0..2 {
-        let server = site.dev(&[]).await;
+        let server = installation.dev(&[]).await;
         let created = paste(&server).await;
         let wallet = &created["user"]["wallets"][0];
         assert_eq!(wallet["wallet_type"], "ethereum");
@@ -167,14 +172,14 @@ async fn the_request_in_the_banner_works_at_every_start() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_start_keeps_keys_and_users() {
-    let site = nothing_set();
-    let server = site.dev(&[]).await;
-    let before = record(&site);
+    let installation = nothing_set();
+    let server = installation.dev(&[]).await;
+    let before = record(&installation);
     let user = paste(&server).await;
     server.process.stop().await;
 
-    let server = site.dev(&[]).await;
-    let after = record(&site);
+    let server = installation.dev(&[]).await;
+    let after = record(&installation);
     for name in ["app_id", "test", "live"] {
         assert_eq!(before[name], after[name], "{name}");
     }
@@ -188,13 +193,13 @@ async fn a_later_start_keeps_keys_and_users() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_dev_json_the_app_gets_new_keys_and_the_old_ones_stop() {
-    let site = nothing_set();
-    site.dev(&[]).await.process.stop().await;
-    let before = record(&site);
-    fs::write(site.file(".vestry/dev.json"), "{").unwrap();
+    let installation = nothing_set();
+    installation.dev(&[]).await.process.stop().await;
+    let before = record(&installation);
+    fs::write(installation.file(".vestry/dev.json"), "{").unwrap();
 
-    let server = site.dev(&[]).await;
-    let after = record(&site);
+    let server = installation.dev(&[]).await;
+    let after = record(&installation);
     assert_eq!(before["app_id"], after["app_id"]);
     for environment in ["test", "live"] {
         let key = |record: &Value| text(&record[environment], "secret_key");
@@ -208,14 +213,14 @@ async fn without_dev_json_the_app_gets_new_keys_and_the_old_ones_stop() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fresh_deletes_our_files_and_nothing_else() {
-    let site = nothing_set();
-    site.dev(&[]).await.process.stop().await;
-    let before = record(&site);
-    let own = site.file(".vestry/notes.txt");
+    let installation = nothing_set();
+    installation.dev(&[]).await.process.stop().await;
+    let before = record(&installation);
+    let own = installation.file(".vestry/notes.txt");
     fs::write(&own, "mine").unwrap();
 
-    let server = site.dev(&["--fresh"]).await;
-    let after = record(&site);
+    let server = installation.dev(&["--fresh"]).await;
+    let after = record(&installation);
     assert_ne!(before["app_id"], after["app_id"]);
     let old = server
         .api(&text(&before["test"], "secret_key"))
@@ -228,9 +233,9 @@ async fn fresh_deletes_our_files_and_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_start_in_the_same_directory_is_refused() {
-    let site = nothing_set();
-    let server = site.dev(&[]).await;
-    let second = site.run(&["dev", "--listen", "127.0.0.1:0"]);
+    let installation = nothing_set();
+    let server = installation.dev(&[]).await;
+    let second = installation.run(&["dev", "--listen", "127.0.0.1:0"]);
     assert_eq!(second.code, 1);
     assert!(
         second.stderr.contains("another `vestry dev` is running"),
@@ -243,36 +248,36 @@ async fn a_second_start_in_the_same_directory_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_in_use_is_reported_and_nothing_is_created() {
-    let site = nothing_set();
+    let installation = nothing_set();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let said = site.run(&["dev", "--listen", &address]);
-    assert_eq!(said.code, 1);
-    assert!(said.stderr.contains(&address), "{said:?}");
-    assert!(!site.file(".vestry").exists());
+    let output = installation.run(&["dev", "--listen", &address]);
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains(&address), "{output:?}");
+    assert!(!installation.file(".vestry").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_non_loopback_address_is_refused() {
-    let site = nothing_set();
-    let said = site.run(&["dev", "--listen", "0.0.0.0:0"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(!site.file(".vestry").exists());
+    let installation = nothing_set();
+    let output = installation.run(&["dev", "--listen", "0.0.0.0:0"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(!installation.file(".vestry").exists());
 }
 
 /// F5: a lost key is not replaced.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_root_key_is_not_replaced() {
     for name in ["root.key", "sign-in.key"] {
-        let site = nothing_set();
-        site.dev(&[]).await.process.stop().await;
-        let key = site.file(".vestry").join(name);
+        let installation = nothing_set();
+        installation.dev(&[]).await.process.stop().await;
+        let key = installation.file(".vestry").join(name);
         fs::remove_file(&key).unwrap();
-        let said = site.run(&["dev", "--listen", "127.0.0.1:0"]);
-        assert_eq!(said.code, 1);
-        assert!(said.stderr.contains("--fresh"), "{said:?}");
+        let output = installation.run(&["dev", "--listen", "127.0.0.1:0"]);
+        assert_eq!(output.code, 1);
+        assert!(output.stderr.contains("--fresh"), "{output:?}");
         assert!(!key.exists());
-        assert_eq!(site.run(&["vault", "init"]).code, 1);
+        assert_eq!(installation.run(&["vault", "init"]).code, 1);
         assert!(!key.exists());
     }
 }
@@ -280,11 +285,15 @@ async fn a_lost_root_key_is_not_replaced() {
 /// A `vestry.toml` in the current directory usually belongs to a real deployment.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_settings_file_in_the_current_directory_is_ignored_by_dev() {
-    let site = nothing_set();
-    fs::write(site.file("vestry.toml"), "[limits]\ntest_per_minute = 3\n").unwrap();
+    let installation = nothing_set();
+    fs::write(
+        installation.file("vestry.toml"),
+        "[limits]\ntest_per_minute = 3\n",
+    )
+    .unwrap();
     for (more, limit) in [(&[][..], "100"), (&["--config", "vestry.toml"][..], "3")] {
-        let server = site.dev(more).await;
-        let api = server.api(&text(&record(&site)["test"], "secret_key"));
+        let server = installation.dev(more).await;
+        let api = server.api(&text(&record(&installation)["test"], "secret_key"));
         let answer = api.get("/v1/wallets/list").await;
         assert_eq!(answer.headers["x-ratelimit-limit"], limit);
         server.process.stop().await;
@@ -294,14 +303,14 @@ async fn a_settings_file_in_the_current_directory_is_ignored_by_dev() {
 /// `/openapi.json`, `/docs`, `/livez` and `/readyz` need no key.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_service_describes_itself() {
-    let site = nothing_set();
-    let server = site.dev(&[]).await;
+    let installation = nothing_set();
+    let server = installation.dev(&[]).await;
     let api = Api::new(&server.base_url, "");
     api.until_ready().await;
     for path in ["/livez", "/docs"] {
         assert_eq!(api.get(path).await.status, 200, "{path}");
     }
-    let said = site.run(&["openapi"]).done();
-    assert_eq!(api.get("/openapi.json").await.ok(), said.json());
+    let output = installation.run(&["openapi"]).done();
+    assert_eq!(api.get("/openapi.json").await.ok(), output.json());
     server.process.stop().await;
 }

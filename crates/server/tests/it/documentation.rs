@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
 use crate::support::client::Answer;
-use crate::support::site::{Said, Site, binary, text};
+use crate::support::installation::{CommandOutput, Installation, binary, text};
 
 /// Commands that are parsed but not run.
 const READ: [(&str, &str); 10] = [
@@ -186,23 +186,30 @@ fn is_a_name(command: &str) -> bool {
 }
 
 /// An installation that contains everything that documented commands refer to.
-struct Stage {
-    site: Site,
+struct Harness {
+    installation: Installation,
     app: String,
     user: String,
 }
 
-impl Stage {
+impl Harness {
     fn set_up() -> Self {
-        let mut site = Site::sqlite();
-        site.set("http.base_url", "https://id.example.com");
-        let app = site.set_up().app;
-        fs::write(site.file("users.jsonl"), PEOPLE).unwrap();
-        site.admin(&["users", "import", &app, "live", "users.jsonl"]);
-        let exported = site.run(&["users", "export", &app, "live"]).done().stdout;
+        let mut installation = Installation::sqlite();
+        installation.set("http.base_url", "https://id.example.com");
+        let app = installation.set_up().app;
+        fs::write(installation.file("users.jsonl"), PEOPLE).unwrap();
+        installation.admin(&["users", "import", &app, "live", "users.jsonl"]);
+        let exported = installation
+            .run(&["users", "export", &app, "live"])
+            .done()
+            .stdout;
         let user: Value = serde_json::from_str(exported.trim()).unwrap();
         let user = text(&user, "id");
-        Self { site, app, user }
+        Self {
+            installation,
+            app,
+            user,
+        }
     }
 
     /// The value for a placeholder that readers fill in themselves.
@@ -210,12 +217,14 @@ impl Stage {
         match word {
             "APP" | "APP_ID" | "app_…" => self.app.clone(),
             "KEY" | "key_…" => {
-                let made = self.site.admin(&["key", "create", &self.app, "live"]);
+                let made = self
+                    .installation
+                    .admin(&["key", "create", &self.app, "live"]);
                 text(&made, "id")
             }
             "jwk_…" => {
                 let made = self
-                    .site
+                    .installation
                     .admin(&["signing-key", "rotate", &self.app, "live"]);
                 text(&made, "id")
             }
@@ -223,7 +232,7 @@ impl Stage {
             "ENDPOINT" => {
                 let url = format!("https://{}.example.com/", ENDPOINTS.fetch_add(1, Relaxed));
                 let made = self
-                    .site
+                    .installation
                     .admin(&["webhook", "create", &self.app, "live", &url]);
                 text(&made, "id")
             }
@@ -238,19 +247,19 @@ impl Stage {
     }
 
     /// Runs a command through a shell, for its quotes and `>`.
-    fn type_in(&self, command: &str) -> Said {
+    fn type_in(&self, command: &str) -> CommandOutput {
         let words: Vec<_> = command.split(' ').map(|word| self.word(word)).collect();
         for secret in words
             .windows(2)
             .filter(|pair| pair[0] == "--client-secret-file")
         {
-            fs::write(self.site.file(&secret[1]), "the-client-secret").unwrap();
+            fs::write(self.installation.file(&secret[1]), "the-client-secret").unwrap();
         }
-        in_shell(&self.site, &words.join(" "))
+        in_shell(&self.installation, &words.join(" "))
     }
 
     /// Runs a command of a code block; some are only parsed.
-    fn try_out(&self, command: &str) -> Said {
+    fn try_out(&self, command: &str) -> CommandOutput {
         let is_read = READ.iter().any(|(read, _)| {
             let rest = command.strip_prefix(read);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
@@ -259,7 +268,7 @@ impl Stage {
             return self.read(command);
         }
         if ONCE.contains(&command) {
-            let fresh = Site::sqlite();
+            let fresh = Installation::sqlite();
             fresh.admin(&["migrate"]);
             return in_shell(&fresh, command);
         }
@@ -267,12 +276,12 @@ impl Stage {
     }
 
     /// Parses a command without running it.
-    fn read(&self, command: &str) -> Said {
+    fn read(&self, command: &str) -> CommandOutput {
         self.type_in(&format!("{command} --help"))
     }
 
     /// Runs a command of a sentence; a bare name is only parsed.
-    fn try_out_named(&self, command: &str) -> Said {
+    fn try_out_named(&self, command: &str) -> CommandOutput {
         if is_a_name(command) {
             self.read(command)
         } else {
@@ -281,14 +290,14 @@ impl Stage {
     }
 }
 
-fn in_shell(site: &Site, command: &str) -> Said {
+fn in_shell(installation: &Installation, command: &str) -> CommandOutput {
     let directory = binary().parent().unwrap().display();
-    let mut shell = site.command_of(Path::new("/bin/sh"), &["-c", command]);
+    let mut shell = installation.command_of(Path::new("/bin/sh"), &["-c", command]);
     let output = shell
         .env("PATH", format!("{directory}:/usr/bin:/bin"))
         .output()
         .unwrap();
-    Said {
+    CommandOutput {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
@@ -298,7 +307,7 @@ fn in_shell(site: &Site, command: &str) -> Said {
 #[test]
 fn m_19_every_command_of_the_documentation_runs() {
     let pages = pages();
-    let stage = Stage::set_up();
+    let harness = Harness::set_up();
     let (typed, named) = (commands_of_blocks(&pages), commands_of_sentences(&pages));
     assert!(
         typed.len() >= 20 && named.len() >= 60,
@@ -309,13 +318,13 @@ fn m_19_every_command_of_the_documentation_runs() {
     let mut wrong = Vec::new();
     let of_blocks = typed
         .iter()
-        .map(|command| (command, stage.try_out(&command.text)));
+        .map(|command| (command, harness.try_out(&command.text)));
     let of_sentences = named
         .iter()
-        .map(|command| (command, stage.try_out_named(&command.text)));
-    for (Passage { place, text }, said) in of_blocks.chain(of_sentences) {
-        if said.code != 0 {
-            wrong.push(format!("{place}: {text}\n  {}", said.stderr.trim()));
+        .map(|command| (command, harness.try_out_named(&command.text)));
+    for (Passage { place, text }, output) in of_blocks.chain(of_sentences) {
+        if output.code != 0 {
+            wrong.push(format!("{place}: {text}\n  {}", output.stderr.trim()));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -341,17 +350,17 @@ fn m_19_a_command_that_does_not_run_is_found() {
             .to_owned(),
     };
     let pages = [page];
-    let stage = Stage::set_up();
+    let harness = Harness::set_up();
     let (named, typed) = (commands_of_sentences(&pages), commands_of_blocks(&pages));
     let named = named
         .iter()
-        .map(|command| (command, stage.try_out_named(&command.text)));
+        .map(|command| (command, harness.try_out_named(&command.text)));
     let typed = typed
         .iter()
-        .map(|command| (command, stage.try_out(&command.text)));
+        .map(|command| (command, harness.try_out(&command.text)));
     let tried = named
         .chain(typed)
-        .map(|(command, said)| (command.place.as_str(), command.text.as_str(), said.code));
+        .map(|(command, output)| (command.place.as_str(), command.text.as_str(), output.code));
     let expected = [
         ("page.md:1", "vestry key list APP --jsno", 2),
         ("page.md:1", "vestry app show", 0),
@@ -369,7 +378,7 @@ fn m_19_a_command_that_does_not_run_is_found() {
         ("page.md:8", "vestry app show APP > app.txt", 0),
     ];
     assert_eq!(tried.collect::<Vec<_>>(), expected);
-    assert!(stage.site.file("app.txt").exists());
+    assert!(harness.installation.file("app.txt").exists());
 }
 
 /// An API path in a page.
@@ -425,7 +434,7 @@ fn fits(template: &str, written: &str) -> bool {
 /// Methods and paths of the API.
 fn described() -> Vec<(String, String)> {
     let document: Value =
-        serde_json::from_str(&Site::sqlite().run(&["openapi"]).done().stdout).unwrap();
+        serde_json::from_str(&Installation::sqlite().run(&["openapi"]).done().stdout).unwrap();
     let paths = document["paths"].as_object().unwrap();
     let operations = paths.iter().flat_map(|(path, item)| {
         let methods = item.as_object().unwrap().keys();
@@ -496,11 +505,11 @@ fn mistake(answer: &Answer) -> Option<&str> {
 /// Sends every `curl` of a code block. Its placeholders make most calls fail, but only because of their values.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m_19_every_call_of_the_documentation_is_understood() {
-    let site = Site::sqlite();
-    let keys = block_in_place(|| site.set_up());
+    let installation = Installation::sqlite();
+    let keys = block_in_place(|| installation.set_up());
     let public = ["key", "create", &keys.app, "test", "--public"];
-    let public = text(&block_in_place(|| site.admin(&public)), "key");
-    let server = site.serve().await;
+    let public = text(&block_in_place(|| installation.admin(&public)), "key");
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let (mut wrong, mut sent) = (Vec::new(), 0);
     for line in pages().iter().flat_map(|page| page.passages().0) {
@@ -527,8 +536,8 @@ async fn m_19_every_call_of_the_documentation_is_understood() {
             _ => api.post(&path, &body).await,
         };
         sent += 1;
-        if let Some(said) = mistake(&answer) {
-            wrong.push(format!("{}: {} {said}", line.place, line.text.trim()));
+        if let Some(output) = mistake(&answer) {
+            wrong.push(format!("{}: {} {output}", line.place, line.text.trim()));
         }
     }
     server.process.stop().await;

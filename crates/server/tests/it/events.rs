@@ -10,8 +10,8 @@ use vestry_contract::rng::{self, Rng};
 
 use crate::on_both_databases;
 use crate::support::client::Api;
+use crate::support::installation::{Installation, text};
 use crate::support::mixed_load::{History, Load, check_all, check_rows};
-use crate::support::site::{Site, text};
 
 on_both_databases! {
     ev_k1_followers_get_every_event_once_across_kills => super::followers_get_every_event_once_across_kills;
@@ -28,7 +28,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// Reads from a process until it is told to stop, or the process is gone.
+    /// Reads from a process until it is stopped, or the process is gone.
     fn follow(mut self, api: Api, stop: Arc<AtomicBool>) -> JoinHandle<Self> {
         tokio::spawn(async move {
             while !stop.load(Ordering::Relaxed) && self.read(&api, 1).await.is_some() {}
@@ -65,11 +65,11 @@ impl Follower {
     }
 }
 
-async fn followers_get_every_event_once_across_kills(site: Site) {
-    let keys = site.set_up();
+async fn followers_get_every_event_once_across_kills(installation: Installation) {
+    let keys = installation.set_up();
     // A night of this creates more than an App's hourly limit.
     let limit = "new_users_per_hour=1000000";
-    site.admin(&["app", "set", &keys.app, limit]);
+    installation.admin(&["app", "set", &keys.app, limit]);
     let mut rng = Rng::from_seed(rng::seed());
     let mut followers: Vec<_> = (0..FOLLOWERS)
         .map(|_| Follower {
@@ -78,7 +78,7 @@ async fn followers_get_every_event_once_across_kills(site: Site) {
             seen: Vec::new(),
         })
         .collect();
-    let mut servers = [site.serve().await, site.serve().await];
+    let mut servers = [installation.serve().await, installation.serve().await];
     let mut histories = Vec::new();
     let kills = rng::rounds(ROUNDS);
     for round in 0..kills {
@@ -101,9 +101,9 @@ async fn followers_get_every_event_once_across_kills(site: Site) {
         for follower in following {
             followers.push(follower.await.unwrap());
         }
-        check_rows(&site).await;
-        servers[doomed] = site.serve().await;
-        let checked = check_all(&servers[other].api(&keys.test), &site, clients).await;
+        check_rows(&installation).await;
+        servers[doomed] = installation.serve().await;
+        let checked = check_all(&servers[other].api(&keys.test), &installation, clients).await;
         histories.extend(checked.into_iter().map(|client| client.history));
     }
     let api = servers[0].api(&keys.test);
@@ -137,12 +137,12 @@ async fn followers_get_every_event_once_across_kills(site: Site) {
 /// here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ev_f3_e_10_an_open_transaction_delays_nothing() {
-    let Some(site) = Site::postgres().await else {
+    let Some(installation) = Installation::postgres().await else {
         return;
     };
-    let keys = site.set_up();
-    let left_open = site.database.leave_open().await;
-    let server = site.serve().await;
+    let keys = installation.set_up();
+    let left_open = installation.database.leave_open().await;
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let mut follower = Follower {
         rng: Rng::from_seed(rng::seed()),
@@ -177,14 +177,14 @@ fn the_log(followers: &[Follower]) -> Vec<Value> {
 
 /// Checks that everything acknowledged has exactly one event, in order (E-1, E-4).
 fn check_log(log: &[Value], histories: &[History]) {
-    let mut told = BTreeMap::<(String, String), usize>::new();
+    let mut emitted = BTreeMap::<(String, String), usize>::new();
     let mut born = BTreeMap::<String, i64>::new();
     for event in log {
         let data = &event["data"];
         let kind = event["type"].as_str().unwrap();
         for name in ["user_id", "wallet_id", "session_id"] {
             if let Some(id) = data[name].as_str() {
-                *told.entry((kind.to_owned(), id.to_owned())).or_default() += 1;
+                *emitted.entry((kind.to_owned(), id.to_owned())).or_default() += 1;
             }
         }
         let user = data["user_id"].as_str().unwrap_or_default();
@@ -197,7 +197,7 @@ fn check_log(log: &[Value], histories: &[History]) {
     }
     let times = |kind: &str, id: &str| {
         let key = (kind.to_owned(), id.to_owned());
-        told.get(&key).copied().unwrap_or_default()
+        emitted.get(&key).copied().unwrap_or_default()
     };
     let (mut users, mut wallets) = (0, 0);
     for history in histories {
@@ -211,6 +211,6 @@ fn check_log(log: &[Value], histories: &[History]) {
         }
     }
     // A busy machine may create no wallet between kills.
-    println!("{users} users and {wallets} wallets were told of");
+    println!("{users} users and {wallets} wallets have events");
     assert!(users > 0, "no user was created");
 }

@@ -11,11 +11,11 @@ use vestry_contract::rng::{self, Rng};
 
 use crate::support::client::{Answer, Api};
 use crate::support::cluster::{Cluster, Programs, only};
-use crate::support::front::{Front, behind_a_front};
-use crate::support::journey::{Owner, new_owner, sign};
+use crate::support::flow::{Owner, new_owner, sign};
+use crate::support::installation::text;
 use crate::support::mixed_load::{History, Load, check_all, check_mails, check_rows};
 use crate::support::process::PATIENCE;
-use crate::support::site::text;
+use crate::support::proxy::{Proxy, behind_a_proxy};
 
 /// Transactions by which the lost timeline is ahead, so that the other one can reach the same number.
 const AHEAD: usize = 300;
@@ -131,9 +131,9 @@ async fn m_4_a_disabled_wallet_never_signs_again() {
     let Some(programs) = Programs::find().await else {
         return;
     };
-    let (first, front, site) = behind_a_front(&programs).await;
-    let keys = block_in_place(|| site.set_up());
-    let server = site.serve().await;
+    let (first, proxy, installation) = behind_a_proxy(&programs).await;
+    let keys = block_in_place(|| installation.set_up());
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let wallet = Wallet {
         owner: new_owner(&api, "ada@example.com").await,
@@ -153,12 +153,12 @@ async fn m_4_a_disabled_wallet_never_signs_again() {
     wallet.enable().await;
     wallet.signs("enabled").await;
     let enabled = wallet.version(&first).await;
-    front.close();
+    proxy.close();
     first.stop();
     second.start();
     second.promote();
     wallet.repeat(&second, &disabled, &enabled, 2).await;
-    front.lead_to(&second.socket());
+    proxy.route_to(&second.socket());
     wallet.refuses("disabled under the same numbers").await;
     wallet.enable().await;
     wallet.signs("enabled after the failover").await;
@@ -169,10 +169,10 @@ async fn m_4_a_disabled_wallet_never_signs_again() {
     wallet.disable().await;
     wallet.refuses("disabled after the failover").await;
     second.is_followed_by(&third).await;
-    front.close();
+    proxy.close();
     second.stop();
     third.promote();
-    front.lead_to(&third.socket());
+    proxy.route_to(&third.socket());
     wallet.refuses("disabled before the failover").await;
 
     // Back to the moment it was disabled, under the numbers of the moment it was enabled.
@@ -184,11 +184,11 @@ async fn m_4_a_disabled_wallet_never_signs_again() {
     wallet.enable().await;
     wallet.signs("enabled after the backup").await;
     let enabled = wallet.version(&third).await;
-    front.close();
+    proxy.close();
     third.stop();
     earlier.start();
     wallet.repeat(&earlier, &disabled, &enabled, 3).await;
-    front.lead_to(&earlier.socket());
+    proxy.route_to(&earlier.socket());
     wallet.refuses("restored as it was").await;
     wallet.enable().await;
     wallet.signs("enabled after the restore").await;
@@ -219,7 +219,7 @@ enum End {
 /// One failover under load. Returns the new primary and the load on both.
 async fn fail_over(
     api: &Api,
-    front: &Front,
+    proxy: &Proxy,
     primary: Cluster,
     (round, end): (usize, End),
     rng: &mut Rng,
@@ -229,8 +229,8 @@ async fn fail_over(
     primary.wait_for_standbys().await;
     let load = Load::start_before_failover(api, round, rng);
     load.go_on(rng).await;
-    let left_behind = leave(api, front, primary, &standby, end).await;
-    front.lead_others_to(&standby.socket());
+    let left_behind = leave(api, proxy, primary, &standby, end).await;
+    proxy.route_new_connections_to(&standby.socket());
     let promoted = Instant::now();
     let user = written(api, &format!("round{round}@example.com")).await;
     let refused_for = promoted.elapsed();
@@ -239,7 +239,7 @@ async fn fail_over(
     // Reads move to the new primary too. Unused connections end on their own.
     let moved = async {
         while let Some(server) = &left_behind
-            && front.guests_of(&server.socket()) > 0
+            && proxy.clients_of(&server.socket()) > 0
         {
             read_by_many(api, &user).await;
         }
@@ -252,7 +252,7 @@ async fn fail_over(
 /// Promotes the standby. Returns the server that connections may still reach.
 async fn leave(
     api: &Api,
-    front: &Front,
+    proxy: &Proxy,
     primary: Cluster,
     standby: &Cluster,
     end: End,
@@ -266,21 +266,21 @@ async fn leave(
             let reader = primary.standby();
             // Everything acknowledged must be on the standby that will be promoted.
             reader.start_as_bystander();
-            front.lead_to(&reader.socket());
+            proxy.route_to(&reader.socket());
             primary.stop();
             refused_write(api).await;
             standby.promote();
             Some(reader)
         }
         End::CutsOff => {
-            front.lead_to(&standby.socket());
+            proxy.route_to(&standby.socket());
             primary.cut_off_clients().await;
             refused_write(api).await;
             standby.promote();
             None
         }
         End::Dies => {
-            front.close();
+            proxy.close();
             primary.stop();
             standby.promote();
             None
@@ -329,20 +329,20 @@ async fn k5_a_failover_loses_nothing_acknowledged() {
     let Some(programs) = Programs::find().await else {
         return;
     };
-    let (mut primary, front, site) = behind_a_front(&programs).await;
-    let keys = block_in_place(|| site.set_up());
-    let server = site.serve().await;
+    let (mut primary, proxy, installation) = behind_a_proxy(&programs).await;
+    let keys = block_in_place(|| installation.set_up());
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let mut rng = Rng::from_seed(rng::seed());
     let mut histories: Vec<History> = Vec::new();
     let ends = [End::LivesOn, End::LeavesAReader, End::CutsOff, End::Dies];
     for (round, end) in ends.into_iter().enumerate() {
         let old = primary;
-        let (promoted, load) = fail_over(&api, &front, old, (round, end), &mut rng).await;
+        let (promoted, load) = fail_over(&api, &proxy, old, (round, end), &mut rng).await;
         primary = promoted;
         let clients = load.end().await;
-        check_rows(&site).await;
-        let checked = check_all(&api, &site, clients).await;
+        check_rows(&installation).await;
+        let checked = check_all(&api, &installation, clients).await;
         histories.extend(checked.into_iter().map(|client| client.history));
     }
     let writes: usize = histories
@@ -353,6 +353,6 @@ async fn k5_a_failover_loses_nothing_acknowledged() {
     assert!(writes > 0);
     check_mails(&api, &histories).await;
     server.process.stop().await;
-    let verified = site.admin(&["vault", "verify"]);
+    let verified = installation.admin(&["vault", "verify"]);
     assert_eq!(verified["ok"], true);
 }

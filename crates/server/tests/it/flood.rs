@@ -9,9 +9,9 @@ use serde_json::json;
 use tokio::task::block_in_place;
 
 use crate::support::client::Api;
-use crate::support::journey::sign_in;
+use crate::support::flow::sign_in;
+use crate::support::installation::{Installation, text};
 use crate::support::process::PATIENCE;
-use crate::support::site::{Site, text};
 
 /// Concurrent verifications.
 const FLOOD: usize = 200;
@@ -86,14 +86,14 @@ async fn flood(api: Api, user_id: String, stop: Arc<AtomicBool>, answers: Arc<An
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_22_a_flood_of_verifies_takes_no_more_than_its_share() {
-    let mut site = Site::sqlite();
-    site.set("limits.test_per_minute", "0");
-    site.set("passwords.threads", &THREADS.to_string());
+    let mut installation = Installation::sqlite();
+    installation.set("limits.test_per_minute", "0");
+    installation.set("passwords.threads", &THREADS.to_string());
     // glibc's allocator, which test builds use, stops mapping blocks as large as the first freed one. On a slow machine that block belongs
     // to a thread that was idle before the flood, and no memory would be released after it.
-    site.set_variable("MALLOC_MMAP_THRESHOLD_", "131072");
-    let keys = block_in_place(|| site.set_up());
-    let server = site.serve().await;
+    installation.set_variable("MALLOC_MMAP_THRESHOLD_", "131072");
+    let keys = block_in_place(|| installation.set_up());
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let session = sign_in(&api, "ada@example.com").await;
     let (user_id, token) = (text(&session, "user_id"), text(&session, "session_token"));

@@ -8,7 +8,7 @@ use vestry_contract::rng::Rng;
 use crate::on_both_databases;
 use crate::races::{Field, all_at_once};
 use crate::support::client::{Answer, Api};
-use crate::support::site::{Site, text};
+use crate::support::installation::{Installation, text};
 
 on_both_databases! {
     /// R13: fifty at once
@@ -53,8 +53,8 @@ fn calls(round: usize, user: &str) -> [(&'static str, Value, Value); 3] {
     ]
 }
 
-async fn one_effect_of_fifty_requests_with_one_key(site: Site) {
-    let field = Field::start(&site).await;
+async fn one_effect_of_fifty_requests_with_one_key(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..ROUNDS {
         let email = json!({ "email": format!("owner{round}@example.com") });
@@ -102,9 +102,9 @@ async fn one_effect_of_fifty_requests_with_one_key(site: Site) {
         assert_eq!(user["wallets"].as_array().map(Vec::len), Some(1), "{user}");
     }
     let kept = "SELECT id AS one, user_id AS two FROM totps";
-    assert_eq!(site.database.pairs(kept).await.len(), ROUNDS);
+    assert_eq!(installation.database.pairs(kept).await.len(), ROUNDS);
     let users = "SELECT id AS one, status AS two FROM users";
-    assert_eq!(site.database.pairs(users).await.len(), 2 * ROUNDS);
+    assert_eq!(installation.database.pairs(users).await.len(), 2 * ROUNDS);
     field.stop("R13", ROUNDS, PARALLEL).await;
 }
 
@@ -137,12 +137,12 @@ async fn answered(api: Api, body: Value) -> Answer {
     panic!("the key of a run that died was never free");
 }
 
-async fn one_effect_and_one_answer_over_kill_9(site: Site) {
-    let keys = site.set_up();
+async fn one_effect_and_one_answer_over_kill_9(installation: Installation) {
+    let keys = installation.set_up();
     let mut rng = Rng::from_seed(vestry_contract::rng::seed());
     let (mut acknowledged, mut lost) = (0, 0);
     for kill in 0..KILLS {
-        let mut server = site.serve().await;
+        let mut server = installation.serve().await;
         let api = server.api(&keys.test);
         let first: Vec<_> = (0..UNDER_WAY)
             .map(|number| {
@@ -157,7 +157,7 @@ async fn one_effect_and_one_answer_over_kill_9(site: Site) {
         let load = tokio::time::timeout(moment, std::future::pending::<()>());
         load.await.expect_err("it goes on until then");
         server.process.kill().await;
-        let server = site.serve().await;
+        let server = installation.serve().await;
         let api = server.api(&keys.test);
         let again: Vec<_> = (0..UNDER_WAY)
             .map(|number| {
@@ -180,7 +180,7 @@ async fn one_effect_and_one_answer_over_kill_9(site: Site) {
         server.process.stop().await;
     }
     let users = "SELECT id AS one, status AS two FROM users";
-    let users = site.database.pairs(users).await.len();
+    let users = installation.database.pairs(users).await.len();
     println!("R13: {KILLS} kills, {acknowledged} answers before, {lost} lost, {users} users");
     assert_eq!(users, KILLS * UNDER_WAY);
 }

@@ -17,7 +17,7 @@ use vestry_ports::entropy::Bytes;
 use crate::on_both_databases;
 use crate::races::{Field, all_at_once, rounds};
 use crate::support::client::Api;
-use crate::support::site::{Site, text};
+use crate::support::installation::{Installation, text};
 
 on_both_databases! {
     /// R2, R10
@@ -60,8 +60,8 @@ async fn message(api: &Api, user_id: &str, key: &str, address: &str) -> Value {
 
 /// Concurrent imports of one key and creates for its user: one import succeeds, and the others find the address taken or their message
 /// used. Every create returns the one default wallet, and each wallet signs.
-async fn one_wallet_of_twenty_imports_beside_creates(site: Site) {
-    let field = Field::start(&site).await;
+async fn one_wallet_of_twenty_imports_beside_creates(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let chains = Chains::new(&Secret::new([7; 32]));
     let entropy = SeededEntropy::fresh();
@@ -120,12 +120,12 @@ async fn one_wallet_of_twenty_imports_beside_creates(site: Site) {
         wallets += if is_default { 1 } else { 2 };
         defaults_imported += usize::from(is_default);
     }
-    let kept = site
+    let kept = installation
         .database
         .pairs("SELECT id AS one, wallet_id AS two FROM wallet_keys")
         .await;
     assert_eq!(kept.len(), wallets);
-    let defaults = site
+    let defaults = installation
         .database
         .pairs("SELECT id AS one, user_id AS two FROM wallets WHERE is_default")
         .await;

@@ -8,9 +8,9 @@ use tokio::task::JoinHandle;
 use vestry_contract::rng::{self, Rng};
 
 use crate::support::client::Api;
+use crate::support::installation::{Installation, text};
 use crate::support::process::PATIENCE;
 use crate::support::receiver::{Manner, Receiver};
-use crate::support::site::{Site, text};
 
 /// Kills at each step; the first figure of EV-K2.
 const KILLS: usize = 2;
@@ -64,26 +64,29 @@ async fn log(api: &Api) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ev_k2_e_1_e_2_wh_1_a_kill_at_any_step_loses_nothing() {
-    let Some(mut site) = Site::postgres().await else {
+    let Some(mut installation) = Installation::postgres().await else {
         return;
     };
-    site.set("outbound.allowed_networks", "127.0.0.0/8");
-    let keys = site.set_up();
+    installation.set("outbound.allowed_networks", "127.0.0.0/8");
+    let keys = installation.set_up();
     let mut rng = Rng::from_seed(rng::seed());
     let receiver = Receiver::start(Manner::Sound, &mut rng).await;
     let types = ["--types", "user.created"];
     let create = ["webhook", "create", &keys.app, "test", &receiver.url];
-    site.admin(&[&create[..], &types].concat());
-    let mut servers = [site.serve().await, site.serve().await];
+    installation.admin(&[&create[..], &types].concat());
+    let mut servers = [installation.serve().await, installation.serve().await];
     let mut acknowledged = BTreeSet::new();
     let kills = rng::rounds(KILLS);
     for step in STEPS {
         for kill in 0..kills {
             let name = |number: usize| format!("{step}-{kill}-{number}").replace('_', "-");
-            let lock = site.database.lock(step).await;
+            let lock = installation.database.lock(step).await;
             let api = servers[0].api(&keys.test);
             let mut users: Vec<_> = (0..USERS).map(|number| user(&api, name(number))).collect();
-            until(step, async || site.database.is_waited_for(step).await).await;
+            until(step, async || {
+                installation.database.is_waited_for(step).await
+            })
+            .await;
             servers[0].process.kill().await;
             drop(lock);
             let other = servers[1].api(&keys.test);
@@ -91,14 +94,14 @@ async fn ev_k2_e_1_e_2_wh_1_a_kill_at_any_step_loses_nothing() {
             for user in users {
                 acknowledged.extend(user.await.unwrap());
             }
-            servers[0] = site.serve().await;
+            servers[0] = installation.serve().await;
         }
     }
     // At least the last one created at each kill.
     assert!(acknowledged.len() >= STEPS.len() * kills);
     let api = servers[1].api(&keys.test);
     let last = user(&api, "last".to_owned()).await.unwrap().unwrap();
-    let told = |events: &[Value]| -> BTreeMap<String, String> {
+    let emitted = |events: &[Value]| -> BTreeMap<String, String> {
         let created = events
             .iter()
             .filter(|event| event["type"] == "user.created");
@@ -107,7 +110,7 @@ async fn ev_k2_e_1_e_2_wh_1_a_kill_at_any_step_loses_nothing() {
             .collect()
     };
     until("the last event", async || {
-        told(&log(&api).await).contains_key(&last)
+        emitted(&log(&api).await).contains_key(&last)
     })
     .await;
 
@@ -118,7 +121,7 @@ async fn ev_k2_e_1_e_2_wh_1_a_kill_at_any_step_loses_nothing() {
         .collect();
     let expected: Vec<_> = (1..).take(places.len()).collect();
     assert_eq!(places, expected, "E-2");
-    let created = told(&events);
+    let created = emitted(&events);
     let count = events
         .iter()
         .filter(|event| event["type"] == "user.created")

@@ -14,9 +14,9 @@ use vestry_contract::rng::Rng;
 
 use crate::on_both_databases;
 use crate::support::client::Api;
+use crate::support::installation::{CommandOutput, Installation, Keys, Server, text};
 use crate::support::process::{Process, Stream};
 use crate::support::receiver::{Arrived, Manner, Receiver};
-use crate::support::site::{Keys, Said, Server, Site, text};
 
 on_both_databases! {
     /// A kill loses no event (WH-1), and a follower of the cursor gets every event once, in order (E-3).
@@ -28,34 +28,34 @@ const ROUNDS: usize = 10;
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 /// A stable address for a service that is killed and restarted.
-struct Front {
+struct Proxy {
     base_url: String,
-    leads_to: watch::Sender<Option<String>>,
+    target: watch::Sender<Option<String>>,
 }
 
-impl Front {
+impl Proxy {
     async fn open(server: &Server) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}", listener.local_addr().unwrap());
-        let (leads_to, behind) = watch::channel(None);
+        let (target, behind) = watch::channel(None);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let behind = behind.borrow().clone();
                 tokio::spawn(lead(client, behind));
             }
         });
-        let front = Self { base_url, leads_to };
-        front.lead_to(server);
-        front
+        let proxy = Self { base_url, target };
+        proxy.route_to(server);
+        proxy
     }
 
-    fn lead_to(&self, server: &Server) {
+    fn route_to(&self, server: &Server) {
         let address = server.base_url.strip_prefix("http://").unwrap();
-        self.leads_to.send_replace(Some(address.to_owned()));
+        self.target.send_replace(Some(address.to_owned()));
     }
 
     fn close(&self) {
-        self.leads_to.send_replace(None);
+        self.target.send_replace(None);
     }
 }
 
@@ -73,10 +73,10 @@ fn rng() -> Rng {
 }
 
 /// Starts listening, and waits until the position in the log is known.
-async fn listen(site: &Site, key: &str, base_url: &str, more: &[&str]) -> Process {
+async fn listen(installation: &Installation, key: &str, base_url: &str, more: &[&str]) -> Process {
     let arguments = ["listen", "--url", base_url, "--secret", SECRET];
     let arguments: Vec<&str> = arguments.iter().chain(more).copied().collect();
-    let mut command = site.command(&arguments);
+    let mut command = installation.command(&arguments);
     begun(Process::start(command.env("VESTRY_KEY", key))).await
 }
 
@@ -98,10 +98,13 @@ async fn line_with(process: &mut Process, words: &[&str]) -> String {
 }
 
 /// Runs a command with a key to completion.
-fn run_with(site: &Site, key: &str, arguments: &[&str]) -> Said {
-    let output = site.command(arguments).env("VESTRY_KEY", key).output();
+fn run_with(installation: &Installation, key: &str, arguments: &[&str]) -> CommandOutput {
+    let output = installation
+        .command(arguments)
+        .env("VESTRY_KEY", key)
+        .output();
     let output = output.unwrap();
-    Said {
+    CommandOutput {
         code: output.status.code().expect("exited without a signal"),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
@@ -126,10 +129,10 @@ struct Maker {
 }
 
 impl Maker {
-    fn start(api: Api, front: &Front) -> Self {
+    fn start(api: Api, proxy: &Proxy) -> Self {
         let (stop, stopped) = watch::channel(false);
         let (count, made) = watch::channel(0);
-        let mut front = front.leads_to.subscribe();
+        let mut proxy = proxy.target.subscribe();
         let task = tokio::spawn(async move {
             let mut users = Vec::new();
             for number in 0.. {
@@ -137,11 +140,11 @@ impl Maker {
                     break;
                 }
                 let body = json!({ "email": format!("user{number}@example.com") });
-                front.mark_unchanged();
+                proxy.mark_unchanged();
                 match api.try_post("/v1/auth/users/create", &body).await {
                     Ok(answer) if answer.status == 200 => users.push(text(&answer.body, "user_id")),
                     // Interrupted, or no service: retry.
-                    _ => front.wait_for(Option::is_some).await.map(drop).unwrap(),
+                    _ => proxy.wait_for(Option::is_some).await.map(drop).unwrap(),
                 }
                 count.send_replace(users.len());
             }
@@ -201,29 +204,29 @@ fn check_signature(request: &Arrived) {
     assert_eq!(request.header("content-type"), "application/json");
 }
 
-async fn every_event_is_forwarded_once_and_in_order_across_kills(site: Site) {
-    let keys = site.set_up();
+async fn every_event_is_forwarded_once_and_in_order_across_kills(installation: Installation) {
+    let keys = installation.set_up();
     let mut rng = rng();
     let receiver = Receiver::start(Manner::Sound, &mut rng).await;
-    let mut server = site.serve().await;
-    let front = Front::open(&server).await;
-    let api = Api::new(&front.base_url, &keys.test);
+    let mut server = installation.serve().await;
+    let proxy = Proxy::open(&server).await;
+    let api = Api::new(&proxy.base_url, &keys.test);
     let before = user(&api, "before").await;
     let (log, _) = log_until(&api, None, &before).await;
     let since = text(log.last().unwrap(), "id");
     let to = ["--forward-to", &receiver.url, "--since", &since];
-    let mut listener = listen(&site, &keys.test, &front.base_url, &to).await;
-    let mut maker = Maker::start(api.clone(), &front);
+    let mut listener = listen(&installation, &keys.test, &proxy.base_url, &to).await;
+    let mut maker = Maker::start(api.clone(), &proxy);
     for round in 0..ROUNDS {
         // Each kill then finds it reading, and none falls into the pause after another.
         let seen = user(&server.api(&keys.test), &format!("round{round}")).await;
         let (log, _) = log_until(&server.api(&keys.test), Some(&since), &seen).await;
         line_with(&mut listener, &[&text(log.last().unwrap(), "id")]).await;
         maker.make(1 + rng.below(20)).await;
-        front.close();
+        proxy.close();
         server.process.kill().await;
-        server = site.serve().await;
-        front.lead_to(&server);
+        server = installation.serve().await;
+        proxy.route_to(&server);
     }
     maker.make(1).await;
     let users = maker.end().await;
@@ -244,11 +247,11 @@ async fn every_event_is_forwarded_once_and_in_order_across_kills(site: Site) {
     };
     assert_eq!(places(&arrived), places(&log));
     assert_eq!(arrived, log);
-    let told: BTreeSet<&str> = log
+    let forwarded: BTreeSet<&str> = log
         .iter()
         .filter_map(|event| event["data"]["user_id"].as_str())
         .collect();
-    assert!(users.iter().all(|user| told.contains(user.as_str())));
+    assert!(users.iter().all(|user| forwarded.contains(user.as_str())));
     println!(
         "{} events of {} users, {ROUNDS} kills",
         log.len(),
@@ -260,43 +263,43 @@ async fn every_event_is_forwarded_once_and_in_order_across_kills(site: Site) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_and_its_end_are_each_reported_once() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
     let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
-    let mut server = site.serve().await;
-    let front = Front::open(&server).await;
+    let mut server = installation.serve().await;
+    let proxy = Proxy::open(&server).await;
     let to = ["--forward-to", &receiver.url, "--types", "user.created"];
-    let mut listener = listen(&site, &keys.test, &front.base_url, &to).await;
-    front.close();
+    let mut listener = listen(&installation, &keys.test, &proxy.base_url, &to).await;
+    proxy.close();
     server.process.kill().await;
     line_with(&mut listener, &["service is unreachable"]).await;
-    let server = site.serve().await;
-    front.lead_to(&server);
+    let server = installation.serve().await;
+    proxy.route_to(&server);
     line_with(&mut listener, &["service is reachable again"]).await;
     user(&server.api(&keys.test), "again").await;
     line_with(&mut listener, &["user.created", "204"]).await;
     listener.signal(Signal::INT);
     assert_eq!(listener.ended().await.code(), Some(0));
-    let said = listener.output_of(Stream::Stderr);
+    let output = listener.output_of(Stream::Stderr);
     for words in [
         "is unreachable",
         "is reachable again",
         "to resume from here",
     ] {
-        assert_eq!(said.matches(words).count(), 1, "{said}");
+        assert_eq!(output.matches(words).count(), 1, "{output}");
     }
     server.process.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_refused_three_times_is_skipped() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
     let receiver = Receiver::start(Manner::Says(500), &mut rng()).await;
-    let server = site.serve().await;
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let to = ["--forward-to", &receiver.url, "--types", "user.created"];
-    let mut listener = listen(&site, &keys.test, &server.base_url, &to).await;
+    let mut listener = listen(&installation, &keys.test, &server.base_url, &to).await;
     let refused = user(&api, "refused").await;
     let line = line_with(&mut listener, &["user.created"]).await;
     assert!(
@@ -325,21 +328,21 @@ async fn an_event_refused_three_times_is_skipped() {
 /// An unreachable receiver is no reason to stop, and the line reports the reason.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn json_output_has_one_document_per_line() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
-    let server = site.serve().await;
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", gone.local_addr().unwrap());
     drop(gone);
     let to = ["--forward-to", &url, "--types", "user.*", "--json"];
-    let mut listener = listen(&site, &keys.test, &server.base_url, &to).await;
+    let mut listener = listen(&installation, &keys.test, &server.base_url, &to).await;
     user(&api, "unheard").await;
     line_with(&mut listener, &["user.created"]).await;
     listener.signal(Signal::TERM);
     assert_eq!(listener.ended().await.code(), Some(0));
-    let said = listener.output_of(Stream::Stdout);
-    let lines: Vec<Value> = said
+    let output = listener.output_of(Stream::Stdout);
+    let lines: Vec<Value> = output
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
@@ -352,7 +355,7 @@ async fn json_output_has_one_document_per_line() {
     assert_eq!(lines[1]["tries"], 3);
     assert!(
         text(&lines[1], "error").starts_with("no connection"),
-        "{said}"
+        "{output}"
     );
     server.process.stop().await;
 }
@@ -360,17 +363,17 @@ async fn json_output_has_one_document_per_line() {
 /// Without options: the key and the address are in `dev.json`, and the log is followed from now on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_options_are_needed_next_to_vestry_dev() {
-    let mut site = Site::sqlite();
-    site.unset("http.base_url");
-    let server = site.dev(&[]).await;
-    let record = std::fs::read_to_string(site.file(".vestry/dev.json")).unwrap();
+    let mut installation = Installation::sqlite();
+    installation.unset("http.base_url");
+    let server = installation.dev(&[]).await;
+    let record = std::fs::read_to_string(installation.file(".vestry/dev.json")).unwrap();
     let record: Value = serde_json::from_str(&record).unwrap();
     let api = server.api(&text(&record["test"], "secret_key"));
     let before = user(&api, "before").await;
     log_until(&api, None, &before).await;
     let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
     let arguments = ["listen", "--forward-to", &receiver.url];
-    let mut listener = begun(Process::start(&mut site.command(&arguments))).await;
+    let mut listener = begun(Process::start(&mut installation.command(&arguments))).await;
     let secret = listener.output_of(Stream::Stdout);
     let secret = secret
         .lines()
@@ -379,24 +382,24 @@ async fn no_options_are_needed_next_to_vestry_dev() {
     let after = user(&api, "after").await;
     line_with(&mut listener, &["user.created", "204"]).await;
     let users: Vec<_> = receiver.arrived().iter().map(Arrived::event).collect();
-    let told = |user: &str| users.iter().any(|event| event["data"]["user_id"] == user);
-    assert!(told(&after) && !told(&before));
+    let is_received = |user: &str| users.iter().any(|event| event["data"]["user_id"] == user);
+    assert!(is_received(&after) && !is_received(&before));
     listener.stop().await;
     server.process.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn e_9_an_unknown_position_is_reported() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
     let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
-    let server = site.serve().await;
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let before = user(&api, "before").await;
     let (log, _) = log_until(&api, None, &before).await;
     let unknown = "event_000000000000000000000000000";
     let to = ["--forward-to", &receiver.url, "--since", unknown];
-    let mut listener = listen(&site, &keys.test, &server.base_url, &to).await;
+    let mut listener = listen(&installation, &keys.test, &server.base_url, &to).await;
     let end = text(log.last().unwrap(), "id");
     line_with(
         &mut listener,
@@ -425,12 +428,12 @@ async fn e_9_an_unknown_position_is_reported() {
 /// Key and secret can also come from files or variables, and are then not on the command line.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn key_and_secret_come_from_files_or_variables() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
-    let server = site.serve().await;
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let [key, secret, empty, live] = ["app.key", "hook.secret", "empty", "live.key"]
-        .map(|name| site.file(name).to_str().unwrap().to_owned());
+        .map(|name| installation.file(name).to_str().unwrap().to_owned());
     for (file, text) in [(&key, &keys.test), (&secret, &SECRET.to_owned())] {
         std::fs::write(file, format!("{text}\n")).unwrap();
     }
@@ -466,7 +469,7 @@ async fn key_and_secret_come_from_files_or_variables() {
     .enumerate()
     {
         let mut command =
-            site.command(&[&to[..], &arguments, &["--types", "user.created"]].concat());
+            installation.command(&[&to[..], &arguments, &["--types", "user.created"]].concat());
         let mut listener = begun(Process::start(command.envs(variables))).await;
         user(&api, &format!("user{number}")).await;
         line_with(&mut listener, &["user.created", "204"]).await;
@@ -476,7 +479,7 @@ async fn key_and_secret_come_from_files_or_variables() {
     assert_eq!(arrived.len(), 3);
     arrived.iter().for_each(check_signature);
     let missing = format!("{key}.gone");
-    for (arguments, told) in [
+    for (arguments, expected) in [
         (vec!["--key-file", &missing], "cannot read"),
         (vec!["--key-file", &empty], "is empty"),
         (vec!["--key-file", &live], "pass --live"),
@@ -493,11 +496,14 @@ async fn key_and_secret_come_from_files_or_variables() {
             "cannot be used with",
         ),
     ] {
-        let said = run_with(&site, "", &[&to[..], &arguments].concat());
-        assert_ne!(said.code, 0, "{arguments:?}: {said:?}");
-        assert!(said.stderr.contains(told), "{arguments:?}: {said:?}");
+        let output = run_with(&installation, "", &[&to[..], &arguments].concat());
+        assert_ne!(output.code, 0, "{arguments:?}: {output:?}");
+        assert!(
+            output.stderr.contains(expected),
+            "{arguments:?}: {output:?}"
+        );
         for secret in [&keys.test, &keys.live] {
-            assert!(!said.stderr.contains(secret), "{arguments:?}: {said:?}");
+            assert!(!output.stderr.contains(secret), "{arguments:?}: {output:?}");
         }
     }
     server.process.stop().await;
@@ -506,17 +512,17 @@ async fn key_and_secret_come_from_files_or_variables() {
 /// An invalid key, or one without the required scope, ends the command with exit code 1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rejected_key_ends_the_command() {
-    let site = Site::sqlite();
-    let Keys { app, .. } = site.set_up();
-    let server = site.serve().await;
+    let installation = Installation::sqlite();
+    let Keys { app, .. } = installation.set_up();
+    let server = installation.serve().await;
     let new = |more: &[&str]| {
         let create = ["key", "create", &app, "test"];
-        site.admin(&[&create, more].concat())
+        installation.admin(&[&create, more].concat())
     };
     let revoked = new(&[]);
-    site.admin(&["key", "revoke", &app, &text(&revoked, "id")]);
+    installation.admin(&["key", "revoke", &app, &text(&revoked, "id")]);
     let other_scope = new(&["--scope", "users:read"]);
-    for (key, told) in [
+    for (key, expected) in [
         ("sk_test_wrong".to_owned(), "key create"),
         (text(&revoked, "key"), "from VESTRY_KEY"),
         (text(&other_scope, "key"), "events:read"),
@@ -528,18 +534,18 @@ async fn a_rejected_key_ends_the_command() {
             "--url",
             &server.base_url,
         ];
-        let said = run_with(&site, &key, &to);
-        assert_eq!(said.code, 1, "{said:?}");
+        let output = run_with(&installation, &key, &to);
+        assert_eq!(output.code, 1, "{output:?}");
         assert!(
-            said.stderr.contains(told) && !said.stderr.contains(&key),
-            "{said:?}"
+            output.stderr.contains(expected) && !output.stderr.contains(&key),
+            "{output:?}"
         );
-        let said = run_with(&site, &key, &[&to[..], &["--json"]].concat());
-        assert_eq!(said.code, 1, "{said:?}");
-        assert_eq!(said.stdout.lines().count(), 1, "{said:?}");
+        let output = run_with(&installation, &key, &[&to[..], &["--json"]].concat());
+        assert_eq!(output.code, 1, "{output:?}");
+        assert_eq!(output.stdout.lines().count(), 1, "{output:?}");
         assert!(
-            text(&said.json()["error"], "message").contains(told),
-            "{said:?}"
+            text(&output.json()["error"], "message").contains(expected),
+            "{output:?}"
         );
     }
     server.process.stop().await;
@@ -548,10 +554,10 @@ async fn a_rejected_key_ends_the_command() {
 /// Usage errors come first, and do not repeat secrets.
 #[test]
 fn usage_errors_come_before_any_request() {
-    let site = Site::sqlite();
+    let installation = Installation::sqlite();
     let to = ["listen", "--forward-to", "http://127.0.0.1:9/"];
     let with = |more: &[&'static str]| [&to[..], more].concat();
-    for (arguments, key, told) in [
+    for (arguments, key, expected) in [
         (with(&[]), "", "no key: set VESTRY_KEY"),
         (with(&[]), "sk_live_abc", "pass --live"),
         (with(&["--key", "sk_live_abc"]), "", "pass --live"),
@@ -584,21 +590,24 @@ fn usage_errors_come_before_any_request() {
         (vec!["listen"], "sk_test_x", "--forward-to"),
         (vec!["events", "resend", "event_1"], "sk_test_x", "event_1"),
     ] {
-        let said = run_with(&site, key, &arguments);
-        assert_eq!(said.code, 2, "{arguments:?}: {said:?}");
-        assert!(said.stderr.contains(told), "{arguments:?}: {said:?}");
-        assert!(!said.stderr.contains("abc"), "{arguments:?}: {said:?}");
+        let output = run_with(&installation, key, &arguments);
+        assert_eq!(output.code, 2, "{arguments:?}: {output:?}");
+        assert!(
+            output.stderr.contains(expected),
+            "{arguments:?}: {output:?}"
+        );
+        assert!(!output.stderr.contains("abc"), "{arguments:?}: {output:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_live_key_requires_the_live_flag() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
     let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
-    let server = site.serve().await;
+    let server = installation.serve().await;
     let to = ["--forward-to", &receiver.url, "--live"];
-    let mut listener = listen(&site, &keys.live, &server.base_url, &to).await;
+    let mut listener = listen(&installation, &keys.live, &server.base_url, &to).await;
     user(&server.api(&keys.live), "real").await;
     line_with(&mut listener, &["user.created", "204"]).await;
     listener.stop().await;
@@ -607,10 +616,10 @@ async fn a_live_key_requires_the_live_flag() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_event_is_sent_again() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
     let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
-    let server = site.serve().await;
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let user = user(&api, "again").await;
     let (log, _) = log_until(&api, None, &user).await;
@@ -625,18 +634,18 @@ async fn one_event_is_sent_again() {
     ];
     let resend = |id: &str, more: &[&str]| {
         run_with(
-            &site,
+            &installation,
             &keys.test,
             &[&["events", "resend", id], &to[..], more].concat(),
         )
     };
-    let said = resend(&id, &[]).done();
-    let line = said.stdout.lines().last().unwrap();
-    assert!(line.contains(&id) && line.contains("204"), "{said:?}");
+    let output = resend(&id, &[]).done();
+    let line = output.stdout.lines().last().unwrap();
+    assert!(line.contains(&id) && line.contains("204"), "{output:?}");
     receiver.be(Manner::Says(503));
-    let said = resend(&id, &["--json"]);
-    assert_eq!(said.code, 1, "{said:?}");
-    let document = said.json();
+    let output = resend(&id, &["--json"]);
+    assert_eq!(output.code, 1, "{output:?}");
+    let document = output.json();
     assert_eq!(
         (&document["status"], &document["tries"]),
         (&json!(503), &json!(1))

@@ -11,9 +11,9 @@ use vestry_contract::rng;
 
 use crate::support::client::{Answer, Api};
 use crate::support::cluster::{Cluster, Programs};
-use crate::support::front::behind_a_front;
+use crate::support::installation::text;
 use crate::support::process::PATIENCE;
-use crate::support::site::text;
+use crate::support::proxy::behind_a_proxy;
 
 /// The first figure of EV-R4.
 const FAILOVERS: usize = 3;
@@ -96,9 +96,9 @@ async fn ev_r4_e_3_e_9_readers_of_a_standby_and_after_a_loss() {
     let Some(programs) = Programs::find().await else {
         return;
     };
-    let (mut primary, front, site) = behind_a_front(&programs).await;
-    let keys = block_in_place(|| site.set_up());
-    let server = site.serve().await;
+    let (mut primary, proxy, installation) = behind_a_proxy(&programs).await;
+    let keys = block_in_place(|| installation.set_up());
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let mut known: Option<Value> = None;
     for round in 0..rng::rounds(FAILOVERS) {
@@ -120,11 +120,11 @@ async fn ev_r4_e_3_e_9_readers_of_a_standby_and_after_a_loss() {
         let lost = create_some(&api, &format!("lost-{round}")).await;
         let id = text(&survived, "id");
         let lost = read_up_to(&api, Some(&id), &lost).await.pop().unwrap();
-        front.close();
+        proxy.close();
         primary.stop();
         standby.start();
         standby.promote();
-        front.lead_to(&standby.socket());
+        proxy.route_to(&standby.socket());
         primary = standby;
         let path = format!("/v1/events?after={}", text(&lost, "id"));
         let refused = ask(async || api.get(&path).await).await;

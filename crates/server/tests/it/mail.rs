@@ -5,8 +5,8 @@ use tokio::task::block_in_place;
 use vestry_contract::words::reveals;
 
 use crate::on_both_databases;
-use crate::support::journey::send_code;
-use crate::support::site::{Site, text};
+use crate::support::flow::send_code;
+use crate::support::installation::{Installation, text};
 
 /// The server of the mailer's own tests.
 #[path = "../../../adapters/mail-smtp/tests/smtp_server/mod.rs"]
@@ -17,22 +17,22 @@ on_both_databases! {
     a_live_code_arrives_by_mail => super::a_live_code_arrives_by_mail;
 }
 
-fn with_mail(site: &mut Site, server: &smtp_server::SmtpServer) {
-    site.set("mail.kind", "smtp");
-    site.set("mail.smtp.url", &server.url());
-    site.set("mail.smtp.from", "Shop <no-reply@shop.example.com>");
-    site.set("mail.smtp.ca_file", server.ca_file().to_str().unwrap());
+fn with_mail(installation: &mut Installation, server: &smtp_server::SmtpServer) {
+    installation.set("mail.kind", "smtp");
+    installation.set("mail.smtp.url", &server.url());
+    installation.set("mail.smtp.from", "Shop <no-reply@shop.example.com>");
+    installation.set("mail.smtp.ca_file", server.ca_file().to_str().unwrap());
 }
 
-async fn a_live_code_arrives_by_mail(mut site: Site) {
+async fn a_live_code_arrives_by_mail(mut installation: Installation) {
     let Some(mail_server) = smtp_server::start(smtp_server::Behaviour::default()) else {
         return;
     };
-    with_mail(&mut site, &mail_server);
-    let keys = site.set_up();
-    let checked = site.run(&["check", "--json"]).done().json();
+    with_mail(&mut installation, &mail_server);
+    let keys = installation.set_up();
+    let checked = installation.run(&["check", "--json"]).done().json();
     assert_eq!(checked["ok"], true, "{checked}");
-    let server = site.serve().await;
+    let server = installation.serve().await;
     let api = server.api(&keys.live);
     let method_id = send_code(&api, "Ada@Example.com").await;
     let mail = block_in_place(|| mail_server.next_mail());
@@ -66,14 +66,14 @@ async fn a_live_code_arrives_by_mail(mut site: Site) {
 /// nothing."
 #[tokio::test(flavor = "multi_thread")]
 async fn a_live_send_without_mail_configured_creates_nothing() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
-    let server = site.serve().await;
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.live);
     let body = json!({ "email": "ada@example.com" });
     let refused = api.post("/v1/auth/otps/email/login_or_create", &body).await;
     assert_eq!(refused.error(503), "unavailable");
-    let users = site
+    let users = installation
         .database
         .pairs("SELECT id AS one, status AS two FROM users")
         .await;

@@ -23,10 +23,10 @@ mod documentation;
 mod events;
 mod failover;
 mod flood;
+mod flows;
 mod https;
 mod idempotency;
 mod import_races;
-mod journeys;
 mod kill_points;
 mod listen;
 mod lost_events;
@@ -54,7 +54,7 @@ macro_rules! on_both_databases {
                 $(#[$doc])*
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $name() {
-                    $body(crate::support::site::Site::sqlite()).await;
+                    $body(crate::support::installation::Installation::sqlite()).await;
                 }
             )*
         }
@@ -63,8 +63,8 @@ macro_rules! on_both_databases {
                 $(#[$doc])*
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $name() {
-                    if let Some(site) = crate::support::site::Site::postgres().await {
-                        $body(site).await;
+                    if let Some(installation) = crate::support::installation::Installation::postgres().await {
+                        $body(installation).await;
                     }
                 }
             )*

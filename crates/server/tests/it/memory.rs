@@ -12,9 +12,9 @@ use vestry_testkit::lane;
 use crate::on_both_databases;
 use crate::races::all_at_once;
 use crate::support::client::Api;
-use crate::support::journey::sign_in;
+use crate::support::flow::sign_in;
+use crate::support::installation::{Installation, Server, text};
 use crate::support::process::PATIENCE;
-use crate::support::site::{Server, Site, text};
 
 on_both_databases! {
     /// M-11, S3
@@ -166,10 +166,10 @@ async fn send_half(server: &Server, key: &str) -> TcpStream {
 }
 
 /// No secret is left once its connections are closed. The same search finds a secret that is in use.
-async fn freed_memory_is_wiped(site: Site) {
-    let keys = site.set_up();
+async fn freed_memory_is_wiped(installation: Installation) {
+    let keys = installation.set_up();
     let page = "https://app.example.com/in";
-    site.admin(&[
+    installation.admin(&[
         "redirect-url",
         "add",
         &keys.app,
@@ -179,7 +179,7 @@ async fn freed_memory_is_wiped(site: Site) {
         "login",
         "--default",
     ]);
-    let server = site.serve().await;
+    let server = installation.serve().await;
     let process = server.process.id();
     let api = server.api(&keys.test);
     let mut secrets = use_secrets(&api, &keys.test).await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::on_both_databases;
 use crate::races::{Field, PARALLEL, all_at_once, rounds};
 use crate::support::client::{Answer, Api};
-use crate::support::site::{Site, text};
+use crate::support::installation::{Installation, text};
 
 on_both_databases! {
     /// R6, O-11
@@ -79,8 +79,8 @@ async fn sessions_of(api: &Api, user: &str) -> usize {
     listed.ok()["sessions"].as_array().unwrap().len()
 }
 
-async fn one_success_of_a_hundred_uses_of_a_redirect_token(site: Site) {
-    let field = Field::start_with_urls(&site).await;
+async fn one_success_of_a_hundred_uses_of_a_redirect_token(installation: Installation) {
+    let field = Field::start_with_urls(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() {
         let token = token(&clients[0], &format!("email=user{round}%40example.com")).await;
@@ -95,8 +95,8 @@ async fn one_success_of_a_hundred_uses_of_a_redirect_token(site: Site) {
     field.stop("R6 (redirect tokens)", rounds(), PARALLEL).await;
 }
 
-async fn one_success_of_a_hundred_returns_of_a_state(site: Site) {
-    let field = Field::start_with_urls(&site).await;
+async fn one_success_of_a_hundred_returns_of_a_state(installation: Installation) {
+    let field = Field::start_with_urls(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() {
         let query = format!("email=user{round}%40example.com");
@@ -114,8 +114,8 @@ async fn one_success_of_a_hundred_returns_of_a_state(site: Site) {
     field.stop("R6 (states)", rounds(), PARALLEL).await;
 }
 
-async fn one_success_of_a_hundred_uses_of_a_code(site: Site) {
-    let field = Field::start_with_urls(&site).await;
+async fn one_success_of_a_hundred_uses_of_a_code(installation: Installation) {
+    let field = Field::start_with_urls(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() {
         let query = format!("redirect_uri={LANDING}&email=user{round}%40example.com");
@@ -174,8 +174,8 @@ async fn verifiers_are_counted(
     only_one(answers.await, code);
 }
 
-async fn verifiers_of_a_token_are_counted_one_by_one(site: Site) {
-    let field = Field::start_with_urls(&site).await;
+async fn verifiers_of_a_token_are_counted_one_by_one(installation: Installation) {
+    let field = Field::start_with_urls(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() / 5 {
         let query = format!("email=user{round}%40example.com&code_challenge={CHALLENGE}");
@@ -190,8 +190,8 @@ async fn verifiers_of_a_token_are_counted_one_by_one(site: Site) {
         .await;
 }
 
-async fn verifiers_of_a_link_are_counted_one_by_one(site: Site) {
-    let field = Field::start_with_urls(&site).await;
+async fn verifiers_of_a_link_are_counted_one_by_one(installation: Installation) {
+    let field = Field::start_with_urls(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() / 5 {
         let mut tokens = Vec::new();
@@ -212,9 +212,9 @@ async fn verifiers_of_a_link_are_counted_one_by_one(site: Site) {
 }
 
 /// One person in many windows at once: one user, and every window is signed in.
-async fn one_user_of_a_hundred_first_sign_ins(site: Site) {
+async fn one_user_of_a_hundred_first_sign_ins(installation: Installation) {
     const WINDOWS: usize = 20;
-    let field = Field::start_with_urls(&site).await;
+    let field = Field::start_with_urls(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() / 5 {
         let query = format!("email=user{round}%40example.com");

@@ -7,9 +7,9 @@ use std::os::unix::process::CommandExt;
 use serde_json::json;
 
 use crate::support::client::Api;
-use crate::support::journey::{new_owner, sign_in};
+use crate::support::flow::{new_owner, sign_in};
+use crate::support::installation::{Installation, binary, text};
 use crate::support::process::Process;
-use crate::support::site::{Site, binary, text};
 
 /// A user ID that is not root's and owns nothing.
 const SOMEBODY: u32 = 65_534;
@@ -18,26 +18,30 @@ const SOMEBODY: u32 = 65_534;
 /// attach to it or read its memory or environment.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_core_file_and_no_attaching_process() {
-    let site = Site::sqlite();
-    site.set_up();
-    let mut command = site.command(&["serve"]);
+    let installation = Installation::sqlite();
+    installation.set_up();
+    let mut command = installation.command(&["serve"]);
     let me = fs::metadata("/proc/self").unwrap().uid();
     if me == 0 {
         // Root owns everything anyway; the service must run as another user for the difference to show.
-        let copy = site.file("vestry");
+        let copy = installation.file("vestry");
         // Copied by another program: a forked child of another test could hold the file open for writing, and such a file cannot run.
         let copied = std::process::Command::new("cp")
             .arg(binary())
             .arg(&copy)
             .status();
         assert!(copied.unwrap().success());
-        for path in [site.path().to_owned(), copy.clone(), site.file(".vestry")] {
+        for path in [
+            installation.path().to_owned(),
+            copy.clone(),
+            installation.file(".vestry"),
+        ] {
             chown(&path, Some(SOMEBODY), None).unwrap();
         }
-        for entry in fs::read_dir(site.file(".vestry")).unwrap() {
+        for entry in fs::read_dir(installation.file(".vestry")).unwrap() {
             chown(entry.unwrap().path(), Some(SOMEBODY), None).unwrap();
         }
-        command = site.command_of(&copy, &["serve"]);
+        command = installation.command_of(&copy, &["serve"]);
         command.uid(SOMEBODY);
     }
     let mut process = Process::start(&mut command);
@@ -69,25 +73,25 @@ async fn no_core_file_and_no_attaching_process() {
 /// With unlimited locked memory, no page of the service is swapped. With a limit, the log reports it.
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_is_locked_or_the_log_reports_it() {
-    let site = Site::sqlite();
-    site.set_up();
-    let server = site.serve().await;
+    let installation = Installation::sqlite();
+    installation.set_up();
+    let server = installation.serve().await;
     let status = fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
     let locked = status
         .lines()
         .find_map(|line| line.strip_prefix("VmLck:"))
         .unwrap();
     let is_locked = !locked.trim().starts_with("0 ");
-    let is_said = server.process.output().contains("cannot lock memory");
-    assert_ne!(is_locked, is_said, "locked: {locked}");
+    let is_logged = server.process.output().contains("cannot lock memory");
+    assert_ne!(is_locked, is_logged, "locked: {locked}");
     server.process.stop().await;
 }
 
 /// S5: no secret on the command line of a running service.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_line_holds_no_secret() {
-    let site = Site::sqlite();
-    let server = site.dev(&[]).await;
+    let installation = Installation::sqlite();
+    let server = installation.dev(&[]).await;
     let line = fs::read(format!("/proc/{}/cmdline", server.process.id())).unwrap();
     let words: Vec<_> = line.split(|byte| *byte == 0).skip(1).collect();
     let words: Vec<_> = words.into_iter().map(String::from_utf8_lossy).collect();
@@ -99,10 +103,10 @@ async fn the_command_line_holds_no_secret() {
 /// when the key is back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
     let allow = ["app", "set", &keys.app, "wallet_export=true"];
-    site.admin(&allow);
+    installation.admin(&allow);
     let exporter = [
         "key",
         "create",
@@ -111,13 +115,16 @@ async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
         "--scope",
         "wallets:export",
     ];
-    let exporter = text(&site.admin(&exporter), "key");
-    let server = site.serve().await;
+    let exporter = text(&installation.admin(&exporter), "key");
+    let server = installation.serve().await;
     let owner = new_owner(&server.api(&keys.live), "first@example.com").await;
     server.process.stop().await;
-    let (key, elsewhere) = (site.file(".vestry/root.key"), site.file("root.key"));
+    let (key, elsewhere) = (
+        installation.file(".vestry/root.key"),
+        installation.file("root.key"),
+    );
     fs::rename(&key, &elsewhere).unwrap();
-    let server = site.serve().await;
+    let server = installation.serve().await;
     assert!(server.process.output().contains("vault is sealed"));
     let api = server.api(&keys.live);
     api.until_ready().await;
@@ -163,14 +170,17 @@ async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
 /// The reverse: without the sign-in key no user can sign in, and nothing is signed, because it could not be recorded.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_without_its_sign_in_key_heals_without_a_restart() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
-    let server = site.serve().await;
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let owner = new_owner(&server.api(&keys.live), "first@example.com").await;
     server.process.stop().await;
-    let (key, elsewhere) = (site.file(".vestry/sign-in.key"), site.file("sign-in.key"));
+    let (key, elsewhere) = (
+        installation.file(".vestry/sign-in.key"),
+        installation.file("sign-in.key"),
+    );
     fs::rename(&key, &elsewhere).unwrap();
-    let server = site.serve().await;
+    let server = installation.serve().await;
     assert!(
         server
             .process
@@ -211,20 +221,20 @@ async fn signs_in(api: &Api, email: &str) {
 /// A root key that is readable by others, or damaged, is refused.
 #[test]
 fn an_invalid_root_key_is_reported() {
-    let site = Site::sqlite();
-    site.set_up();
+    let installation = Installation::sqlite();
+    installation.set_up();
     for name in ["root.key", "sign-in.key"] {
-        let key = site.file(".vestry").join(name);
+        let key = installation.file(".vestry").join(name);
         let good = fs::read(&key).unwrap();
         fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
-        let said = site.run(&["vault", "status"]);
-        assert_eq!(said.code, 1);
-        assert!(said.stdout.contains("chmod 600"), "{said:?}");
-        assert!(said.stdout.contains(name), "{said:?}");
+        let output = installation.run(&["vault", "status"]);
+        assert_eq!(output.code, 1);
+        assert!(output.stdout.contains("chmod 600"), "{output:?}");
+        assert!(output.stdout.contains(name), "{output:?}");
         fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&key, "{}").unwrap();
-        assert_eq!(site.run(&["vault", "status"]).code, 1);
+        assert_eq!(installation.run(&["vault", "status"]).code, 1);
         fs::write(&key, good).unwrap();
-        assert_eq!(site.run(&["vault", "status"]).code, 0);
+        assert_eq!(installation.run(&["vault", "status"]).code, 0);
     }
 }

@@ -12,8 +12,8 @@ use vestry_testkit::lane::variable;
 use crate::on_both_databases;
 use crate::support::client::{Answer, Api};
 use crate::support::database::Database;
-use crate::support::journey::{captured_code, new_owner, send_code, sign, sign_in};
-use crate::support::site::{Keys, Server, Site, text};
+use crate::support::flow::{captured_code, new_owner, send_code, sign, sign_in};
+use crate::support::installation::{Installation, Keys, Server, text};
 
 on_both_databases! {
     /// R1
@@ -64,36 +64,36 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    pub(crate) async fn start(site: &Site) -> Self {
-        let keys = site.set_up();
-        let servers = Self::serve(site).await;
+    pub(crate) async fn start(installation: &Installation) -> Self {
+        let keys = installation.set_up();
+        let servers = Self::serve(installation).await;
         Self { servers, keys }
     }
 
-    async fn serve(site: &Site) -> Vec<Server> {
-        let count = match site.database {
+    async fn serve(installation: &Installation) -> Vec<Server> {
+        let count = match installation.database {
             Database::Sqlite(_) => 1,
             Database::Postgres(_) | Database::Elsewhere(_) => 2,
         };
         let mut servers = Vec::new();
         for _ in 0..count {
-            servers.push(site.serve().await);
+            servers.push(installation.serve().await);
         }
         servers
     }
 
     /// Kills all processes like a power failure, and restarts them.
-    pub(crate) async fn kill_and_start_again(&mut self, site: &Site) {
+    pub(crate) async fn kill_and_start_again(&mut self, installation: &Installation) {
         for server in &mut self.servers {
             server.process.kill().await;
         }
-        self.servers = Self::serve(site).await;
+        self.servers = Self::serve(installation).await;
     }
 
     /// Sets up a default redirect URL of each kind.
-    pub(crate) async fn start_with_urls(site: &Site) -> Self {
-        let field = Self::start(site).await;
-        site.admin(&[
+    pub(crate) async fn start_with_urls(installation: &Installation) -> Self {
+        let field = Self::start(installation).await;
+        installation.admin(&[
             "redirect-url",
             "add",
             &field.keys.app,
@@ -143,8 +143,8 @@ where
     answers
 }
 
-async fn one_wallet_of_a_hundred_creates(site: Site) {
-    let field = Field::start(&site).await;
+async fn one_wallet_of_a_hundred_creates(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let mut wallets = 0;
     for round in 0..rounds() {
@@ -170,7 +170,7 @@ async fn one_wallet_of_a_hundred_creates(site: Site) {
         wallets += 1;
     }
     // "exactly 1 key generated and kept"
-    let kept = site
+    let kept = installation
         .database
         .pairs("SELECT id AS one, wallet_id AS two FROM wallet_keys")
         .await;
@@ -178,15 +178,15 @@ async fn one_wallet_of_a_hundred_creates(site: Site) {
     field.stop("R1", rounds(), PARALLEL).await;
 }
 
-async fn a_disabled_wallet_signs_no_more(site: Site) {
-    let field = Field::start(&site).await;
+async fn a_disabled_wallet_signs_no_more(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let owner = new_owner(&clients[0], "ada@example.com").await;
     let [disable, enable] =
         ["disable", "enable"].map(|verb| format!("/v1/wallets/{}/{verb}", owner.wallet_id));
     let nothing = json!({});
     let entries = || {
-        let audited = site.admin(&["audit", "verify"]);
+        let audited = installation.admin(&["audit", "verify"]);
         assert_eq!(audited["ok"], true);
         audited["entries"].as_u64().unwrap()
     };
@@ -215,8 +215,8 @@ async fn a_disabled_wallet_signs_no_more(site: Site) {
     field.stop("disabled wallets", rounds(), 20).await;
 }
 
-async fn one_user_of_a_hundred_sign_ins(site: Site) {
-    let field = Field::start(&site).await;
+async fn one_user_of_a_hundred_sign_ins(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() {
         // Spellings of one mailbox: some servers distinguish capital letters in the local part.
@@ -267,8 +267,8 @@ fn verification(method_id: &str, otp: &str) -> Value {
     json!({ "method_id": method_id, "otp": otp, "session_expires_in": 60 })
 }
 
-async fn one_success_of_a_hundred_right_codes(site: Site) {
-    let field = Field::start(&site).await;
+async fn one_success_of_a_hundred_right_codes(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() {
         let email = format!("user{round}@example.com");
@@ -296,8 +296,8 @@ async fn one_success_of_a_hundred_right_codes(site: Site) {
 }
 
 /// One assertion a hundred times: the challenge is used once, and all others get the same refusal.
-async fn one_success_of_a_hundred_answers_to_a_challenge(site: Site) {
-    let field = Field::start(&site).await;
+async fn one_success_of_a_hundred_answers_to_a_challenge(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let owner = new_owner(&clients[0], "ada@example.com").await;
     let webauthn = "/v1/auth/webauthn";
@@ -344,8 +344,8 @@ async fn one_success_of_a_hundred_answers_to_a_challenge(site: Site) {
     field.stop("R6", rounds(), PARALLEL).await;
 }
 
-async fn five_tries_of_a_hundred_wrong_codes(site: Site) {
-    let field = Field::start(&site).await;
+async fn five_tries_of_a_hundred_wrong_codes(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let mut successes = 0;
     for round in 0..rounds() {
@@ -379,7 +379,7 @@ async fn five_tries_of_a_hundred_wrong_codes(site: Site) {
         let tries = format!(
             "SELECT method_id AS one, CAST(tries AS TEXT) AS two FROM codes WHERE method_id = '{method_id}'"
         );
-        let tries = site.database.pairs(&tries).await;
+        let tries = installation.database.pairs(&tries).await;
         let counted: u32 = tries[0].1.parse().unwrap();
         assert!(counted <= 5, "round {round}: {counted} comparisons");
         // Dead or used: even the right code no longer has any effect.
@@ -463,8 +463,8 @@ async fn one_of_a_hundred(
 /// The refusal of a used code.
 const USED_CODE: (u16, &str) = (400, "invalid_otp");
 
-async fn one_success_of_a_hundred_totp_codes(site: Site) {
-    let field = Field::start(&site).await;
+async fn one_success_of_a_hundred_totp_codes(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() {
         let authenticator = Authenticator::new(&clients[0], round).await;
@@ -478,8 +478,8 @@ async fn one_success_of_a_hundred_totp_codes(site: Site) {
     field.stop("R6 (TOTP step)", rounds(), PARALLEL).await;
 }
 
-async fn one_success_of_a_hundred_recovery_codes(site: Site) {
-    let field = Field::start(&site).await;
+async fn one_success_of_a_hundred_recovery_codes(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() {
         let authenticator = Authenticator::new(&clients[0], round).await;
@@ -512,8 +512,8 @@ async fn sessions_of(api: &Api, user_id: &str) -> usize {
     found["sessions"].as_array().unwrap().len()
 }
 
-async fn one_success_of_a_hundred_uses_of_a_link(site: Site) {
-    let field = Field::start_with_urls(&site).await;
+async fn one_success_of_a_hundred_uses_of_a_link(installation: Installation) {
+    let field = Field::start_with_urls(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() {
         let (mail, _) = mailed_link(&clients[0], &format!("user{round}@example.com")).await;
@@ -536,12 +536,12 @@ async fn one_success_of_a_hundred_uses_of_a_link(site: Site) {
 }
 
 /// Fewer rounds than the others: every call first finds the link valid, and pays for a hash.
-async fn one_success_of_a_hundred_resets(mut site: Site) {
+async fn one_success_of_a_hundred_resets(mut installation: Installation) {
     const ROUNDS: usize = 10;
-    site.set("passwords.memory_kib", "7168");
-    site.set("passwords.iterations", "5");
-    site.set("passwords.queue", "200");
-    let field = Field::start_with_urls(&site).await;
+    installation.set("passwords.memory_kib", "7168");
+    installation.set("passwords.iterations", "5");
+    installation.set("passwords.queue", "200");
+    let field = Field::start_with_urls(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..ROUNDS {
         let email = format!("user{round}@example.com");
@@ -584,8 +584,8 @@ async fn one_success_of_a_hundred_resets(mut site: Site) {
     field.stop("R6 (resets)", ROUNDS, PARALLEL).await;
 }
 
-async fn one_success_of_a_hundred_uses_of_a_mail(site: Site) {
-    let field = Field::start_with_urls(&site).await;
+async fn one_success_of_a_hundred_uses_of_a_mail(installation: Installation) {
+    let field = Field::start_with_urls(&installation).await;
     let clients = field.clients(&field.keys.test);
     let mut by_link = 0;
     for round in 0..rounds() {
@@ -627,8 +627,8 @@ async fn one_success_of_a_hundred_uses_of_a_mail(site: Site) {
     field.stop("R6 (links and codes)", rounds(), PARALLEL).await;
 }
 
-async fn one_success_of_a_hundred_origins(site: Site) {
-    let field = Field::start_with_urls(&site).await;
+async fn one_success_of_a_hundred_origins(installation: Installation) {
+    let field = Field::start_with_urls(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..rounds() {
         let email = format!("user{round}@example.com");
@@ -666,8 +666,8 @@ async fn one_success_of_a_hundred_origins(site: Site) {
 }
 
 /// These are wallets of the live environment; to the test environment they are external wallets.
-async fn one_success_of_a_hundred_wallet_signatures(site: Site) {
-    let field = Field::start(&site).await;
+async fn one_success_of_a_hundred_wallet_signatures(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let pockets = field.clients(&field.keys.live);
     for round in 0..rounds() {
@@ -694,9 +694,9 @@ async fn one_success_of_a_hundred_wallet_signatures(site: Site) {
 
 /// Creates race with the signature that links an external wallet to the user. If the signature is first, creates return that wallet and
 /// make none. Otherwise they make a new one. All creates return the same wallet, and there is never a second.
-async fn creates_beside_a_wallet_sign_in_answer_one_wallet(site: Site) {
+async fn creates_beside_a_wallet_sign_in_answer_one_wallet(installation: Installation) {
     const PARALLEL: usize = 8;
-    let field = Field::start(&site).await;
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let pockets = field.clients(&field.keys.live);
     let mut held_first = 0;
@@ -744,15 +744,15 @@ async fn creates_beside_a_wallet_sign_in_answer_one_wallet(site: Site) {
     field.stop("M-32", rounds(), PARALLEL).await;
 }
 
-async fn exactly_a_hundred_of_three_hundred_requests(mut site: Site) {
+async fn exactly_a_hundred_of_three_hundred_requests(mut installation: Installation) {
     const ROUNDS: usize = 5;
     const REQUESTS: usize = 300;
-    site.set("limits.store", "database");
-    site.set("limits.test_per_minute", "100");
-    let field = Field::start(&site).await;
+    installation.set("limits.store", "database");
+    installation.set("limits.test_per_minute", "100");
+    let field = Field::start(&installation).await;
     for round in 0..ROUNDS {
         // A window of its own.
-        let keys = site.new_app();
+        let keys = installation.new_app();
         let clients = field.clients(&keys.test);
         let answers = all_at_once(&clients, REQUESTS, |_, api| async move {
             api.get("/v1/wallets/list").await
@@ -768,10 +768,7 @@ async fn exactly_a_hundred_of_three_hundred_requests(mut site: Site) {
             resets.insert(number(answer, "x-ratelimit-reset"));
             let left = number(answer, "x-ratelimit-remaining");
             if answer.status == 200 {
-                assert!(
-                    remaining.insert(left),
-                    "two calls were told the same number"
-                );
+                assert!(remaining.insert(left), "two calls returned the same number");
             } else {
                 assert_eq!(answer.error(429), "rate_limited");
                 assert_eq!(left, 0);
@@ -795,10 +792,10 @@ async fn exactly_a_hundred_of_three_hundred_requests(mut site: Site) {
 /// Every later create returns the existing wallet, on either process.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wallet_of_one_process_is_visible_to_the_other() {
-    let Some(site) = Site::postgres().await else {
+    let Some(installation) = Installation::postgres().await else {
         return;
     };
-    let field = Field::start(&site).await;
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.live);
     let owner = new_owner(&clients[0], "ada@example.com").await;
     let body = json!({ "user_id": owner.user_id, "wallet_type": "ethereum" });

@@ -9,9 +9,9 @@ use tokio::task::block_in_place;
 use crate::on_both_databases;
 use crate::races::Field;
 use crate::support::client::{Answer, Api};
-use crate::support::journey::sign_in;
+use crate::support::flow::sign_in;
+use crate::support::installation::{Installation, text};
 use crate::support::process::PATIENCE;
-use crate::support::site::{Site, text};
 
 on_both_databases! {
     /// M-23, S-13
@@ -34,8 +34,8 @@ async fn published(api: &Api, app: &str) -> Vec<String> {
     keys.map(|key| text(key, "kid")).collect()
 }
 
-async fn a_withdrawn_signing_key_counts_nowhere(site: Site) {
-    let field = Field::start(&site).await;
+async fn a_withdrawn_signing_key_counts_nowhere(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let app = field.keys.app.clone();
     let session = sign_in(&clients[0], "ada@example.com").await;
@@ -48,7 +48,7 @@ async fn a_withdrawn_signing_key_counts_nowhere(site: Site) {
     }
     let leaked = published(&clients[0], &app).await.remove(0);
     let revoke = ["signing-key", "revoke", app.as_str(), leaked.as_str()];
-    let revoked: Value = block_in_place(|| site.admin(&revoke));
+    let revoked: Value = block_in_place(|| installation.admin(&revoke));
     let next = text(&revoked["signing_key"], "id");
     for api in &clients {
         for jwt in &jwts {
@@ -81,13 +81,13 @@ async fn a_withdrawn_signing_key_counts_nowhere(site: Site) {
             other.post(VERIFY, &jwt).await.ok();
         }
     }
-    let again = block_in_place(|| site.run(&revoke));
+    let again = block_in_place(|| installation.run(&revoke));
     assert_eq!(again.code, 1, "{again:?}");
     field.stop("M-23", 1, jwts.len()).await;
 }
 
-async fn everybody_is_signed_out_everywhere(site: Site) {
-    let field = Field::start(&site).await;
+async fn everybody_is_signed_out_everywhere(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let app = field.keys.app.clone();
     let mut sessions = Vec::new();
@@ -98,7 +98,7 @@ async fn everybody_is_signed_out_everywhere(site: Site) {
         }
     }
     let end_all = |environment| {
-        block_in_place(|| site.admin(&["sessions", "end-all", app.as_str(), environment]))
+        block_in_place(|| installation.admin(&["sessions", "end-all", app.as_str(), environment]))
     };
     assert_eq!(end_all("live")["ended"], 0);
     for session in &sessions {
@@ -167,8 +167,8 @@ async fn end(api: &Api, way: &str, session: &Value, email: &str) {
 }
 
 /// Every process verifies each session shortly before one of them ends it. Then all are killed and restarted.
-async fn ended_sessions_stay_ended(site: Site) {
-    let mut field = Field::start(&site).await;
+async fn ended_sessions_stay_ended(installation: Installation) {
+    let mut field = Field::start(&installation).await;
     let key = field.keys.test.clone();
     let clients = field.clients(&key);
     let mut ended = Vec::new();
@@ -206,7 +206,7 @@ async fn ended_sessions_stay_ended(site: Site) {
         }
     };
     is_refused_everywhere(&clients, "at once").await;
-    field.kill_and_start_again(&site).await;
+    field.kill_and_start_again(&installation).await;
     is_refused_everywhere(&field.clients(&key), "after a kill").await;
     field.stop("attack 14", 1, ended.len()).await;
 }
@@ -246,11 +246,11 @@ async fn call_until_refused(api: Api, begun: UnboundedSender<()>) -> (Instant, A
 }
 
 /// Revokes one key and narrows another while their calls wait at every process and short ones follow one another.
-async fn a_key_that_ends_stops_calls_in_flight(site: Site) {
-    let field = Field::start(&site).await;
+async fn a_key_that_ends_stops_calls_in_flight(installation: Installation) {
+    let field = Field::start(&installation).await;
     let app = field.keys.app.clone();
     for (status, code) in [(401, "invalid_api_key"), (403, "key_not_allowed")] {
-        let made = block_in_place(|| site.admin(&["key", "create", app.as_str(), "test"]));
+        let made = block_in_place(|| installation.admin(&["key", "create", app.as_str(), "test"]));
         let (id, key) = (text(&made, "id"), text(&made, "key"));
         let clients = field.clients(&key);
         let newest = newest_event(&clients[0]).await;
@@ -278,11 +278,11 @@ async fn a_key_that_ends_stops_calls_in_flight(site: Site) {
         }
         if status == 401 {
             let revoke = ["key", "revoke", app.as_str(), id.as_str()];
-            let _revoked: Value = block_in_place(|| site.admin(&revoke));
+            let _revoked: Value = block_in_place(|| installation.admin(&revoke));
         } else {
             let narrow =
                 format!("UPDATE api_keys SET scopes = '[\"wallets:read\"]' WHERE id = '{id}'");
-            site.database.execute(&narrow).await;
+            installation.database.execute(&narrow).await;
         }
         let ended = Instant::now();
         for call in short {

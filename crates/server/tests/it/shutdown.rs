@@ -7,12 +7,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::support::client::Api;
+use crate::support::installation::{Installation, Keys, Server};
 use crate::support::process::{PATIENCE, Process, Stream};
-use crate::support::site::{Keys, Server, Site};
 
-async fn start(site: &Site) -> (Keys, Server) {
-    let keys = site.set_up();
-    (keys, site.serve().await)
+async fn start(installation: &Installation) -> (Keys, Server) {
+    let keys = installation.set_up();
+    (keys, installation.serve().await)
 }
 
 /// A call in the middle of its body: the service has accepted it and waits for the rest.
@@ -32,9 +32,9 @@ impl UnderWay {
         );
         stream.write_all(head.as_bytes()).await.unwrap();
         let go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-        let mut said = vec![0; go_on.len()];
-        stream.read_exact(&mut said).await.unwrap();
-        assert_eq!(String::from_utf8(said).unwrap(), go_on);
+        let mut response = vec![0; go_on.len()];
+        stream.read_exact(&mut response).await.unwrap();
+        assert_eq!(String::from_utf8(response).unwrap(), go_on);
         Self(stream)
     }
 
@@ -42,31 +42,31 @@ impl UnderWay {
     async fn finish(mut self) -> String {
         // The service may have closed the connection by now.
         let _hung_up = self.0.write_all(BODY.as_bytes()).await;
-        let mut said = Vec::new();
-        let _reset = self.0.read_to_end(&mut said).await;
-        String::from_utf8(said).unwrap()
+        let mut response = Vec::new();
+        let _reset = self.0.read_to_end(&mut response).await;
+        String::from_utf8(response).unwrap()
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_and_ctrl_c_exit_with_0() {
-    let site = Site::sqlite();
-    site.set_up();
+    let installation = Installation::sqlite();
+    installation.set_up();
     for signal in [Signal::TERM, Signal::INT] {
-        let mut server = site.serve().await;
+        let mut server = installation.serve().await;
         server.process.signal(signal);
         assert_eq!(server.process.ended().await.code(), Some(0));
         assert!(server.process.output().contains("\"stopped\""));
     }
-    let mut dev = site.dev(&[]).await;
+    let mut dev = installation.dev(&[]).await;
     dev.process.signal(Signal::INT);
     assert_eq!(dev.process.ended().await.code(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn running_calls_finish_and_new_ones_are_refused() {
-    let site = Site::sqlite();
-    let (keys, mut server) = start(&site).await;
+    let installation = Installation::sqlite();
+    let (keys, mut server) = start(&installation).await;
     let running = UnderWay::begin(&server, &keys.test).await;
     server.process.signal(Signal::TERM);
     server.process.logged("stopping").await;
@@ -83,9 +83,9 @@ async fn running_calls_finish_and_new_ones_are_refused() {
         }
     };
     tokio::time::timeout(PATIENCE, refused).await.unwrap();
-    let said = running.finish().await;
-    assert!(said.starts_with("HTTP/1.1 200 OK\r\n"), "{said}");
-    assert_closes(&said);
+    let response = running.finish().await;
+    assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+    assert_closes(&response);
     assert_eq!(server.process.ended().await.code(), Some(0));
 }
 
@@ -99,36 +99,36 @@ async fn connect(server: &Server) -> TcpStream {
 /// Reads one response of a connection that stays open.
 async fn livez(stream: &mut TcpStream) -> String {
     stream.write_all(LIVEZ.as_bytes()).await.unwrap();
-    let mut said = Vec::new();
-    while !said.ends_with(b"}") {
-        assert!(stream.read_buf(&mut said).await.unwrap() > 0);
+    let mut response = Vec::new();
+    while !response.ends_with(b"}") {
+        assert!(stream.read_buf(&mut response).await.unwrap() > 0);
     }
-    String::from_utf8(said).unwrap()
+    String::from_utf8(response).unwrap()
 }
 
 /// Reads until the service closes the connection.
-async fn all_that_is_said_to(server: &Server, request: &str) -> String {
+async fn whole_response(server: &Server, request: &str) -> String {
     let mut stream = connect(server).await;
     stream.write_all(request.as_bytes()).await.unwrap();
-    let mut said = Vec::new();
-    let end = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut said));
+    let mut response = Vec::new();
+    let end = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut response));
     let _reset = end.await.unwrap();
-    String::from_utf8(said).unwrap()
+    String::from_utf8(response).unwrap()
 }
 
 #[track_caller]
-fn assert_closes(said: &str) {
-    let (head, _body) = said.split_once("\r\n\r\n").unwrap();
+fn assert_closes(response: &str) {
+    let (head, _body) = response.split_once("\r\n\r\n").unwrap();
     let head = head.to_ascii_lowercase();
-    assert!(head.contains("\r\nconnection: close"), "API-24: {said}");
+    assert!(head.contains("\r\nconnection: close"), "API-24: {response}");
 }
 
 /// API-24: a client that reads this does not send its next request on a closing connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn api_24_the_last_response_says_that_its_connection_closes() {
-    let mut site = Site::sqlite();
-    site.set("http.drain_delay", "300");
-    let (keys, mut server) = start(&site).await;
+    let mut installation = Installation::sqlite();
+    installation.set("http.drain_delay", "300");
+    let (keys, mut server) = start(&installation).await;
     let key = &keys.test;
     let too_large = format!(
         "POST /v1/auth/users/create HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
@@ -139,14 +139,17 @@ async fn api_24_the_last_response_says_that_its_connection_closes() {
         "NONSENSE\r\n\r\n",
         &too_large,
     ] {
-        assert_closes(&all_that_is_said_to(&server, request).await);
+        assert_closes(&whole_response(&server, request).await);
     }
     let mut idle = connect(&server).await;
-    let said = livez(&mut idle).await;
-    assert!(!said.to_ascii_lowercase().contains("close"), "{said}");
+    let response = livez(&mut idle).await;
+    assert!(
+        !response.to_ascii_lowercase().contains("close"),
+        "{response}"
+    );
     server.process.signal(Signal::TERM);
     server.process.logged("stopping").await;
-    assert_closes(&all_that_is_said_to(&server, LIVEZ).await);
+    assert_closes(&whole_response(&server, LIVEZ).await);
     assert_closes(&livez(&mut idle).await);
     assert_eq!(idle.read(&mut [0]).await.unwrap(), 0, "it was closed");
     // The rest of the delay is not needed.
@@ -157,9 +160,9 @@ async fn api_24_the_last_response_says_that_its_connection_closes() {
 /// API-24: an idle connection stays open for the configured time, and no longer.
 #[tokio::test(flavor = "multi_thread")]
 async fn api_24_an_idle_connection_stays_for_the_time_that_is_set() {
-    let mut site = Site::sqlite();
-    site.set("http.keep_alive", "2");
-    let (_keys, server) = start(&site).await;
+    let mut installation = Installation::sqlite();
+    installation.set("http.keep_alive", "2");
+    let (_keys, server) = start(&installation).await;
     let mut idle = connect(&server).await;
     livez(&mut idle).await;
     let answered = Instant::now();
@@ -173,9 +176,9 @@ async fn api_24_an_idle_connection_stays_for_the_time_that_is_set() {
 /// Shutdown does not wait for a connection without a request.
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_do_not_delay_shutdown() {
-    let mut site = Site::sqlite();
-    site.set("http.shutdown_timeout", "60");
-    let (_keys, mut server) = start(&site).await;
+    let mut installation = Installation::sqlite();
+    installation.set("http.shutdown_timeout", "60");
+    let (_keys, mut server) = start(&installation).await;
     let mut idle = connect(&server).await;
     livez(&mut idle).await;
     let asked = Instant::now();
@@ -187,9 +190,9 @@ async fn idle_connections_do_not_delay_shutdown() {
 /// `/readyz` fails while calls are still answered.
 #[tokio::test(flavor = "multi_thread")]
 async fn readiness_goes_before_the_listener() {
-    let mut site = Site::sqlite();
-    site.set("http.drain_delay", "6");
-    let (keys, mut server) = start(&site).await;
+    let mut installation = Installation::sqlite();
+    installation.set("http.drain_delay", "6");
+    let (keys, mut server) = start(&installation).await;
     let api = server.api(&keys.test);
     api.until_ready().await;
     server.process.signal(Signal::TERM);
@@ -206,8 +209,8 @@ async fn readiness_goes_before_the_listener() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_ends_the_process_at_once() {
-    let site = Site::sqlite();
-    let (keys, mut server) = start(&site).await;
+    let installation = Installation::sqlite();
+    let (keys, mut server) = start(&installation).await;
     let running = UnderWay::begin(&server, &keys.test).await;
     server.process.signal(Signal::TERM);
     server.process.logged("stopping").await;
@@ -220,9 +223,9 @@ async fn a_second_signal_ends_the_process_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_that_do_not_end_are_aborted() {
-    let mut site = Site::sqlite();
-    site.set("http.shutdown_timeout", "1");
-    let (keys, mut server) = start(&site).await;
+    let mut installation = Installation::sqlite();
+    installation.set("http.shutdown_timeout", "1");
+    let (keys, mut server) = start(&installation).await;
     let running = UnderWay::begin(&server, &keys.test).await;
     let asked = Instant::now();
     server.process.signal(Signal::TERM);
@@ -234,10 +237,10 @@ async fn calls_that_do_not_end_are_aborted() {
 /// `vestry worker` delivers what a service without a worker has queued, and stops gracefully.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_delivers_for_others() {
-    use crate::support::journey::{captured_code, send_code};
-    let mut site = Site::sqlite();
-    site.set("outbox.worker", "false");
-    let (keys, server) = start(&site).await;
+    use crate::support::flow::{captured_code, send_code};
+    let mut installation = Installation::sqlite();
+    installation.set("outbox.worker", "false");
+    let (keys, server) = start(&installation).await;
     let api = server.api(&keys.test);
     send_code(&api, "ada@example.com").await;
     let none = api
@@ -246,7 +249,7 @@ async fn a_worker_delivers_for_others() {
         .ok();
     assert_eq!(none["messages"].as_array().unwrap().len(), 0);
 
-    let mut worker = Process::start(&mut site.command(&["worker"]));
+    let mut worker = Process::start(&mut installation.command(&["worker"]));
     worker.logged("worker ready").await;
     assert_eq!(captured_code(&api, "ada@example.com").await.len(), 6);
     worker.stop().await;
@@ -256,8 +259,8 @@ async fn a_worker_delivers_for_others() {
 /// Logs go to stderr, one JSON object per line; stdout stays empty.
 #[tokio::test(flavor = "multi_thread")]
 async fn logs_are_json_lines_on_stderr() {
-    let site = Site::sqlite();
-    let (keys, mut server) = start(&site).await;
+    let installation = Installation::sqlite();
+    let (keys, mut server) = start(&installation).await;
     server.api(&keys.test).get("/v1/wallets/list").await.ok();
     server.process.signal(Signal::TERM);
     server.process.ended().await;

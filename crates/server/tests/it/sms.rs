@@ -4,7 +4,7 @@ use serde_json::json;
 use vestry_contract::words::reveals;
 
 use crate::on_both_databases;
-use crate::support::site::{Site, text};
+use crate::support::installation::{Installation, text};
 
 /// The provider of the sender's own tests.
 #[path = "../../../adapters/sms-http/tests/provider/mod.rs"]
@@ -20,24 +20,24 @@ on_both_databases! {
     a_live_code_arrives_by_text => super::a_live_code_arrives_by_text;
 }
 
-fn with_sms(site: &mut Site, provider: &Provider) {
-    site.set("sms.kind", "http");
-    site.set("sms.http.base_url", &provider.url);
-    site.set("sms.http.account_sid", SID);
-    site.set("sms.http.auth_token", TOKEN);
-    site.set("sms.http.from", "+14155550100");
+fn with_sms(installation: &mut Installation, provider: &Provider) {
+    installation.set("sms.kind", "http");
+    installation.set("sms.http.base_url", &provider.url);
+    installation.set("sms.http.account_sid", SID);
+    installation.set("sms.http.auth_token", TOKEN);
+    installation.set("sms.http.from", "+14155550100");
 }
 
-async fn a_live_code_arrives_by_text(mut site: Site) {
+async fn a_live_code_arrives_by_text(mut installation: Installation) {
     let provider = Provider::start().await;
-    with_sms(&mut site, &provider);
-    let keys = site.set_up();
-    let checked = tokio::task::block_in_place(|| site.run(&["check", "--json"]))
+    with_sms(&mut installation, &provider);
+    let keys = installation.set_up();
+    let checked = tokio::task::block_in_place(|| installation.run(&["check", "--json"]))
         .done()
         .json();
     assert_eq!(checked["ok"], true, "{checked}");
     assert!(provider.arrived().remove(0).line.starts_with("GET "));
-    let server = site.serve().await;
+    let server = installation.serve().await;
     let api = server.api(&keys.live);
     provider.then([Reply::Says(500, "", "")]);
     let body = json!({ "phone_number": "+14155552671", "expires_in": 10 });
@@ -53,8 +53,8 @@ async fn a_live_code_arrives_by_text(mut site: Site) {
             .line
             .starts_with(&format!("POST /2010-04-01/Accounts/{SID}/Messages.json"))
     );
-    let (_, said) = arrived[2].body.split_once("Body=").unwrap();
-    let code = &said[..6];
+    let (_, output) = arrived[2].body.split_once("Body=").unwrap();
+    let code = &output[..6];
     let verify = json!({ "method_id": text(&sent, "phone_number_id"), "otp": code });
     api.post("/v1/auth/otps/verify", &verify).await.ok();
     // OTP-9: neither the code, the number nor the login is in the log.
@@ -68,14 +68,14 @@ async fn a_live_code_arrives_by_text(mut site: Site) {
 /// `vestry check` reports when the provider rejects the login.
 #[tokio::test(flavor = "multi_thread")]
 async fn check_reports_a_provider_that_rejects_the_login() {
-    let mut site = Site::sqlite();
+    let mut installation = Installation::sqlite();
     let provider = Provider::start().await;
-    with_sms(&mut site, &provider);
-    site.set_up();
+    with_sms(&mut installation, &provider);
+    installation.set_up();
     provider.always(Reply::Says(401, "", r#"{"code": 20003, "status": 401}"#));
-    let said = tokio::task::block_in_place(|| site.run(&["check", "--json"]));
-    assert_eq!(said.code, 1, "{said:?}");
-    let checks = said.json()["checks"].as_array().unwrap().clone();
+    let output = tokio::task::block_in_place(|| installation.run(&["check", "--json"]));
+    assert_eq!(output.code, 1, "{output:?}");
+    let checks = output.json()["checks"].as_array().unwrap().clone();
     let sms = checks.iter().find(|check| check["name"] == "sms").unwrap();
     assert_eq!(sms["ok"], false);
     assert!(

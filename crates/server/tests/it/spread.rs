@@ -13,10 +13,10 @@ use vestry_testkit::lane;
 
 use crate::support::client::Api;
 use crate::support::cluster::{Cluster, Programs, only};
-use crate::support::journey::{Owner, new_owner, sign_in};
+use crate::support::flow::{Owner, new_owner, sign_in};
+use crate::support::installation::{Installation, Keys, Server, text};
 use crate::support::mixed_load::{Client, Load, check_all, check_rows};
 use crate::support::process::PATIENCE;
-use crate::support::site::{Keys, Server, Site, text};
 
 /// In-doubt transactions are resolved within a second after a crash, instead of a minute as by default.
 const OPTIONS: &str = "-c listen_addresses= -c fsync=off -c wal_level=logical -c max_connections=200 -c max_prepared_transactions=200 \
@@ -73,10 +73,10 @@ impl Nodes {
     }
 
     /// A new App on each of the first two servers.
-    async fn apps(&self, site: &Site) -> [Keys; 2] {
+    async fn apps(&self, installation: &Installation) -> [Keys; 2] {
         let mut found = [None, None];
         while found.iter().any(Option::is_none) {
-            let keys = block_in_place(|| site.new_app());
+            let keys = block_in_place(|| installation.new_app());
             let place = self.place_of(&keys.app).await;
             found[place].get_or_insert(keys);
         }
@@ -98,11 +98,11 @@ async fn node(programs: &Arc<Programs>) -> Cluster {
 }
 
 /// Everything up to the first App, with the tables distributed.
-fn set_up(nodes: &Nodes) -> Site {
-    let site = Site::at(nodes.url());
-    site.admin(&["migrate", "--distribute"]);
-    site.admin(&["vault", "init"]);
-    site
+fn set_up(nodes: &Nodes) -> Installation {
+    let installation = Installation::at(nodes.url());
+    installation.admin(&["migrate", "--distribute"]);
+    installation.admin(&["vault", "init"]);
+    installation
 }
 
 /// Checks that no caller stopped on its own.
@@ -243,9 +243,9 @@ async fn pr_57_a_server_that_dies_fails_its_own_apps_alone() {
         return;
     };
     let mut rng = Rng::from_seed(rng::seed());
-    let site = block_in_place(|| set_up(&nodes));
-    let [near, far] = nodes.apps(&site).await;
-    let servers = [site.serve().await, site.serve().await];
+    let installation = block_in_place(|| set_up(&nodes));
+    let [near, far] = nodes.apps(&installation).await;
+    let servers = [installation.serve().await, installation.serve().await];
     for round in 0..2 {
         let (here, there) = (&servers[round], &servers[1 - round]);
         let steady = Load::start_undisturbed(&here.api(&near.test), 2 * round, &mut rng);
@@ -285,25 +285,25 @@ async fn pr_57_a_server_that_dies_fails_its_own_apps_alone() {
             assert_eq!(refused.error(503), "unavailable", "PR-57");
             assert!(refused.headers.contains_key("retry-after"), "PR-57");
         }
-        check_rows(&site).await;
+        check_rows(&installation).await;
         let writes: usize = steady
             .iter()
             .map(|client| client.history.acknowledged_writes)
             .sum();
         println!("round {round}: {writes} acknowledged writes beside the dead server");
-        check_all(&there.api(&near.test), &site, steady).await;
-        check_all(&here.api(&far.test), &site, struck).await;
+        check_all(&there.api(&near.test), &installation, steady).await;
+        check_all(&here.api(&far.test), &installation, struck).await;
     }
-    let checked = block_in_place(|| site.run(&["check", "--json"]));
+    let checked = block_in_place(|| installation.run(&["check", "--json"]));
     let checked: Value = serde_json::from_str(&checked.stdout).unwrap();
     let findings = checked["checks"].as_array().unwrap();
     let cluster = findings.iter().find(|one| one["name"] == "cluster");
-    let said = cluster.unwrap()["detail"].as_str().unwrap();
+    let output = cluster.unwrap()["detail"].as_str().unwrap();
     assert!(
-        said.starts_with("Apps are distributed over 2 nodes in 8 shards; largest App: app_"),
-        "{said}"
+        output.starts_with("Apps are distributed over 2 nodes in 8 shards; largest App: app_"),
+        "{output}"
     );
-    stop(&site, servers).await;
+    stop(&installation, servers).await;
 }
 
 /// Adds a server and moves Apps to it under load, without a failed request.
@@ -313,9 +313,9 @@ async fn pr_57_apps_move_while_they_are_used() {
         return;
     };
     let mut rng = Rng::from_seed(rng::seed());
-    let site = block_in_place(|| set_up(&nodes));
-    let apps = nodes.apps(&site).await;
-    let servers = [site.serve().await, site.serve().await];
+    let installation = block_in_place(|| set_up(&nodes));
+    let apps = nodes.apps(&installation).await;
+    let servers = [installation.serve().await, installation.serve().await];
     let loads = [0, 1].map(|number| {
         Load::start_undisturbed(&servers[number].api(&apps[number].test), number, &mut rng)
     });
@@ -340,10 +340,10 @@ async fn pr_57_apps_move_while_they_are_used() {
         let clients = load.end().await;
         assert_undisturbed(&clients);
         let api = servers[1 - number].api(&apps[number].test);
-        check_all(&api, &site, clients).await;
+        check_all(&api, &installation, clients).await;
     }
-    check_rows(&site).await;
-    stop(&site, servers).await;
+    check_rows(&installation).await;
+    stop(&installation, servers).await;
 }
 
 /// Distributes an existing database. This is refused while it is in use. After a kill halfway, the service does not start until it is
@@ -354,28 +354,32 @@ async fn pr_57_a_database_with_data_is_distributed() {
         return;
     };
     let mut rng = Rng::from_seed(rng::seed());
-    let site = Site::at(nodes.url());
-    let keys = block_in_place(|| site.set_up());
-    let server = site.serve().await;
+    let installation = Installation::at(nodes.url());
+    let keys = block_in_place(|| installation.set_up());
+    let server = installation.serve().await;
     let load = Load::start_undisturbed(&server.api(&keys.test), 0, &mut rng);
     load.go_on(&mut rng).await;
     let clients = load.end().await;
     let distribute = ["migrate", "--distribute", "--json"];
-    let in_use = block_in_place(|| site.run(&distribute));
+    let in_use = block_in_place(|| installation.run(&distribute));
     assert_eq!(in_use.code, 1);
     assert!(in_use.stdout.contains("stop every"), "{}", in_use.stdout);
     server.process.stop().await;
 
     // Killed once it has reported the middle table.
-    let mut half = site.command(&distribute);
+    let mut half = installation.command(&distribute);
     let mut half = half.stderr(Stdio::piped()).spawn().unwrap();
-    let told = BufReader::new(half.stderr.take().unwrap());
-    let told = told.lines().map(Result::unwrap);
-    let named = block_in_place(|| told.filter(|line| line.contains("distributing")).nth(17));
+    let progress = BufReader::new(half.stderr.take().unwrap());
+    let progress = progress.lines().map(Result::unwrap);
+    let named = block_in_place(|| {
+        progress
+            .filter(|line| line.contains("distributing"))
+            .nth(17)
+    });
     assert!(named.is_some(), "there are more tables than that");
     half.kill().unwrap();
     block_in_place(|| half.wait()).unwrap();
-    let refused = block_in_place(|| site.run(&["serve"]));
+    let refused = block_in_place(|| installation.run(&["serve"]));
     assert_eq!(refused.code, 1);
     assert!(
         refused.stderr.contains("migrate --distribute"),
@@ -384,9 +388,9 @@ async fn pr_57_a_database_with_data_is_distributed() {
     );
 
     // Its lock's lease has to expire first.
-    let rest = block_in_place(|| site.admin(&["migrate", "--distribute"]));
+    let rest = block_in_place(|| installation.admin(&["migrate", "--distribute"]));
     let rest = rest["distributed"].as_array().unwrap().len();
-    let again = block_in_place(|| site.admin(&["migrate", "--distribute"]));
+    let again = block_in_place(|| installation.admin(&["migrate", "--distribute"]));
     assert_eq!(again, json!({ "applied": [], "distributed": [] }));
     let here = nodes.coordinator.client().await;
     let all = only(&here, "SELECT count(*) FROM citus_tables").await;
@@ -395,25 +399,25 @@ async fn pr_57_a_database_with_data_is_distributed() {
     assert!((1..=all - 17).contains(&rest), "{rest} of {all} were left");
     let left = "SELECT pg_relation_size('users') + pg_relation_size('wallet_keys')";
     assert_eq!(only(&here, left).await, "0");
-    let servers = [site.serve().await, site.serve().await];
+    let servers = [installation.serve().await, installation.serve().await];
     assert_undisturbed(&clients);
-    check_rows(&site).await;
-    check_all(&servers[0].api(&keys.test), &site, clients).await;
+    check_rows(&installation).await;
+    check_all(&servers[0].api(&keys.test), &installation, clients).await;
     let load = Load::start_undisturbed(&servers[1].api(&keys.test), 1, &mut rng);
     load.go_on(&mut rng).await;
     let clients = load.end().await;
     assert_undisturbed(&clients);
-    check_all(&servers[0].api(&keys.test), &site, clients).await;
-    stop(&site, servers).await;
+    check_all(&servers[0].api(&keys.test), &installation, clients).await;
+    stop(&installation, servers).await;
 }
 
 /// Stops both processes, and verifies everything that is encrypted or chained.
-async fn stop(site: &Site, servers: [Server; 2]) {
+async fn stop(installation: &Installation, servers: [Server; 2]) {
     for server in servers {
         server.process.stop().await;
     }
     for what in ["vault", "audit"] {
-        let verified = block_in_place(|| site.admin(&[what, "verify"]));
+        let verified = block_in_place(|| installation.admin(&[what, "verify"]));
         assert_eq!(verified["ok"], true, "{what}: {verified}");
     }
 }

@@ -8,22 +8,22 @@ use serde_json::json;
 
 use crate::support::client::Api;
 use crate::support::database::Database;
-use crate::support::journey::new_owner;
+use crate::support::flow::new_owner;
+use crate::support::installation::Installation;
 use crate::support::process::PATIENCE;
-use crate::support::site::Site;
 
 /// K2: a service that waited in vain for another process discards its connection, but must keep its locks on the file. Otherwise the other
 /// process would be the last to close the database. It would remove the write-ahead log, and with it whatever the service acknowledges
 /// next.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn k2_a_service_that_waited_in_vain_still_holds_the_file() {
-    let mut site = Site::sqlite();
-    site.set("database.acquire_timeout", "1");
-    let keys = site.set_up();
-    let server = site.serve().await;
+    let mut installation = Installation::sqlite();
+    installation.set("database.acquire_timeout", "1");
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.live);
-    let Database::Sqlite(path) = &site.database else {
-        unreachable!("the site is on SQLite")
+    let Database::Sqlite(path) = &installation.database else {
+        unreachable!("the installation is on SQLite")
     };
     let mut acknowledged = Vec::new();
     for round in 0..3 {
@@ -45,14 +45,14 @@ async fn k2_a_service_that_waited_in_vain_still_holds_the_file() {
     }
     let mut process = server.process;
     process.kill().await;
-    let mut there = site
+    let mut there = installation
         .database
         .pairs("SELECT id AS one, status AS two FROM users")
         .await;
     there.sort_unstable();
     acknowledged.sort_unstable();
     assert_eq!(there, acknowledged);
-    let checked = site
+    let checked = installation
         .database
         .pairs("SELECT integrity_check AS one, '' AS two FROM pragma_integrity_check")
         .await;
@@ -75,20 +75,20 @@ async fn until_not_ready(api: &Api) {
 /// not find, and no empty database is created in its place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn k12_a_file_that_is_deleted_or_replaced_is_noticed() {
-    let mut site = Site::sqlite();
+    let mut installation = Installation::sqlite();
     // The limiter in the database has its own connection.
-    site.set("limits.store", "database");
-    site.set("limits.test_per_minute", "1000000");
-    let keys = site.set_up();
-    let mut server = site.serve().await;
+    installation.set("limits.store", "database");
+    installation.set("limits.test_per_minute", "1000000");
+    let keys = installation.set_up();
+    let mut server = installation.serve().await;
     let api = server.api(&keys.test);
-    let Database::Sqlite(path) = &site.database else {
-        unreachable!("the site is on SQLite")
+    let Database::Sqlite(path) = &installation.database else {
+        unreachable!("the installation is on SQLite")
     };
     let owner = new_owner(&api, "ada@example.com").await;
     let aside = path.with_extension("aside");
     let copy = path.with_extension("copy");
-    site.database.copy_into(&copy);
+    installation.database.copy_into(&copy);
     for replacement in [None, Some(&copy)] {
         std::fs::rename(path, &aside).unwrap();
         if let Some(copy) = replacement {
@@ -123,11 +123,11 @@ async fn k12_a_file_that_is_deleted_or_replaced_is_noticed() {
 /// K7: a read-only file is not an internal error of the service.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn k7_a_read_only_file_is_unavailable() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
-    let server = site.serve().await;
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
-    site.database.make_read_only("users");
+    installation.database.make_read_only("users");
     let body = json!({"email": "ada@example.com"});
     let refused = api.post("/v1/auth/users/create", &body).await;
     assert_eq!(refused.error(503), "unavailable");

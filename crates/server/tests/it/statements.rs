@@ -9,9 +9,9 @@ use vestry_contract::browser::Browser;
 use crate::oauth_races::{location, path as path_of};
 use crate::support::client::{Answer, Api};
 use crate::support::database::Database;
-use crate::support::journey::{Owner, new_owner, sign, sign_in};
+use crate::support::flow::{Owner, new_owner, sign, sign_in};
+use crate::support::installation::{Installation, text};
 use crate::support::process::Process;
-use crate::support::site::{Site, text};
 use crate::support::wire::{Counts, Wire};
 
 /// How often each call is made, and the maximum until it matches the table. Only the minimum counts: some calls also open a connection,
@@ -279,35 +279,35 @@ fn writes() -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pr_110_calls_ask_no_more_than_the_table_says() {
-    let Some(mut site) = Site::postgres().await else {
+    let Some(mut installation) = Installation::postgres().await else {
         return;
     };
     let keys = tokio::task::block_in_place(|| {
-        let keys = site.set_up();
+        let keys = installation.set_up();
         for kind in ["login", "registration"] {
             let page = "https://app.example.com/in";
             let url = ["redirect-url", "add", &keys.app, "test", page];
-            site.admin(&[&url[..], &["--kind", kind, "--default"]].concat());
+            installation.admin(&[&url[..], &["--kind", kind, "--default"]].concat());
         }
         keys
     });
     // Delivery is not part of a call, and uses another connection.
-    let worker = Process::start(&mut site.command(&["worker"]));
-    let url = site.database.url();
+    let worker = Process::start(&mut installation.command(&["worker"]));
+    let url = installation.database.url();
     let (server, database) = url.split_once('@').unwrap().1.split_once('/').unwrap();
     let wire = Wire::to(server.to_owned()).await;
     let port = wire.port();
-    site.set(
+    installation.set(
         "database.url",
         &format!("postgres://postgres@127.0.0.1:{port}/{database}"),
     );
-    site.set("outbox.worker", "false");
-    let server = site.serve().await;
+    installation.set("outbox.worker", "false");
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let session = sign_in(&api, "ada@example.com").await;
     api.delete("/v1/test/messages", &json!({})).await.ok();
     let mut meter = Meter {
-        database: &site.database,
+        database: &installation.database,
         api,
         pockets: server.api(&keys.live),
         wire,

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::on_both_databases;
 use crate::races::{Field, all_at_once};
 use crate::support::client::{Answer, Api};
-use crate::support::journey::{captured_code, send_code};
-use crate::support::site::{Site, text};
+use crate::support::flow::{captured_code, send_code};
+use crate::support::installation::{Installation, text};
 
 on_both_databases! {
     /// R7, S-5
@@ -44,8 +44,8 @@ async fn update(api: &Api, user: &str, body: &Value) -> Answer {
         .await
 }
 
-async fn a_deleted_user_cannot_sign_in(site: Site) {
-    let field = Field::start(&site).await;
+async fn a_deleted_user_cannot_sign_in(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let mut signed_in = 0;
     for round in 0..ROUNDS {
@@ -90,19 +90,19 @@ async fn a_deleted_user_cannot_sign_in(site: Site) {
     }
     for table in ["users", "sessions", "user_emails", "codes", "user_metadata"] {
         let rows = format!("SELECT app_id AS one, environment AS two FROM {table}");
-        assert_eq!(site.database.pairs(&rows).await, [], "{table}");
+        assert_eq!(installation.database.pairs(&rows).await, [], "{table}");
     }
     println!("R7: {signed_in} of {ROUNDS} users signed in just before they were deleted");
     field.stop("R7", ROUNDS, 4).await;
 }
 
 /// Right codes and passwords while the user is disabled. Earlier sign-ins succeed and are then ended; later ones are refused as wrong.
-async fn no_session_outlives_a_disabling(site: Site) {
+async fn no_session_outlives_a_disabling(installation: Installation) {
     const PARALLEL: usize = 12;
     const ROUNDS: usize = 20;
     // Of 72 times x.
     const WEAK: &str = "$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i";
-    let field = Field::start(&site).await;
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let email = |round: usize| format!("user{round}@example.com");
     let line = |round| {
@@ -113,10 +113,10 @@ async fn no_session_outlives_a_disabling(site: Site) {
         )
     };
     let lines: String = (0..ROUNDS).map(line).collect();
-    std::fs::write(site.file("users.jsonl"), lines).unwrap();
+    std::fs::write(installation.file("users.jsonl"), lines).unwrap();
     let (app, environment) = (field.keys.app.as_str(), "test");
     let import = ["users", "import", app, environment, "users.jsonl"];
-    tokio::task::block_in_place(|| site.admin(&import));
+    tokio::task::block_in_place(|| installation.admin(&import));
     let mut sessions = 0;
     for round in 0..ROUNDS {
         let path = "/v1/auth/otps/email/login_or_create";
@@ -179,9 +179,9 @@ async fn no_session_outlives_a_disabling(site: Site) {
     field.stop("M-18", ROUNDS, PARALLEL).await;
 }
 
-async fn fifty_merges_lose_no_key(site: Site) {
+async fn fifty_merges_lose_no_key(installation: Installation) {
     const PARALLEL: usize = 50;
-    let field = Field::start(&site).await;
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..ROUNDS {
         let user = new_user(&clients[0], &format!("user{round}@example.com")).await;
@@ -201,9 +201,12 @@ async fn fifty_merges_lose_no_key(site: Site) {
         .await;
         for (number, answer) in answers.into_iter().enumerate() {
             let own = body(number)["metadata"].clone();
-            let told = answer.ok()["user"]["metadata"].clone();
+            let returned = answer.ok()["user"]["metadata"].clone();
             for (key, value) in own.as_object().unwrap() {
-                assert_eq!(&told[key], value, "round {round}: each sees its own write");
+                assert_eq!(
+                    &returned[key], value,
+                    "round {round}: each sees its own write"
+                );
             }
         }
         let stored = clients[0].get(&format!("/v1/auth/users/{user}")).await.ok();
@@ -232,9 +235,9 @@ async fn fifty_merges_lose_no_key(site: Site) {
     field.stop("R9", ROUNDS, PARALLEL).await;
 }
 
-async fn one_user_gets_the_address(site: Site) {
+async fn one_user_gets_the_address(installation: Installation) {
     const PARALLEL: usize = 20;
-    let field = Field::start(&site).await;
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let mut winners = HashSet::new();
     for round in 0..ROUNDS {
@@ -289,8 +292,8 @@ async fn one_user_gets_the_address(site: Site) {
 
 /// The victim's and the attacker's addresses are in one account without an owner, and both are verified at the same moment. The first gets
 /// the account, the other another one.
-async fn two_first_proofs_never_share_an_account(site: Site) {
-    let field = Field::start(&site).await;
+async fn two_first_proofs_never_share_an_account(installation: Installation) {
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     for round in 0..ROUNDS {
         let addresses = [
@@ -345,10 +348,10 @@ async fn two_first_proofs_never_share_an_account(site: Site) {
 
 /// A claimed address of an owned account is verified from outside, attached again and removed at once. It has either moved, verified, to
 /// its new owner, or was removed before. It is never verified on the claiming account.
-async fn a_claim_ends_as_some_order_says(site: Site) {
+async fn a_claim_ends_as_some_order_says(installation: Installation) {
     const PARALLEL: usize = 100;
     const ROUNDS: usize = 10;
-    let field = Field::start(&site).await;
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let mut moved = 0;
     for round in 0..ROUNDS {
@@ -416,12 +419,12 @@ async fn a_claim_ends_as_some_order_says(site: Site) {
 
 /// An attacker who knows the password of an account under the victim's address signs in while the victim verifies it. None of the
 /// attacker's sessions survive.
-async fn no_planted_session_outlives_the_founding(site: Site) {
+async fn no_planted_session_outlives_the_founding(installation: Installation) {
     const PARALLEL: usize = 12;
     const ROUNDS: usize = 10;
     // Of 72 times x.
     const WEAK: &str = "$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i";
-    let field = Field::start(&site).await;
+    let field = Field::start(&installation).await;
     let clients = field.clients(&field.keys.test);
     let victim = |round: usize| format!("victim{round}@example.com");
     let line = |round| {
@@ -429,10 +432,10 @@ async fn no_planted_session_outlives_the_founding(site: Site) {
         format!("{line}\n")
     };
     let lines: String = (0..ROUNDS).map(line).collect();
-    std::fs::write(site.file("users.jsonl"), lines).unwrap();
+    std::fs::write(installation.file("users.jsonl"), lines).unwrap();
     let app = field.keys.app.as_str();
     let import = ["users", "import", app, "test", "users.jsonl"];
-    tokio::task::block_in_place(|| site.admin(&import));
+    tokio::task::block_in_place(|| installation.admin(&import));
     let mut sessions = 0;
     for round in 0..ROUNDS {
         let asked = json!({ "email": victim(round) });

@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
-use crate::support::journey::sign_in;
-use crate::support::site::{Site, text};
+use crate::support::flow::sign_in;
+use crate::support::installation::{Installation, text};
 
 /// A hash of one password made by another program (libxcrypt).
 const FOREIGN: &str = "$2b$04$abcdefghijklmnopqrstuuKAbCf0FrEMqP6uxscx2X5vbhwe2ssIi";
@@ -27,8 +27,8 @@ pub(crate) fn command<'a>(
 /// Every bad line is reported with its number and reason, the others are imported, and the exit code is 1.
 #[test]
 fn bad_lines_are_reported_by_number() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
     let lines = [
         r#"{"emails":[{"email":"ada@example.com"}]}"#,
         "hunter2 is no JSON",
@@ -39,15 +39,15 @@ fn bad_lines_are_reported_by_number() {
         r#"{"emails":"dan@example.com"}"#,
         r#"{"emails":[{"email":"eve@example.com"}]}"#,
     ];
-    fs::write(site.file("users.jsonl"), lines.join("\n")).unwrap();
-    let said = site.run(&command(
+    fs::write(installation.file("users.jsonl"), lines.join("\n")).unwrap();
+    let output = installation.run(&command(
         "import",
         Some("users.jsonl"),
         &keys.app,
         &["--json"],
     ));
-    assert_eq!(said.code, 1);
-    let report = said.json();
+    assert_eq!(output.code, 1);
+    let report = output.json();
     assert_eq!(
         (&report["lines"], &report["imported"]),
         (&json!(8), &json!(2)),
@@ -64,20 +64,20 @@ fn bad_lines_are_reported_by_number() {
     assert!(refused[1].1.contains("pasword_hash"), "{refused:?}");
     for value in ["hunter2", "secret-hash-value", "dan@example.com"] {
         assert!(
-            !said.stdout.contains(value) && !said.stderr.contains(value),
-            "{said:?}"
+            !output.stdout.contains(value) && !output.stderr.contains(value),
+            "{output:?}"
         );
     }
-    let said = site.run(&command("import", Some("nothing.jsonl"), &keys.app, &[]));
-    assert_eq!(said.code, 1);
-    assert!(said.stderr.contains("nothing.jsonl"), "{said:?}");
+    let output = installation.run(&command("import", Some("nothing.jsonl"), &keys.app, &[]));
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("nothing.jsonl"), "{output:?}");
 }
 
 /// Other JSON is distinguished from an object with a wrong field, and an array of the fields in order is rejected.
 #[test]
 fn m_19_a_line_that_is_not_an_object_is_reported() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
     let lines = [
         r#"["user", "old-1", [], []]"#,
         "[]",
@@ -91,29 +91,29 @@ fn m_19_a_line_that_is_not_an_object_is_reported() {
         r#"{"emails":[{"email":"ada@example.com"}],"created_at":1.5}"#,
         r#"  {"emails":[{"email":"bob@example.com"}],"created_at":1600000000.0}"#,
     ];
-    fs::write(site.file("users.jsonl"), lines.join("\n")).unwrap();
+    fs::write(installation.file("users.jsonl"), lines.join("\n")).unwrap();
     let arguments = command("import", Some("users.jsonl"), &keys.app, &["--json"]);
-    let said = site.run(&arguments);
-    assert_eq!(said.code, 1);
-    let report = said.json();
+    let output = installation.run(&arguments);
+    assert_eq!(output.code, 1);
+    let report = output.json();
     assert_eq!(report["imported"], 1, "{report}");
     let refused = report["refused"].as_array().unwrap();
     let is_no_object = |refusal: &Value| text(refusal, "reason").starts_with("not a JSON object");
-    let told: Vec<_> = refused
+    let rejected: Vec<_> = refused
         .iter()
         .map(|refusal| (refusal["line"].as_u64().unwrap(), is_no_object(refusal)))
         .collect();
     let mut expected: Vec<_> = (1..=8).map(|line| (line, true)).collect();
     expected.extend([(9, false), (10, false)]);
-    assert_eq!(told, expected, "{report}");
+    assert_eq!(rejected, expected, "{report}");
     assert!(!report.to_string().contains("example.com"), "{report}");
 }
 
 /// Spreadsheets and some editors begin a UTF-8 file with a byte order mark, and other services write `null` for unknown values.
 #[test]
 fn m_33_an_import_file_may_begin_with_a_byte_order_mark() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
     let ada = r#"{"external_key": "ada", "emails": [{"email": "ada@example.com", "verified": null}], "wallets": null, "disabled": null, "metadata": null}"#;
     let bob = r#"{"external_key": "bob", "emails": [{"email": "bob@example.com"}]}"#;
     for (number, (text, imported, refused)) in [
@@ -126,9 +126,9 @@ fn m_33_an_import_file_may_begin_with_a_byte_order_mark() {
     .into_iter()
     .enumerate()
     {
-        fs::write(site.file("users.jsonl"), &text).unwrap();
+        fs::write(installation.file("users.jsonl"), &text).unwrap();
         let arguments = command("import", Some("users.jsonl"), &keys.app, &["--json"]);
-        let report = site.run(&arguments).json();
+        let report = installation.run(&arguments).json();
         assert_eq!(report["imported"], imported, "{number}: {report}");
         let refusals = report["refused"].as_array().unwrap();
         assert_eq!(refusals.len(), refused, "{number}: {report}");
@@ -138,12 +138,12 @@ fn m_33_an_import_file_may_begin_with_a_byte_order_mark() {
 /// Hashes are exported only on request.
 #[test]
 fn an_export_omits_hashes_by_default() {
-    let site = Site::sqlite();
-    let keys = site.set_up();
+    let installation = Installation::sqlite();
+    let keys = installation.set_up();
     let line = json!({"emails": [{"email": "ada@example.com"}], "password_hash": FOREIGN});
-    fs::write(site.file("users.jsonl"), line.to_string()).unwrap();
-    site.admin(&command("import", Some("users.jsonl"), &keys.app, &[]));
-    let plain = site
+    fs::write(installation.file("users.jsonl"), line.to_string()).unwrap();
+    installation.admin(&command("import", Some("users.jsonl"), &keys.app, &[]));
+    let plain = installation
         .run(&command("export", None, &keys.app, &[]))
         .done()
         .stdout;
@@ -151,7 +151,7 @@ fn an_export_omits_hashes_by_default() {
         plain.contains("ada@example.com") && !plain.contains("password"),
         "{plain}"
     );
-    let whole = site.run(&command(
+    let whole = installation.run(&command(
         "export",
         None,
         &keys.app,
@@ -164,10 +164,10 @@ fn an_export_omits_hashes_by_default() {
 #[tokio::test(flavor = "multi_thread")]
 async fn attack_24_an_operator_unlocks_a_user() {
     const PASSWORD: &str = "correct horse battery";
-    let mut site = Site::sqlite();
-    site.set("limits.test_per_minute", "0");
-    let keys = block_in_place(|| site.set_up());
-    let server = site.serve().await;
+    let mut installation = Installation::sqlite();
+    installation.set("limits.test_per_minute", "0");
+    let keys = block_in_place(|| installation.set_up());
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let session = sign_in(&api, "ada@example.com").await;
     let user = text(&session, "user_id");
@@ -182,7 +182,8 @@ async fn attack_24_an_operator_unlocks_a_user() {
         assert_eq!(verify("guess").await.error(401), "invalid_credentials");
     }
     assert_eq!(verify(PASSWORD).await.error(429), "too_many_attempts");
-    let unlocked = block_in_place(|| site.admin(&command("unlock", Some(&user), &keys.app, &[])));
+    let unlocked =
+        block_in_place(|| installation.admin(&command("unlock", Some(&user), &keys.app, &[])));
     assert_eq!(unlocked, json!({"id": user, "unlocked": true}));
     verify(PASSWORD).await.ok();
     server.process.stop().await;

@@ -4,8 +4,8 @@ use vestry_domain::wallet::WalletType;
 
 use crate::on_both_databases;
 use crate::support::client::Api;
-use crate::support::journey::{Owner, new_owner, new_owner_of, sign};
-use crate::support::site::Site;
+use crate::support::flow::{Owner, new_owner, new_owner_of, sign};
+use crate::support::installation::Installation;
 
 on_both_databases! {
     /// T1: the ciphertexts of two wallets are swapped.
@@ -27,12 +27,12 @@ async fn assert_works(api: &Api, owner: &Owner) {
 }
 
 /// Copies one column of another wallet's key into this wallet's.
-async fn transplant(site: &Site, column: &str, from: &Owner, to: &Owner) {
+async fn transplant(installation: &Installation, column: &str, from: &Owner, to: &Owner) {
     let place = format!(
         "SELECT app_id AS one, environment AS two FROM wallet_keys WHERE wallet_id = '{}'",
         to.wallet_id
     );
-    let places = site.database.pairs(&place).await;
+    let places = installation.database.pairs(&place).await;
     let (app, environment) = &places[0];
     let world = format!("app_id = '{app}' AND environment = '{environment}'");
     let statement = format!(
@@ -40,7 +40,7 @@ async fn transplant(site: &Site, column: &str, from: &Owner, to: &Owner) {
          WHERE {world} AND wallet_id = '{}'",
         from.wallet_id, to.wallet_id
     );
-    site.database.execute(&statement).await;
+    installation.database.execute(&statement).await;
 }
 
 /// The parts copied from one wallet to another: one layer of a key, both, and both with the matching public key.
@@ -51,9 +51,9 @@ const LAYERS: [&[&str]; 4] = [
     &["public_key", "wrapped_data_key", "ciphertext"],
 ];
 
-async fn swapped_ciphertexts_are_refused(site: Site) {
-    let keys = site.set_up();
-    let server = site.serve().await;
+async fn swapped_ciphertexts_are_refused(installation: Installation) {
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.live);
     for wallet_type in WalletType::ALL {
         for (place, columns) in LAYERS.into_iter().enumerate() {
@@ -67,9 +67,9 @@ async fn swapped_ciphertexts_are_refused(site: Site) {
                 assert_works(&api, whole).await;
             }
             for column in columns {
-                transplant(&site, column, &one, &third).await;
-                transplant(&site, column, &other, &one).await;
-                transplant(&site, column, &third, &other).await;
+                transplant(&installation, column, &one, &third).await;
+                transplant(&installation, column, &other, &one).await;
+                transplant(&installation, column, &third, &other).await;
             }
             for broken in [&one, &other, &third] {
                 assert_refused(&api, broken).await;
@@ -79,7 +79,7 @@ async fn swapped_ciphertexts_are_refused(site: Site) {
     // The others are unaffected, and the verification finds exactly the broken ones.
     let untouched = new_owner(&api, "untouched@example.com").await;
     assert_works(&api, &untouched).await;
-    let verified = site.run(&["vault", "verify", "--json"]);
+    let verified = installation.run(&["vault", "verify", "--json"]);
     assert_eq!(verified.code, 1);
     let document = verified.json();
     assert_eq!(document["ok"], false);
@@ -91,9 +91,9 @@ async fn swapped_ciphertexts_are_refused(site: Site) {
     server.process.stop().await;
 }
 
-async fn a_changed_field_is_refused(site: Site) {
-    let keys = site.set_up();
-    let server = site.serve().await;
+async fn a_changed_field_is_refused(installation: Installation) {
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.live);
     let stranger = new_owner(&api, "stranger@example.com").await;
     for wallet_type in WalletType::ALL {
@@ -120,7 +120,7 @@ async fn a_changed_field_is_refused(site: Site) {
                 "UPDATE wallets SET {change} WHERE id = '{}'",
                 owner.wallet_id
             );
-            site.database.execute(&statement).await;
+            installation.database.execute(&statement).await;
             assert_refused(&api, &owner).await;
         }
     }

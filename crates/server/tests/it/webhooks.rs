@@ -10,10 +10,10 @@ use vestry_domain::webhook::{SigningSecret, signatures};
 
 use crate::on_both_databases;
 use crate::support::client::Api;
+use crate::support::installation::{Installation, Keys, text};
 use crate::support::mixed_load::{Load, check_all, check_rows};
 use crate::support::process::PATIENCE;
 use crate::support::receiver::{Arrived, Manner, Receiver};
-use crate::support::site::{Keys, Site, text};
 
 on_both_databases! {
     ev_k1_no_receiver_misses_an_event_across_kills => super::no_receiver_misses_an_event_across_kills;
@@ -34,8 +34,8 @@ struct Endpoint {
     secret: SigningSecret,
 }
 
-fn endpoint(site: &Site, keys: &Keys, url: &str, types: &str) -> Endpoint {
-    let made = site.admin(&[
+fn endpoint(installation: &Installation, keys: &Keys, url: &str, types: &str) -> Endpoint {
+    let made = installation.admin(&[
         "webhook", "create", &keys.app, "test", url, "--types", types,
     ]);
     Endpoint {
@@ -44,9 +44,9 @@ fn endpoint(site: &Site, keys: &Keys, url: &str, types: &str) -> Endpoint {
     }
 }
 
-fn on_loopback(site: &mut Site) {
-    site.set("outbound.allowed_networks", "127.0.0.0/8");
-    site.set("webhooks.timeout", "2");
+fn on_loopback(installation: &mut Installation) {
+    installation.set("outbound.allowed_networks", "127.0.0.0/8");
+    installation.set("webhooks.timeout", "2");
 }
 
 /// Creates a user in the test environment and returns its ID.
@@ -119,19 +119,19 @@ fn check_signatures(endpoint: &Endpoint, arrived: &[Arrived]) {
     }
 }
 
-async fn no_receiver_misses_an_event_across_kills(mut site: Site) {
-    on_loopback(&mut site);
-    let keys = site.set_up();
+async fn no_receiver_misses_an_event_across_kills(mut installation: Installation) {
+    on_loopback(&mut installation);
+    let keys = installation.set_up();
     // A night of this creates more than an App's hourly limit.
     let limit = "new_users_per_hour=1000000";
-    site.admin(&["app", "set", &keys.app, limit]);
+    installation.admin(&["app", "set", &keys.app, limit]);
     let mut rng = Rng::from_seed(rng::seed());
     let sound = Receiver::start(Manner::Sound, &mut rng).await;
     let flaky = Receiver::start(Manner::Flaky, &mut rng).await;
     let dead = Receiver::start(Manner::Dead, &mut rng).await;
-    let mut servers = [site.serve().await, site.serve().await];
+    let mut servers = [installation.serve().await, installation.serve().await];
     let api = servers[0].api(&keys.test);
-    let endpoints = [&sound, &flaky, &dead].map(|to| endpoint(&site, &keys, &to.url, "*"));
+    let endpoints = [&sound, &flaky, &dead].map(|to| endpoint(&installation, &keys, &to.url, "*"));
     // All endpoints get the events after the last of them.
     let created = json!(endpoints[2].id);
     let mut from = String::new();
@@ -153,9 +153,9 @@ async fn no_receiver_misses_an_event_across_kills(mut site: Site) {
         load.go_on(&mut rng).await;
         servers[doomed].process.kill().await;
         let clients = load.end().await;
-        check_rows(&site).await;
-        servers[doomed] = site.serve().await;
-        check_all(&servers[other].api(&keys.test), &site, clients).await;
+        check_rows(&installation).await;
+        servers[doomed] = installation.serve().await;
+        check_all(&servers[other].api(&keys.test), &installation, clients).await;
     }
     let api = servers[1].api(&keys.test);
     let last = user(&api, 1).await;
@@ -201,7 +201,7 @@ async fn no_receiver_misses_an_event_across_kills(mut site: Site) {
         );
     }
     assert!(!dead.arrived().is_empty());
-    let shown = site.admin(&["webhook", "show", &keys.app, &endpoints[2].id]);
+    let shown = installation.admin(&["webhook", "show", &keys.app, &endpoints[2].id]);
     assert_eq!(shown["last_success_at"], Value::Null);
     for server in servers {
         server.process.stop().await;
@@ -209,15 +209,15 @@ async fn no_receiver_misses_an_event_across_kills(mut site: Site) {
 }
 
 /// A process is killed during a replay of a range. The other one continues it, and each event was queued for the endpoint once.
-async fn a_replay_survives_a_kill(mut site: Site) {
+async fn a_replay_survives_a_kill(mut installation: Installation) {
     const USERS: usize = 60;
-    on_loopback(&mut site);
-    let keys = site.set_up();
+    on_loopback(&mut installation);
+    let keys = installation.set_up();
     let mut rng = Rng::from_seed(rng::seed());
     let receiver = Receiver::start(Manner::Sound, &mut rng).await;
-    let made = endpoint(&site, &keys, &receiver.url, "user.created");
-    let mut doomed = site.serve().await;
-    let other = site.serve().await;
+    let made = endpoint(&installation, &keys, &receiver.url, "user.created");
+    let mut doomed = installation.serve().await;
+    let other = installation.serve().await;
     let api = other.api(&keys.test);
     for number in 0..USERS {
         user(&api, number).await;
@@ -231,7 +231,7 @@ async fn a_replay_survives_a_kill(mut site: Site) {
     let behind: BTreeSet<String> = behind.skip_while(|id| *id != first).skip(1).collect();
     let which = [keys.app.as_str(), made.id.as_str()];
     let ask = [&["webhook", "replay"], &which[..], &["--after", &first]].concat();
-    let asked = site.admin(&ask);
+    let asked = installation.admin(&ask);
     assert_eq!(asked["count"], behind.len());
     doomed.process.kill().await;
     let replayed = || -> BTreeSet<String> {
@@ -248,7 +248,7 @@ async fn a_replay_survives_a_kill(mut site: Site) {
         replayed() == behind
     })
     .await;
-    let listed = site.admin(&[&["webhook", "replays"], &which[..]].concat());
+    let listed = installation.admin(&[&["webhook", "replays"], &which[..]].concat());
     let replay = &listed["replays"][0];
     assert_eq!(replay["replay_id"], asked["replay_id"]);
     assert_eq!(
@@ -256,19 +256,19 @@ async fn a_replay_survives_a_kill(mut site: Site) {
         (&json!("done"), &asked["count"])
     );
     let all = [&["webhook", "deliveries"], &which[..], &["--limit", "1000"]].concat();
-    let deliveries = site.admin(&all);
+    let deliveries = installation.admin(&all);
     let deliveries = deliveries["deliveries"].as_array().unwrap();
     assert_eq!(deliveries.len(), USERS + behind.len());
     other.process.stop().await;
 }
 
-async fn disabling_takes_effect_on_every_process(mut site: Site) {
-    on_loopback(&mut site);
-    let keys = site.set_up();
+async fn disabling_takes_effect_on_every_process(mut installation: Installation) {
+    on_loopback(&mut installation);
+    let keys = installation.set_up();
     let mut rng = Rng::from_seed(rng::seed());
     let receiver = Receiver::start(Manner::Sound, &mut rng).await;
-    let servers = [site.serve().await, site.serve().await];
-    let made = endpoint(&site, &keys, &receiver.url, "user.created");
+    let servers = [installation.serve().await, installation.serve().await];
+    let made = endpoint(&installation, &keys, &receiver.url, "user.created");
     let mut number = 0;
     let mut create = async |server: usize| {
         number += 1;
@@ -290,7 +290,7 @@ async fn disabling_takes_effect_on_every_process(mut site: Site) {
         held.iter().all(|user| was_sent(user))
     })
     .await;
-    site.admin(&["webhook", "disable", &keys.app, &made.id]);
+    installation.admin(&["webhook", "disable", &keys.app, &made.id]);
     let waiting = async || {
         let list = [
             "webhook",
@@ -300,7 +300,10 @@ async fn disabling_takes_effect_on_every_process(mut site: Site) {
             "--state",
             "held",
         ];
-        site.admin(&list)["deliveries"].as_array().unwrap().len()
+        installation.admin(&list)["deliveries"]
+            .as_array()
+            .unwrap()
+            .len()
     };
     assert_eq!(waiting().await, 2);
     let tries = receiver.arrived().len();
@@ -315,7 +318,7 @@ async fn disabling_takes_effect_on_every_process(mut site: Site) {
     .await;
     assert_eq!(receiver.arrived().len(), tries);
     receiver.be(Manner::Sound);
-    site.admin(&["webhook", "enable", &keys.app, &made.id]);
+    installation.admin(&["webhook", "enable", &keys.app, &made.id]);
     until("the held events", async || {
         let arrived = receiver.arrived();
         let taken = arrived.iter().filter(|request| request.was_taken);
@@ -329,7 +332,7 @@ async fn disabling_takes_effect_on_every_process(mut site: Site) {
     receiver.be(Manner::Says(410));
     create(0).await;
     until("the end of the endpoint", async || {
-        let shown = site.admin(&["webhook", "show", &keys.app, &made.id]);
+        let shown = installation.admin(&["webhook", "show", &keys.app, &made.id]);
         shown["disabled_reason"] == "gone"
     })
     .await;
@@ -339,25 +342,25 @@ async fn disabling_takes_effect_on_every_process(mut site: Site) {
 }
 
 /// With more dead endpoints than there are slots, an endpoint that responds gets everything at once.
-async fn a_dead_receiver_holds_up_nobody(mut site: Site) {
-    on_loopback(&mut site);
-    site.set("webhooks.max_in_flight", "16");
-    site.set("webhooks.timeout", "30");
-    let keys = site.set_up();
-    let other = site.new_app();
+async fn a_dead_receiver_holds_up_nobody(mut installation: Installation) {
+    on_loopback(&mut installation);
+    installation.set("webhooks.max_in_flight", "16");
+    installation.set("webhooks.timeout", "30");
+    let keys = installation.set_up();
+    let other = installation.new_app();
     let mut rng = Rng::from_seed(rng::seed());
     let dead = Receiver::start(Manner::Dead, &mut rng).await;
     let sound = Receiver::start(Manner::Sound, &mut rng).await;
     for number in 0..10 {
         endpoint(
-            &site,
+            &installation,
             &keys,
             &format!("{}/{number}", dead.url),
             "user.created",
         );
     }
-    endpoint(&site, &other, &sound.url, "user.created");
-    let mut server = site.serve().await;
+    endpoint(&installation, &other, &sound.url, "user.created");
+    let mut server = installation.serve().await;
     let api = server.api(&keys.test);
     for number in 0..20 {
         user(&api, number).await;
@@ -378,8 +381,8 @@ async fn a_dead_receiver_holds_up_nobody(mut site: Site) {
 }
 
 /// If the operator allows no networks, nothing on this machine is connected to.
-async fn no_endpoint_leads_inwards(site: Site) {
-    let keys = site.set_up();
+async fn no_endpoint_leads_inwards(installation: Installation) {
+    let keys = installation.set_up();
     let mut rng = Rng::from_seed(rng::seed());
     let receiver = Receiver::start(Manner::Sound, &mut rng).await;
     let inner = receiver.url.replace("127.0.0.1", "localhost");
@@ -396,11 +399,11 @@ async fn no_endpoint_leads_inwards(site: Site) {
         "https://0x7f.1/hexadecimal",
     ];
     for url in urls {
-        let made = endpoint(&site, &keys, url, "*");
-        let tried = site.run(&["webhook", "test", &keys.app, &made.id, "--json"]);
+        let made = endpoint(&installation, &keys, url, "*");
+        let tried = installation.run(&["webhook", "test", &keys.app, &made.id, "--json"]);
         assert_eq!(tried.code, 1, "{url}: {tried:?}");
-        let said = "the host resolves to a blocked address";
-        assert_eq!(tried.json()["error"], said, "{url}");
+        let output = "the host resolves to a blocked address";
+        assert_eq!(tried.json()["error"], output, "{url}");
     }
     assert!(receiver.arrived().is_empty());
 }
@@ -411,25 +414,25 @@ const OF_AN_APP: usize = 19;
 
 /// EV-F1: a hundred endpoints that never respond, in six Apps, next to one that does. It gets everything while they hold their connections
 /// open. The latency with and without them is only printed, as the machine is shared.
-async fn a_hundred_dead_receivers_hold_up_nobody(mut site: Site) {
-    on_loopback(&mut site);
-    site.set("webhooks.timeout", "30");
-    let keys = site.set_up();
+async fn a_hundred_dead_receivers_hold_up_nobody(mut installation: Installation) {
+    on_loopback(&mut installation);
+    installation.set("webhooks.timeout", "30");
+    let keys = installation.set_up();
     let mut rng = Rng::from_seed(rng::seed());
     let dead = Receiver::start(Manner::Dead, &mut rng).await;
     let sound = Receiver::start(Manner::Sound, &mut rng).await;
-    endpoint(&site, &keys, &sound.url, "user.created");
-    let mut server = site.serve().await;
+    endpoint(&installation, &keys, &sound.url, "user.created");
+    let mut server = installation.serve().await;
     let api = server.api(&keys.test);
     let alone = delays(&api, &sound, 0..50).await;
 
     let mut apps = vec![keys];
     for number in 0..DEAD {
         if number % OF_AN_APP == 0 && number > 0 {
-            apps.push(site.new_app());
+            apps.push(installation.new_app());
         }
         let url = format!("{}/{number}", dead.url);
-        endpoint(&site, apps.last().unwrap(), &url, "user.created");
+        endpoint(&installation, apps.last().unwrap(), &url, "user.created");
     }
     for keys in &apps {
         let api = server.api(&keys.test);

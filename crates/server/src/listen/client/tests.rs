@@ -11,7 +11,7 @@ fn client() -> Client {
     .unwrap()
 }
 
-fn said(status: u16, retry_after: Option<i64>, body: &str) -> Unread {
+fn unread(status: u16, retry_after: Option<i64>, body: &str) -> Unread {
     client().of_answer(&Answer {
         status,
         retry_after: retry_after.map(Seconds),
@@ -26,14 +26,14 @@ const UNKNOWN: &str =
 #[test]
 fn temporary_errors_are_retried() {
     for status in [408, 429, 500, 502, 503, 504] {
-        let Unread::Away(away) = said(status, None, "<html>") else {
+        let Unread::Away(away) = unread(status, None, "<html>") else {
             panic!("{status}");
         };
         assert_eq!(away.retry_after, None);
         assert!(!away.broke_off);
     }
     for (asked, waited) in [(0, 1), (7, 7)] {
-        let Unread::Away(away) = said(429, Some(asked), "") else {
+        let Unread::Away(away) = unread(429, Some(asked), "") else {
             panic!("{asked}");
         };
         assert_eq!(away.retry_after, Some(Duration::from_secs(waited)));
@@ -42,7 +42,7 @@ fn temporary_errors_are_retried() {
 
 #[test]
 fn permanent_errors_end_the_command() {
-    assert!(matches!(said(409, None, UNKNOWN), Unread::CursorUnknown));
+    assert!(matches!(unread(409, None, UNKNOWN), Unread::CursorUnknown));
     for (status, body) in [
         (301, ""),
         (400, UNKNOWN),
@@ -51,12 +51,12 @@ fn permanent_errors_end_the_command() {
         (404, "<html>"),
         (409, "{}"),
     ] {
-        let Unread::Refused(failure) = said(status, None, body) else {
+        let Unread::Refused(failure) = unread(status, None, body) else {
             panic!("{status}");
         };
-        let told = failure.to_string();
-        assert_eq!(failure.exit_code(), 1, "{told}");
-        assert!(!told.contains("sk_test_abc"), "{told}");
+        let message = failure.to_string();
+        assert_eq!(failure.exit_code(), 1, "{message}");
+        assert!(!message.contains("sk_test_abc"), "{message}");
     }
 }
 

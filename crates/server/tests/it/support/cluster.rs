@@ -68,8 +68,8 @@ impl Programs {
 }
 
 fn number_of_nobody(flag: &str) -> u32 {
-    let told = Command::new("id").args([flag, "nobody"]).output().unwrap();
-    let text = String::from_utf8(told.stdout).unwrap();
+    let printed = Command::new("id").args([flag, "nobody"]).output().unwrap();
+    let text = String::from_utf8(printed.stdout).unwrap();
     text.trim().parse().unwrap()
 }
 

@@ -14,8 +14,8 @@ use vestry_domain::message::LEASE;
 
 use super::client::{Answer, Api};
 use super::database::Database;
-use super::journey::{Owner, assert_signed_by, sign};
-use super::site::{Site, text};
+use super::flow::{Owner, assert_signed_by, sign};
+use super::installation::{Installation, text};
 
 /// Number of concurrent clients.
 const CLIENTS: usize = 16;
@@ -312,12 +312,16 @@ async fn check(api: &Api, history: &mut History, public_keys: &[(String, String)
 }
 
 /// Checks all clients concurrently.
-pub(crate) async fn check_all(api: &Api, site: &Site, clients: Vec<Client>) -> Vec<Client> {
+pub(crate) async fn check_all(
+    api: &Api,
+    installation: &Installation,
+    clients: Vec<Client>,
+) -> Vec<Client> {
     let query = format!(
         "SELECT wallet_id AS one, {} AS two FROM wallet_keys",
-        site.database.hex("public_key")
+        installation.database.hex("public_key")
     );
-    let public_keys = Arc::new(site.database.pairs(&query).await);
+    let public_keys = Arc::new(installation.database.pairs(&query).await);
     let tasks: Vec<_> = clients
         .into_iter()
         .map(|mut client| {
@@ -366,20 +370,20 @@ pub(crate) async fn check_mails(api: &Api, histories: &[History]) {
 }
 
 /// Checks the rows in the database directly.
-pub(crate) async fn check_rows(site: &Site) {
-    if matches!(site.database, Database::Sqlite(_)) {
+pub(crate) async fn check_rows(installation: &Installation) {
+    if matches!(installation.database, Database::Sqlite(_)) {
         let query = "SELECT integrity_check AS one, '' AS two FROM pragma_integrity_check";
-        let said = site.database.pairs(query).await;
-        assert_eq!(said, [("ok".to_owned(), String::new())]);
+        let output = installation.database.pairs(query).await;
+        assert_eq!(output, [("ok".to_owned(), String::new())]);
     }
     let twice = "SELECT user_id AS one, wallet_type AS two FROM wallets GROUP BY user_id, wallet_type HAVING COUNT(*) > 1";
     assert!(
-        site.database.pairs(twice).await.is_empty(),
+        installation.database.pairs(twice).await.is_empty(),
         "I2: two wallets of one type"
     );
     let keyless = "SELECT wallets.id AS one, wallets.user_id AS two FROM wallets LEFT JOIN wallet_keys ON wallet_keys.app_id = wallets.app_id AND wallet_keys.environment = wallets.environment AND wallet_keys.wallet_id = wallets.id WHERE wallet_keys.id IS NULL";
     assert!(
-        site.database.pairs(keyless).await.is_empty(),
+        installation.database.pairs(keyless).await.is_empty(),
         "a wallet without its key"
     );
 }

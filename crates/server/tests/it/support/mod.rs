@@ -3,10 +3,10 @@
 pub(crate) mod client;
 pub(crate) mod cluster;
 pub(crate) mod database;
-pub(crate) mod front;
-pub(crate) mod journey;
+pub(crate) mod flow;
+pub(crate) mod installation;
 pub(crate) mod mixed_load;
 pub(crate) mod process;
+pub(crate) mod proxy;
 pub(crate) mod receiver;
-pub(crate) mod site;
 pub(crate) mod wire;

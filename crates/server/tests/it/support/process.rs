@@ -122,7 +122,7 @@ impl Drop for Process {
         let _ended = self.child.kill();
         let _status = self.child.wait();
         if std::thread::panicking() {
-            eprintln!("--- process {} said:\n{}", self.child.id(), self.output());
+            eprintln!("--- process {} output:\n{}", self.child.id(), self.output());
         }
     }
 }

@@ -134,7 +134,7 @@ async fn serve(stream: TcpStream, state: Arc<Mutex<State>>) {
             }
             return;
         };
-        let answer = format!("HTTP/1.1 {status} As told\r\ncontent-length: 0\r\n\r\n");
+        let answer = format!("HTTP/1.1 {status} As configured\r\ncontent-length: 0\r\n\r\n");
         if stream.write_all(answer.as_bytes()).await.is_err() {
             return;
         }

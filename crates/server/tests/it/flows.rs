@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::on_both_databases;
-use crate::support::journey::{assert_signed, new_owner, sign, sign_in};
-use crate::support::site::{Site, text};
+use crate::support::flow::{assert_signed, new_owner, sign, sign_in};
+use crate::support::installation::{Installation, text};
 
 on_both_databases! {
     /// A user with a wallet signs a message.
@@ -15,15 +15,21 @@ on_both_databases! {
     worlds_do_not_mix => super::worlds_do_not_mix;
 }
 
-async fn a_new_user_signs_a_message(site: Site) {
-    let keys = site.set_up();
-    let server = site.serve().await;
+async fn a_new_user_signs_a_message(installation: Installation) {
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.live);
     let owner = new_owner(&api, "ada@example.com").await;
     for message in ["test", "", "Grüße, 世界", &"long ".repeat(1000)] {
         let signed = sign(&api, &owner, message).await.ok();
         assert_eq!(signed["wallet"]["public_address"], owner.address.as_str());
-        assert_signed(&site.database, &owner, message, &text(&signed, "signature")).await;
+        assert_signed(
+            &installation.database,
+            &owner,
+            message,
+            &text(&signed, "signature"),
+        )
+        .await;
     }
     let listed = api
         .get(&format!("/v1/wallets/list?user_id={}", owner.user_id))
@@ -33,9 +39,9 @@ async fn a_new_user_signs_a_message(site: Site) {
     server.process.stop().await;
 }
 
-async fn a_code_becomes_a_session_and_the_session_ends(site: Site) {
-    let keys = site.set_up();
-    let server = site.serve().await;
+async fn a_code_becomes_a_session_and_the_session_ends(installation: Installation) {
+    let keys = installation.set_up();
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let signed_in = sign_in(&api, "ada@example.com").await;
     let token = json!({ "session_token": text(&signed_in, "session_token") });
@@ -60,10 +66,10 @@ async fn a_code_becomes_a_session_and_the_session_ends(site: Site) {
     server.process.stop().await;
 }
 
-async fn worlds_do_not_mix(site: Site) {
-    let keys = site.set_up();
-    let others = site.new_app();
-    let server = site.serve().await;
+async fn worlds_do_not_mix(installation: Installation) {
+    let keys = installation.set_up();
+    let others = installation.new_app();
+    let server = installation.serve().await;
     let api = server.api(&keys.test);
     let owner = new_owner(&api, "ada@example.com").await;
     for key in [&keys.live, &others.test, &others.live] {

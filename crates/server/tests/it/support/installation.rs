@@ -11,7 +11,7 @@ use super::database::Database;
 use super::process::{Process, Stream};
 
 /// A separate directory in which the binary runs.
-pub(crate) struct Site {
+pub(crate) struct Installation {
     directory: TempDir,
     pub(crate) database: Database,
     variables: Vec<(String, String)>,
@@ -33,13 +33,13 @@ pub(crate) struct Server {
 
 /// The result of a command.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Said {
+impl CommandOutput {
     /// The single JSON document on stdout.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
@@ -54,7 +54,7 @@ impl Said {
     }
 }
 
-impl Site {
+impl Installation {
     pub(crate) fn sqlite() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join(".vestry/vestry.db");
@@ -73,25 +73,25 @@ impl Site {
     }
 
     fn new(directory: TempDir, database: Database) -> Self {
-        let mut site = Self {
+        let mut installation = Self {
             directory,
             database,
             variables: Vec::new(),
         };
-        site.set("database.url", &site.database.url());
+        installation.set("database.url", &installation.database.url());
         // A hundred concurrent requests wait for one writer, on a machine that runs other tests too.
-        if !matches!(site.database, Database::Elsewhere(_)) {
-            site.set("database.acquire_timeout", "30");
+        if !matches!(installation.database, Database::Elsewhere(_)) {
+            installation.set("database.acquire_timeout", "30");
         }
         // The throwaway test server does not wait for its disk.
-        site.set("database.allow_unsafe_durability", "true");
-        site.set("http.listen", "127.0.0.1:0");
-        site.set("http.base_url", "http://localhost:8080");
-        site.set("http.drain_delay", "0");
-        site.set("log.format", "json");
-        site.set("limits.test_per_minute", "0");
-        site.set("limits.live_per_minute", "0");
-        site
+        installation.set("database.allow_unsafe_durability", "true");
+        installation.set("http.listen", "127.0.0.1:0");
+        installation.set("http.base_url", "http://localhost:8080");
+        installation.set("http.drain_delay", "0");
+        installation.set("log.format", "json");
+        installation.set("limits.test_per_minute", "0");
+        installation.set("limits.live_per_minute", "0");
+        installation
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -140,13 +140,13 @@ impl Site {
     }
 
     /// Runs a command to completion.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn run(&self, arguments: &[&str]) -> CommandOutput {
         let Output {
             status,
             stdout,
             stderr,
         } = self.command(arguments).output().unwrap();
-        Said {
+        CommandOutput {
             code: status.code().expect("exited without a signal"),
             stdout: String::from_utf8(stdout).unwrap(),
             stderr: String::from_utf8(stderr).unwrap(),

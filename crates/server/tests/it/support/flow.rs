@@ -7,7 +7,7 @@ use vestry_domain::{Environment, Secret};
 
 use super::client::{Answer, Api};
 use super::database::Database;
-use super::site::text;
+use super::installation::text;
 
 /// A user and one of its wallets.
 #[derive(Debug, Clone)]
