@@ -21,7 +21,7 @@ enum Kind {
     /// Exit code 2: the command line itself is wrong.
     Usage,
     /// Exit code 1; the output on stdout already describes the problem.
-    Answered,
+    Reported,
 }
 
 impl Failure {
@@ -46,9 +46,9 @@ impl Failure {
     }
 
     /// A command that ran to its end and has printed a negative result.
-    pub(crate) fn answered(message: impl Into<String>) -> Self {
+    pub(crate) fn reported(message: impl Into<String>) -> Self {
         Self {
-            kind: Kind::Answered,
+            kind: Kind::Reported,
             ..Self::new(message)
         }
     }
@@ -73,14 +73,14 @@ impl Failure {
     /// The exit code: 1 for failure, 2 for wrong usage.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self.kind {
-            Kind::Failed | Kind::Answered => 1,
+            Kind::Failed | Kind::Reported => 1,
             Kind::Usage => Self::WRONG_USAGE,
         }
     }
 
     /// Whether stdout already contains the result.
-    pub(crate) fn is_answered(&self) -> bool {
-        self.kind == Kind::Answered
+    pub(crate) fn is_reported(&self) -> bool {
+        self.kind == Kind::Reported
     }
 }
 

@@ -3,13 +3,13 @@
 //! Both read the event log. Their only state is the position in it. No event is therefore skipped or reordered, even if connections break
 //! or the service restarts.
 
-mod absence;
 mod calls;
 mod client;
+mod cursor;
 mod event;
 mod follow;
 mod forward;
-mod place;
+mod outage;
 mod report;
 mod source;
 
@@ -32,10 +32,10 @@ use crate::failure::Failure;
 use crate::output::{Format, Output, print_line, with};
 use crate::private_file::read_secret;
 use crate::signals::StopSignals;
-use absence::Absence;
-use client::{Client, Unread};
+use client::{Client, ReadError};
 use follow::Follower;
-use forward::{Forwarder, Tries};
+use forward::{Attempts, Forwarder};
+use outage::Outage;
 use report::Report;
 use source::Source;
 
@@ -157,14 +157,14 @@ impl Listen {
             report: Report { format },
             types: types(&self.types)?,
             client: Client::new(&source)?,
-            absence: Absence::default(),
-            place: None,
+            outage: Outage::default(),
+            cursor: None,
         };
         let ended = tokio::select! {
             never = follower.run(self.since) => never.map(|never: Infallible| match never {}),
             _signal = stop.next() => Ok(()),
         };
-        follower.say_where_to_go_on();
+        follower.say_how_to_resume();
         ended.map_err(|failure| reported(failure, format))
     }
 }
@@ -175,13 +175,13 @@ impl Events {
         let source = Source::choose(&forward)?;
         let forwarder = forwarder(&forward)?;
         let client = Client::new(&source)?;
-        let event = client.event(event).await.map_err(Unread::into_failure)?;
-        let outcome = forwarder.forward(&event, Tries::One).await;
+        let event = client.event(event).await.map_err(ReadError::into_failure)?;
+        let outcome = forwarder.forward(&event, Attempts::One).await;
         let line = report::line_of(&event, &outcome);
         let document = report::document_of(&event, &outcome);
         let secret = forwarder.secret().text();
         let secret = secret.expose().as_str();
-        let failure = (!outcome.is_taken()).then_some("the receiver did not accept the event");
+        let failure = (!outcome.is_accepted()).then_some("the receiver did not accept the event");
         Ok(Output::new(
             with(document, "secret", secret),
             format!("Signed with {secret}\n{line}"),
@@ -231,5 +231,5 @@ fn reported(failure: Failure, format: Format) -> Failure {
     let document = json!({ "error": { "message": message } });
     // If stdout is closed, there is nowhere left to report to.
     let _unheard = print_line(&document.to_string());
-    Failure::answered(message)
+    Failure::reported(message)
 }

@@ -57,7 +57,7 @@ impl Output {
             print_line(text.trim_end_matches('\n'))?;
         }
         self.failure
-            .map_or(Ok(()), |failure| Err(Failure::answered(failure)))
+            .map_or(Ok(()), |failure| Err(Failure::reported(failure)))
     }
 }
 

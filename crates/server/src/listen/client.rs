@@ -33,9 +33,9 @@ pub(super) struct Client {
 
 /// The reason why nothing was read.
 #[derive(Debug)]
-pub(super) enum Unread {
+pub(super) enum ReadError {
     /// Temporary: a later request may succeed.
-    Away(Away),
+    Unavailable(Unavailable),
     /// The log does not contain the event to read after.
     CursorUnknown,
     /// Permanent: a later request would fail too.
@@ -44,19 +44,21 @@ pub(super) enum Unread {
 
 /// An outage of the service, or a rejection that is temporary.
 #[derive(Debug)]
-pub(super) struct Away {
+pub(super) struct Unavailable {
     pub(super) why: String,
     /// The Retry-After of the response.
     pub(super) retry_after: Option<Duration>,
     /// Whether an open connection broke.
-    pub(super) broke_off: bool,
+    pub(super) connection_broke: bool,
 }
 
-impl Unread {
+impl ReadError {
     /// Converts to an error, for callers that do not retry.
     pub(super) fn into_failure(self) -> Failure {
         match self {
-            Self::Away(away) => Failure::new(format!("the service is unreachable: {}", away.why)),
+            Self::Unavailable(unavailable) => {
+                Failure::new(format!("the service is unreachable: {}", unavailable.why))
+            }
             Self::CursorUnknown => Failure::new("unknown event"),
             Self::Refused(failure) => failure,
         }
@@ -108,7 +110,7 @@ impl Client {
         after: Option<&str>,
         types: Option<&str>,
         wait: Wait,
-    ) -> Result<Page, Unread> {
+    ) -> Result<Page, ReadError> {
         let query = [
             (wait == Wait::ForEvents).then_some(("wait", MAX_WAIT)),
             after.map(|after| ("after", after)),
@@ -117,21 +119,21 @@ impl Client {
         self.get("/v1/events", query.into_iter().flatten()).await
     }
 
-    pub(super) async fn head(&self) -> Result<Head, Unread> {
+    pub(super) async fn head(&self) -> Result<Head, ReadError> {
         self.get("/v1/events/head", []).await
     }
 
-    pub(super) async fn event(&self, id: EventId) -> Result<Event, Unread> {
+    pub(super) async fn event(&self, id: EventId) -> Result<Event, ReadError> {
         let text = self.get(&format!("/v1/events/{id}"), []).await?;
-        Event::read(text).map_err(Unread::Refused)
+        Event::read(text).map_err(ReadError::Refused)
     }
 
     async fn get<'q, T: DeserializeOwned>(
         &self,
         path: &str,
         query: impl IntoIterator<Item = (&'q str, &'q str)>,
-    ) -> Result<T, Unread> {
-        let call = Call::get(self.url(path, query).map_err(Unread::Refused)?)
+    ) -> Result<T, ReadError> {
+        let call = Call::get(self.url(path, query).map_err(ReadError::Refused)?)
             .with_bearer(&self.key)
             .wanting_json();
         let answer = self.outbound.call(call).await.map_err(of_call)?;
@@ -143,7 +145,7 @@ impl Client {
                 "{} did not return a valid response; is it a Vestry service?",
                 self.base
             ))
-            .map_err(Unread::Refused)
+            .map_err(ReadError::Refused)
     }
 
     fn url<'q>(
@@ -160,12 +162,14 @@ impl Client {
         Ok(url)
     }
 
-    fn of_answer(&self, answer: &Answer) -> Unread {
+    fn of_answer(&self, answer: &Answer) -> ReadError {
         let Problem { code, message } = Problem::read(&answer.body);
         let status = answer.status;
         let failure = match status {
-            409 if code == "cursor_unknown" => return Unread::CursorUnknown,
-            408 | 429 | 500..=599 => return Unread::Away(Away::answered(answer, &message)),
+            409 if code == "cursor_unknown" => return ReadError::CursorUnknown,
+            408 | 429 | 500..=599 => {
+                return ReadError::Unavailable(Unavailable::answered(answer, &message));
+            }
             401 => format!(
                 "{} rejected the key {} ({message}); create one with `vestry key create APP test`",
                 self.base, self.found
@@ -176,7 +180,7 @@ impl Client {
             ),
             _ => format!("{} returned {status} ({message})", self.base),
         };
-        Unread::Refused(Failure::new(failure))
+        ReadError::Refused(Failure::new(failure))
     }
 }
 
@@ -195,7 +199,7 @@ impl Problem {
         }
         let read = serde_json::from_slice(body);
         read.map_or_else(
-            |_of_somebody_else| Self {
+            |_foreign| Self {
                 code: String::new(),
                 message: "no reason given".to_owned(),
             },
@@ -204,30 +208,30 @@ impl Problem {
     }
 }
 
-impl Away {
+impl Unavailable {
     fn answered(answer: &Answer, message: &str) -> Self {
         let seconds = answer.retry_after.map(|asked| asked.at_least_one());
         Self {
             why: format!("{}: {message}", answer.status),
             retry_after: seconds.map(Duration::from_secs),
-            broke_off: false,
+            connection_broke: false,
         }
     }
 }
 
-fn of_call(error: OutboundError) -> Unread {
+fn of_call(error: OutboundError) -> ReadError {
     match error {
         OutboundError::NotPublic
         | OutboundError::InClear
         | OutboundError::NotHttp
         | OutboundError::TooLarge => {
-            Unread::Refused(Failure::new("cannot call the service").because(error))
+            ReadError::Refused(Failure::new("cannot call the service").because(error))
         }
         OutboundError::Late | OutboundError::Unreachable(_) | OutboundError::Broken(_) => {
-            Unread::Away(Away {
+            ReadError::Unavailable(Unavailable {
                 why: reason(&error),
                 retry_after: None,
-                broke_off: matches!(error, OutboundError::Broken(_)),
+                connection_broke: matches!(error, OutboundError::Broken(_)),
             })
         }
     }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Since;
-use super::absence::Absence;
-use super::client::{Client, Head, Page, Unread, Wait};
+use super::client::{Client, Head, Page, ReadError, Wait};
+use super::cursor::Cursor;
 use super::event::Event;
-use super::forward::{Forwarder, Tries};
-use super::place::Place;
+use super::forward::{Attempts, Forwarder};
+use super::outage::Outage;
 use super::report::{Report, say};
 use crate::failure::Failure;
 
@@ -23,33 +23,33 @@ pub(super) struct Follower {
     pub(super) client: Client,
     pub(super) forwarder: Forwarder,
     pub(super) report: Report,
-    pub(super) absence: Absence,
+    pub(super) outage: Outage,
     /// Event types in the syntax of the API.
     pub(super) types: Option<String>,
     /// The last event that was read; `None` before the first.
-    pub(super) place: Option<Place>,
+    pub(super) cursor: Option<Cursor>,
 }
 
 impl Follower {
     /// Runs until an error that is not temporary.
     pub(super) async fn run(&mut self, since: Since) -> Result<Infallible, Failure> {
-        self.place = match since {
-            Since::Now => Place::newest(&self.head().await?),
-            Since::Event(id) => Some(Place {
+        self.cursor = match since {
+            Since::Now => Cursor::newest(&self.head().await?),
+            Since::Event(id) => Some(Cursor {
                 id: id.to_string(),
                 position: None,
             }),
         };
         self.report
-            .beginning(&self.client.base, self.place.as_ref(), &self.forwarder)?;
+            .beginning(&self.client.base, self.cursor.as_ref(), &self.forwarder)?;
         loop {
             let began = Instant::now();
             let Some(page) = self.page().await? else {
-                self.begin_anew().await?;
+                self.resync().await?;
                 continue;
             };
             let is_quiet = page.events.is_empty() && !page.has_more;
-            self.pass_on(page).await?;
+            self.forward_all(page).await?;
             if is_quiet {
                 sleep_until(began + QUIET).await;
             }
@@ -57,25 +57,25 @@ impl Follower {
     }
 
     /// Reports how to resume, for a later run.
-    pub(super) fn say_where_to_go_on(&self) {
-        if let Some(place) = &self.place {
-            say(&format!("to resume from here, use --since {}", place.id));
+    pub(super) fn say_how_to_resume(&self) {
+        if let Some(cursor) = &self.cursor {
+            say(&format!("to resume from here, use --since {}", cursor.id));
         }
     }
 
-    async fn pass_on(&mut self, page: Page) -> Result<(), Failure> {
+    async fn forward_all(&mut self, page: Page) -> Result<(), Failure> {
         for text in page.events {
             let event = Event::read(text)?;
-            let outcome = self.forwarder.forward(&event, Tries::Few).await;
-            self.place = Some(Place::of(&event));
+            let outcome = self.forwarder.forward(&event, Attempts::Three).await;
+            self.cursor = Some(Cursor::of(&event));
             self.report.event(&event, &outcome)?;
         }
         // Events that the filter excluded need not be read again.
         if let Some(id) = page.next_after
-            && self.place.as_ref().is_none_or(|place| place.id != id)
+            && self.cursor.as_ref().is_none_or(|cursor| cursor.id != id)
         {
             let position = None;
-            self.place = Some(Place { id, position });
+            self.cursor = Some(Cursor { id, position });
         }
         Ok(())
     }
@@ -83,23 +83,23 @@ impl Follower {
     /// Reads the next page, however long that takes; `None` if the log does not contain our position.
     async fn page(&mut self) -> Result<Option<Page>, Failure> {
         loop {
-            let after = self.place.as_ref().map(|place| place.id.as_str());
+            let after = self.cursor.as_ref().map(|cursor| cursor.id.as_str());
             // During an outage, request without a wait, so that recovery is noticed at once.
-            let wait = match self.absence.is_over() {
+            let wait = match self.outage.is_over() {
                 true => Wait::ForEvents,
                 false => Wait::No,
             };
             let page = self.client.page(after, self.types.as_deref(), wait);
             match page.await {
                 Ok(page) => {
-                    self.absence.end();
+                    self.outage.end();
                     return Ok(Some(page));
                 }
-                Err(Unread::CursorUnknown) => {
-                    self.absence.end();
+                Err(ReadError::CursorUnknown) => {
+                    self.outage.end();
                     return Ok(None);
                 }
-                Err(unread) => self.wait_out(unread).await?,
+                Err(error) => self.wait_out(error).await?,
             }
         }
     }
@@ -108,28 +108,28 @@ impl Follower {
         loop {
             match self.client.head().await {
                 Ok(head) => {
-                    self.absence.end();
+                    self.outage.end();
                     return Ok(head);
                 }
-                Err(unread) => self.wait_out(unread).await?,
+                Err(error) => self.wait_out(error).await?,
             }
         }
     }
 
-    async fn wait_out(&mut self, unread: Unread) -> Result<(), Failure> {
-        match unread {
-            Unread::Away(away) => {
-                self.absence.wait(&away).await;
+    async fn wait_out(&mut self, error: ReadError) -> Result<(), Failure> {
+        match error {
+            ReadError::Unavailable(unavailable) => {
+                self.outage.wait(&unavailable).await;
                 Ok(())
             }
             refused => Err(refused.into_failure()),
         }
     }
 
-    async fn begin_anew(&mut self) -> Result<(), Failure> {
+    async fn resync(&mut self) -> Result<(), Failure> {
         let head = self.head().await?;
-        self.report.gap(self.place.as_ref(), &head)?;
-        self.place = Place::newest(&head);
+        self.report.gap(self.cursor.as_ref(), &head)?;
+        self.cursor = Cursor::newest(&head);
         // If the new position is unknown too, pause before the next request.
         sleep(QUIET).await;
         Ok(())

@@ -30,10 +30,9 @@ pub(super) struct Forwarder {
 
 /// The number of attempts for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tries {
+pub(super) enum Attempts {
     One,
-    /// Three attempts.
-    Few,
+    Three,
 }
 
 /// The outcome of forwarding an event.
@@ -44,11 +43,11 @@ pub(super) struct Outcome {
     pub(super) answer: Result<u16, String>,
     /// Its duration.
     pub(super) took: Duration,
-    pub(super) tries: usize,
+    pub(super) attempts: usize,
 }
 
 impl Outcome {
-    pub(super) const fn is_taken(&self) -> bool {
+    pub(super) const fn is_accepted(&self) -> bool {
         matches!(self.answer, Ok(200..=299))
     }
 }
@@ -76,20 +75,20 @@ impl Forwarder {
     }
 
     /// Attempts delivery until the receiver accepts the event or the attempts are used up.
-    pub(super) async fn forward(&self, event: &Event, tries: Tries) -> Outcome {
-        let pauses = match tries {
-            Tries::One => &[][..],
-            Tries::Few => &PAUSES[..],
+    pub(super) async fn forward(&self, event: &Event, attempts: Attempts) -> Outcome {
+        let pauses = match attempts {
+            Attempts::One => &[][..],
+            Attempts::Three => &PAUSES[..],
         };
         let mut outcome = self.post(event).await;
         for pause in pauses {
-            if outcome.is_taken() {
+            if outcome.is_accepted() {
                 break;
             }
             tokio::time::sleep(*pause).await;
-            let tries = outcome.tries + 1;
+            let attempts = outcome.attempts + 1;
             outcome = self.post(event).await;
-            outcome.tries = tries;
+            outcome.attempts = attempts;
         }
         outcome
     }
@@ -101,7 +100,7 @@ impl Forwarder {
             at,
             answer,
             took: began.elapsed(),
-            tries: 1,
+            attempts: 1,
         }
     }
 

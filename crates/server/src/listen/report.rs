@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use vestry_domain::rfc3339;
 
 use super::client::Head;
+use super::cursor::Cursor;
 use super::event::Event;
 use super::forward::{Forwarder, Outcome};
-use super::place::Place;
 use crate::config::BaseUrl;
 use crate::failure::Failure;
 use crate::output::{Format, print_line};
@@ -28,7 +28,7 @@ impl Report {
     pub(super) fn beginning(
         self,
         base: &BaseUrl,
-        place: Option<&Place>,
+        cursor: Option<&Cursor>,
         forwarder: &Forwarder,
     ) -> Result<(), Failure> {
         let (to, secret) = (forwarder.to(), forwarder.secret().text());
@@ -37,14 +37,14 @@ impl Report {
             let begun = json!({
                 "url": base.to_string(),
                 "forward_to": to.as_str(),
-                "after": place.map(|place| &place.id),
+                "after": cursor.map(|cursor| &cursor.id),
                 "secret": secret,
             });
             return print_line(&json!({ "listening": begun }).to_string());
         }
-        let from = place.map_or_else(
+        let from = cursor.map_or_else(
             || "from the start of the log".to_owned(),
-            |place| format!("after {}", place.id),
+            |cursor| format!("after {}", cursor.id),
         );
         print_line(&format!(
             "Forwarding events of {base} {from} to {to}\nSigned with {secret}"
@@ -60,10 +60,10 @@ impl Report {
     }
 
     /// Reports that the log does not contain our position.
-    pub(super) fn gap(self, lost: Option<&Place>, head: &Head) -> Result<(), Failure> {
+    pub(super) fn gap(self, lost: Option<&Cursor>, head: &Head) -> Result<(), Failure> {
         let newest = head.newest.as_ref();
         if self.format == Format::Json {
-            let lost = lost.map(|place| json!({ "id": place.id, "position": place.position }));
+            let lost = lost.map(|cursor| json!({ "id": cursor.id, "position": cursor.position }));
             let newest = newest.map(|mark| json!({ "id": mark.id, "position": mark.position }));
             let missed = json!({ "behind": lost, "up_to": newest, "log": head.log });
             print_line(&json!({ "missed": missed }).to_string())?;
@@ -73,11 +73,11 @@ impl Report {
     }
 }
 
-fn gap(lost: Option<&Place>, head: &Head) -> String {
+fn gap(lost: Option<&Cursor>, head: &Head) -> String {
     let lost = lost.map_or_else(|| "the start of the log".to_owned(), ToString::to_string);
-    let end = head.newest.as_ref().map_or_else(
+    let end = Cursor::newest(head).map_or_else(
         || "the end of the empty log".to_owned(),
-        |mark| format!("{} (log {}, position {})", mark.id, head.log, mark.position),
+        |newest| newest.to_string(),
     );
     format!(
         "unknown position {lost}: the event has expired, or the database was restored from a backup. Events up to {end} may be missing and are not forwarded. Continuing from there"
@@ -99,12 +99,12 @@ pub(super) fn line_of(event: &Event, outcome: &Outcome) -> String {
 }
 
 fn failed(outcome: &Outcome) -> String {
-    if outcome.is_taken() {
+    if outcome.is_accepted() {
         return String::new();
     }
-    let times = match outcome.tries {
+    let times = match outcome.attempts {
         1 => String::new(),
-        tries => format!(" {tries} times"),
+        attempts => format!(" {attempts} times"),
     };
     let why = match &outcome.answer {
         Ok(_status) => String::new(),
@@ -121,8 +121,8 @@ pub(super) fn document_of(event: &Event, outcome: &Outcome) -> Value {
         "id": event.head.id,
         "log": event.head.log,
         "position": event.head.position,
-        "delivered": outcome.is_taken(),
-        "tries": outcome.tries,
+        "delivered": outcome.is_accepted(),
+        "tries": outcome.attempts,
         "status": outcome.answer.as_ref().ok(),
         "error": outcome.answer.as_ref().err(),
         "duration_ms": u64::try_from(outcome.took.as_millis()).unwrap_or(u64::MAX),

@@ -11,7 +11,7 @@ fn client() -> Client {
     .unwrap()
 }
 
-fn unread(status: u16, retry_after: Option<i64>, body: &str) -> Unread {
+fn error(status: u16, retry_after: Option<i64>, body: &str) -> ReadError {
     client().of_answer(&Answer {
         status,
         retry_after: retry_after.map(Seconds),
@@ -26,23 +26,26 @@ const UNKNOWN: &str =
 #[test]
 fn temporary_errors_are_retried() {
     for status in [408, 429, 500, 502, 503, 504] {
-        let Unread::Away(away) = unread(status, None, "<html>") else {
+        let ReadError::Unavailable(unavailable) = error(status, None, "<html>") else {
             panic!("{status}");
         };
-        assert_eq!(away.retry_after, None);
-        assert!(!away.broke_off);
+        assert_eq!(unavailable.retry_after, None);
+        assert!(!unavailable.connection_broke);
     }
     for (asked, waited) in [(0, 1), (7, 7)] {
-        let Unread::Away(away) = unread(429, Some(asked), "") else {
+        let ReadError::Unavailable(unavailable) = error(429, Some(asked), "") else {
             panic!("{asked}");
         };
-        assert_eq!(away.retry_after, Some(Duration::from_secs(waited)));
+        assert_eq!(unavailable.retry_after, Some(Duration::from_secs(waited)));
     }
 }
 
 #[test]
 fn permanent_errors_end_the_command() {
-    assert!(matches!(unread(409, None, UNKNOWN), Unread::CursorUnknown));
+    assert!(matches!(
+        error(409, None, UNKNOWN),
+        ReadError::CursorUnknown
+    ));
     for (status, body) in [
         (301, ""),
         (400, UNKNOWN),
@@ -51,7 +54,7 @@ fn permanent_errors_end_the_command() {
         (404, "<html>"),
         (409, "{}"),
     ] {
-        let Unread::Refused(failure) = unread(status, None, body) else {
+        let ReadError::Refused(failure) = error(status, None, body) else {
             panic!("{status}");
         };
         let message = failure.to_string();

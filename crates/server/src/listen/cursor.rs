@@ -7,13 +7,13 @@ use super::event::Event;
 
 /// An event, and its position in the log if known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Cursor {
     pub(super) id: String,
     /// Log and position.
     pub(super) position: Option<(i64, i64)>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.position {
             Some((log, position)) => write!(f, "{} (log {log}, position {position})", self.id),
@@ -22,7 +22,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl Cursor {
     pub(super) fn of(event: &Event) -> Self {
         Self {
             id: event.head.id.clone(),
