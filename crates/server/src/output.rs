@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
-use vestry_domain::Timestamp;
+use vestry_domain::{Timestamp, rfc3339};
 
 use crate::failure::{Context, Failure};
 
@@ -102,38 +102,9 @@ pub(crate) fn table<const N: usize>(
     lines.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// `2026-11-21 03:07:33 UTC`.
+/// Formats a time as in `2026-11-21 03:07:33 UTC`.
 pub(crate) fn date(at: Timestamp) -> String {
-    const DAY: i64 = 86_400;
-    let (days, second) = (at.unix().div_euclid(DAY), at.unix().rem_euclid(DAY));
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
-}
-
-/// Year, month and day of a number of days since 1970-01-01, in the Gregorian calendar.
-///
-/// Internally, years begin on 1 March, so that the leap day is the last day of the year.
-const fn civil(days: i64) -> (i64, i64, i64) {
-    const DAYS_OF_ERA: i64 = 146_097;
-    /// From 0000-03-01 to 1970-01-01.
-    const EPOCH: i64 = 719_468;
-    let shifted = days + EPOCH;
-    let era = shifted.div_euclid(DAYS_OF_ERA);
-    let day_of_era = shifted.rem_euclid(DAYS_OF_ERA);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // From March on, every five months have 153 days.
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
-    (year, month, day)
+    rfc3339::format(at).replace('T', " ").replace('Z', " UTC")
 }
 
 #[cfg(test)]
