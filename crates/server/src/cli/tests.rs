@@ -21,7 +21,7 @@ fn m_19_wrong_usage_is_reported_on_one_line() {
             "app create --json",
             "the following required arguments were not provided: <NAME>",
         ),
-        ("key list nobody", "invalid value 'nobody' for '<APP>':"),
+        ("key list shop", "invalid value 'shop' for '<APP>':"),
         ("app list --jsn", "unexpected argument '--jsn' found"),
     ] {
         let refused = wrong_usage(&read(line).unwrap_err());

@@ -125,8 +125,8 @@ async fn logs_that_were_set_back_are_found(mut installation: Installation) {
     let giving = gives_back(text(&made, "note"));
     let (code, found) = verify(&installation, &["--against", &giving]);
     assert_eq!((code, list(&found, "flaws").len()), (1, 2), "{found}");
-    let nobody = installation.run(&["audit", "verify", "--against", &giving]);
-    assert_eq!(nobody.code, 1, "it answers once: {nobody:?}");
+    let second = installation.run(&["audit", "verify", "--against", &giving]);
+    assert_eq!(second.code, 1, "the URL responds once: {second:?}");
 
     // Startup detects and reports it, and continues.
     let mut server = installation.serve().await;
@@ -442,7 +442,7 @@ impl Signer {
 }
 
 /// EV-A2: a standby without the last commits takes over while two processes sign. The remaining data is valid (no false finding), a
-/// checkpoint names exactly what is missing, and the service continues.
+/// checkpoint names exactly the missing entries, and the service continues.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ev_a2_aud_4_entries_lost_in_a_failover_are_reported() {
     let Some(programs) = Programs::find().await else {

@@ -82,7 +82,7 @@ fn wrong_usage_exits_with_2() {
         &["serve", "--in-haste"],
         &["openapi", "now"],
         &["signing-key", "rotate"],
-        &["users", "import", "--app", "nobody"],
+        &["users", "import", "--app", "shop"],
         &["app"],
     ] {
         let output = installation.run(arguments);
@@ -388,7 +388,7 @@ async fn until_refused(api: &Api) -> Option<std::time::Instant> {
     .unwrap()
 }
 
-/// `serve` does not migrate on its own: it reports what is missing and is not ready.
+/// `serve` does not migrate on its own: it reports the missing schema and is not ready.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_without_a_schema_is_not_ready() {
     let Some(installation) = Installation::postgres().await else {

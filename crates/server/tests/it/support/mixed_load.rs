@@ -1,7 +1,7 @@
-//! Clients that make all kinds of calls at once, remember what was acknowledged, and check for it afterwards.
+//! Clients that make all kinds of calls at once, remember the acknowledged ones, and check their effects afterwards.
 //!
-//! Every client keeps a history of what was acknowledged, and of what is unknown because the response never came. Everything acknowledged
-//! must exist. What is unknown may have happened at most once.
+//! Every client keeps a history of acknowledged calls, and of calls without a response. The effects of acknowledged calls must exist. Calls
+//! without a response may have taken effect at most once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,8 +35,8 @@ impl Load {
         Self::of(api, round, 499, rng)
     }
 
-    /// The same, for servers that may not know yet what was acknowledged. A refused client stops, and what was acknowledged must still
-    /// exist afterwards.
+    /// The same, for servers that may not have every acknowledged write yet. A refused client stops, and the effects of acknowledged calls
+    /// must still exist afterwards.
     pub(crate) fn start_before_failover(api: &Api, round: usize, rng: &mut Rng) -> Self {
         Self::of(api, round, 399, rng)
     }
