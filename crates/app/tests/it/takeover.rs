@@ -446,7 +446,7 @@ async fn a_claim_that_cannot_sign_in_can_be_removed() {
             email: VICTIM.to_owned(),
             verified: false,
         }],
-        is_owned: true,
+        founded: true,
         ..PortableUser::default()
     };
     let mut import = rig
