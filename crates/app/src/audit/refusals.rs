@@ -3,8 +3,8 @@
 use tokio::time::Instant;
 use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
 
-use crate::kernel::emit::Source;
 use crate::kernel::fault::causes;
+use crate::kernel::source::Source;
 use crate::kernel::state::refusal_log::Counted;
 use crate::{Caller, Principal, Service};
 

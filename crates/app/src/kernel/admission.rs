@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use vestry_domain::api_key::{self, ApiKeyKind};
+use vestry_domain::app::App;
+use vestry_domain::ids::AppId;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
@@ -12,6 +14,30 @@ use crate::kernel::principal::Principal;
 use crate::{AuthenticateError, Caller, Fault, Refusal, Service};
 
 impl Service {
+    /// Returns a principal as the caller in one environment of an App.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] if there is no such App, or the principal is an API key of another environment.
+    pub async fn caller(&self, principal: &Principal, world: World) -> Result<Caller, Refusal> {
+        if principal.key().is_some_and(|key| key.world != world) {
+            return Err(Refusal::NotFound("app"));
+        }
+        Ok(Caller {
+            world,
+            app: Arc::new(self.app(world.app_id).await?),
+            principal: principal.clone(),
+        })
+    }
+
+    /// Returns an App.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`].
+    pub(crate) async fn app(&self, id: AppId) -> Result<App, Refusal> {
+        let found = self.ports.store.read().await?.apps().find(id).await?;
+        found.ok_or(Refusal::NotFound("app"))
+    }
+
     /// Finds the caller behind a secret key.
     ///
     /// # Errors

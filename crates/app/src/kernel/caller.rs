@@ -6,14 +6,14 @@ use vestry_domain::action::Action;
 use vestry_domain::api_key::{ApiKey, ApiKeyKind};
 use vestry_domain::app::{App, AppSettings};
 use vestry_domain::event::EventKind;
-use vestry_domain::ids::AppId;
 use vestry_domain::{Environment, World};
 use vestry_ports::store::{StoreResult, Tx};
 
 use crate::kernel::condition::Condition;
 use crate::kernel::principal::Principal;
 use crate::kernel::run::{About, Run};
-use crate::{Fault, Refusal, Service};
+use crate::kernel::source::Source;
+use crate::{Fault, Refusal};
 
 /// An authenticated principal in one environment of an App: for a request with an API key, that of the key.
 #[derive(Debug, Clone)]
@@ -71,6 +71,8 @@ impl Caller {
     ///
     /// In an idempotent run, the transaction stays open until [`Service::end_run`] has added the response to it. Code that runs afterwards
     /// must therefore neither use the database nor announce the changes.
+    ///
+    /// [`Service::end_run`]: crate::Service::end_run
     pub(crate) async fn commit_last(&self, tx: Box<dyn Tx>) -> StoreResult<()> {
         match &self.principal.run {
             None => tx.commit().await,
@@ -123,28 +125,11 @@ impl Caller {
     }
 }
 
-impl Service {
-    /// Returns a principal as the caller in one environment of an App.
-    ///
-    /// # Errors
-    /// [`Refusal::NotFound`] if there is no such App, or the principal is an API key of another environment.
-    pub async fn caller(&self, principal: &Principal, world: World) -> Result<Caller, Refusal> {
-        if principal.key().is_some_and(|key| key.world != world) {
-            return Err(Refusal::NotFound("app"));
+impl<'a> From<&'a Caller> for Source<'a> {
+    fn from(caller: &'a Caller) -> Self {
+        Self {
+            app: Some(&*caller.app),
+            ..caller.principal.at(caller.world)
         }
-        Ok(Caller {
-            world,
-            app: Arc::new(self.app(world.app_id).await?),
-            principal: principal.clone(),
-        })
-    }
-
-    /// Returns an App.
-    ///
-    /// # Errors
-    /// [`Refusal::NotFound`].
-    pub(crate) async fn app(&self, id: AppId) -> Result<App, Refusal> {
-        let found = self.ports.store.read().await?.apps().find(id).await?;
-        found.ok_or(Refusal::NotFound("app"))
     }
 }

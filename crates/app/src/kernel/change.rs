@@ -7,8 +7,8 @@ use vestry_domain::ids::AppId;
 use vestry_domain::{Environment, World};
 use vestry_ports::store::Tx;
 
-use crate::kernel::emit::Source;
 use crate::kernel::fault::retried;
+use crate::kernel::source::Source;
 use crate::kernel::state::control_trail::{ControlTrail, NewEnds};
 use crate::{Caller, Fault, Service};
 

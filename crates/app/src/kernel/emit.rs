@@ -1,41 +1,12 @@
 //! Emitting events in the transaction of the change (E-1).
 
-use std::sync::Arc;
-
-use vestry_domain::app::App;
-use vestry_domain::event::{Actor, EventKind, Fact, NewEvent};
+use vestry_domain::event::{Fact, NewEvent};
 use vestry_domain::ids::{AppId, EventId};
 use vestry_domain::{Environment, World};
 use vestry_ports::store::{Repositories, StoreResult};
 
-use crate::{Caller, Principal, Service};
-
-/// The actor of a change and the environment in which events are emitted.
-#[derive(Clone)]
-pub(crate) struct Source<'a> {
-    pub(crate) world: World,
-    pub(crate) actor: Actor,
-    pub(crate) request_id: Option<Arc<str>>,
-    /// The App whose settings and endpoints select optional events; `None` emits no optional events.
-    pub(crate) app: Option<&'a App>,
-}
-
-impl<'a> From<&'a Caller> for Source<'a> {
-    fn from(caller: &'a Caller) -> Self {
-        Self {
-            app: Some(&*caller.app),
-            ..caller.principal.at(caller.world)
-        }
-    }
-}
-
-impl Source<'_> {
-    /// Returns whether events of this kind are emitted.
-    pub(crate) fn wants(&self, kind: EventKind) -> bool {
-        let environment = self.world.environment;
-        !kind.is_optional() || self.app.is_some_and(|app| app.wants(environment, kind))
-    }
-}
+use crate::kernel::source::Source;
+use crate::{Principal, Service};
 
 impl Service {
     /// Emits events in the transaction. Optional events that no App setting or endpoint asks for are dropped.

@@ -18,6 +18,7 @@ pub mod refusal;
 pub(crate) mod run;
 pub mod service;
 pub(crate) mod shards;
+pub(crate) mod source;
 pub(crate) mod state;
 pub(crate) mod throttle;
 

@@ -9,8 +9,8 @@ use vestry_domain::event::Actor;
 
 use crate::Refusal;
 use crate::kernel::condition::Condition;
-use crate::kernel::emit::Source;
 use crate::kernel::run::Run;
+use crate::kernel::source::Source;
 
 /// Who acts, with the request that it acts in. Every use case that someone can start takes one, alone or as part of a [`Caller`].
 ///

@@ -29,9 +29,9 @@ use super::vouched::Vouched;
 use crate::identity::password_seal;
 use crate::identity::sign_in_address::sign_in_address;
 use crate::kernel::change::Change;
-use crate::kernel::emit::Source;
 use crate::kernel::fault::retried;
 use crate::kernel::key_pins::hold_wallet_key;
+use crate::kernel::source::Source;
 use crate::kernel::throttle::paced;
 use crate::{Caller, Fault, Refusal, Service};
 

@@ -25,7 +25,7 @@ use vestry_ports::store::{self, Moved, Repositories, StoreError};
 
 use super::arrival::{Found, added, removed, verified};
 use crate::identity::sessions::ended;
-use crate::kernel::emit::Source;
+use crate::kernel::source::Source;
 use crate::{Caller, Fault, Service};
 
 /// A proof, with the context of the step that requested it and the call that presents it.

@@ -8,8 +8,8 @@ use vestry_domain::wallet::{DisabledReason, StoredWallet, Wallet};
 use vestry_ports::custody::{CustodyError, WalletChange};
 use vestry_ports::store::{Repositories, StoreError};
 
-use crate::kernel::emit::Source;
 use crate::kernel::key_pins::hold_wallet_key;
+use crate::kernel::source::Source;
 use crate::{Fault, Service};
 
 impl Service {

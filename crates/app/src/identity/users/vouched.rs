@@ -5,7 +5,7 @@ use vestry_domain::ids::{EmailId, PhoneNumberId, UserId};
 use vestry_domain::user::UserProfile;
 
 use crate::Service;
-use crate::kernel::emit::Source;
+use crate::kernel::source::Source;
 
 /// The identifiers of a user that were vouched for.
 pub(super) struct Vouched {

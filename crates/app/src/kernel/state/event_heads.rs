@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use vestry_domain::World;
-use vestry_domain::event::Actor;
-use vestry_domain::event::EventHead;
+use vestry_domain::event::{Actor, EventHead};
 use vestry_ports::store::Store;
 
 use crate::kernel::state::waiting_room::{Place, WaitingRoom};
