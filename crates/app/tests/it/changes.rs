@@ -419,14 +419,20 @@ impl Watch<'_> {
     }
 }
 
-/// `admin` has no transaction that could be committed without an entry. The type of `begin_change` enforces that; this test checks that it
-/// is not bypassed.
+/// Files of `platform` with transactions that are no change by an operator, or for which no entry can be written.
+const UNAUDITED: [&str; 3] = ["retention.rs", "test_clock.rs", "vault.rs"];
+
+/// `platform` has no other transaction that could be committed without an entry. The type of `begin_change` enforces that; this test checks
+/// that it is not bypassed.
 #[test]
 fn aud_1_no_operator_call_bypasses_the_log() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/admin");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/platform");
     let mut files = 0;
     for file in fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
+        if path.is_dir() || UNAUDITED.iter().any(|name| path.ends_with(name)) {
+            continue;
+        }
         let source = fs::read_to_string(&path).unwrap();
         assert!(
             !source.contains(".store.begin()"),
