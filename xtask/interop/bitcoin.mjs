@@ -1,4 +1,4 @@
-// bip322-js and bitcoinjs-lib verify what our wallets sign, for bitcoin.py, and finalize the same PSBTs.
+// bip322-js and bitcoinjs-lib verify our signatures for bitcoin.py, and finalize the same PSBTs.
 
 import * as ecc from "@bitcoinerlab/secp256k1";
 import { Verifier } from "bip322-js";
@@ -9,26 +9,26 @@ initEccLib(ecc);
 
 const NETWORK = networks.testnet;
 
-// Whether a signature is good, and low if it is of ECDSA; keys of taproot are x only.
+// Whether a signature is valid, and low if it is ECDSA. Taproot keys are x-only.
 function verifies(publicKey, digest, signature) {
   const isSchnorr = publicKey.length === 32;
   return isSchnorr ? ecc.verifySchnorr(digest, publicKey, signature) : ecc.verify(digest, publicKey, signature, true);
 }
 
-// A signature's hash type, which taproot does not write when it is the default.
+// The hash type of a signature, which taproot omits if it is the default.
 const hashType = (signature) => (signature.length === 64 ? 0 : signature.at(-1));
 
-// Puts a signature into its input.
+// Inserts a signature into its input.
 function put(psbt, index, pubkey, signature) {
   const isTaproot = psbt.data.inputs[index].tapInternalKey !== undefined;
   psbt.updateInput(index, isTaproot ? { tapKeySig: signature } : { partialSig: [{ pubkey, signature }] });
 }
 
-// Whether a signature that was put there is the key's.
+// Whether an inserted signature is valid for the key.
 function holds(psbt, index, pubkey, signature) {
   const input = psbt.data.inputs[index];
   if (input.tapKeySig === undefined) return psbt.validateSignaturesOfInput(index, verifies, pubkey);
-  // bitcoinjs-lib reads the hash type of taproot from here and not from the signature.
+  // bitcoinjs-lib reads the hash type of taproot from here, not from the signature.
   input.sighashType = hashType(signature);
   return psbt.validateSignaturesOfInput(index, verifies);
 }
@@ -42,7 +42,7 @@ const CALLS = {
     };
   },
   message({ address: signer, text, data, signature, is_strict }) {
-    // For a Buffer bip322-js does the same as for text, without encoding it.
+    // bip322-js treats a Buffer like text, without encoding it.
     return Verifier.verifySignature(signer, text ?? Buffer.from(data, "hex"), signature, is_strict);
   },
   psbt({ before, after, public_key, signatures, finalize }) {

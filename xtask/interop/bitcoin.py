@@ -1,5 +1,5 @@
-"""embit verifies what our Bitcoin wallets sign: messages by BIP-322 and BIP-137, PSBTs of version 0 and 2. In
-JavaScript bip322-js and bitcoinjs-lib do the same."""
+"""embit verifies signatures of our Bitcoin wallets: messages of BIP-322 and BIP-137, PSBTs of version 0 and 2. In JavaScript, bip322-js
+and bitcoinjs-lib do the same."""
 
 import base64
 import hashlib
@@ -40,15 +40,15 @@ METHOD_PSBTS = 60
 SIGHASHES = 100
 MUTATED = 100
 
-# Version of the PSBT, and whether it is to be made a transaction.
+# The version of the PSBT, and whether it is finalized.
 KINDS = [(0, False), (0, True), (2, False), (2, True)]
-# Kinds of inputs that are the wallet's; the last needs a second signer.
+# Kinds of inputs of the wallet; the last one needs a second signer.
 OURS = ("wpkh", "nested", "pkh", "tr", "wsh")
-# The field of a taproot signature (BIP-371), which this version of embit keeps among those that it does not know.
+# The field of a taproot signature (BIP-371), which this version of embit keeps as an unknown field.
 TAP_KEY_SIG = b"\x13"
-# The fields of PSBT 2 with the time or the height that an input waits for (BIP-370), which embit does not know either.
+# The fields of PSBT 2 with the required lock time or height of an input (BIP-370), also unknown to embit.
 LOCK_TIMES = (b"\x11", b"\x12")
-# Half the order of secp256k1: nodes pass on no signature with a larger s.
+# Half the order of secp256k1: nodes do not relay a signature with a larger s.
 HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 BIP137_HEADERS = {"bip137": 39, "electrum": 31}
 FORMATS = [None, "bip322", "bip322-unprefixed", *BIP137_HEADERS]
@@ -56,7 +56,7 @@ SIGHASH_NAMES = {"ALL": SIGHASH.ALL, "NONE": SIGHASH.NONE, "SINGLE": SIGHASH.SIN
 
 
 class Owner:
-    """A wallet and its public key, which its first BIP-322 signature shows."""
+    """A wallet and its public key, taken from its first BIP-322 signature."""
 
     def __init__(self, check, javascript, wallet):
         self.wallet, self.address = wallet, wallet.address
@@ -81,7 +81,7 @@ def witness_of(text):
 
 
 def bip322_digest(pays_to, data):
-    """What a "simple" signature is over (BIP-322): a transaction that spends one which nobody sends."""
+    """The digest of a "simple" signature (BIP-322): of a transaction that spends one that is never sent."""
     digest = tagged_hash("BIP0322-signed-message", data)
     challenge = TransactionInput(bytes(32), 0xFFFFFFFF, Script(b"\x00\x20" + digest), sequence=0)
     to_spend = Transaction(version=0, vin=[challenge], vout=[TransactionOutput(0, pays_to)], locktime=0)
@@ -91,7 +91,7 @@ def bip322_digest(pays_to, data):
 
 
 def ecdsa_holds(public_key, signature, digest, sighash=SIGHASH.ALL):
-    """Whether an ECDSA signature, as transactions have it, is good, low and of this hash type."""
+    """Whether an ECDSA signature of a transaction is valid, low and of this hash type."""
     parsed = ec.Signature.parse(signature[:-1])
     s = int.from_bytes(secp256k1.ecdsa_signature_serialize_compact(parsed._sig)[32:], "big")
     return signature[-1] == sighash and s <= HALF_ORDER and public_key.verify(parsed, digest)
@@ -122,11 +122,11 @@ def check_bip137(check, owner, answer, data, first):
 
 
 def bip322_js_holds(javascript, owner, answer, request, data, form):
-    """What bip322-js says of a signature, which it knows without the prefix of BIP-322 2.0.0."""
+    """The verdict of bip322-js, which does not support the prefix of BIP-322 2.0.0."""
     is_text = request.get("encoding", "utf-8") == "utf-8"
     message = {"text": request["message"]} if is_text else {"data": data}
     signature = answer.get("signature_unprefixed", answer["signature"])
-    # When it is strict the first of the 65 bytes has to name the kind of the address, which Electrum's does not.
+    # In strict mode, the first of the 65 bytes must match the address type, which Electrum's does not.
     asked = {"address": owner.address, "signature": signature, "is_strict": form != "electrum"}
     return javascript.call("message", **asked, **message)
 
@@ -153,7 +153,7 @@ def check_messages(check, javascript, owners):
 
     def by_call(case, rng):
         number, message = case
-        # Every wallet has its turn.
+        # The wallets take turns.
         owner = owners[number % len(owners)]
         signed(lambda wallet, request: wallet.sign_message(**request), owner, rng, *message)
 
@@ -184,11 +184,11 @@ class Spending:
         return [index for index, kind in enumerate(self.kinds) if kind != "other"]
 
     def is_complete(self):
-        """Whether our signatures are the last, and no script needs somebody who knows it."""
+        """Whether our signatures are the last ones, and no script needs a special finalizer."""
         return "wsh" not in self.kinds and ("other" not in self.kinds or self.other_signed)
 
     def _output(self, kind):
-        """The script that is paid to, and those that stand in its place."""
+        """The output script, and the scripts that it commits to."""
         mine, theirs = self.owner.public_key, self._other.get_public_key()
         if kind == "nested":
             redeem = script.p2wpkh(mine)
@@ -218,7 +218,7 @@ class Spending:
         return psbt
 
     def funding(self, pays_to):
-        """A transaction whose output 1 is to be spent."""
+        """A transaction whose output 1 is spent."""
         rng = self._random
         spends = [TransactionInput(rng.randbytes(32), rng.randrange(4))]
         value = rng.randint(50_000, 5_000_000)
@@ -242,7 +242,7 @@ class Spending:
 
 
 def taproot_digest(psbt, index, sighash):
-    """BIP-341, of embit's parts. Its own writes the whole input for ANYONECANPAY, and the output of SINGLE unhashed."""
+    """BIP-341, built from parts of embit, whose own version is wrong for ANYONECANPAY and SINGLE."""
     made, scopes, (kind, alone) = psbt.tx, psbt.inputs, SIGHASH.check(sighash)
     spends, spent = made.vin[index], scopes[index].utxo
     parts = [b"\0", bytes([sighash]), made.version.to_bytes(4, "little"), made.locktime.to_bytes(4, "little")]
@@ -263,7 +263,7 @@ def taproot_digest(psbt, index, sighash):
 
 
 def digest_of(psbt, index, sighash=None):
-    """What the signature of an input is over, its hash type being the usual one if none is given."""
+    """The signed digest of an input; the default hash type if none is given."""
     if psbt.inputs[index].is_taproot:
         kind = SIGHASH.DEFAULT if sighash is None else sighash
         return taproot_digest(psbt, index, kind) if kind else psbt.sighash(index, sighash=kind)
@@ -271,7 +271,7 @@ def digest_of(psbt, index, sighash=None):
 
 
 def signature_holds(owner, psbt, index, signature, sighash=None):
-    """Whether a signature of the wallet is good for an input, its hash type being the usual one if none is given."""
+    """Whether a signature of the wallet is valid for an input; the default hash type if none is given."""
     if psbt.inputs[index].is_taproot:
         kind = SIGHASH.DEFAULT if sighash is None else sighash
         body = signature if kind == SIGHASH.DEFAULT else signature[:-1]
@@ -284,7 +284,7 @@ def signature_holds(owner, psbt, index, signature, sighash=None):
 
 
 def put(owner, psbt, index, signature):
-    """Puts a signature where the answer should have it."""
+    """Inserts a signature where the response must have it."""
     if psbt.inputs[index].is_taproot:
         psbt.inputs[index].unknown[TAP_KEY_SIG] = signature
     else:
@@ -292,7 +292,7 @@ def put(owner, psbt, index, signature):
 
 
 def in_order(psbt):
-    """The bytes of a PSBT, whose fields may come in any order, in that of their keys."""
+    """The bytes of a PSBT with its fields sorted by key, because they may be in any order."""
     for scope in psbt.inputs:
         scope.partial_sigs = dict(sorted(scope.partial_sigs.items(), key=lambda pair: pair[0].sec()))
         scope.unknown = dict(sorted(scope.unknown.items()))
@@ -300,7 +300,7 @@ def in_order(psbt):
 
 
 def for_bitcoinjs(data, version):
-    """A PSBT that bitcoinjs-lib can read: it does not know version 2, which embit writes as version 0."""
+    """A PSBT for bitcoinjs-lib, which does not support version 2: embit converts it to version 0."""
     if version == 0:
         return data
     psbt = PSBT.parse(data)
@@ -309,7 +309,7 @@ def for_bitcoinjs(data, version):
 
 
 def found_by_bitcoinjs(javascript, owner, before, version, signatures, after=None, finalize=False):
-    """What bitcoinjs-lib says of signatures, of the PSBT that was answered, and which transaction it makes."""
+    """The verdict of bitcoinjs-lib on the signatures and the returned PSBT, and its own transaction."""
     return javascript.call(
         "psbt",
         before=for_bitcoinjs(before, version),
@@ -325,7 +325,7 @@ def usual_sighash(kind):
 
 
 def check_by_bitcoinjs(check, javascript, owner, answer, before, encoding, sighash, what):
-    """bitcoinjs-lib finds the same signatures good, and puts them where we did."""
+    """bitcoinjs-lib accepts the same signatures, and inserts them in the same places."""
     is_final, signed = answer["finalized"], answer["signed_transaction"]
     after = None if is_final else decoded(signed, encoding)
     sent, signatures = before.psbt.serialize(), answer["signatures"]
@@ -342,7 +342,7 @@ def check_by_bitcoinjs(check, javascript, owner, answer, before, encoding, sigha
 
 
 def check_signed(check, javascript, owner, answer, before, indices, finalize, encoding="base64", sighash=None):
-    """Our signatures are valid, and the response is the request with them added, or the transaction that libraries make."""
+    """Our signatures are valid. The response is the request with them added, or the transaction that the libraries build."""
     what = f"PSBT {before.version or 0} of {','.join(before.kinds)}"
     made = {one["index"]: bytes.fromhex(one["signature"]) for one in answer["signatures"]}
     owner.wallet.signed_over(answer, b"".join(digest_of(before.psbt, index, sighash) for index in indices))
@@ -382,7 +382,7 @@ def check_psbts(check, javascript, owners):
     def by_call(kind, rng):
         version, finalize = kind
         owner, encoding = rng.choice(owners), rng.choice(["base64", "hex"])
-        # A script of two signers is never finalized, so it would hide the rest.
+        # A script of two signers is never finalized, and would hide the rest.
         before = Spending(rng, owner, version, OURS[:-1] if finalize and rng.random() < 0.8 else OURS)
         request = {"psbt": before.text(encoding), "encoding": encoding, "finalize": finalize}
         indices = before.ours()
@@ -400,7 +400,7 @@ def check_psbts(check, javascript, owners):
         check_signed(check, javascript, owner, answer, before, before.ours(), finalize)
 
     def by_sighash(name, rng):
-        """Every input of ours with a hash type that leaves others something to change.
+        """Every input of ours, with a hash type that lets others change the transaction.
 
         embit miscounts the outputs that SINGLE leaves out before segregated witness, so those inputs are not asked for.
         """
@@ -425,7 +425,7 @@ def check_psbts(check, javascript, owners):
 
 
 def check_mutated(check, javascript, owners):
-    """A changed bit: refused, or signed as it is, never as something else."""
+    """A changed bit is refused or signed as it is, never as something else."""
 
     def examine(version, rng):
         owner = rng.choice(owners)
@@ -438,7 +438,7 @@ def check_mutated(check, javascript, owners):
         changed = as_wallets_read(owner, bytes(data))
         after = as_wallets_read(owner, base64.b64decode(answer["signed_transaction"]))
         if changed.tx_version == 0:
-            # embit takes it for none and writes 2.
+            # embit treats it as missing and writes 2.
             return
         check.that(after.tx.serialize() == changed.tx.serialize(), "the transaction is the changed one")
         for one in answer["signatures"]:
@@ -453,7 +453,7 @@ def check_mutated(check, javascript, owners):
 
 
 def as_wallets_read(owner, data):
-    """A PSBT with what libraries need to be told: the wallet's own redeem script, and the lock time of version 2."""
+    """A PSBT with fields that the libraries need: the redeem script of the wallet, and the lock time of version 2."""
     psbt, redeem = PSBT.parse(data), script.p2wpkh(owner.public_key)
     for scope in psbt.inputs:
         if scope.redeem_script is None and scope.utxo and scope.script_pubkey == script.p2sh(redeem):
@@ -465,7 +465,7 @@ def as_wallets_read(owner, data):
 
 
 def check_altered(check, javascript, owner):
-    """The libraries of JavaScript do refuse another message, and a signature of each kind of input with another bit."""
+    """The JavaScript libraries reject another message, and an altered signature of each kind of input."""
     for form in FORMATS:
         request = {"message": "hello"} | ({"format": form} if form else {})
         answer, other = owner.wallet.sign_message(**request), request | {"message": "Hello"}
@@ -481,7 +481,7 @@ def check_altered(check, javascript, owner):
 
 
 def altered(signature):
-    """A bit of s, before the hash type if there is one, so that it is still a signature by its form."""
+    """Flips a bit of s, before the hash type if there is one, so that the signature stays well-formed."""
     changed = bytearray.fromhex(signature)
     changed[-2] ^= 1
     return changed.hex()
@@ -541,7 +541,7 @@ def with_other_redeem_script(spending):
 
 
 def with_other_witness_script(spending):
-    """The same of witness scripts."""
+    """The same for witness scripts."""
     spending.psbt.inputs[spending.ours()[0]].witness_script = script.multisig(1, [spending.owner.public_key])
 
 

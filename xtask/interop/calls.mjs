@@ -1,5 +1,5 @@
-// How a script in Python asks libraries from npm: one request as JSON on each line of stdin, one answer on each of stdout.
-// What a call throws is told as well, so that a library that refuses what we signed is a mismatch and no silence.
+// Calls of npm libraries by a Python script: one request as JSON on each line of stdin, one response on each of stdout.
+// Exceptions are returned too, so that a library that refuses a signature of ours counts as a mismatch.
 
 import { createInterface } from "node:readline";
 

@@ -1,5 +1,5 @@
-"""The lines of docs/audit.md, over the package `cryptography`, and PyNaCl read and verify checkpoints of the audit log (AUD-8), and
-those lines what was pruned from it (AUD-2)."""
+"""The code in docs/audit.md, using `cryptography`, and PyNaCl verify checkpoints of the audit log (AUD-8). That code also verifies pruned
+entries (AUD-2)."""
 
 import base64
 import datetime
@@ -37,7 +37,7 @@ def takes(read, note, key):
 
 
 def by_nacl(note, key):
-    """The same signature by another library, over the same bytes."""
+    """The same signature, verified with another library."""
     text, line = note.rsplit("\n\n", 1)
     signature = base64.b64decode(line.split(" ")[2])[4:]
     public = base64.b64decode(key.split("+", 2)[2])[1:]
@@ -57,7 +57,7 @@ def follows(check_export, lines):
 
 
 def check_pruned(check, service, check_export):
-    """Prunes a copy of the database, which others are working with, and reads the file."""
+    """Prunes a copy of the database, because other scripts use it, and reads the file."""
     with tempfile.TemporaryDirectory() as directory:
         database, file = os.path.join(directory, "copy.db"), os.path.join(directory, "pruned.jsonl")
         with sqlite3.connect(service.database()) as living, sqlite3.connect(database) as copy:
@@ -81,7 +81,7 @@ def check_pruned(check, service, check_export):
             name = check.random.choice(sorted(set(entry) - {"format"}))
             altered = {**entry, name: "altered" if entry[name] is None or isinstance(entry[name], str) else None}
             changed = [*lines[:place], json.dumps(altered), *lines[place + 1 :]]
-            # A chain that was pruned for the first time begins with zeros, and one entry alone follows anything.
+            # A chain pruned for the first time begins with zeros, and a single entry can follow anything.
             check.that(not follows(check_export, changed), f"one with another {name} in line {place + 1} is refused")
 
 
@@ -99,7 +99,7 @@ def main():
         check.that(checkpoint["number"] == made["number"], "the number is the one that was said")
         check.that(len(checkpoint["lines"]) == made["lines"], "the lines are as many as were said")
         check.that(by_nacl(note, key), "PyNaCl takes the signature")
-        # The service makes some too, in between.
+        # The service creates some in between.
         if before and checkpoint["number"] == before[0] + 1:
             check.that(checkpoint["previous"] == before[1], "it names the one before")
         text = note.rsplit("\n\n", 1)[0] + "\n"

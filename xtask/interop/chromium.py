@@ -1,4 +1,4 @@
-"""Chromium, as the scripts drive it."""
+"""Chromium for the scripts."""
 
 import os
 
@@ -6,7 +6,7 @@ from selenium import webdriver
 
 
 def chromium(profile):
-    """A headless browser with an empty profile, which looks for nothing on the network by itself."""
+    """A headless browser with an empty profile and without background requests."""
     options = webdriver.ChromeOptions()
     options.binary_location = os.environ["VESTRY_CHROMIUM"]
     for argument in (

@@ -1,4 +1,4 @@
-// ethers tells ethereum.py who signed what, and what it reads in a transaction.
+// ethers recovers signers and decodes transactions for ethereum.py.
 
 import {
   getAddress,
@@ -23,7 +23,7 @@ const authorization = ({ chainId, address, nonce, signature }) => ({
   s: quantity(signature.s),
 });
 
-// The fields as JSON-RPC names and writes them; null is what this type of transaction does not have.
+// The fields in the notation of JSON-RPC; null for those that this type of transaction does not have.
 const fields = (transaction) => ({
   type: quantity(transaction.type),
   chainId: quantity(transaction.chainId),
@@ -49,7 +49,7 @@ const CALLS = {
     return { signer: read.from, serialized: read.serialized, unsigned: read.unsignedSerialized, fields: fields(read) };
   },
   typed_data({ typed_data, signature }) {
-    // The type of the domain is made by ethers from the domain's fields.
+    // ethers derives the type of the domain from its fields.
     const { EIP712Domain: _, ...types } = typed_data.types;
     return {
       signer: verifyTypedData(typed_data.domain, types, typed_data.message, signature),

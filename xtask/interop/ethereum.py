@@ -1,4 +1,4 @@
-"""eth-account and ethers recover the signers of what our Ethereum wallets sign, and read and write transactions."""
+"""eth-account and ethers recover the signers of our Ethereum signatures, and decode and encode transactions."""
 
 import rlp
 from eth_account import Account
@@ -23,23 +23,23 @@ METHOD_TRANSACTIONS = 40
 TYPED_DATA = of_night(300)
 AUTHORIZATIONS = of_night(300)
 
-# Half the order of secp256k1: a signature with a larger s is refused by contracts (EIP-2).
+# Half the order of secp256k1: contracts reject a signature with a larger s (EIP-2).
 HALF_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141 // 2
 
-# eth-account's curve is coincurve's, which is fast and the C library that we have, too. This one is eth-keys' own.
+# eth-account uses coincurve, which is the same C library as ours. This is the implementation of eth-keys.
 PYTHON_KEYS = KeyAPI(NativeECCBackend())
 
-# ethers keeps a transaction's nonce in a number of JavaScript, and does not read a transaction with a larger one.
+# ethers stores the nonce in a JavaScript number, and does not decode a transaction with a larger one.
 MAX_SAFE_INTEGER = 2**53 - 1
 
-# Where s ends in a signature r, s, v.
+# The end of s in a signature r, s, v.
 S_ENDS = 63
 
 EIP_55_EXAMPLE = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 
 def check_form(check, text, what):
-    """The 65 bytes of a signature, whose form is looked at."""
+    """The 65 bytes of a signature, after a check of its form."""
     signature = bytes.fromhex(text.removeprefix("0x"))
     check.that(text.startswith("0x") and len(signature) == 65, f"65 bytes of 0x hex for {what}")
     check.that(signature[64] in (27, 28), f"v is 27 or 28 for {what}")
@@ -73,7 +73,7 @@ def check_message(check, ethers, wallet, answer, data):
 
 
 def check_messages(check, ethers, wallets):
-    """Of every wallet at least one."""
+    """At least one of each wallet."""
 
     def by_call(case, _):
         number, (request, data) = case
@@ -92,7 +92,7 @@ def check_messages(check, ethers, wallets):
 
 
 def authorization_as_json_rpc(signed):
-    """What eth-account signed, as JSON-RPC writes it."""
+    """A transaction of eth-account in the notation of JSON-RPC."""
     numbers = {"chainId": signed.chain_id, "nonce": signed.nonce, "yParity": signed.y_parity}
     numbers |= {"r": signed.r, "s": signed.s}
     return {name: hex(value) for name, value in numbers.items()} | {"address": to_checksum_address(signed.address)}
@@ -122,13 +122,13 @@ class Maker:
         ]
 
     def authorization(self, chain):
-        """One that eth-account signed, for a chain or for all of them."""
+        """An authorization signed by eth-account, for one chain or for all."""
         chain = self._random.choice([0, chain])
         fields = {"chainId": chain, "address": self.address(), "nonce": self.number(60)}
         return Account.from_key(self._random.randbytes(32)).sign_authorization(fields)
 
     def transaction(self, kind):
-        """Fields for eth-account, and the same as a request."""
+        """Fields for eth-account, and the equivalent request."""
         fields = {
             "chainId": 1 + self.number(50),
             "nonce": self.number(60),
@@ -156,12 +156,12 @@ class Maker:
             fields["authorizationList"] = signed
             request["authorizationList"] = [authorization_as_json_rpc(authorization) for authorization in signed]
         self._vary(request)
-        # In eth-account a contract is created by an empty recipient.
+        # In eth-account, an empty recipient creates a contract.
         fields.setdefault("to", b"")
         return fields, request
 
     def _vary(self, request):
-        """Names and forms that mean the same."""
+        """Equivalent names and forms."""
         if self._random.random() < 0.5:
             request.pop("type", None)
         for name, alias in (("data", "input"), ("gas", "gasLimit")):
@@ -186,7 +186,7 @@ class Maker:
         )
 
     def _member(self, structures):
-        """A type and a value of it: an atom or a structure, maybe in arrays."""
+        """A type and a value of it: an atom or a structure, possibly in arrays."""
         is_structure = structures and self._random.random() < 0.5
         kind, value = self._random.choice(structures) if is_structure else self._atom()
         for _ in range(self._random.choice([0, 0, 1, 2])):
@@ -226,7 +226,7 @@ class Maker:
 
 
 def rebuilt(fields, signature):
-    """What eth-account sends for these fields with this signature: equal bytes say the same of every field."""
+    """The transaction that eth-account encodes for these fields and this signature. Equal bytes mean equal fields."""
     unsigned = serializable_unsigned_transaction_from_dict(fields)
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
     parity = signature[64] - 27
@@ -235,7 +235,7 @@ def rebuilt(fields, signature):
 
 
 def as_json_rpc(fields):
-    """The fields for eth-account as JSON-RPC writes them."""
+    """The fields for eth-account in the notation of JSON-RPC."""
     written = {name: hex(value) if isinstance(value, int) else value for name, value in fields.items()}
     written["to"] = written["to"] or None
     written.setdefault("type", "0x0")
@@ -291,16 +291,16 @@ def check_transactions(check, ethers, wallets):
 
 
 def check_fields(check, kind, read, asked):
-    """The numbers and bytes of a transaction that was read are those that were asked for."""
+    """The decoded transaction has the requested numbers and bytes."""
     fees = ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas")
     for name in ("chainId", "nonce", "gas", "value", *fees):
-        check.that(read.get(name) == asked.get(name), f"{name} of type {kind} is what was asked for")
+        check.that(read.get(name) == asked.get(name), f"{name} of type {kind} is as requested")
     for name in ("data", "to"):
-        check.that(HexBytes(read[name]) == HexBytes(asked[name]), f"{name} of type {kind} is what was asked for")
+        check.that(HexBytes(read[name]) == HexBytes(asked[name]), f"{name} of type {kind} is as requested")
 
 
 def with_numbers(value):
-    """A message whose integers are JSON numbers. Its other strings have no digits alone."""
+    """A message with integers as JSON numbers. Its strings do not consist of digits."""
     if isinstance(value, dict):
         return {name: with_numbers(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -313,7 +313,7 @@ def check_typed_data(check, ethers, wallets):
     def examine(_, rng):
         full = Maker(rng).typed_data()
         wallet = rng.choice(wallets)
-        # Python writes and reads all digits of a number; JavaScript does not, so that ethers gets strings.
+        # JavaScript numbers do not keep all digits, so ethers gets strings.
         written = full | {"message": with_numbers(full["message"])} if rng.random() < 0.5 else full
         answer = wallet.rpc("eth_signTypedData_v4", typed_data=written)
         signature = check_form(check, answer["signature"], "typed data")
@@ -350,7 +350,7 @@ def check_authorizations(check, ethers, wallets):
 
 
 def check_altered(check, ethers, wallet):
-    """One bit changed, and ethers throws or finds another signer."""
+    """With one bit changed, ethers throws or recovers another signer."""
 
     def signer(call, asked):
         try:

@@ -1,4 +1,4 @@
-"""The cases of the ethers test suite: its keys are imported, and what they sign is what @ethersproject/testcases says.
+"""The cases of the ethers test suite: its keys are imported, and their signatures are those of @ethersproject/testcases.
 
 Every private key comes sealed by pyhpke, and its wallet has the address of the suite. It signs the transactions of its
 cases byte for byte as the suite does. Refused are more gas than 64 bits hold, transactions for no chain, and transactions
@@ -26,24 +26,24 @@ from key_transfer import OF_EXPORTS, Ethereum, Pyhpke, begin, check_wallet, impo
 from service import Check, Service
 from wallets import FIELDS, Wallet, each
 
-# The cases of each file that 5.8.0 has.
+# The number of cases in each file of 5.8.0.
 CASES = {"accounts": 1_038, "transactions": 1_067, "typed-transactions": 1_792, "eip712": 1_025, "wallets": 9}
 
-# The chain of the legacy transactions that have one.
+# The chain id of legacy transactions that have one.
 LEGACY_CHAIN = 5
 
-# The first that is too much gas; all other numbers of the suite are within bounds.
+# The first gas value out of bounds; all other numbers of the suite are within.
 GAS_BOUND = 2**64
 
 
 class Imported(Wallet):
-    """A wallet whose key comes from the suite."""
+    """A wallet with a key of the suite."""
 
     def __init__(self, service, check, user_id, key, address):
         self._service, self._check = service, check
         self.wallet_type, self.field = Ethereum.wallet_type, FIELDS[Ethereum.wallet_type]
         kem, aead = OF_EXPORTS
-        # The suite writes most addresses in small letters.
+        # Most addresses of the suite are in lower case.
         public_key = begin(service, Ethereum, address.lower(), kem)
         message = Pyhpke().seal(kem, aead, public_key, key.encode())
         body = import_body(user_id, Ethereum, address.lower(), *message)
@@ -53,7 +53,7 @@ class Imported(Wallet):
 
 
 def read_suite(check):
-    """The cases of all files; fewer than there were are a mismatch."""
+    """The cases of all files. Fewer than expected are a mismatch."""
     suite = {}
     for name, least in CASES.items():
         with gzip.open(f"{home()}/node_modules/@ethersproject/testcases/testcases/{name}.json.gz") as file:
@@ -64,7 +64,7 @@ def read_suite(check):
 
 
 def keys_of(check, suite):
-    """Every private key and its address; those of some cases are the same."""
+    """Every private key with its address; some cases share them."""
     found = {case["privateKey"]: case["checksumAddress"] for case in suite["accounts"] if "privateKey" in case}
     others = [(case["privateKey"], case["accountAddress"]) for case in suite["transactions"]]
     others += [(case["key"], case["address"]) for case in suite["typed-transactions"]]
@@ -92,7 +92,7 @@ def import_keys(service, check, suite):
 
     found = keys_of(check, suite)
     each(check, "key", found.items(), examine)
-    # In the order of the suite, whatever was imported first.
+    # In the order of the suite, not of the imports.
     return {key: wallets[key] for key in found if key in wallets}
 
 
@@ -108,7 +108,7 @@ def check_addresses(check, wallet, accounts):
 
 
 def quantity(number):
-    """A number of the suite as a request has it; what the suite leaves out, or writes as 0x, is zero."""
+    """A number of the suite in the notation of a request. A missing one, or 0x, is zero."""
     if isinstance(number, str):
         number = int(number.removeprefix("0x") or "0", 16)
     return hex(number or 0)
@@ -123,7 +123,7 @@ def request(fields, kind, chain_id):
 
 
 def refused(asked):
-    """The field that is refused, if one is."""
+    """The refused field, if any."""
     if int(asked["chainId"], 16) == 0:
         return "chainId"
     if int(asked["gasLimit"], 16) >= GAS_BOUND:
@@ -132,7 +132,7 @@ def refused(asked):
 
 
 def transactions(suite):
-    """The key, the request, and what the suite signed, of every transaction."""
+    """The key, the request and the signed transaction of each case."""
     for case in suite["transactions"]:
         yield case["privateKey"], request(case, 0, LEGACY_CHAIN), case["signedTransactionChainId5"]
     for case in suite["typed-transactions"]:

@@ -9,13 +9,13 @@ import { createInterface } from "node:readline";
 import * as jose from "jose";
 import Provider from "oidc-provider";
 
-// What it has to say beside the answers must not stand between them.
+// Its log must not mix with the responses.
 console.info = console.warn;
 
 const version = (name) =>
   JSON.parse(readFileSync(new URL(`./node_modules/${name}/package.json`, import.meta.url))).version;
 
-// A server on a port of its own. What answers comes later: an issuer must know its address before it is made.
+// A server on a free port. Its handler is set later, because an issuer needs its own URL.
 const listening = (state) =>
   new Promise((resolve) => {
     const server = createServer((request, response) => state.handler(request, response));
@@ -27,7 +27,7 @@ const APPLE = { handler: null };
 const issuer = await listening(ISSUER);
 const apple = await listening(APPLE);
 
-// Whoever types a login is that person; what the provider knows of them is told by the driver.
+// Typing a login signs that person in; the driver sets their claims.
 const people = new Map();
 
 const findAccount = (_context, id) => ({

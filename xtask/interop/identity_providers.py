@@ -1,4 +1,4 @@
-"""Sign-in through identity providers that are not ours: oidc-provider with its pages and cookies, and Apple's endpoints with jose."""
+"""Sign-in through third-party identity providers: oidc-provider with its pages and cookies, and Apple's endpoints with jose."""
 
 import html.parser
 import http.cookiejar
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from service import Check, Service
 
-# Names of connections, the algorithm of their id tokens, and what else they are set with.
+# Names of connections, the algorithm of their id tokens, and their other settings.
 CONNECTIONS = [
     ("google", "RS256", []),
     ("acme-rs", "RS256", ["--trust-email-verified"]),
@@ -30,13 +30,13 @@ LOGIN, REGISTRATION, OWN_CALLBACK = f"{SITE}/signed-in", f"{SITE}/welcome", f"{S
 
 
 class Node:
-    """The providers, in a process of their own."""
+    """The providers, in a separate process."""
 
     def __init__(self):
         home = os.environ["VESTRY_INTEROP_NODE"]
         command = ["node", f"{home}/identity_provider.mjs"]
         pipe = subprocess.PIPE
-        # It says aloud that it is meant for development; so it is.
+        # Suppresses its warning that it is meant for development.
         self._process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, cwd=home
         )
@@ -54,7 +54,7 @@ class Node:
 
 
 class Form(html.parser.HTMLParser):
-    """The first form of a page, and the links of it."""
+    """The first form of a page, and its links."""
 
     def __init__(self, page):
         super().__init__()
@@ -77,7 +77,7 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class Browser:
-    """Follows redirects, keeps cookies, and fills in the forms of providers for one person."""
+    """A browser of one person: follows redirects, keeps cookies, and fills in the forms of providers."""
 
     def __init__(self, login, says_no=False):
         self._login, self._says_no = login, says_no
@@ -95,7 +95,7 @@ class Browser:
                 return other.code, other.headers, other.read().decode()
 
     def walk(self, url):
-        """From a link to the site that the person comes back to; the address there and its query."""
+        """Follows a link until the browser is back at the site. Returns the address and its query."""
         form = None
         for _ in range(20):
             status, headers, page = self._open(url, form)
@@ -128,7 +128,7 @@ class Signing:
             service.operate("redirect-url", "add", service.app_id, "test", url, "--kind", kind)
 
     def connect(self, name, client_id, secret, *options):
-        """Sets a connection; returns the address at which its provider answers."""
+        """Configures a connection and returns the URL of its provider."""
         with tempfile.NamedTemporaryFile("w", suffix=".secret") as file:
             file.write(secret)
             file.flush()
@@ -156,21 +156,21 @@ class Signing:
         return self.service.call("POST", "/v1/auth/oauth/verify", body, expect=expect)
 
     def by_link(self, name, browser):
-        """The login button that is nothing but a link."""
+        """A login button that is a plain link."""
         return browser.walk(self.service.base_url + self.link(name, redirect="true"))
 
     def by_page(self, name, browser):
-        """A page that asks where to go."""
+        """A page that requests the URL."""
         return browser.walk(self.asked_by_page(name))
 
     def asked_by_page(self, name):
-        """What a page is told that has nothing but the public token."""
+        """The URL that a page with only the public token gets."""
         with urllib.request.urlopen(self.service.base_url + self.link(name), timeout=30) as answer:
             return json.load(answer)["redirect_url"]
 
 
-def check_journeys(app, name, options):
-    """The first sign-in makes a user, the second finds it; by link, by page and by the App's own callback."""
+def check_flows(app, name, options):
+    """The first sign-in creates a user, the second one finds it: by link, by page and by the App's own callback."""
     check, (login, email) = app.check, app.person()
     place, query = app.by_link(name, Browser(login))
     check.that(place == REGISTRATION, f"{name}: a new user lands on the registration URL, not {place} {query}")
@@ -188,7 +188,7 @@ def check_journeys(app, name, options):
     trusted = name == "google" or "--trust-email-verified" in options
     known = [(item["email"], item["verified"]) for item in user["emails"]]
     check.that((email, True) in known or not trusted, f"{name}: the proved address is the user's: {known}")
-    check.that(trusted or (email, True) not in known, f"{name}: an address that nobody proved is not verified: {known}")
+    check.that(trusted or (email, True) not in known, f"{name}: an unproved address is not verified: {known}")
     links = [(link["provider"], link["provider_subject"]) for link in user["idp_providers"]]
     check.that(links == [(name, login)], f"{name}: the user has one link: {links}")
 
@@ -196,7 +196,7 @@ def check_journeys(app, name, options):
     check.that(place == LOGIN, f"{name}: an existing user lands on the login URL, not {place} {query}")
     second = app.verify(token=query["token"])
     check.that(second["user_id"] == first["user_id"], f"{name}: the same user")
-    check.that(second["session"] is None and second["session_token"] == "", f"{name}: no session that nobody asked for")
+    check.that(second["session"] is None and second["session_token"] == "", f"{name}: no session without a request for one")
 
     begun = app.service.get(f"/v1/auth/oauth/{name}/begin", redirect_uri=OWN_CALLBACK)
     place, query = Browser(login).walk(begun["url"])
@@ -213,7 +213,7 @@ def check_journeys(app, name, options):
 
 
 def check_taken_addresses(app):
-    """Somebody else's address: a proved one joins its owner, another one joins nobody."""
+    """The address of another user: a verified one joins that user, an unverified one is refused."""
     check = app.check
     login, email = app.person()
     _, query = app.by_link("google", Browser(login))
@@ -222,7 +222,7 @@ def check_taken_addresses(app):
         other, _ = app.person(email, verified)
         _, query = app.by_link(name, Browser(other))
         refused = app.verify(409, token=query["token"])
-        check.that(refused["error"]["code"] == "duplicate", f"{name}: somebody else's address: {refused}")
+        check.that(refused["error"]["code"] == "duplicate", f"{name}: another user's address: {refused}")
     other, _ = app.person(email, True)
     place, query = app.by_link("acme-rs", Browser(other))
     joined = app.verify(token=query["token"])
@@ -230,7 +230,7 @@ def check_taken_addresses(app):
 
 
 def check_forgeries(app):
-    """Codes and states of others."""
+    """Codes and states of other sign-ins."""
     check, (login, _) = app.check, app.person()
     mine = app.service.get("/v1/auth/oauth/acme-es/begin", redirect_uri=OWN_CALLBACK)
     theirs = app.service.get("/v1/auth/oauth/acme-es/begin", redirect_uri=OWN_CALLBACK)
@@ -248,7 +248,7 @@ def check_forgeries(app):
 
 
 def check_apple(app):
-    """Apple's form post, its client secret, and the name that comes once."""
+    """Apple's form post, its client secret, and the name that is sent only once."""
     check, key = app.check, ec.generate_private_key(ec.SECP256R1())
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -266,7 +266,7 @@ def check_apple(app):
     begun = app.service.get(
         "/v1/auth/oauth/apple/begin", login_redirect_url=LOGIN, registration_redirect_url=REGISTRATION
     )
-    browser = Browser("nobody")
+    browser = Browser("stranger")
     place, query = browser.walk(begun["url"])
     check.that(place == REGISTRATION, f"apple: a new user, by a form post: {place} {query}")
     check.that(browser.steps[-1] == (303, callback), f"apple: a POST is answered by 303: {browser.steps}")
@@ -275,7 +275,7 @@ def check_apple(app):
     user = app.service.get(f"/v1/auth/users/{first['user_id']}")
     check.that((user["first_name"], user["last_name"]) == ("Ada", "Lovelace"), "apple: the name of the form")
     check.that(any(item["verified"] for item in user["emails"]), "apple: its word about the address counts")
-    place, query = app.by_page("apple", Browser("nobody"))
+    place, query = app.by_page("apple", Browser("stranger"))
     check.that(place == LOGIN, f"apple: an existing user: {place} {query}")
     check.that(app.verify(token=query["token"])["user_id"] == first["user_id"], "apple: the same user")
 
@@ -298,11 +298,11 @@ def main():
             }
         )
     algorithms = sorted({algorithm for _, algorithm, _ in CONNECTIONS})
-    # Once with the address in the id token and once behind the userinfo endpoint.
+    # Once with the address in the id token, and once from the userinfo endpoint.
     for claims_in_id_token in (True, False):
         node.call("issuer", clients=clients, algorithms=algorithms, claims_in_id_token=claims_in_id_token)
         for name, _, options in CONNECTIONS:
-            check_journeys(app, name, options)
+            check_flows(app, name, options)
     check_taken_addresses(app)
     check_forgeries(app)
     check_apple(app)

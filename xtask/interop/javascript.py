@@ -1,4 +1,4 @@
-"""Libraries from npm, in a Node process beside a script."""
+"""npm libraries in a Node process."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import threading
 
 
 def home():
-    """Where the modules of this directory lie beside `node_modules`."""
+    """The directory with the modules and `node_modules`."""
     return os.environ["VESTRY_INTEROP_NODE"]
 
 
@@ -22,13 +22,13 @@ class JavaScript:
 
     @staticmethod
     def version(package):
-        """A package as it is named in the result of a check; no process is needed for it."""
+        """The name and version of a package for the result of a check, without a process."""
         with open(f"{home()}/package-lock.json", encoding="utf-8") as file:
             locked = json.load(file)["packages"][f"node_modules/{package}"]
         return f"{package}={locked['version']}"
 
     def call(self, call, **request):
-        """What a call answers; bytes are sent as hex."""
+        """The response to a call; bytes are sent as hex."""
         written = {name: value.hex() if isinstance(value, bytes) else value for name, value in request.items()}
         with self._lock:
             print(json.dumps({"call": call, **written}), file=self._process.stdin, flush=True)

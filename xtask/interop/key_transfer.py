@@ -1,5 +1,4 @@
-"""pyhpke and @hpke/core seal private keys and phrases to the service, and open what it exports; the libraries of five chains
-make them."""
+"""pyhpke and @hpke/core seal private keys and phrases for the service, and open exported ones. The libraries of five chains create them."""
 
 import base64
 import hashlib
@@ -22,7 +21,7 @@ from javascript import JavaScript
 from service import Check, Refused, Service
 from wallets import each
 
-# Keys of each chain, and phrases of each chain; every suite gets as many of them.
+# The number of keys and of phrases of each chain; suites get equal shares.
 KEYS = 32
 PHRASES = 12
 EXPORTS = 12
@@ -51,7 +50,7 @@ class Pyhpke:
         return encapsulated, context.seal(plaintext, aad)
 
     def recipient(self, rng):
-        """A public key, and what opens messages to it."""
+        """A public key, and a function that opens messages to it."""
         suite = self._suite(*OF_EXPORTS)
         pair = suite.kem.derive_key_pair(rng.randbytes(32))
 
@@ -158,7 +157,7 @@ class Polkadot:
 
     @staticmethod
     def of_phrase(phrase, index):
-        # substrate-bip39: PBKDF2 over the entropy and not over the words. `//i` is a hard junction.
+        # substrate-bip39: PBKDF2 over the entropy, not the words. `//i` is a hard junction.
         entropy = bytes(Mnemonic("english").to_entropy(phrase))
         seed = hashlib.pbkdf2_hmac("sha512", entropy, b"mnemonic", 2048)[:32]
         pair = sr25519.pair_from_seed(seed)
@@ -215,7 +214,7 @@ def check_wallet(check, wallet, address, account_index):
 
 
 def check_keys(service, check, library, user_id):
-    """Keys of all chains in all suites and forms, with what else was agreed on or without."""
+    """Keys of all chains in all suites and formats, with and without optional parameters."""
 
     def examine(case, rng):
         chain, (kem, aead), number = case
@@ -254,7 +253,7 @@ def check_phrases(service, check, library, user_id):
 
 
 def check_exports(service, check, library, user_id):
-    """What leaves opens for the recipient and is the key that came."""
+    """An export opens for the recipient, and is the imported key."""
 
     def examine(case, rng):
         chain, _ = case
@@ -275,7 +274,7 @@ def check_exports(service, check, library, user_id):
 
 
 def check_refusals(service, check, library, user_id):
-    """Used, altered, and for another address: refused, and the right message goes through afterwards."""
+    """A used message, an altered one and one for another address are refused; a valid one is accepted afterwards."""
 
     def refused(body, code, description):
         try:
@@ -308,7 +307,7 @@ def check_refusals(service, check, library, user_id):
 
 
 class Exporter(Service):
-    """The same App with a key that imports and exports; an operator makes it, and lets keys out."""
+    """The same App with a key for import and export, which an operator creates and allows."""
 
     def __init__(self):
         super().__init__()

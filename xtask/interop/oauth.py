@@ -17,7 +17,7 @@ WAIT_SECONDS = 30
 
 
 class Shop(http.server.ThreadingHTTPServer):
-    """An integrator: a page with a login link, and the page on which the browser lands."""
+    """An integrator's site: a page with a login link, and the page to which the browser returns."""
 
     daemon_threads = True
 
@@ -30,7 +30,7 @@ class Shop(http.server.ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def landed(self, query):
-        """What the backend makes of the query with which the browser landed."""
+        """The backend's handling of the returned query."""
         if "token" not in query:
             return {"error": query.get("error")}
         body = {"token": query["token"], "session_expires_in": 60}
@@ -61,17 +61,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_):
-        """Nothing: the outcome says what matters."""
+        """Logs nothing: the outcome is enough."""
 
 
 def register(service, shop):
-    """The redirect URLs, by the command line that an operator uses, beside the running service."""
+    """Registers the redirect URLs with the admin command, while the service runs."""
     for kind, path in (("login", "/in"), ("registration", "/new")):
         service.operate("redirect-url", "add", service.app_id, "test", shop.origin + path, "--kind", kind, "--default")
 
 
 def sign_in(browser, shop, choice, email):
-    """Clicks the link, picks on the provider's page, and answers what the page of the shop shows then."""
+    """Clicks the link, chooses on the provider's page, and returns the content of the shop's page."""
     wait = WebDriverWait(browser, WAIT_SECONDS)
     browser.get(shop.origin)
     browser.find_element(By.ID, "login").click()
@@ -93,20 +93,20 @@ def main():
         browser = chromium(profile)
         try:
             new = sign_in(browser, shop, "verified", "grace@example.com")
-            check.that(new["landed"] == "/new", f"somebody new registers: {new}")
+            check.that(new["landed"] == "/new", f"a new user registers: {new}")
             channels = [factor["delivery_channel"] for factor in (new.get("session") or {}).get("factors", [])]
             check.that(channels == ["test_oauth"], f"the session rests on the provider: {channels}")
             user = service.get(f"/v1/auth/users/{new['user_id']}")
             addresses = [(email["email"], email["verified"]) for email in user["emails"]]
             check.that(addresses == [("grace@example.com", True)], f"the address is the user's: {addresses}")
             known = sign_in(browser, shop, "verified", "grace@example.com")
-            check.that(known["landed"] == "/in", f"somebody known logs in: {known}")
+            check.that(known["landed"] == "/in", f"a known user logs in: {known}")
             check.that(known.get("user_id") == new["user_id"], f"it is the same user: {known}")
             denied = sign_in(browser, shop, "denied", "grace@example.com")
-            check.that(denied == {"error": "access_denied", "landed": "/in"}, f"a no is told: {denied}")
+            check.that(denied == {"error": "access_denied", "landed": "/in"}, f"a denial is reported: {denied}")
             failed = sign_in(browser, shop, "error", "grace@example.com")
-            check.that(failed["error"] == "provider_unavailable", f"a failure is told: {failed}")
-            # The way back belongs to the browser that left: without its cookies it is nobody's.
+            check.that(failed["error"] == "provider_unavailable", f"a failure is reported: {failed}")
+            # The callback belongs to the browser that started: without its cookies it is rejected.
             browser.get(shop.origin)
             browser.find_element(By.ID, "login").click()
             WebDriverWait(browser, WAIT_SECONDS).until(lambda page: page.find_element(By.NAME, "email"))

@@ -1,4 +1,4 @@
-"""Chromium with a virtual authenticator registers and uses passkeys, on a page with a backend of its own."""
+"""Chromium with a virtual authenticator registers and uses passkeys, on a page with a backend."""
 
 import http.server
 import json
@@ -14,13 +14,13 @@ from service import Check, Refused, Service
 
 WAIT_SECONDS = 30
 
-# What an integrator's page does, and nothing more: options in, credential out.
+# The minimum of an integrator's page: options in, credential out.
 PAGE = """<!doctype html>
 <meta charset="utf-8">
 <title>Passkeys</title>
 <button id="register">Register</button>
 <button id="named">Sign in as Ada</button>
-<button id="anybody">Sign in</button>
+<button id="discoverable">Sign in</button>
 <pre id="outcome"></pre>
 <script>
 const call = async (name, body) => {
@@ -35,7 +35,7 @@ const register = async () => {
   return call("registered", {public_key_credential: credential.toJSON()});
 };
 const signIn = async (named) => {
-  const begun = await call(named ? "named" : "anybody");
+  const begun = await call(named ? "named" : "discoverable");
   const options = begun.public_key_credential_request_options.publicKey;
   const credential = await navigator.credentials.get(
     {publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options)});
@@ -52,13 +52,13 @@ const on = (id, run) => document.getElementById(id).onclick = async () => {
 };
 on("register", register);
 on("named", () => signIn(true));
-on("anybody", () => signIn(false));
+on("discoverable", () => signIn(false));
 </script>
 """
 
 
 class Backend(http.server.ThreadingHTTPServer):
-    """The page, and the calls it makes: passed on with the secret key, which never reaches the browser."""
+    """The page and its backend, which forwards calls with the secret key. The browser never gets that key."""
 
     daemon_threads = True
 
@@ -67,19 +67,19 @@ class Backend(http.server.ThreadingHTTPServer):
         self.service = service
         self.user_id = user_id
         self.kind = "platform"
-        # Browsers take passkeys on `localhost` without TLS, by that name only.
+        # Browsers allow passkeys without TLS only on `localhost`, by that name.
         self.origin = f"http://localhost:{self.server_address[1]}"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def answer(self, name, sent):
-        """Path and body of the service's call behind a call of the page."""
+        """Path and body of the API call for a call of the page."""
         user, domain = {"user_id": self.user_id}, {"domain": "localhost"}
         webauthn = "/v1/auth/webauthn"
         calls = {
             "register": ("registrations/begin", user | domain | {"authenticator_type": self.kind}),
             "registered": ("registrations/create", user | sent),
             "named": ("authentication/begin", user | domain),
-            "anybody": ("authentication/begin", domain),
+            "discoverable": ("authentication/begin", domain),
             "verify": ("verify", sent | {"session_expires_in": 60}),
         }
         path, body = calls[name]
@@ -96,7 +96,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             status, answer = 200, self.server.answer(self.path.removeprefix("/api/"), sent)
         except Refused as refusal:
             status, answer = 400, {"refused": str(refusal)}
-        # A page needs to know who signed in, not the session's secrets.
+        # The page needs the user, not the session's secrets.
         for secret in ("session_token", "session_jwt"):
             answer.pop(secret, None)
         self.reply(status, "application/json", json.dumps(answer).encode())
@@ -109,11 +109,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_):
-        """Nothing: the outcome says what matters."""
+        """Logs nothing: the outcome is enough."""
 
 
 def authenticator(transport, discoverable):
-    """One with a PIN or a finger that always fits."""
+    """An authenticator whose user verification always succeeds."""
     options = VirtualAuthenticatorOptions()
     options.protocol = VirtualAuthenticatorOptions.Protocol.CTAP2
     options.transport = transport
@@ -124,21 +124,21 @@ def authenticator(transport, discoverable):
 
 
 def press(browser, button):
-    """Clicks, and answers what the page shows then."""
+    """Clicks, and returns the content of the page."""
     browser.find_element(By.ID, button).click()
     shown = WebDriverWait(browser, WAIT_SECONDS).until(lambda page: page.find_element(By.ID, "outcome").text)
     return json.loads(shown)
 
 
 def in_the_device(service, check, browser, backend):
-    """A passkey of the device: registered once, found by itself, refused once it was deleted."""
+    """A platform passkey: registered once, discoverable, refused after its deletion."""
     browser.add_virtual_authenticator(authenticator(VirtualAuthenticatorOptions.Transport.INTERNAL, True))
     browser.get(backend.origin)
     made = press(browser, "register")
     check.that(made["status"] == 200 and made["user_id"] == backend.user_id, f"a passkey is registered: {made}")
     again = press(browser, "register")
     check.that(again == {"status": 0, "error": "InvalidStateError"}, f"the browser knows the first one: {again}")
-    for button in ("anybody", "named", "anybody"):
+    for button in ("discoverable", "named", "discoverable"):
         signed_in = press(browser, button)
         check.that(signed_in["status"] == 200, f"{button} signs in: {signed_in}")
         check.that(signed_in.get("user_id") == backend.user_id, f"{button} is the user")
@@ -149,13 +149,13 @@ def in_the_device(service, check, browser, backend):
     ids = [passkey["id"] for passkey in user["webauthn_credentials"]]
     check.that(ids == [made["webauthn_credential_id"]], "the user has the passkey")
     service.call("DELETE", f"/v1/auth/users/webauthn_credentials/{ids[0]}/delete")
-    refused = press(browser, "anybody")
+    refused = press(browser, "discoverable")
     check.that("401 invalid_credentials" in refused.get("refused", ""), f"a deleted passkey is refused: {refused}")
     browser.remove_virtual_authenticator()
 
 
 def on_a_cable(service, check, browser, backend):
-    """A security key that cannot find a passkey by itself: the user is named."""
+    """A security key without discoverable credentials: the user is named."""
     backend.kind = "cross-platform"
     browser.add_virtual_authenticator(authenticator(VirtualAuthenticatorOptions.Transport.USB, False))
     browser.get(backend.origin)

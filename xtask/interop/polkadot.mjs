@@ -1,27 +1,27 @@
-// @polkadot/util-crypto and @polkadot/types verify what our wallets sign, for polkadot.py, and make the same of it.
+// @polkadot/util-crypto and @polkadot/types verify our signatures for polkadot.py, and build the same extrinsics.
 
 import { Metadata, Raw, TypeRegistry } from "@polkadot/types";
 import { u8aWrapBytes } from "@polkadot/util";
 import { blake2AsU8a, cryptoWaitReady, decodeAddress, encodeAddress, sr25519Verify } from "@polkadot/util-crypto";
 import { answer, bytes, hex } from "./calls.mjs";
 
-// The part of a chain's metadata without which no extrinsic is written.
+// The part of a chain's metadata that encoding an extrinsic requires.
 const METADATA = { metadata: { V14: { extrinsic: { version: 4 } } } };
 
 const registry = new TypeRegistry();
 registry.setMetadata(new Metadata(registry, METADATA));
-// The calls that are asked for are random bytes and of no chain.
+// The requested calls are random bytes of no chain.
 registry.register("Call", Raw);
 
-// Sets what the metadata of the payload's chain would say: its extensions, and the type of its asset ids.
+// Sets the metadata of the payload's chain: its extensions and the type of its asset ids.
 function ofChain({ signedExtensions, assetId }) {
   const size = assetId ? bytes(assetId.slice(4)).length : 0;
-  // A struct, as real ids are: polkadot.js mistakes the hex of a plain array for an option that it unwraps once more.
+  // A struct, like real ids: polkadot.js mistakes the hex of a plain array for a nested option.
   registry.register({ TAssetConversion: `Option<{"bytes":"[u8;${size}]"}>` });
   registry.setSignedExtensions(signedExtensions);
 }
 
-// What polkadot.js has a key sign for a payload: it hashes those that are long.
+// The bytes that polkadot.js signs for a payload: the hash if it is long.
 function signedBytes(payload) {
   let asked;
   const key = {
@@ -40,7 +40,7 @@ function extrinsic(payload, signature) {
   return registry.createType("Extrinsic", { method: call }).addSignature(payload.address, signature, payload);
 }
 
-// The fields of an extrinsic, the absent ones being null.
+// The fields of an extrinsic; null if absent.
 function fields(data) {
   const read = registry.createType("Extrinsic", data);
   return {
@@ -61,7 +61,7 @@ const CALLS = {
     return { public_key: hex(publicKey), address: encodeAddress(publicKey, 0) };
   },
   message({ address, message, signature }) {
-    // Not signatureVerify, which also takes a signature over the message without its tag.
+    // Not signatureVerify, which also accepts a signature of the message without its tag.
     return sr25519Verify(u8aWrapBytes(bytes(message)), signature, decodeAddress(address));
   },
   transaction({ payload, signature, transaction }) {

@@ -1,5 +1,5 @@
-"""py-sr25519-bindings verifies what Polkadot wallets sign; scalecodec writes payloads and reads extrinsics. In
-JavaScript @polkadot/util-crypto and @polkadot/types do the same."""
+"""py-sr25519-bindings verifies Polkadot signatures; scalecodec encodes payloads and decodes extrinsics. In JavaScript,
+@polkadot/util-crypto and @polkadot/types do the same."""
 
 import hashlib
 
@@ -22,8 +22,8 @@ KINDS = ("relay", "assets", "relay of today", "assets of today", "old", "shuffle
 CODEC = RuntimeConfigurationObject()
 CODEC.update_type_registry(load_type_registry_preset("legacy"))
 
-# What each extension sends along, and what it only signs (polkadot-js, extrinsic/signedExtensions). Those of today that
-# polkadot-js does not know it takes for empty, as their chains' metadata has them.
+# The data that each extension sends, and the data that it only signs (polkadot-js, extrinsic/signedExtensions). polkadot-js treats newer
+# extensions as empty, as in the metadata of their chains.
 EXTENSIONS = {
     "CheckNonZeroSender": ((), ()),
     "CheckSpecVersion": ((), ("specVersion",)),
@@ -56,12 +56,12 @@ CHAINS = {
 
 
 def scale(kind, value):
-    """A value in SCALE, by scalecodec."""
+    """A value in SCALE, encoded by scalecodec."""
     return bytes(CODEC.create_scale_object(kind).encode(value).data)
 
 
 def read(kind, data):
-    """The next value of SCALE, by scalecodec, and the object that read it."""
+    """The next SCALE value, decoded by scalecodec, and the decoder."""
     thing = CODEC.create_scale_object(kind, data)
     return thing.decode(check_remaining=False), thing
 
@@ -71,19 +71,19 @@ def public_key(wallet):
 
 
 def holds(wallet, data, signature):
-    """Whether a signature of the wallet holds over exactly these bytes."""
+    """Whether a signature of the wallet is valid for exactly these bytes."""
     return sr25519.verify(signature, data, public_key(wallet))
 
 
 def wrapped(data):
-    """polkadot.js puts messages into a tag, unless they are in one or are Ethereum's."""
+    """polkadot.js wraps messages in a tag, unless they have one or are of Ethereum."""
     is_wrapped = data.startswith(b"<Bytes>") and data.endswith(b"</Bytes>")
     is_ethereum = data.startswith(b"\x19Ethereum Signed Message:\n")
     return data if is_wrapped or is_ethereum else b"<Bytes>" + data + b"</Bytes>"
 
 
 def polkadot_js_holds(javascript, wallet, signature, data):
-    """Whether polkadot.js takes a signature for that of a message."""
+    """Whether polkadot.js accepts a signature of a message."""
     return javascript.call("message", address=wallet.address, message=data, signature=signature)
 
 
@@ -108,7 +108,7 @@ def check_message(check, javascript, wallet, answer, data):
 def check_messages(check, javascript, wallets):
     def by_call(case, rng):
         number, (request, data) = case
-        # Every wallet has its turn.
+        # The wallets take turns.
         wallet = wallets[number % len(wallets)]
         check_message(check, javascript, wallet, wallet.sign_message(**request), data)
 
@@ -126,7 +126,7 @@ def check_messages(check, javascript, wallets):
 
 
 class Payload:
-    """A random `SignerPayloadJSON`, and what scalecodec makes of its values."""
+    """A random `SignerPayloadJSON`, and its values encoded by scalecodec."""
 
     def __init__(self, rng, kind, wallet):
         self._random, self._kind = rng, kind
@@ -139,7 +139,7 @@ class Payload:
     def _values(self):
         rng = self._random
         period = 2 ** rng.randrange(2, 17)
-        # Long periods count their phase in steps.
+        # Long periods have a quantized phase.
         step = max(period >> 12, 1)
         mortal = {"period": period, "phase": rng.randrange(period // step) * step}
         values = {
@@ -152,7 +152,7 @@ class Payload:
             "blockHash": rng.randbytes(32),
         }
         if values["era"] == "00":
-            # What an immortal transaction is signed over.
+            # The signed content of an immortal transaction.
             values["blockHash"] = values["genesisHash"]
         sent = {field for name in self.extensions for part in EXTENSIONS[name] for field in part}
         if "assetId" in sent:
@@ -163,7 +163,7 @@ class Payload:
         return values
 
     def encoded(self, field):
-        """A value as it stands in the payload."""
+        """A value in the notation of the payload."""
         value = self.values[field]
         kinds = {"nonce": "Compact<u32>", "tip": "Compact<u128>", "specVersion": "u32", "transactionVersion": "u32"}
         kinds |= {"mode": "u8", "era": "Era"}
@@ -213,13 +213,13 @@ class Payload:
         return self.method + self.extra() + self._parts(1)
 
     def signed(self):
-        """The bytes that the signature is over: those of the payload, or their hash when they are many."""
+        """The signed bytes: the payload, or its hash if it is long."""
         payload = self.whole()
         return hashlib.blake2b(payload, digest_size=32).digest() if len(payload) > 256 else payload
 
 
 def check_extrinsic(check, wallet, answer, payload, kind):
-    """The transaction, read by scalecodec as a node reads it: field by field, and nothing is left."""
+    """Decodes the transaction with scalecodec like a node, field by field, without remaining bytes."""
     data = ScaleBytes(answer["signed_transaction"])
     length, _ = read("Compact<u32>", data)
     check.that(length == data.get_remaining_length(), f"the length before {kind}")
@@ -230,12 +230,12 @@ def check_extrinsic(check, wallet, answer, payload, kind):
     check.that(signature == {"Sr25519": "0x" + answer["signature"][4:]}, f"the signature in {kind} is that answered")
     for name in payload.extensions:
         for field in EXTENSIONS[name][0]:
-            check.that(read_back(data, payload, field), f"{field} of {kind} is what was asked for")
-    check.that(bytes(data.get_remaining_bytes()) == payload.method, f"the call of {kind} is what was asked for")
+            check.that(read_back(data, payload, field), f"{field} of {kind} is as requested")
+    check.that(bytes(data.get_remaining_bytes()) == payload.method, f"the call of {kind} is as requested")
 
 
 def read_back(data, payload, field):
-    """Whether scalecodec reads the value of a field where it should stand."""
+    """Whether scalecodec decodes the value of a field in its place."""
     asked = payload.values[field]
     if field == "assetId":
         return bytes(data.get_next_bytes(len(payload.encoded(field)))) == payload.encoded(field)
@@ -248,17 +248,17 @@ def read_back(data, payload, field):
 
 
 def found_by_polkadot_js(javascript, payload, signature, transaction):
-    """What polkadot.js signs for a payload and makes of it, and what it reads in a transaction."""
+    """The bytes that polkadot.js signs, the transaction it builds, and the content it decodes."""
     return javascript.call("transaction", payload=payload.request, signature=signature, transaction=transaction)
 
 
 def raw_holds(javascript, request, signature):
-    """Whether polkadot.js takes a signature for that of a raw payload."""
+    """Whether polkadot.js accepts a signature of a raw payload."""
     return javascript.call("raw", address=request["address"], data=request["data"][2:], signature=signature)
 
 
 def check_by_polkadot_js(check, javascript, wallet, answer, payload, kind):
-    """polkadot.js signs the same bytes, makes the same transaction, and decodes the requested content."""
+    """polkadot.js signs the same bytes, builds the same transaction, and decodes the requested content."""
     transaction = answer["signed_transaction"]
     found = found_by_polkadot_js(javascript, payload, answer["signature"], transaction)
     check.that(found["signed"] == payload.signed().hex(), f"polkadot.js signs the same bytes for {kind}")
@@ -275,7 +275,7 @@ def check_by_polkadot_js(check, javascript, wallet, answer, payload, kind):
         "mode": values.get("mode"),
         "call": payload.request["method"],
     }
-    check.that(found["fields"] == asked, f"polkadot.js reads what was asked for in {kind}")
+    check.that(found["fields"] == asked, f"polkadot.js reads the requested {kind}")
 
 
 def check_signed(check, javascript, wallet, answer, payload, kind):
@@ -325,7 +325,7 @@ def check_transactions(check, javascript, wallets):
 
 
 def check_altered(check, javascript, wallet):
-    """polkadot.js does refuse: a signature of each kind with another bit."""
+    """polkadot.js rejects an altered signature of each kind."""
     signature = wallet.sign_message(message="hello")["signature"]
     good = polkadot_js_holds(javascript, wallet, altered(signature), b"hello")
     check.that(not good, "polkadot.js refuses an altered signature of a message")
@@ -342,7 +342,7 @@ def check_altered(check, javascript, wallet):
 
 
 def altered(signature):
-    """Another bit of s, so that the point before it is still one."""
+    """Flips a bit of s, so that the point before it stays valid."""
     return f"{signature[:-32]}{int(signature[-32], 16) ^ 1:x}{signature[-31:]}"
 
 
@@ -371,7 +371,7 @@ def check_refusals(check, wallet, stranger):
         ("genesisHash", good["genesisHash"][:-2], "of 31 bytes"),
         ("genesisHash", good["genesisHash"] + "00", "of 33 bytes"),
         ("blockHash", good["blockHash"][:-1], "of an odd number of digits"),
-        ("signedExtensions", [*good["signedExtensions"], "ChargeNothing"], "with a name that nobody knows"),
+        ("signedExtensions", [*good["signedExtensions"], "ChargeNothing"], "with an unknown name"),
         ("signedExtensions", [*good["signedExtensions"], "CheckNonce"], "with a name twice"),
         ("signedExtensions", "CheckNonce", "as text"),
         ("signedExtensions", [], "that name no chain"),

@@ -1,4 +1,4 @@
-"""The reference page in a browser: on a phone as on a desk, neither the page nor its navigation scrolls sideways."""
+"""The reference page in a browser: neither the page nor its navigation scrolls horizontally, on phones or desktops."""
 
 import json
 import os

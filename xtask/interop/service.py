@@ -1,4 +1,4 @@
-"""The running service as the scripts see it, and how they count what they find."""
+"""A client of the running service, and the counting of cases."""
 
 import importlib.metadata
 import json
@@ -13,12 +13,12 @@ import urllib.request
 
 
 def of_night(cases):
-    """So many cases, or of them what `VESTRY_INTEROP_SHARE` says."""
+    """The number of cases, scaled by `VESTRY_INTEROP_SHARE`."""
     return max(1, round(cases * float(os.environ.get("VESTRY_INTEROP_SHARE", "1"))))
 
 
 class Refused(Exception):
-    """An answer with another status than the one that was expected. Shows the error's code and field, not the body."""
+    """A response with an unexpected status. Shows the code and field of the error, not the body."""
 
     def __init__(self, asked, status, error, expect):
         self.status, self.param = status, error.get("param")
@@ -38,7 +38,7 @@ class Service:
         self.public_token = ready["test"]["public_token"]
 
     def call(self, method, path, body=None, expect=200, request_id=None):
-        """Sends one request with the secret key and returns the answer's JSON."""
+        """Sends a request with the secret key and returns the JSON of the response."""
         request = urllib.request.Request(self.base_url + path, method=method)
         request.add_header("Authorization", f"Bearer {self.secret_key}")
         if request_id:
@@ -61,14 +61,14 @@ class Service:
         return self.call("GET", f"{path}?{urllib.parse.urlencode(query)}" if query else path)
 
     def operate(self, *arguments, database=None):
-        """What an operator types: runs a command of the binary against the same database, or a copy, and returns its stdout."""
+        """Runs an admin command against the same database, or a copy, and returns its stdout."""
         directory = os.path.dirname(os.environ["VESTRY_DEV_JSON"])
         places = {
             "VESTRY_DATABASE__URL": f"sqlite:{database or self.database()}",
             "VESTRY_VAULT__LOCAL__PATH": f"{directory}/root.key",
             "VESTRY_HTTP__BASE_URL": self.base_url,
         }
-        # The variables of these scripts are no settings of the service, which refuses what it does not know.
+        # The service rejects unknown variables, such as those of these scripts.
         others = {name: value for name, value in os.environ.items() if not name.startswith("VESTRY_")}
         command = [os.environ["VESTRY_BINARY"], *arguments]
         return subprocess.run(command, env=others | places, check=True, stdout=subprocess.PIPE).stdout
@@ -79,10 +79,10 @@ class Service:
 
 
 class Check:
-    """Counts cases, prints each mismatch, and says the result in one line that a script can read."""
+    """Counts cases, prints each mismatch, and prints the result in one line for scripts."""
 
     def __init__(self, name, *libraries):
-        # Another seed is tried with VESTRY_INTEROP_SEED; the seed of a failed run repeats it.
+        # VESTRY_INTEROP_SEED sets the seed, for example to repeat a failed run.
         self.seed = int(os.environ.get("VESTRY_INTEROP_SEED") or random.SystemRandom().randrange(2**32))
         self.random = random.Random(self.seed)
         self._name = name
@@ -92,11 +92,11 @@ class Check:
         self._lock = threading.Lock()
 
     def also(self, version):
-        """Names a library that is not of Python."""
+        """Adds a library of another language."""
         self._versions.append(version)
 
     def that(self, holds, description):
-        """One case: `description` says what should have been so."""
+        """Counts a case; `description` states the expectation."""
         with self._lock:
             self._cases += 1
             self._mismatches += not holds

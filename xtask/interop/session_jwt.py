@@ -1,4 +1,4 @@
-"""PyJWT verifies the session of a sign-in by passcode, from the mail to the end of the session."""
+"""PyJWT verifies the session of a passcode sign-in until its end."""
 
 import jwt
 
@@ -6,12 +6,12 @@ from service import Check, Refused, Service
 
 SESSION_MINUTES = 60
 
-# API-6: five minutes at most, never past the session's end.
+# API-6: at most five minutes, and never after the end of the session.
 LIFETIME = 300
 
 
 def sign_in(service, check, email):
-    """The whole journey of a passcode; returns what `otps/verify` answers."""
+    """Signs in with a passcode and returns the response of `otps/verify`."""
     begun = service.call("POST", "/v1/auth/otps/email/login_or_create", {"email": email, "expires_in": 5})
     check.that(begun["user_created"] is True, "the first sign-in makes the user")
     mails = service.get("/v1/test/messages", to=email, wait=10)["messages"]
@@ -26,7 +26,7 @@ def sign_in(service, check, email):
 
 
 def verify_token(service, check, verified):
-    """What a backend does with the token and the App's public keys, and nothing else."""
+    """Verifies the token like a backend, with only the App's public keys."""
     keys = jwt.PyJWKClient(f"{service.base_url}/v1/auth/jwks/{service.app_id}")
     token = verified["session_jwt"]
     header = jwt.get_unverified_header(token)
@@ -57,7 +57,7 @@ def verify_token(service, check, verified):
     tampered = token[:-8] + ("A" if token[-8] != "A" else "B") + token[-7:]
     for wrong in (
         lambda: jwt.decode(tampered, keys.get_signing_key_from_jwt(token), ["ES256"], audience=claims["aud"]),
-        lambda: jwt.decode(token, keys.get_signing_key_from_jwt(token), ["ES256"], audience="somebody else"),
+        lambda: jwt.decode(token, keys.get_signing_key_from_jwt(token), ["ES256"], audience="another App"),
     ):
         try:
             wrong()
@@ -69,7 +69,7 @@ def verify_token(service, check, verified):
 
 
 def end_session(service, check, verified):
-    """A session is good until it is deleted, by token and by JWT, and not a moment longer."""
+    """A session is valid until its deletion, by token and by JWT."""
     by_token = {"session_token": verified["session_token"]}
     by_jwt = {"session_jwt": verified["session_jwt"]}
     for credential in (by_token, by_jwt):

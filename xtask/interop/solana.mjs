@@ -21,7 +21,7 @@ async function verified(address, signature, data) {
 
 const HEADER = ["numSignerAccounts", "numReadonlySignerAccounts", "numReadonlyNonSignerAccounts"];
 
-// SIMD-0385, out of the library's codecs: its own decoders end at version 0 in this release.
+// SIMD-0385, built from the codecs of the library, whose decoders support version 0 at most in this release.
 const V1_MESSAGE = 0x81;
 const V1_HEAD = kit.getStructDecoder([
   ["version", kit.getU8Decoder()],
@@ -97,7 +97,7 @@ const told = ({ addressTableLookups = [], config = {}, ...message }) => ({
   config,
 });
 
-// The library leaves the choice of the format to its caller.
+// The library leaves the choice of the format to the caller.
 function contentV0(text) {
   if (85 + Buffer.byteLength(text) > 1232) return offchain.offchainMessageContentUtf8Of65535BytesMax(text);
   return /^[ -~]*$/.test(text)
@@ -133,7 +133,7 @@ const CALLS = {
     const content = read(offchain_message, "base64");
     const signatures = { [address]: kit.signatureBytes(read(signature, "base58")) };
     return {
-      reads_what_was_asked: isDeepStrictEqual(offchain.getOffchainMessageDecoder().decode(content), asked),
+      reads_the_request: isDeepStrictEqual(offchain.getOffchainMessageDecoder().decode(content), asked),
       makes_the_same: hex(offchain.compileOffchainMessageEnvelope(asked).content) === hex(content),
       verified: await envelopeVerified({ content, signatures }),
     };

@@ -1,5 +1,5 @@
-"""solders, and @solana/kit with @solana/offchain-messages, verify what our Solana wallets sign: messages, off-chain
-messages, transactions of all versions."""
+"""solders, and @solana/kit with @solana/offchain-messages, verify Solana signatures: messages, off-chain messages, and transactions of all
+versions."""
 
 import base64
 
@@ -32,7 +32,7 @@ from wallets import (
 WALLETS = of_night(1_000)
 RANDOM_MESSAGES = of_night(1_000)
 METHOD_MESSAGES = 60
-# Half of them of each version.
+# Half of them for each version.
 OFFCHAIN_MESSAGES = of_night(600)
 # Of legacy and v0, which kit decodes, 1,000 together.
 TRANSACTIONS_PER_KIND = of_night(500)
@@ -40,7 +40,7 @@ METHOD_TRANSACTIONS = 60
 MUTATED = 100
 
 KINDS = ("legacy", "v0", "v1")
-# Most bytes of a transaction: a packet's, and for v1 those of SIMD-0385.
+# The maximum length of a transaction: a packet, and for v1 the limit of SIMD-0385.
 LARGEST = {"legacy": 1232, "v0": 1232, "v1": 4096}
 
 
@@ -59,14 +59,14 @@ def check_addresses(check, kit, wallets):
 
 
 def kit_verifies_message(kit, wallet, answer, request):
-    """Whether kit finds the signature good over what it reads in the request itself."""
+    """Whether kit accepts the signature for the content that it decodes from the request."""
     asked = {"message": request["message"], "encoding": request.get("encoding", "utf-8")}
     answered = {"signature": answer["signature"], "signature_encoding": answer["encoding"]}
     return kit.call("message", address=wallet.address, **asked, **answered)
 
 
 def check_message(check, kit, wallet, answer, request, data):
-    """The signature holds over the bytes themselves, with nothing before them."""
+    """The signature is valid for the bytes without a prefix."""
     encoding = request.get("encoding")
     expected = encoding if encoding == "base64" else "base58"
     check.that(answer["encoding"] == expected, f"a message in {encoding} is answered in {expected}")
@@ -79,7 +79,7 @@ def check_message(check, kit, wallet, answer, request, data):
 def check_messages(check, kit, wallets):
     def by_call(case, rng):
         number, (request, data) = case
-        # Each wallet in turn, so that every address is seen to be that of the key that signs.
+        # The wallets take turns, so that each address is checked against its key.
         wallet = wallets[number % WALLETS]
         check_message(check, kit, wallet, wallet.sign_message(**request), request, data)
 
@@ -95,7 +95,7 @@ def check_messages(check, kit, wallets):
 
 
 def offchain_message(wallet, version, domain, text):
-    """The bytes of Anza's proposal (version 0) and of sRFC 3 (version 1), of which solders has an older form only."""
+    """The bytes of Anza's proposal (version 0) and of sRFC 3 (version 1), of which solders has an older version."""
     data = text.encode()
     head = b"\xffsolana offchain" + bytes([version])
     signers = b"\x01" + bytes(public_key(wallet))
@@ -108,7 +108,7 @@ def offchain_message(wallet, version, domain, text):
 
 
 def kit_on_offchain_message(kit, wallet, answer, version, domain, text):
-    """What @solana/offchain-messages finds in an answer."""
+    """The verdict of @solana/offchain-messages on a response."""
     asked = {"version": version, "message": text, "application_domain": base58.b58encode(domain).decode()}
     answered = {name: answer[name] for name in ("offchain_message", "signature")}
     return kit.call("offchainMessage", address=wallet.address, **asked, **answered)
@@ -128,7 +128,7 @@ def check_offchain_messages(check, kit, wallets):
         wallet.signed_over(answer, expected)
         check.that(signature.verify(public_key(wallet), expected), f"the wallet signed version {version}")
         found = kit_on_offchain_message(kit, wallet, answer, version, domain, text)
-        check.that(found["reads_what_was_asked"], f"kit reads what was asked in version {version}")
+        check.that(found["reads_the_request"], f"kit reads the request in version {version}")
         check.that(found["makes_the_same"], f"kit makes the same bytes of version {version}")
         check.that(found["verified"], f"the wallet signed version {version} for kit")
 
@@ -136,12 +136,12 @@ def check_offchain_messages(check, kit, wallets):
 
 
 def signers_of(message):
-    """Whose signatures are required, in the order of the slots."""
+    """The required signers, in the order of the slots."""
     return message.account_keys[: message.header.num_required_signatures]
 
 
 class Maker:
-    """Random transactions that ask the wallet for a signature, and maybe others."""
+    """Random transactions that require a signature of the wallet, and possibly others."""
 
     def __init__(self, rng, wallet):
         self._random, self._wallet = rng, public_key(wallet)
@@ -170,7 +170,7 @@ class Maker:
         return TransactionConfig(**{name: value for name, value in options.items() if self._random.random() < 0.5})
 
     def message(self, kind, others):
-        """A message that the wallet and the keys of others must sign; the first of them pays."""
+        """A message that the wallet and other keys must sign; the first of them pays."""
         signers = [self._wallet, *(key.pubkey() for key in others)]
         self._random.shuffle(signers)
         blockhash, tables = Hash(self._random.randbytes(32)), []
@@ -185,7 +185,7 @@ class Maker:
         return MessageV1.try_compile(signers[0], steps, blockhash, self._config())
 
     def transaction(self, kind):
-        """One that is small enough, signed by some of the others."""
+        """A transaction within the size limit, signed by some of the others."""
         while True:
             others = [Keypair.from_seed(self._random.randbytes(32)) for _ in range(self._random.randrange(3))]
             message = self.message(kind, others)
@@ -202,7 +202,7 @@ SETTINGS = ("priority_fee", "compute_unit_limit", "loaded_accounts_data_size_lim
 
 
 def told(message):
-    """A message in the words of solana.mjs."""
+    """A message in the notation of solana.mjs."""
     header, version = message.header, VERSIONS[type(message)]
     counts = header.num_readonly_signed_accounts, header.num_readonly_unsigned_accounts
     tables = message.address_table_lookups if version == 0 else []
@@ -219,7 +219,7 @@ def told(message):
 
 
 def check_signed_for_kit(check, kit, answer, expected, kind):
-    """kit finds in the answer the transaction that solders expects, and who signed it."""
+    """kit decodes the transaction that solders expects, and its signers."""
     found = kit.call("transaction", signed=answer["signed_transaction"], encoding=answer["encoding"])
     message = expected.message
     slots = [
@@ -230,7 +230,7 @@ def check_signed_for_kit(check, kit, answer, expected, kind):
     check.that(found["message_bytes"] == to_bytes_versioned(message).hex(), f"kit finds the bytes of {kind}")
     check.that(found["signatures"] == slots, f"kit finds the signatures of {kind}")
     check.that(found["verified"] == expected.verify_with_results(), f"kit verifies the signatures of {kind}")
-    # A slot counts as signed for kit whatever is in it.
+    # For kit, any non-empty slot counts as signed.
     fully_signed = found["fully_signed"] and all(found["verified"])
     check.that(answer["fully_signed"] == fully_signed, f"fully_signed of {kind} is what kit finds")
     if found["message"]["version"] != 1:
@@ -238,7 +238,7 @@ def check_signed_for_kit(check, kit, answer, expected, kind):
 
 
 def check_signed(check, kit, wallet, answer, before, encoding, kind):
-    """Our slot holds a good signature; the message and the other slots are as they came."""
+    """Our slot has a valid signature; the message and the other slots are unchanged."""
     message = to_bytes_versioned(before.message)
     after = VersionedTransaction.from_bytes(decoded(answer["signed_transaction"], encoding))
     signature = Signature.from_string(answer["signature"])
@@ -248,8 +248,8 @@ def check_signed(check, kit, wallet, answer, before, encoding, kind):
     ]
     wallet.signed_over(answer, message)
     check.that(answer["encoding"] == encoding, f"{kind} is answered in {encoding}")
-    check.that(after.message == before.message, f"the message of {kind} is what was sent")
-    check.that(to_bytes_versioned(after.message) == message, f"the bytes of {kind} are what was sent")
+    check.that(after.message == before.message, f"the message of {kind} is unchanged")
+    check.that(to_bytes_versioned(after.message) == message, f"the bytes of {kind} are unchanged")
     check.that(list(after.signatures) == expected, f"one signature of {kind} is new")
     check.that(signature.verify(public_key(wallet), message), f"the wallet signed {kind}")
     check.that(bytes(after) == decoded(answer["signed_transaction"], encoding), f"solders writes {kind} the same")
@@ -263,7 +263,7 @@ def check_transactions(check, kit, wallets):
         wallet = rng.choice(wallets)
         before = Maker(rng, wallet).transaction(kind)
         encoding = "base64" if kind == "v1" else rng.choice(["base64", "base58"])
-        # Clients that send the message alone get the slots made.
+        # For a message without slots, the service adds them.
         if rng.random() < 0.2:
             empty = [Signature.default() for _ in before.signatures]
             before = VersionedTransaction.populate(before.message, empty)
@@ -272,7 +272,7 @@ def check_transactions(check, kit, wallets):
             sent = bytes(before)
         answer = wallet.sign_transaction({"transaction": encoded(sent, encoding), "encoding": encoding})
         check_signed(check, kit, wallet, answer, before, encoding, kind)
-        # Not of changed ones: solders has limits for the heap of v1 that newer releases of the network have not.
+        # Not for altered ones: solders has limits for the heap of v1 that newer releases do not have.
         before.sanitize()
 
     def by_method(kind, rng):
@@ -288,7 +288,7 @@ def check_transactions(check, kit, wallets):
 
 
 def check_two_signers(check, kit, wallets):
-    """Two wallets of ours sign one transaction, one after the other."""
+    """Two of our wallets sign one transaction in turn."""
 
     def examine(kind, rng):
         first, second = rng.sample(wallets, 2)
@@ -322,7 +322,7 @@ def check_two_signers(check, kit, wallets):
 
 
 def read_either(data):
-    """A whole transaction, or a message alone, with empty slots."""
+    """A transaction with empty slots, or only its message."""
     try:
         return VersionedTransaction.from_bytes(data)
     except ValueError:
@@ -331,7 +331,7 @@ def read_either(data):
 
 
 def check_mutated(check, kit, wallets):
-    """A changed byte: refused, or signed as it is, never as something else."""
+    """A changed byte is refused or signed as it is, never as something else."""
 
     def examine(kind, rng):
         wallet = rng.choice(wallets)
@@ -348,14 +348,14 @@ def check_mutated(check, kit, wallets):
 
 
 def flipped(data, part, rng):
-    """The bytes with another bit in this part of them."""
+    """The bytes with one bit flipped in this range."""
     changed = bytearray(data)
     changed[data.index(part) + rng.randrange(len(part))] ^= 1 << rng.randrange(8)
     return bytes(changed)
 
 
 def check_kit(check, kit, wallet):
-    """kit says no when a bit is another: what it said before means something."""
+    """kit rejects a signature with one bit flipped, so its other verdicts mean something."""
     rng, request = check.random, {"message": "dGVzdA==", "encoding": "base64"}
     answer = wallet.sign_message(**request)
     signature = base64.b64decode(answer["signature"])
@@ -370,7 +370,7 @@ def check_kit(check, kit, wallet):
         found = kit_on_offchain_message(kit, wallet, wrong, version, bytes(32), "test")
         check.that(not found["verified"], f"kit refuses a changed signature of version {version}")
         found = kit_on_offchain_message(kit, wallet, answer, version, bytes(32), "text")
-        same = found["reads_what_was_asked"] or found["makes_the_same"]
+        same = found["reads_the_request"] or found["makes_the_same"]
         check.that(not same, f"kit sees another text in version {version}")
     for kind in KINDS:
         before = Maker(rng, wallet).transaction(kind)
@@ -390,7 +390,7 @@ def check_refusals(check, wallet, stranger):
         make = Maker(check.random, wallet)
         transaction = make.transaction(kind)
         good = {"transaction": encoded(bytes(transaction), "base64"), "encoding": "base64"}
-        # In v1 the signatures come last: without them it is a message alone.
+        # In v1 the signatures come last: without them, it is only a message.
         messages = {len(to_bytes_versioned(transaction.message))} if kind == "v1" else ()
         check_broken(wallet, good, "transaction", "base64", check.random, messages)
         theirs = encoded(bytes(Maker(check.random, stranger).transaction(kind)), "base64")

@@ -19,7 +19,7 @@ const verified = (address, digest, signature) => Keypair.fromPublicKey(address).
 
 const operationName = (operation) => operation.body().switch().name;
 
-// As the library shows them, so numbers of 64 bits are texts.
+// In the notation of the library, which has 64-bit numbers as strings.
 function told(made) {
   if (made instanceof FeeBumpTransaction) {
     return { fee_source: made.feeSource, fee: made.fee, inner: told(made.innerTransaction) };
@@ -37,13 +37,13 @@ function told(made) {
   };
 }
 
-// A v0 transaction as the v1 that it stands for (CAP-15): with the type of its source's key before it.
+// A v0 transaction as the equivalent v1 (CAP-15): with the type of its source key before it.
 function asV1(tx) {
   const type = xdr.PublicKeyType.publicKeyTypeEd25519();
   return xdr.Transaction.fromXDR(Buffer.concat([type.toXDR(), tx.toXDR()]));
 }
 
-// What is signed of an envelope, whatever its operations say.
+// The signed digest of an envelope.
 function digestOf(envelope, passphrase) {
   const tagged = xdr.TransactionSignaturePayloadTaggedTransaction;
   const tx = envelope.value().tx();
@@ -62,7 +62,7 @@ const CALLS = {
     const encoded = StrKey.encodeEd25519PublicKey(key);
     return { is_valid: StrKey.isValidEd25519PublicKey(address), bytes: hex(key), encoded };
   },
-  // SEP-53, for which the library has no call of its own in this release.
+  // SEP-53, which the library does not support in this release.
   message({ address, data, signature }) {
     return verified(address, hash(Buffer.concat([Buffer.from(MESSAGE_PREFIX), bytes(data)])), signature);
   },
@@ -80,7 +80,7 @@ const CALLS = {
       writes_the_same: made.toXDR() === signed,
     };
   },
-  // One with operations of which `Operation` would refuse a name or a number.
+  // For operations with a name or number that `Operation` would reject.
   envelope({ address, passphrase, signed, signature }) {
     const envelope = xdr.TransactionEnvelope.fromXDR(signed, "base64");
     const digest = digestOf(envelope, passphrase);
@@ -95,7 +95,7 @@ const CALLS = {
     const digest = hash(base64(preimage));
     return { hash: hex(digest), verified: verified(address, digest, signature) };
   },
-  // The library puts the preimage together itself, and takes no signature that does not hold over it.
+  // The library builds the preimage itself, and rejects a signature that is not valid for it.
   async authorization({ address, entry, valid_until, passphrase, signature }) {
     let asked = null;
     const signer = (preimage) => {

@@ -1,5 +1,4 @@
-"""stellar-sdk and @stellar/stellar-sdk verify what our Stellar wallets sign: messages, envelopes of all kinds, Soroban
-authorizations."""
+"""stellar-sdk and @stellar/stellar-sdk verify Stellar signatures: messages, envelopes of all kinds, and Soroban authorizations."""
 
 import base64
 import hashlib
@@ -42,20 +41,20 @@ RANDOM_MESSAGES = of_night(1_000)
 METHOD_MESSAGES = 60
 TRANSACTIONS_PER_KIND = of_night(300)
 METHOD_TRANSACTIONS = 60
-# Wallets that sign one and the same transaction.
+# The number of wallets that sign the same transaction.
 SIGNERS = 4
 # Half of them with credentials of version 2.
 AUTH_ENTRIES = of_night(600)
 MUTATED = 100
 
 KINDS = ("v0", "v1", "fee-bump", "soroban")
-# Names of their envelopes in JavaScript.
+# Names of the envelopes in JavaScript.
 ENVELOPES = {"v0": "envelopeTypeTxV0", "fee-bump": "envelopeTypeTxFeeBump"}
 PASSPHRASE = Network.TESTNET_NETWORK_PASSPHRASE
 
 
 def holds(wallet, data, signature):
-    """Whether a signature of the wallet holds over these bytes."""
+    """Whether a signature of the wallet is valid for these bytes."""
     try:
         Keypair.from_public_key(wallet.address).verify(data, signature)
     except BadSignatureError:
@@ -96,7 +95,7 @@ def check_message(check, javascript, wallet, answer, data, encoding):
 def check_messages(check, javascript, wallets):
     def by_call(case, rng):
         number, (request, data) = case
-        # Each wallet in turn, so that every address is seen to be that of the key that signs.
+        # The wallets take turns, so that each address is checked against its key.
         wallet = wallets[number % WALLETS]
         check_message(check, javascript, wallet, wallet.sign_message(**request), data, request.get("encoding"))
 
@@ -131,7 +130,7 @@ class Maker:
         return f"{self._random.randrange(1, 2**60) / 10**7:.7f}" if self._random.random() < 0.3 else "12.5"
 
     def _append_operations(self, builder):
-        """From one to eight operations of the classic kinds, some in the name of another account."""
+        """One to eight classic operations, some with another source account."""
         other = self.keypair().public_key
         muxed = MuxedAccount(other, self._random.randrange(2**63))
         issued, price = Asset("USDC", other), Price(self._random.randrange(1, 99), self._random.randrange(1, 99))
@@ -188,7 +187,7 @@ class Maker:
         ]
 
     def auth_entry(self, in_v2=False):
-        """What a contract asks an account for."""
+        """An invocation that a contract asks an account to authorize."""
         kinds = xdr.SorobanCredentialsType
         call = xdr.InvokeContractArgs(
             stellar_sdk.Address(self.contract()).to_xdr_sc_address(),
@@ -214,7 +213,7 @@ class Maker:
         return xdr.SorobanAuthorizationEntry(credentials, invocation)
 
     def authorization(self, in_v2):
-        """What a contract asks for, until when, and what an account signs to give leave, as the library has it."""
+        """An authorization entry, its expiration, and its payload as the library builds it."""
         seen, entry, valid_until = [], self.auth_entry(in_v2), self._random.randrange(2**32)
 
         def signer(preimage):
@@ -225,7 +224,7 @@ class Maker:
         return entry, valid_until, seen[0]
 
     def envelope(self, kind, address):
-        """An envelope, with the signatures of others or none; the wallet is its source or another signer."""
+        """An envelope, possibly with signatures of others. The wallet is its source or another signer."""
         source = self._random.choice([address, self.keypair().public_key])
         if kind != "v0" and self._random.random() < 0.3:
             source = MuxedAccount(source, self._random.randrange(2**63))
@@ -261,7 +260,7 @@ class Maker:
 
 
 def told(transaction):
-    """A transaction in the words of stellar.mjs."""
+    """A transaction in the notation of stellar.mjs."""
     if isinstance(transaction, FeeBumpTransaction):
         return {
             "fee_source": transaction.fee_source.universal_account_id,
@@ -287,7 +286,7 @@ def told_operation(operation):
 
 
 def check_signed_for_javascript(check, javascript, wallet, answer, before, kind):
-    """The same of the other library: what it reads in the answer is what was asked for."""
+    """The same with the other library, which must read the requested transaction."""
     asked = {"address": wallet.address, "passphrase": PASSPHRASE}
     found = javascript.call("transaction", signed=answer["signed_transaction"], **asked)
     transaction = before.transaction.to_xdr_object().to_xdr_bytes()
@@ -303,12 +302,12 @@ def check_signed_for_javascript(check, javascript, wallet, answer, before, kind)
 
 
 def check_signed(check, javascript, wallet, answer, before, kind):
-    """One signature, of the wallet, is added; everything else is as it came."""
+    """One signature of the wallet is added; everything else is unchanged."""
     signed = answer["signed_transaction"]
     after = TransactionBuilder.from_xdr(signed, PASSPHRASE)
     wallet.signed_over(answer, before.signature_base())
     check.that(type(after) is type(before), f"{kind} comes back as what it was")
-    check.that(after.transaction == before.transaction, f"the transaction of {kind} is what was sent")
+    check.that(after.transaction == before.transaction, f"the transaction of {kind} is unchanged")
     check.that(after.to_xdr() == signed, f"stellar-sdk writes {kind} the same")
     check.that(answer["hash"] == before.hash_hex(), f"the hash of {kind}")
     *kept, added = after.signatures
@@ -364,7 +363,7 @@ def check_transactions(check, javascript, wallets):
 
 
 def authorization_for_javascript(javascript, wallet, answer, authorization):
-    """What JavaScript finds when it puts together itself what was to be signed."""
+    """The result of JavaScript, which builds the payload itself."""
     entry, valid_until, _ = authorization
     asked = {"entry": entry.to_xdr(), "valid_until": valid_until, "passphrase": PASSPHRASE}
     return javascript.call("authorization", address=wallet.address, signature=answer["signature"], **asked)
@@ -385,7 +384,7 @@ def check_auth_entries(check, javascript, wallets):
         found = javascript.call("preimage", **asked)
         check.that(found["hash"] == answer["hash"], "JavaScript finds the hash of the authorization")
         check.that(found["verified"], "the wallet signed the authorization for JavaScript")
-        # This release of the JavaScript library knows neither credentials of version 2 (CAP-71) nor their preimage.
+        # This release of the JavaScript library does not support credentials of version 2 (CAP-71) or their preimage.
         if not in_v2:
             found = authorization_for_javascript(javascript, wallet, answer, authorization)
             check.that(found["preimage"] == preimage.to_xdr(), "JavaScript asks the account for the same")
@@ -395,7 +394,7 @@ def check_auth_entries(check, javascript, wallets):
 
 
 def check_mutated(check, javascript, wallets):
-    """A changed bit: refused, or signed as it is, never as something else."""
+    """A changed bit is refused or signed as it is, never as something else."""
 
     def examine(kind, rng):
         wallet = rng.choice(wallets)
@@ -409,7 +408,7 @@ def check_mutated(check, javascript, wallets):
         check.that(changed.to_xdr() == request["xdr"], f"stellar-sdk reads the changed {kind}")
         signed = base64.b64decode(answer["signed_transaction"])
         body = unsigned_part(changed)
-        check.that(signed.startswith(body) and data.startswith(body), f"the changed {kind} is what was signed")
+        check.that(signed.startswith(body) and data.startswith(body), f"the signed {kind} has the changed content")
         good = holds(wallet, bytes.fromhex(answer["hash"]), base64.b64decode(answer["signature"]))
         check.that(good, f"the wallet signed the changed {kind}")
         check.that(bytes.fromhex(answer["hash"]) == hash_of(changed), f"the hash of the changed {kind}")
@@ -424,30 +423,30 @@ def check_mutated(check, javascript, wallets):
 
 
 def unsigned_part(envelope):
-    """The bytes of an envelope that stand before its signatures."""
+    """The bytes of an envelope before its signatures."""
     held = envelope.v0 or envelope.v1 or envelope.fee_bump
     return envelope.type.to_xdr_bytes() + held.tx.to_xdr_bytes()
 
 
 def hash_of(envelope):
-    """SHA-256 of network, type and transaction; a v0 transaction is hashed as the v1 that it stands for (CAP-15)."""
+    """SHA-256 of network, type and transaction; a v0 transaction is hashed as the equivalent v1 (CAP-15)."""
     network = hashlib.sha256(PASSPHRASE.encode()).digest()
     part = unsigned_part(envelope)
     if envelope.v0:
-        # Type 2, and a key type of four zero bytes before the key of the source.
+        # Type 2, and a key type of four zero bytes before the source key.
         part = b"\0\0\0\2" + bytes(4) + part[4:]
     return hashlib.sha256(network + part).digest()
 
 
 def flipped(data, part, rng):
-    """The bytes with another bit in this part of them."""
+    """The bytes with one bit flipped in this range."""
     changed = bytearray(data)
     changed[data.index(part) + rng.randrange(len(part))] ^= 1 << rng.randrange(8)
     return bytes(changed)
 
 
 def check_javascript(check, javascript, wallet):
-    """JavaScript says no when a bit is another: what it said before means something."""
+    """The JavaScript library rejects a signature with one bit flipped, so its other verdicts mean something."""
     rng, data = check.random, b"test"
     signature = base64.b64decode(wallet.sign_message(message="test")["signature"])
     wrong = flipped(signature, signature, rng)
@@ -459,7 +458,7 @@ def check_javascript(check, javascript, wallet):
         before = Maker(rng).envelope(kind, wallet.address)
         answer = wallet.sign_transaction({"xdr": before.to_xdr()})
         signed, signature = (base64.b64decode(answer[name]) for name in ("signed_transaction", "signature"))
-        # The seconds of the time bounds: any bit of them makes another transaction that can be read.
+        # The seconds of the time bounds: any value of them is a valid transaction.
         inner = before.transaction.inner_transaction_envelope if kind == "fee-bump" else before
         seconds = inner.transaction.preconditions.time_bounds.to_xdr_object().to_xdr_bytes()
         for part, what in ((signature, "signature"), (seconds, "time")):

@@ -1,5 +1,5 @@
-"""The PyPI client `streambird`, unmodified, drives users, passcodes, magic links, sessions and authenticator apps; what it does not
-have is called as the Node client calls it."""
+"""The unmodified PyPI client `streambird` manages users, passcodes, magic links, sessions and authenticator apps. Calls that it lacks are
+made like the Node client's."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ from service import Check, Service
 
 SESSION_MINUTES = 60
 TOTP_STEP = 30
-# A running service follows its settings within a second.
+# A running service applies changed settings within a second.
 FOLLOW_SECONDS = 30
 
 USER_KEYS = {
@@ -41,8 +41,8 @@ USER_KEYS = {
 ISSUED = re.compile("[0-9A-Za-z]{64}")
 
 
-class Journey:
-    """One service, its client, and what is the same in every journey."""
+class Flow:
+    """A service and its client, with the steps that all flows share."""
 
     def __init__(self, service, check):
         self.service = service
@@ -54,7 +54,7 @@ class Journey:
         return f"{label}-{self.check.seed}"
 
     def number(self):
-        """A number of the plan for fiction that is long enough to be taken as real: +1 415 555 2xxx."""
+        """A number reserved for fiction that is accepted as valid: +1 415 555 2xxx."""
         return f"+1415555{self.check.random.randrange(2000, 9000)}"
 
     def message(self, to, kind, after=None):
@@ -68,7 +68,7 @@ class Journey:
         return found[0]
 
     def refuses(self, error, call, description):
-        """The call raises this exception of the client, and with it the message that our errors carry."""
+        """The call raises this exception of the client, with the message of our error."""
         try:
             call()
         except error as refusal:
@@ -79,7 +79,7 @@ class Journey:
             self.check.that(False, f"{description}: it was taken")
 
     def issued(self, answer, user_id, description):
-        """The answer of a verify call with a session."""
+        """The response of a verify call with a session."""
         check = self.check
         check.that(answer["user_id"] == user_id, f"{description}: the user")
         check.that(bool(ISSUED.fullmatch(answer["session_token"])), f"{description}: a token")
@@ -88,82 +88,82 @@ class Journey:
         return answer["session"]
 
 
-def users(journey):
-    check, client = journey.check, journey.client
-    address, number = f"{journey.name('user')}@example.com", journey.number()
+def users(flow):
+    check, client = flow.check, flow.client
+    address, number = f"{flow.name('user')}@example.com", flow.number()
     made = client.users.create(email=address, first_name="Ada", last_name="Lovelace")
     check.that(made["status"] == "active" and made["email_id"].startswith("email_"), "create: an active user")
     user_id = made["user_id"]
     user = client.users.get(user_id)
     check.that(USER_KEYS <= user.keys(), "get: every field")
     check.that((user["first_name"], user["middle_name"]) == ("Ada", ""), "get: the names")
-    second = f"{journey.name('second')}@example.com"
+    second = f"{flow.name('second')}@example.com"
     updated = client.users.update(user_id, emails=[second], phone_numbers=[number], middle_name="King")
     check.that({one["email"] for one in updated["emails"]} == {address, second}, "update: both addresses")
     check.that([one["phone_number"] for one in updated["phone_numbers"]] == [number], "update: the number")
     check.that(client.users.get(user_id)["middle_name"] == "King", "update: the name")
-    journey.refuses(
+    flow.refuses(
         exceptions.StreambirdDuplicateResource, lambda: client.users.create(email=address.upper()), "create twice"
     )
-    journey.refuses(exceptions.StreambirdInvalidRequest, lambda: client.users.create(), "create without identifier")
+    flow.refuses(exceptions.StreambirdInvalidRequest, lambda: client.users.create(), "create without identifier")
     removed = client.users.delete_email(updated["emails"][1]["id"])
     check.that(removed["user_id"] == user_id, "delete_email: whose it was")
     client.users.delete_phone_number(updated["phone_numbers"][0]["id"])
     left = client.users.get(user_id)
-    check.that((len(left["emails"]), left["phone_numbers"]) == (1, []), "what was deleted is gone")
+    check.that((len(left["emails"]), left["phone_numbers"]) == (1, []), "the deleted ones are gone")
     gone = client.users.delete(user_id)
     check.that(gone["user_id"] == user_id, "delete: whom")
-    journey.refuses(exceptions.StreambirdResourceNotFound, lambda: client.users.get(user_id), "get of a deleted user")
+    flow.refuses(exceptions.StreambirdResourceNotFound, lambda: client.users.get(user_id), "get of a deleted user")
 
 
-def email_passcodes(journey):
-    check, client = journey.check, journey.client
-    address = f"{journey.name('otp')}@example.com"
+def email_passcodes(flow):
+    check, client = flow.check, flow.client
+    address = f"{flow.name('otp')}@example.com"
     begun = client.otps.email.login_or_create(address, expires_in=5)
     check.that(begun["user_created"] is True and begun["status"] == "active", "login_or_create: a new user")
-    journey.refuses(
+    flow.refuses(
         exceptions.StreambirdInvalidRequest,
         lambda: client.otps.verify("000000x", begun["email_id"]),
         "a wrong passcode",
     )
-    first = journey.message(address, "otp")
+    first = flow.message(address, "otp")
     sent = client.otps.email.send(address, expires_in=5)
     check.that((sent["user_id"], sent["email_id"]) == (begun["user_id"], begun["email_id"]), "send: the same user")
-    code = journey.message(address, "otp", after=first)["code"]
+    code = flow.message(address, "otp", after=first)["code"]
     verified = client.otps.verify(code, sent["email_id"], session_expires_in=SESSION_MINUTES)
-    session = journey.issued(verified, begun["user_id"], "otps.verify")
+    session = flow.issued(verified, begun["user_id"], "otps.verify")
     check.that(session["factors"][0]["delivery_channel"] == "email", "the factor is the address")
-    journey.refuses(
+    flow.refuses(
         exceptions.StreambirdInvalidRequest, lambda: client.otps.verify(code, sent["email_id"]), "a passcode twice"
     )
     return verified
 
 
-def sms_passcodes(journey):
-    check, client = journey.check, journey.client
-    number = journey.number()
+def sms_passcodes(flow):
+    check, client = flow.check, flow.client
+    number = flow.number()
     begun = client.otps.sms.login_or_create(number, expires_in=5)
     check.that(begun["phone_number_id"].startswith("pn_") and begun["user_created"] is True, "sms: a new user")
-    first = journey.message(number, "otp")
+    first = flow.message(number, "otp")
     sent = client.otps.sms.send(number, expires_in=5)
     check.that(sent["phone_number_id"] == begun["phone_number_id"], "sms: the same number")
-    code = journey.message(number, "otp", after=first)["code"]
+    code = flow.message(number, "otp", after=first)["code"]
     verified = client.otps.verify(code, sent["phone_number_id"], session_expires_in=SESSION_MINUTES)
-    session = journey.issued(verified, begun["user_id"], "otps.verify by sms")
+    session = flow.issued(verified, begun["user_id"], "otps.verify by sms")
     check.that(session["factors"][0]["delivery_channel"] == "sms", "the factor is the number")
 
 
-def magic_links(journey):
-    check, client = journey.check, journey.client
-    address = f"{journey.name('link')}@example.com"
+def magic_links(flow):
+    check, client = flow.check, flow.client
+    address = f"{flow.name('link')}@example.com"
     begun = client.magic_links.email.login_or_create(address, login_expires_in=30, registration_expires_in=30)
     check.that(begun["user_created"] is True, "magic_links: a new user")
-    mail = journey.message(address, "magic_link")
+    mail = flow.message(address, "magic_link")
     check.that(mail["token"] in mail["link"], "magic_links: the link carries the token")
     verified = client.magic_links.verify(mail["token"], session_expires_in=SESSION_MINUTES)
-    session = journey.issued(verified, begun["user_id"], "magic_links.verify")
+    session = flow.issued(verified, begun["user_id"], "magic_links.verify")
     check.that(session["factors"][0]["type"] == "magic_link", "the factor is a link")
-    journey.refuses(
+    flow.refuses(
         exceptions.StreambirdInvalidRequest, lambda: client.magic_links.verify(mail["token"]), "a link twice"
     )
     made = client.magic_links.create(begun["user_id"])
@@ -173,7 +173,7 @@ def magic_links(journey):
 
 
 def opened(url):
-    """Where an address of the service sends a browser on to, which is not followed."""
+    """The target of a redirect of the service, which is not followed."""
 
     class Stay(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, *_):
@@ -187,10 +187,10 @@ def opened(url):
             return moved.headers.get("Location", "")
 
 
-def oauth(journey):
-    """Sign-in through a provider in the calls of the Node client, whose every call has its secret key in the header."""
-    check, service = journey.check, journey.service
-    who = {"identity": "verified", "email": f"{journey.name('oauth')}@example.com"}
+def oauth(flow):
+    """Sign-in through a provider with the calls of the Node client, all of which send the secret key."""
+    check, service = flow.check, flow.service
+    who = {"identity": "verified", "email": f"{flow.name('oauth')}@example.com"}
     begin = "/v1/auth/oauth/test/begin"
     begun = service.get(begin, public_token=service.public_token, **who)
     check.that(list(begun) == ["redirect_url"], "oauth: with a public token beside the key, the answer of the token")
@@ -198,11 +198,11 @@ def oauth(journey):
     check.that("token=" in query, "oauth: the browser lands with a token")
     body = {"token": urllib.parse.parse_qs(query)["token"][0], "session_expires_in": SESSION_MINUTES}
     verified = service.call("POST", "/v1/auth/oauth/verify", body)
-    session = journey.issued(verified, verified["user_id"], "oauth.verify by token")
+    session = flow.issued(verified, verified["user_id"], "oauth.verify by token")
     check.that(session["factors"][0]["type"] == "oauth", "the factor is the provider")
     other = service.call("GET", f"{begin}?public_token={service.public_token[:-1]}", expect=401)
     check.that(other["error"]["code"] == "invalid_api_key", "oauth: both credentials have to be good")
-    # The App's own callback: `begin` of the client knows no redirect_uri, so the App's settings say where it is.
+    # The App's own callback is in its settings, because `begin` of the client has no redirect_uri.
     service.operate("app", "set", service.app_id, f"oauth_test_redirect_uri={landing}")
     with contextlib.ExitStack() as stack:
         stack.callback(service.operate, "app", "set", service.app_id, "oauth_test_redirect_uri=null")
@@ -220,8 +220,8 @@ def oauth(journey):
     check.that(bool(ISSUED.fullmatch(own["session_token"])), "oauth.verify by code: a token")
 
 
-def sessions(journey, verified):
-    check, client = journey.check, journey.client
+def sessions(flow, verified):
+    check, client = flow.check, flow.client
     token, session = verified["session_token"], verified["session"]
     by_token = client.sessions.verify(session_token=token)
     check.that(by_token["session"]["id"] == session["id"], "sessions.verify by token")
@@ -230,14 +230,14 @@ def sessions(journey, verified):
     listed = client.sessions.list(session["user_id"])["sessions"]
     check.that([one["id"] for one in listed] == [session["id"]], "sessions.list")
     client.sessions.delete(session_id=session["id"])
-    journey.refuses(
+    flow.refuses(
         exceptions.StreambirdUnauthorized, lambda: client.sessions.verify(session_token=token), "a deleted session"
     )
 
 
-def authenticator_apps(journey):
-    check, client, service = journey.check, journey.client, journey.service
-    user_id = client.users.create(email=f"{journey.name('totp')}@example.com")["user_id"]
+def authenticator_apps(flow):
+    check, client, service = flow.check, flow.client, flow.service
+    user_id = client.users.create(email=f"{flow.name('totp')}@example.com")["user_id"]
     made = client.totps.create(user_id)
     check.that(len(made["recovery_codes"]) == 16, "totps: sixteen recovery codes")
     app = pyotp.TOTP(made["secret"])
@@ -245,9 +245,9 @@ def authenticator_apps(journey):
     with contextlib.ExitStack() as stack:
         stack.callback(service.call, "DELETE", "/v1/test/clock")
         verified = client.totps.verify(app.at(now), user_id, session_expires_in=SESSION_MINUTES)
-        session = journey.issued(verified, user_id, "totps.verify")
+        session = flow.issued(verified, user_id, "totps.verify")
         check.that(session["factors"][0]["delivery_channel"] == "totp_authenticator", "the factor is the app")
-        journey.refuses(
+        flow.refuses(
             exceptions.StreambirdException, lambda: client.totps.verify(app.at(now), user_id), "a step twice"
         )
         now = service.call("POST", "/v1/test/clock", {"advance_seconds": TOTP_STEP})["now"]
@@ -255,15 +255,15 @@ def authenticator_apps(journey):
         check.that(again["session"]["id"] == session["id"], "the next step continues the session")
     code = made["recovery_codes"][0]
     recovered = client.totps.recovery(code, user_id, session_expires_in=SESSION_MINUTES)
-    factor = journey.issued(recovered, user_id, "totps.recovery")["factors"][0]
+    factor = flow.issued(recovered, user_id, "totps.recovery")["factors"][0]
     check.that(factor["delivery_channel"] == "totp_recovery_code", "the factor is a recovery code")
-    journey.refuses(exceptions.StreambirdException, lambda: client.totps.recovery(code, user_id), "a recovery code twice")
+    flow.refuses(exceptions.StreambirdException, lambda: client.totps.recovery(code, user_id), "a recovery code twice")
     [totp] = client.totps.recovery_codes(user_id)["totps"]
     check.that(sorted(totp["recovery_codes"]) == sorted(made["recovery_codes"][1:]), "fifteen codes are left")
 
 
 class TrustingApp(Service):
-    """An App of its own that trusts what it attaches: what clients expect that cannot send a session along."""
+    """An App whose assertions are trusted, as clients expect that cannot send a session."""
 
     def __init__(self):
         super().__init__()
@@ -272,16 +272,16 @@ class TrustingApp(Service):
         self.secret_key = json.loads(self.operate("key", "create", self.app_id, "test", "--json"))["key"]
 
 
-def attached_number(journey):
-    """A number that the App attaches is proved by `send` and `verify`, neither of which names a session."""
-    check, client = journey.check, journey.client
-    address, number = f"{journey.name('trusting')}@example.com", journey.number()
+def attached_number(flow):
+    """A number that the App attaches is verified by `send` and `verify`, without a session."""
+    check, client = flow.check, flow.client
+    address, number = f"{flow.name('trusting')}@example.com", flow.number()
     begun = client.otps.email.login_or_create(address, expires_in=5)
-    client.otps.verify(journey.message(address, "otp")["code"], begun["email_id"])
+    client.otps.verify(flow.message(address, "otp")["code"], begun["email_id"])
     client.users.update(begun["user_id"], phone_numbers=[number])
     sent = client.otps.sms.send(number, expires_in=5)
     check.that(sent["user_id"] == begun["user_id"], "trusted: send names the user whom the App means")
-    code = journey.message(number, "otp")["code"]
+    code = flow.message(number, "otp")["code"]
     verified = client.otps.verify(code, sent["phone_number_id"])
     check.that(verified["user_id"] == begun["user_id"], "trusted: verify names the same user")
     check.that(verified["session"] is None and verified["session_token"] == "", "trusted: no session was asked for")
@@ -291,15 +291,15 @@ def attached_number(journey):
 
 def main():
     check = Check("streambird", "streambird", "pyotp")
-    journey = Journey(Service(), check)
-    users(journey)
-    verified = email_passcodes(journey)
-    sms_passcodes(journey)
-    magic_links(journey)
-    oauth(journey)
-    sessions(journey, verified)
-    authenticator_apps(journey)
-    attached_number(Journey(TrustingApp(), check))
+    flow = Flow(Service(), check)
+    users(flow)
+    verified = email_passcodes(flow)
+    sms_passcodes(flow)
+    magic_links(flow)
+    oauth(flow)
+    sessions(flow, verified)
+    authenticator_apps(flow)
+    attached_number(Flow(TrustingApp(), check))
     check.end()
 
 

@@ -1,4 +1,4 @@
-"""PyOTP is the authenticator app: it reads our key, and its codes sign in once."""
+"""PyOTP as the authenticator app: it reads our key, and each of its codes signs in once."""
 
 import base64
 import time
@@ -11,7 +11,7 @@ USERS = 10
 
 
 def enroll(service, check, number):
-    """A user whose authenticator app is PyOTP; its first code was verified."""
+    """A user with PyOTP as authenticator app, whose first code was verified."""
     email = f"interop-{check.seed}-{number}@example.com"
     user = service.call("POST", "/v1/auth/users/create", {"email": email})["user_id"]
     created = service.call("POST", "/v1/auth/totps/create", {"user_id": user})
@@ -35,7 +35,7 @@ def main():
         user, totp, now, created = enroll(service, check, number)
         again = verify(service, user, totp.at(now), expect=400)
         check.that(again["error"]["code"] == "invalid_otp", "a code counts once")
-        # The next code is accepted for the clock that is a little ahead.
+        # The next code is accepted, for clocks that are slightly ahead.
         signed_in = verify(service, user, totp.at(now + 30))
         check.that(signed_in["totp_id"] == created["totp_id"], "the authenticator app has signed in")
         factor = signed_in["session"]["factors"][0]

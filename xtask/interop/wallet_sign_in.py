@@ -1,4 +1,4 @@
-"""Wallets of other people's making sign challenges: eth-account for Ethereum, cryptography's Ed25519 for Solana."""
+"""Third-party wallets sign challenges: eth-account for Ethereum, cryptography's Ed25519 for Solana."""
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from eth_account import Account

@@ -1,4 +1,4 @@
-"""Wallets of the service, as the scripts of the five chains use them, and the parts common to all chains."""
+"""Wallets of the service for the scripts of the five chains, and checks common to all chains."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ import base58
 
 from service import Refused
 
-# Requests under way: while the service works on some, the library verifies others.
+# Concurrent requests: while the service handles some, the library verifies others.
 AT_A_TIME = 8
 
 FIELDS = {
@@ -99,17 +99,17 @@ class Wallet:
         return self._answered(self._post("sign_transaction", {self.field: transaction}))
 
     def rpc(self, method, **params):
-        """What the method gave."""
+        """The result of the method."""
         answer = self._post("rpc", {"method": method, "params": params})
         self._check.that(answer["method"] == method, f"the answer names {method}")
         return Answered(answer["data"], answer.request_id)
 
     def signed_over(self, answer, payload):
-        """What the library finds to be under the signature of an answer: the audit log is to say the same (AUD-9)."""
+        """Records the payload that the library finds signed. The audit log must have the same (AUD-9)."""
         self._payloads[answer.request_id] = hashlib.sha256(payload).hexdigest()
 
     def check_payloads(self):
-        """A case for each payload that the library found."""
+        """A case for each recorded payload."""
         noted, query = {}, {"limit": 100}
         while True:
             page = self._service.get(f"/v1/wallets/{self.id}/audit", **query)
@@ -118,10 +118,10 @@ class Wallet:
                 break
             query["starting_after"] = page["entries"][-1]["id"]
         for request_id, expected in self._payloads.items():
-            self._check.that(noted.get(request_id) == expected, f"the log says what was signed: {noted.get(request_id)}")
+            self._check.that(noted.get(request_id) == expected, f"the audit log has the signature: {noted.get(request_id)}")
 
     def refuses(self, call, body, param, description, status=400):
-        """One case: the call is refused, the refusal names `param`, and nothing is signed."""
+        """A case: the call is refused, the refusal names `param`, and nothing is signed."""
         try:
             path = f"/v1/wallets/{self.id}/{call}"
             answer = self._service.call("POST", path, body, expect=status)
@@ -133,12 +133,12 @@ class Wallet:
         self._check.that(named == param and not signs, f"{description}: names {param} and not {named}")
 
     def refuses_transaction(self, transaction, param, description, status=400):
-        """The same of a transaction; `param` is a field of it."""
+        """The same for a transaction; `param` is a field of it."""
         path = param and f"{self.field}.{param}"
         self.refuses("sign_transaction", {self.field: transaction}, path, description, status)
 
     def signs_or_refuses(self, transaction, param):
-        """The answer to a transaction of which both may be right; None, and one case, if it is refused.
+        """The response to a transaction that may be signed or refused; None, and one case, if it is refused.
 
         That is with 400 by its field, or with 403 when it is well formed and too dear.
         """
@@ -153,7 +153,7 @@ class Wallet:
 
 
 def create_wallets(service, check, wallet_type, count):
-    """So many wallets, each with an address of its own."""
+    """Wallets with different addresses."""
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         wallets = list(pool.map(lambda number: Wallet(service, check, wallet_type, number), range(count)))
     addresses = {wallet.address for wallet in wallets}
@@ -162,12 +162,12 @@ def create_wallets(service, check, wallet_type, count):
 
 
 def check_payloads(check, wallets):
-    """The log says of every signature over what it is."""
+    """The audit log has the payload of every signature."""
     each(check, "payloads", wallets, lambda wallet, _: wallet.check_payloads())
 
 
 def each(check, kind, cases, examine):
-    """Examines every case, some at a time, each with random numbers of its own, so that their order does not matter.
+    """Runs every case, some concurrently, each with its own random numbers, so that their order does not matter.
 
     A case that is refused, or whose answer no library reads, is a mismatch and not the end.
     """
@@ -184,14 +184,14 @@ def each(check, kind, cases, examine):
 
 
 def random_text(rng):
-    """Text of one or several alphabets, mostly short."""
+    """Text in one or several alphabets, mostly short."""
     length = rng.choice([rng.randrange(1, 40), rng.randrange(40, 400), rng.randrange(400, 4_000)])
     alphabets = rng.sample(ALPHABETS, rng.randrange(1, len(ALPHABETS) + 1))
     return "".join(chr(rng.randint(*rng.choice(alphabets))) for _ in range(length))
 
 
 def messages(rng, count):
-    """The chosen messages and so many random ones in all encodings: what is sent, and the bytes that it means."""
+    """The chosen messages and some random ones in all encodings: the request, and the bytes it stands for."""
     for text in CHOSEN_MESSAGES:
         yield {"message": text}, text.encode()
     for number in range(count):
@@ -199,7 +199,7 @@ def messages(rng, count):
 
 
 def random_message(rng, encoding):
-    """A request in this encoding, none being left out, and the bytes that it means."""
+    """A request in this encoding (none if omitted), and the bytes it stands for."""
     if encoding in (None, "utf-8"):
         text = random_text(rng)
         request = {"message": text} if encoding is None else {"message": text, "encoding": encoding}
@@ -242,9 +242,9 @@ def check_common_refusals(wallet, good, method):
 
 
 def check_broken(wallet, good, field, encoding, rng, also_whole=()):
-    """Refuses a binary transaction that is cut off, that goes on behind its end, or that is no text of its encoding.
+    """Refuses a binary transaction that is cut off, has trailing bytes, or is not valid in its encoding.
 
-    also_whole: lengths at which what is cut off is no broken transaction."""
+    also_whole: lengths at which the cut transaction is still valid."""
     data = decoded(good[field], encoding)
     for cut in {0, 1, len(data) - 1, *(rng.randrange(len(data)) for _ in range(6))}.difference(also_whole):
         broken = good | {field: encoded(data[:cut], encoding)}

@@ -1,4 +1,4 @@
-// standardwebhooks verifies and signs for webhooks.py, and so do the lines of docs/webhooks.md.
+// standardwebhooks verifies and signs for webhooks.py, as does the code in docs/webhooks.md.
 
 import { randomBytes } from "node:crypto";
 import { Webhook, WebhookVerificationError } from "standardwebhooks";
@@ -20,7 +20,7 @@ await answer({
       new Webhook(secret).verify(buffer(body), headers);
       return true;
     } catch (fault) {
-      // Signatures are checked first; what is no JSON after that was genuine.
+      // Signatures are checked first, so a body that is not JSON has a valid signature.
       if (fault instanceof WebhookVerificationError) return false;
       if (fault instanceof SyntaxError) return true;
       throw fault;

@@ -1,4 +1,4 @@
-"""The packages of Standard Webhooks on PyPI and npm verify what we send, and the lines of docs/webhooks.md what they sign (WH-2,
+"""The packages of Standard Webhooks on PyPI and npm verify our requests, and the code in docs/webhooks.md those that they sign (WH-2,
 EV-C1)."""
 
 import datetime
@@ -15,13 +15,13 @@ from service import Check, Service
 
 USERS = 40
 BODIES = 10_000
-# How long events may take; each is sent at once.
+# The time limit for an event, which is sent immediately.
 PATIENCE = 60
 SIGNED = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 
 class Receiver:
-    """An HTTP server that takes everything and keeps it."""
+    """An HTTP server that accepts and stores every request."""
 
     def __init__(self):
         self.arrived = []
@@ -56,7 +56,7 @@ class Receiver:
 
 
 def passage(language):
-    """The lines of the page in one language."""
+    """The code of the page in one language."""
     with open("docs/webhooks.md", encoding="utf-8") as page:
         return re.search(rf"```{language}\n(.*?)```", page.read(), re.DOTALL).group(1)
 
@@ -69,21 +69,21 @@ def ours():
 
 
 def without_types(code):
-    """What of the page's TypeScript is JavaScript."""
+    """The page's TypeScript without its types."""
     return re.sub(r": (string|boolean|Buffer|Record<string, string>)", "", code)
 
 
 def taken_by_pypi(secret, headers, body):
     try:
         Webhook(secret).verify(body, headers, json_parse=False)
-    # It reads the body as text before it looks at the signature.
+    # It decodes the body as text before it checks the signature.
     except (WebhookVerificationError, UnicodeDecodeError):
         return False
     return True
 
 
 def verifiers(javascript):
-    """By name, what says whether a request is genuine."""
+    """The verifiers by name."""
     page = ours()
     in_javascript = lambda which: lambda secret, headers, body: javascript.call(
         which, secret=secret, headers=headers, body=body
@@ -101,7 +101,7 @@ def altered(random, headers, body):
     where = random.choice(["body", "webhook-id", "webhook-timestamp"])
     if where == "body":
         place = random.randrange(len(body))
-        # Text stays text: not the highest bit.
+        # Not the highest bit, so that text stays valid.
         changed = body[place] ^ (1 << random.randrange(7))
         return headers, body[:place] + bytes([changed]) + body[place + 1 :]
     value = headers[where]
@@ -139,7 +139,7 @@ def sent_by_us(service, check, verify):
 
     rotated = ["webhook", "rotate-secret", service.app_id, endpoint["id"], "--overlap", "60", "--json"]
     fresh = json.loads(service.operate(*rotated))["secret"]
-    # The process that sends reads secrets with each batch; what it reads from here on has both.
+    # The sender reads secrets with each batch; from here on it reads both.
     email = f"hooks-{check.seed}-last@example.com"
     last = service.call("POST", "/v1/auth/users/create", {"email": email})["user_id"]
     is_last = lambda body: json.loads(body)["data"].get("user_id") == last

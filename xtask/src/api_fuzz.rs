@@ -1,4 +1,4 @@
-//! `cargo xtask api-fuzz`: the API answers odd input as its description says.
+//! `cargo xtask api-fuzz`: responses to unusual requests conform to the API description.
 
 use std::fs;
 use std::path::Path;
@@ -22,10 +22,10 @@ type or body that the description does not allow; any finding fails the command.
 --seed N       generate other requests than those of the fixed seed
 --no-install   do not install Python with apt-get if missing";
 
-/// The seed of a run that does not choose one: every change meets the same requests.
+/// The default seed, so that every change is tested with the same requests.
 pub(crate) const SEED: u64 = 20_261_121;
 
-/// Random requests in all; edge values come on top, as many as the description has fields.
+/// The number of random requests. Requests with edge values depend on the number of fields.
 const RANDOM_REQUESTS: usize = 1_200;
 
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
@@ -54,7 +54,7 @@ pub(crate) fn check(python: &Python, binary: &Path, seed: u64) -> Result<(), Fai
     let outcome = process::run(
         python
             .program("schemathesis")
-            // It leaves notes in the directory it runs in.
+            // It writes files to its current directory.
             .current_dir(&directory)
             .env("VESTRY_TEST_KEY", server.test_key())
             .arg("--config-file")
@@ -79,15 +79,15 @@ pub(crate) fn check(python: &Python, binary: &Path, seed: u64) -> Result<(), Fai
             .arg(&report),
     );
     server.stop()?;
-    judge(&report, seed)?;
+    evaluate(&report, seed)?;
     outcome
 }
 
-/// How many operations the API has, so that their number does not change how long a run takes.
+/// The number of operations of the API, by which the requests are divided.
 fn operations(binary: &Path) -> Result<usize, Failure> {
     let document = process::output(Command::new(binary).arg("openapi"))?;
     let document: Value =
-        serde_json::from_str(&document).context("cannot understand `vestry openapi`")?;
+        serde_json::from_str(&document).context("cannot parse the output of `vestry openapi`")?;
     let paths = document.get("paths").and_then(Value::as_object);
     Ok(paths
         .into_iter()
@@ -97,11 +97,11 @@ fn operations(binary: &Path) -> Result<usize, Failure> {
         .sum())
 }
 
-/// Prints the result in one line that a script can read, and refuses a run that proves nothing.
-fn judge(report: &Path, seed: u64) -> Result<(), Failure> {
+/// Prints the result in one line for scripts, and fails a run that proves nothing.
+fn evaluate(report: &Path, seed: u64) -> Result<(), Failure> {
     let text = fs::read_to_string(report).context("schemathesis left no report")?;
     let report: Value =
-        serde_json::from_str(&text).context("cannot understand the report of schemathesis")?;
+        serde_json::from_str(&text).context("cannot parse the report of schemathesis")?;
     let number = |pointer: &str| {
         report
             .pointer(pointer)
@@ -133,11 +133,11 @@ fn judge(report: &Path, seed: u64) -> Result<(), Failure> {
             "api-fuzz: not every operation could be tested",
         ));
     }
-    // Calls that check a password or a signature answer 401 to everything made up; a refused key shows in all operations.
+    // Calls that check a password or a signature return 401 for made-up input. A rejected key shows in all operations.
     let refused = u64::try_from(count("/warnings/missing_auth")).unwrap_or(u64::MAX);
     if refused.saturating_mul(2) > number("/operations/tested") {
         return Err(Failure::new(
-            "api-fuzz: the key was refused, so the requests proved nothing",
+            "api-fuzz: the key was rejected, so the requests proved nothing",
         ));
     }
     Ok(())

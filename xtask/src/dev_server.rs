@@ -64,8 +64,8 @@ pub(crate) struct DevServer {
 impl DevServer {
     /// Starts the service on the embedded store and waits until it answers.
     ///
-    /// The request limit of the test environment is off: a check makes more than 100 requests a minute, and
-    /// answers of 429 would hide what it is looking for. `name` is that of its log, `target/<name>.log`.
+    /// The request limit of the test environment is off, because checks make more than 100 requests per minute and responses with 429
+    /// would hide findings. The log is `target/<name>.log`.
     pub(crate) fn start(binary: &Path, name: &str) -> Result<Self, Failure> {
         let directory = temporary::directory_in_memory(name)?;
         let log = project::target().join(format!("{name}.log"));
@@ -75,7 +75,7 @@ impl DevServer {
             .arg(&directory);
         command
             .env("VESTRY_LIMITS__TEST_PER_MINUTE", "0")
-            // The identity providers of the checks are there.
+            // The identity providers of the checks listen there.
             .env("VESTRY_OUTBOUND__ALLOWED_NETWORKS", "127.0.0.0/8")
             .current_dir(&directory);
         let output = File::create(&log).context(format!("cannot create {}", log.display()))?;

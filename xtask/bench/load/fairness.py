@@ -40,7 +40,7 @@ class Client:
             self.connection.request(method, path, sent, headers)
             answer = self.connection.getresponse()
         except (http.client.RemoteDisconnected, ConnectionError):
-            # An idle connection was closed by the server.
+            # The server closed an idle connection.
             self.connection = http.client.HTTPConnection(base, timeout=60)
             self.connection.request(method, path, sent, headers)
             answer = self.connection.getresponse()
@@ -74,7 +74,7 @@ if lane == "largest":
     status, body, _ = loud.call("PUT", f"/v1/auth/users/{largest}/update", request)
     assert status == 200, body
 else:
-    # So many users that a search by a part of a name is looked for until its time is over.
+    # So many users that a search for a part of a name runs into its time limit.
     many = int(os.environ.get("USERS", "1500000"))
     columns = ("app_id, environment, id, first_name, middle_name, last_name, status, metadata, created_at, updated_at, folded_name, is_owned")
     name = "n" * 60

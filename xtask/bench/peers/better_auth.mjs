@@ -1,12 +1,10 @@
 // better-auth on Postgres, as its documentation sets it up, for `cargo xtask bench --peers`.
 //
-// Arguments: the URL of an empty database, and how many users to create, each with an address and a session; 64 more have a
-// password. It makes its tables, prints for each session a line `session=COOKIE`, and then `http://…` where it listens. As many
-// processes serve as there are cores.
+// Arguments: the URL of an empty database, and the number of users to create, each with an address and a session; 64 more have a
+// password. It creates its tables, prints a line `session=COOKIE` for each session, and then its URL. It serves with a process per core.
 //
-// What a service would switch on in production and this one cannot be compared with is off: its rate limit, which counts in
-// memory, and the cache of sessions in cookies, which answers for minutes after a session was ended. Codes are known beforehand and
-// passwords cost what ours cost.
+// Features for production that would make the comparison unfair are off: its rate limit, which counts in memory, and the cookie cache of
+// sessions, which stays valid for minutes after a session has ended. Codes are fixed, and password hashes cost as much as ours.
 
 import cluster from "node:cluster";
 import { createServer } from "node:http";
@@ -21,10 +19,10 @@ import { emailOTP } from "better-auth/plugins";
 import pg from "pg";
 
 const [databaseUrl, users] = process.argv.slice(2);
-const secret = "a secret of a bench, long enough for anybody";
+const secret = "a secret of a benchmark, which is long enough";
 const PASSWORD = "correct horse battery staple";
 const WITH_PASSWORD = 64;
-// As `passwords` of Vestry's configuration when it says nothing: Argon2id, 19 MiB, two passes.
+// Vestry's default: Argon2id, 19 MiB, two passes.
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
 const auth = betterAuth({
@@ -45,7 +43,7 @@ const auth = betterAuth({
   plugins: [emailOTP({ generateOTP: () => "000000", sendVerificationOTP: async () => {} })],
 });
 
-// What a backend does to make a user without a password: there is no call of the HTTP API for it without an operator's session.
+// Creates a user without a password, for which the HTTP API needs an operator's session.
 async function create(request, response) {
   let body = "";
   for await (const piece of request) body += piece;
@@ -55,7 +53,7 @@ async function create(request, response) {
   response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(user));
 }
 
-// The cookie of a session, signed as the library signs it.
+// The cookie of a session, signed like the library does.
 function cookie(token) {
   const signature = createHmac("sha256", secret).update(token).digest("base64");
   return encodeURIComponent(`${token}.${signature}`);
@@ -96,7 +94,7 @@ if (cluster.isPrimary) {
 } else {
   const handler = toNodeHandler(auth);
   const server = createServer((request, response) => {
-    // What the load needs to know about the request when it reads the answer.
+    // The request data that the load needs when it reads the response.
     const load = request.headers["x-load"];
     if (load) response.setHeader("x-load", load);
     return request.url === "/create" ? create(request, response) : handler(request, response);

@@ -1,9 +1,8 @@
 -- The requests of `cargo xtask bench`, for wrk. Arguments: the operation, the API key, a file with an id or a token in each line, all
--- of one length, and a number that no other measurement of the run has.
+-- of the same length, and a number that is unique in the run.
 --
--- It shares its cores with what is measured, so it does little: a request is a few texts put together, and what is drawn is cut
--- out of a file that was read in one piece. wrk copies every answer into Lua as soon as there is a function `response`, so there is
--- one only for the operation that needs it.
+-- It shares its cores with the service, so it does little: a request is a concatenation, and draws are cut out of one string. wrk copies
+-- every response into Lua if there is a function `response`, so only the operation that needs it has one.
 
 local list, width, count
 local sent = 0
@@ -13,13 +12,13 @@ local function one()
   return list:sub(start + 1, start + width)
 end
 
--- What never happens twice, of the same length each time.
+-- A unique text, always of the same length.
 local function fresh(number)
   sent = sent + 1
   return string.format("%06d%08d", number, sent)
 end
 
--- A request whose body is `before`, something that is always so long, and `after`; its path may end in something else each time.
+-- A request whose body is `before`, a text of a fixed length, and `after`. Its path may end differently each time.
 local function post(head, path, before, length, after)
   local top = "POST " .. path
   local middle = " HTTP/1.1\r\n" .. head .. "Content-Type: application/json\r\nContent-Length: "
@@ -114,7 +113,7 @@ function operations.better_auth_create(head, number)
   return function() return before .. fresh(number) .. after end
 end
 
--- Its answer to the sending of a code does not say to which address, so its server gives a header back.
+-- Its response to the sending of a code does not contain the address, so its server returns a header.
 function operations.better_auth_code(head, number)
   local to_verify = {}
   local path = "/api/auth/email-otp/send-verification-otp"
@@ -146,7 +145,7 @@ function operations.allauth_password(head) return sign_in(head, "/_allauth/app/v
 
 operations.allauth_create = operations.better_auth_create
 
--- Whoever signs up is sent a code, and is signed in when he brings it.
+-- A sign-up sends a code, which signs the user in.
 function operations.allauth_code(head, number)
   local to_verify = {}
   local top, middle, after = post(head, "/_allauth/app/v1/auth/signup", '{"email":"code', 14, '@bench.example"}')

@@ -33,7 +33,7 @@ local requests = {
     return wrk.format("POST", "/v1/wallets/" .. one_of(wallets[chain]) .. "/sign_message", nil,
       '{"message":"message ' .. sent .. '"}')
   end,
-  -- Drawn anew for each: what a service remembers of the last wallets is of use for few of many.
+  -- Drawn for each request, so that a cache of the last wallets helps only with few wallets.
   sign_drawn = function()
     local list = wallets[chain]
     return wrk.format("POST", "/v1/wallets/" .. list[math.random(#list)] .. "/sign_message", nil,

@@ -22,7 +22,7 @@ pub const SUBJECT: &str = "1001";
 /// The key of RFC 8037, appendix A.1, in its ASN.1 wrapper (RFC 8410).
 const ED25519_KEY: &str = "302e020100300506032b6570042204209d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
 const ED25519_X: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
-/// A key that nobody uses, in the format of RFC 8017.
+/// A key for tests only, in the format of RFC 8017.
 const RSA_KEY: &[u8] = include_bytes!("rsa_key.der");
 const RSA_N: &str = "sJdsW9q3GW1U5bHN-aNSsX_L76NIl2a3HliKQmMciKDJMTInb2Sy1rML8MByzCrk9hktZeL9zz3mJ_Dl01dyAbl8DdSt7znuBFY2NCewpxnZG349-MfSKibs6Q-rUanzt41pXkTCxYli5ZGEGoO8ez8cZFxQX3-zj1ZicBWP8_l3rdxch-xDGebe3rTucyivO5cTHDqlGnJLubTS3XaBbjV6xx63FiRqbCrKpaKPUSHBm81xBGS5T6M6WLYRWhHC961OXrQDJ3_VqlkNVGg7_XVX-bhIRzxWPhU7R_IXWxvFFvIxQfc_oCNyln56olah_5fZnOUDmMeO-NA8hr88Aw";
 

@@ -1,8 +1,7 @@
-//! What the fuzz targets share. Each target is one file in `targets/`, its seeds lie in `corpus/`.
+//! Shared code of the fuzz targets. Each target is a file in `targets/` with seeds in `corpus/`.
 //!
-//! A target reads bytes from outside through the same public function or port that the service calls, and panics when more is
-//! true than that nothing crashed: what was read must print and read again as the same, what was signed must verify by
-//! somebody else's code, what was altered must be refused.
+//! A target passes untrusted bytes to the public function or port that the service calls. It panics not only on a crash: a parsed value
+//! must print and parse to itself, a signature must verify with third-party code, and altered data must be rejected.
 
 pub mod custody;
 pub mod id_tokens;

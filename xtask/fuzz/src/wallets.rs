@@ -51,11 +51,11 @@ impl FuzzWallet {
         }
     }
 
-    /// Signs what the chain reads in the request; none when it refuses.
+    /// Signs a request, unless the chain refuses it.
     ///
     /// # Panics
-    /// When what was read cannot be signed after all (every signature is verified before it leaves), or, on chains whose
-    /// signatures are decided by key and message, when it comes out differently the second time.
+    /// If an accepted request cannot be signed (every signature is verified before it is returned) or, on chains with deterministic
+    /// signatures, if a second signature differs.
     pub fn sign(&self, request: &SigningRequest) -> Option<Signed> {
         let signer = Signer {
             public_key: &self.public_key,

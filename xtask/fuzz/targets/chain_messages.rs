@@ -1,6 +1,6 @@
 //! `sign_message` of all chains: encodings, formats, and the guards that keep messages from being transactions.
 //!
-//! The first byte chooses chain and environment, the second the encoding, the third the format; the rest is the text.
+//! The first byte selects chain and environment, the second the encoding, the third the format; the rest is the text.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! `rpc` of all chains: the first byte chooses chain and environment, the second the method, the rest is the JSON of its
+//! `rpc` of all chains: the first byte selects chain and environment, the second the method, the rest is the JSON of its
 //! parameters.
 
 #![no_main]

@@ -1,9 +1,8 @@
-//! Discovery documents of an issuer: text from nowhere, and right ones with members changed; `ISSUER` in a text stands for the
-//! address from which the document is fetched. A browser is sent away only by the document of that issuer, only to the page that
-//! it (or the App) names, only over HTTPS or to this machine, and with the client, state, nonce and challenge of this flow as the
-//! last word.
+//! Discovery documents of an issuer: made-up text, and valid ones with edited members. `ISSUER` stands for the URL of the document.
 //!
-//! The first byte chooses the provider, what the App has set itself, and what becomes of the rest.
+//! A browser is redirected only by the document of that issuer, only to the page that it (or the App) names, only over HTTPS or to this
+//! machine, and with the client, state, nonce and challenge of this flow as the last parameters. The first byte selects the provider, the
+//! settings of the App, and the use of the rest.
 
 #![no_main]
 

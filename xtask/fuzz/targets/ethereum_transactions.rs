@@ -1,4 +1,4 @@
-//! `eth_transaction`: another library must parse what is signed as a transaction with the same hash and sender.
+//! `eth_transaction`: another library must parse the signed transaction, with the same hash and sender.
 //!
 //! `ethereum` 0.18 supports types 0, 1, 2 and 4; of type 3 only the signed hash is not compared.
 

@@ -1,9 +1,7 @@
-//! Id tokens as an issuer's token endpoint hands them out: text from nowhere, tokens whose letters, parts or signature were
-//! altered, and tokens that the issuer signed over a header or claims of the input's. A token is accepted exactly when a key of
-//! the set signed it by the algorithm it names and every claim is as it must be, which is written down here once more; and whom
-//! it is about is what its claims say.
+//! Id tokens: made-up text, tokens with altered text, parts or signature, and signed tokens with header or claims from the input.
 //!
-//! The first byte chooses the provider, the key and what becomes of the rest.
+//! A token is accepted exactly if a key of the set signed it with the algorithm it names and every claim is valid, according to a second
+//! implementation in this file. The identity is that of the claims. The first byte selects the provider, the key and the use of the rest.
 
 #![no_main]
 

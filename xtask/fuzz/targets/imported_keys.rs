@@ -1,7 +1,7 @@
-//! Plaintexts of imports: what a key or a phrase can be written as.
+//! Plaintexts of imports: the formats of a key or a phrase.
 //!
-//! The first byte chooses chain and environment. The rest is read as a plaintext and as a phrase, which must end in a key of the
-//! address or in a refusal; and, when it is a key, that key comes back out of every form in which people write it.
+//! The first byte selects chain and environment. The rest is parsed as a plaintext and as a phrase, which must give a key of the address
+//! or a refusal. If it is a key, importing any of its usual formats must give that key.
 
 #![no_main]
 
@@ -19,12 +19,12 @@ fuzz_target!(|data: &[u8]| {
     };
     let chain = CHAINS.get(*pick(&WalletType::ALL, options));
     let environment = *pick(&[Environment::Test, Environment::Live], options / 5);
-    let nobodys = "nobody's";
-    assert!(chain.import_key(plaintext, nobodys, environment).is_err());
+    let unknown = "an unknown address";
+    assert!(chain.import_key(plaintext, unknown, environment).is_err());
     if options & 0x80 != 0 {
         assert!(
             chain
-                .import_phrase(plaintext, 0, nobodys, environment)
+                .import_phrase(plaintext, 0, unknown, environment)
                 .is_err()
         );
     }

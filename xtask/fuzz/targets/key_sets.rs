@@ -1,8 +1,7 @@
-//! Key sets as an issuer publishes them: text from nowhere, and the issuer's own set with another key, or with members of its keys
-//! changed. A token that the issuer signed is accepted only by a set with the key that signed it, published for this use, and
-//! always by a set with that key as it is, whatever else is in it.
+//! Key sets of an issuer: made-up text, and the issuer's own set with another key or with edited keys.
 //!
-//! The first byte chooses the key, whether the token names it, and what becomes of the rest.
+//! A token of the issuer is accepted only with a set that has the signing key, published for this use, and always with a set that has
+//! that key unchanged. The first byte selects the key, whether the token names it, and the use of the rest.
 
 #![no_main]
 

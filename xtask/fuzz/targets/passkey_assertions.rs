@@ -1,4 +1,4 @@
-//! Passkey sign-ins: `PublicKeyCredential` as JSON, and assertions of four algorithms with altered parts. Only what was signed must verify.
+//! Passkey sign-ins: `PublicKeyCredential` as JSON, and assertions of four algorithms with altered parts. Only unaltered ones may verify.
 
 #![no_main]
 

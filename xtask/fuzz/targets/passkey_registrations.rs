@@ -1,6 +1,6 @@
 //! Registrations of passkeys: `PublicKeyCredential` as JSON, attestation objects, authenticator data and public keys (CBOR).
 //!
-//! Attestation is ignored. Whatever is registered has a key that no signature from nowhere fits.
+//! Attestation is ignored. No made-up signature may verify with a registered key.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
-//! What a provider's API says of somebody who has an access token: the profile and the list of addresses, divided by a byte 0. An
-//! issuer's answer is about the person of the id token and nobody else; at a provider without id tokens a person is a number; and
-//! an address counts as proved only where the provider says so of this very address.
+//! Responses of a provider's API to an access token: the profile and the list of addresses, separated by a zero byte.
 //!
-//! The first byte chooses the provider and the status of the profile, the second that of the list.
+//! A response of an issuer must be about the subject of the id token. At a provider without id tokens, the subject is a number. An
+//! address is verified only if the provider says so of that address. The first byte selects the provider and the status of the profile,
+//! the second that of the list.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
-//! Redirect URLs: a registered one, a byte 0, and one that a request names.
+//! Redirect URLs: a registered one, a zero byte, and the one of a request.
 //!
-//! What is admitted has the scheme and the host of what was registered, to a parser that knows nothing of patterns and ports; an
-//! app's URL admits itself only; and no control character or blank gets through.
+//! An admitted URL has the scheme and host of the registered one, according to a parser without patterns and ports. The URL of an app
+//! admits only itself, and no control character or space is admitted.
 
 #![no_main]
 

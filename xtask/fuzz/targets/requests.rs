@@ -1,8 +1,8 @@
 //! Requests to every operation of the API, through routing, gate, idempotency, handler and use case, over a database in memory.
 //!
-//! The first byte chooses the operation, the second what the head says, and the rest is the body, or the query of an operation
-//! without one. No answer is of 5xx, and every refusal has the one form of errors. The order of operations is that
-//! of the API description, so a new one moves the seeds of those behind it.
+//! The first byte selects the operation, the second the headers, and the rest is the body, or the query of an operation without one. No
+//! response has status 5xx, and every refusal has the common form of errors. Operations are in the order of the API description, so a
+//! new one shifts the seeds of those after it.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
 //! Sealed messages of imports (HPKE), through custody.
 //!
-//! The first byte chooses chain, kind of key pair, what is sealed, and whether the rest is a message from nowhere, the
-//! changes to a good one, or a plaintext that was sealed properly. Nothing from nowhere opens; what opens is refused for
-//! its address, or is a wallet of it.
+//! The first byte selects chain, kind of key pair and content, and whether the rest is a made-up message, changes to a valid one, or a
+//! plaintext that is properly sealed. No made-up message opens. One that opens gives a wallet of the address, or is refused because of
+//! its address.
 
 #![no_main]
 

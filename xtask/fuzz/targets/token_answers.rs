@@ -1,9 +1,8 @@
-//! Answers of a provider's token endpoint, and the form with the name that Apple's browsers bring along: the form and the answer,
-//! divided by a byte 0; `ID_TOKEN` in the answer stands for a right id token. Nobody signs in but by an answer with status 200, an
-//! access token of the type that is asked for, and, where there are id tokens, one of these; the tokens are handed on as they
-//! stand there, and the form gives nothing but names.
+//! Responses of a provider's token endpoint, and the form with the name that a browser posts at Apple. The input is the form and the
+//! response, separated by a zero byte; `ID_TOKEN` in the response stands for a valid id token.
 //!
-//! The first byte chooses the provider and the status.
+//! A sign-in requires status 200, a bearer access token and, at providers with id tokens, a valid one. The tokens are returned unchanged,
+//! and the form provides only names. The first byte selects the provider and the status.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Filters of `users/search`, as JSON. What is read once is read again the same way.
+//! Filters of `users/search`, as JSON. An accepted filter has a condition for each field.
 
 #![no_main]
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::failure::Failure;
 
-/// The arguments of a command. Options are taken out one by one, and what is left over is an error.
+/// The arguments of a command. Options are taken out one by one, and leftover arguments are an error.
 pub struct Arguments {
     command: &'static str,
     rest: VecDeque<String>,

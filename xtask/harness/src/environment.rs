@@ -3,7 +3,7 @@
 /// The value of a variable, when it is set, not empty and UTF-8.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the only place of xtask that reads the environment"
+    reason = "the only place of the commands that reads the environment"
 )]
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())

@@ -183,7 +183,7 @@ impl Installation {
     pub fn admin(&self, arguments: &[&str]) -> Result<Value, Failure> {
         let arguments = [arguments, &["--json"]].concat();
         let printed = process::output(&mut self.command(&arguments))?;
-        serde_json::from_str(&printed).context(format!("{arguments:?} answered no JSON"))
+        serde_json::from_str(&printed).context(format!("{arguments:?} printed no JSON"))
     }
 
     /// Runs an admin command without output.
@@ -239,7 +239,9 @@ impl Installation {
         while !is_ready(&address) {
             if let Some(status) = guard.ended()? {
                 let path = path.display();
-                return Err(Failure::new(format!("it ended with {status}; see {path}")));
+                return Err(Failure::new(format!(
+                    "the service ended with {status}; see {path}"
+                )));
             }
             if begun.elapsed() > PATIENCE {
                 return Err(Failure::new("the service did not become ready"));
@@ -378,7 +380,7 @@ fn is_ready(address: &str) -> bool {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "xtask is one thread that has nothing else to do"
+    reason = "the commands have nothing else to do while they wait"
 )]
 fn pause() {
     std::thread::sleep(EVERY);

@@ -17,7 +17,7 @@ pub const MISSING: Missing = Missing {
     remedy: "apt-get install postgresql, or put the directory of initdb on PATH",
 };
 
-/// Every test has its own database and pools, hence the number of connections.
+/// Settings of every cluster. Every test has its own database and pools, hence the number of connections.
 const SETTINGS: &[&str] = &[
     "max_connections=400",
     "shared_buffers=64MB",

@@ -1,4 +1,4 @@
-//! Temporary directories that live as long as a command.
+//! Temporary directories.
 
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
@@ -17,8 +17,8 @@ const NEEDED: u64 = 4 << 20;
 
 /// Creates an empty directory that only this user may enter (0700), below the system's temporary directory.
 ///
-/// Not below `target`: a server that must not run as root could not reach it where a home directory is closed,
-/// and the path of a Unix socket may not be long.
+/// It is not below `target`, because a server that does not run as root may have no access to the home directory, and because the path of
+/// a Unix socket must be short.
 pub fn directory(purpose: &str) -> Result<PathBuf, Failure> {
     directory_below(&std::env::temp_dir(), purpose)
 }

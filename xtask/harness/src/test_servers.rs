@@ -25,7 +25,7 @@ pub struct TestServers {
 }
 
 impl TestServers {
-    /// Starts what is installed or may be installed, and reports the lanes that are left out.
+    /// Starts the servers that are installed or may be installed, and reports the lanes that are left out.
     pub fn start(install: bool) -> Result<Self, Failure> {
         Self::start_with(install, &[])
     }

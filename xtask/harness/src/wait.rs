@@ -1,28 +1,28 @@
-//! Waiting for something another process does.
+//! Waiting for other processes.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
 use crate::failure::{Context, Failure};
 
-/// Asks every few milliseconds until there is an answer, or says what did not come in time.
+/// Polls every few milliseconds until there is a result. Fails after the limit, naming the event.
 #[expect(
     clippy::disallowed_methods,
-    reason = "xtask is one thread that has nothing else to do"
+    reason = "the commands have nothing else to do while they wait"
 )]
 pub fn until<T>(
-    what: &str,
+    event: &str,
     limit: Duration,
-    mut ask: impl FnMut() -> Result<Option<T>, Failure>,
+    mut poll: impl FnMut() -> Result<Option<T>, Failure>,
 ) -> Result<T, Failure> {
     let start = Instant::now();
     loop {
-        if let Some(answer) = ask()? {
-            return Ok(answer);
+        if let Some(result) = poll()? {
+            return Ok(result);
         }
         if start.elapsed() >= limit {
             return Err(Failure::new(format!(
-                "{what} did not happen within {} s",
+                "{event} did not happen within {} s",
                 limit.as_secs()
             )));
         }
@@ -30,9 +30,9 @@ pub fn until<T>(
     }
 }
 
-/// A port of the loopback address that nothing listens on at this moment.
+/// A free port of the loopback address.
 ///
-/// Another process could take it before the caller's server does; then that server ends and says so.
+/// Another process can bind it before the caller's server does. That server then exits with an error.
 pub fn free_port() -> Result<u16, Failure> {
     let listener =
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot bind a loopback port")?;

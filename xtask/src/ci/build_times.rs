@@ -1,8 +1,7 @@
-//! What each crate cost to compile, beside what it cost before (PR-120).
+//! The compile time of each crate, compared with earlier figures (PR-120).
 //!
-//! `build-times.toml` is part of the repository. A run for a change prints the ten slowest crates of each build beside the
-//! figures there and warns of one that has grown by more than a fifth. It only warns: machines are shared and noisy, and
-//! a crate that was not built in this run has no figure.
+//! `build-times.toml` is part of the repository. A CI run prints the ten slowest crates of each build next to the figures there, and warns
+//! of any that grew by more than a fifth. It only warns, because machines are shared and noisy. A crate that was not built has no figure.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -115,7 +114,7 @@ mod tests {
     use super::{has_grown, line, slowest};
 
     #[test]
-    fn a_fifth_and_two_seconds_are_growth() {
+    fn growth_is_more_than_a_fifth_and_two_seconds() {
         for (now, before, expected) in [
             (12.1, 10.0, true),
             (11.9, 10.0, false),

@@ -1,12 +1,10 @@
-//! What `cargo xtask bench` compares with: the least that an operation can cost on this machine, in this run.
+//! The baselines of `cargo xtask bench`: the minimum cost of an operation on this machine, in this run.
 //!
-//! - `sign`: opens a key, signs messages and verifies the signatures on two threads, with the libraries of the service and
-//!   nothing around it.
-//! - `hash`: hashes passwords on two threads, with the parameters that are the service's default.
-//! - `http`: serves an empty handler, and a SELECT by primary key through a pool like the service's, of a user whom the request
-//!   names, with as many workers as the service has.
+//! - `sign`: decrypts a key, signs messages and verifies the signatures on two threads, with the libraries of the service.
+//! - `hash`: hashes passwords on two threads, with the default parameters of the service.
+//! - `http`: serves an empty handler and a SELECT by primary key, with a pool and workers like the service's.
 //!
-//! Not part of the product, and free of its rules about time and errors: a failure ends the program.
+//! It is not part of the product and its rules about time and errors do not apply: a failure ends the program.
 
 mod hash;
 mod http;

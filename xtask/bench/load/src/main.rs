@@ -1,12 +1,15 @@
-//! The load of `cargo xtask bench` on calls that wrk cannot make, because each needs something prepared: a code, a link, a
-//! passkey's answer, a wallet's signature. What is prepared is made before the clock starts.
+//! The load generator of `cargo xtask bench` for calls that wrk cannot make, because each needs preparation: a code, a link, a passkey
+//! assertion, a wallet signature. Preparations are made before the clock starts.
 //!
-//! `operations` prints one line for each operation, tab-separated: its name, calls a second, median and 99th percentile in
-//! milliseconds, and so does `flood`, of session verifies at rest and in a flood of passwords. `signers` makes wallets of every
-//! chain for wrk, and prints them; `seed` makes users in numbers. For `cargo xtask rotation`, `wallets` makes wallets in numbers,
-//! and `signing` has them sign. `workers` asks the store what the service asks it beside requests, past the service.
+//! - `operations` prints a line for each operation: its name, calls per second, median and 99th percentile in milliseconds, separated by
+//!   tabs.
+//! - `flood` prints the same for session verifications at rest and during a flood of password verifications.
+//! - `signers` creates wallets of every chain and prints them for wrk.
+//! - `seed` creates the users of the bench.
+//! - `wallets` creates many wallets, with which `signing` signs at a fixed rate, for `cargo xtask rotation`.
+//! - `workers` times store operations that the service runs outside requests.
 //!
-//! Not part of the product, and free of its rules about time and errors: a failure ends the program.
+//! It is not part of the product and its rules about time and errors do not apply: a failure ends the program.
 
 mod api;
 mod operations;

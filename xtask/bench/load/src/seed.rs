@@ -1,7 +1,7 @@
-//! What `cargo xtask bench` measures on: users with an address and a wallet, made by the service, and a session for each.
+//! The data of `cargo xtask bench`: users with an address and a wallet, created through the API, and a session for each.
 //!
-//! A session takes five transactions to come by over HTTP, and holds nothing that only the service could write: here the client
-//! only says which sessions there shall be, and the bench copies one that the service made.
+//! Creating a session over HTTP takes five transactions. Its row contains nothing that only the service can write, so this program only
+//! lists the sessions, and the bench copies one that the service created.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,9 +21,11 @@ use crate::stopwatch::Stopwatch;
 /// The number of users whose responses are in memory at a time.
 const BATCH: usize = 2_000;
 
-/// Makes the users, and writes into a directory: `users.txt`, `wallets.txt` and `sessions.txt`, an id or token a line, in the
-/// same order; `sessions.tsv`, what the rows of the sessions are made of: id, user, address, id of the address, and SHA-256 of
-/// the token, between tabs; and `template.tsv`, the session to copy, with its address and the id of that.
+/// Creates the users and writes these files to a directory:
+///
+/// - `users.txt`, `wallets.txt` and `sessions.txt`: an id or a token in each line, in the same order.
+/// - `sessions.tsv`: the values of the rows of the sessions: id, user, address, id of the address, SHA-256 of the token.
+/// - `template.tsv`: the session to copy, its address and the id of that.
 pub(crate) async fn run(
     api: &Api,
     count: usize,

@@ -1,7 +1,7 @@
-//! Signatures at a pace that the service does not set, each of them verified.
+//! Signatures at a fixed rate, each of them verified.
 //!
-//! The pace stays whatever the answers take: what falls behind is under way at the same time, and a time is counted from the
-//! moment at which a call was due. So a service that stops for a second shows it.
+//! The rate does not depend on response times: calls overlap, and each time is counted from the moment at which the call was due. A pause
+//! of the service therefore shows in the times.
 
 use std::error::Error;
 use std::io::BufRead;
@@ -23,7 +23,7 @@ use crate::stopwatch::percentile;
 /// A factor coprime to wallet counts such as 100,000, so that wallets of all ages sign in turn.
 const STRIDE: usize = 7_919;
 /// The number of failures reported in full; others are only counted.
-const TOLD: u64 = 10;
+const REPORTED: u64 = 10;
 
 /// The services, in turn, sign for wallets from all over the list.
 pub(crate) struct Signing {
@@ -67,8 +67,10 @@ impl Signing {
         })
     }
 
-    /// Signs until standard input ends. For each line of it, and for its end, prints a line about what was answered since the
-    /// one before: signatures, failures, and of the times in milliseconds the median, the 99th percentile and the longest.
+    /// Signs until standard input ends.
+    ///
+    /// For each line of it, and for its end, prints the results since the previous one: signatures, failures, and the median, 99th
+    /// percentile and maximum of the times in milliseconds.
     pub(crate) async fn run(self, per_second: u32) -> Result<(), Failure> {
         let signing = Arc::new(self);
         let mut asked = lines_of_input();
@@ -136,7 +138,7 @@ impl Phase {
             Ok(time) => self.times.push(time),
             Err(failure) => {
                 self.failed += 1;
-                if self.failed <= TOLD {
+                if self.failed <= REPORTED {
                     eprintln!("load: {failure}: {}", reasons(&*failure));
                 }
             }

@@ -1,4 +1,4 @@
-"""Makes users and serves, for `cargo xtask bench --peers`.
+"""Creates users and serves, for `cargo xtask bench --peers`.
 
 Arguments: the URL of an empty database, and how many users to create, each with an address and a session; 64 more have a
 password. Prints for each session a line `session=TOKEN`, and then `http://…` where it listens. As many processes serve as there
@@ -39,7 +39,7 @@ def seed():
 
 
 def session(user):
-    """The token of a session as a sign-in leaves it."""
+    """The token of a session like that of a sign-in."""
     store = SessionStore()
     store[auth.SESSION_KEY] = str(user.pk)
     store[auth.BACKEND_SESSION_KEY] = "allauth.account.auth_backends.AuthenticationBackend"

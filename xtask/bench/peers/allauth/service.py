@@ -1,4 +1,4 @@
-"""The service, and where the bench needs something that the library leaves open."""
+"""The service, and parts that the bench needs and the library leaves to its users."""
 
 import json
 
@@ -13,7 +13,7 @@ from django.urls import include, path
 
 
 class Hasher(Argon2PasswordHasher):
-    """As `passwords` of Vestry's configuration when it says nothing: Argon2id, 19 MiB, two passes."""
+    """Vestry's default: Argon2id, 19 MiB, two passes."""
 
     time_cost = 2
     memory_cost = 19_456
@@ -21,14 +21,14 @@ class Hasher(Argon2PasswordHasher):
 
 
 class Adapter(DefaultAccountAdapter):
-    """Codes are known beforehand."""
+    """Fixed codes."""
 
     def generate_email_verification_code(self):
         return "000000"
 
 
 def make(address, verified=False, password=None):
-    """A user as a backend makes one: the library has no call for it."""
+    """Creates a user like a backend, because the library has no call for it."""
     with transaction.atomic():
         user = get_user_model().objects.create_user(username=address, email=address, password=password)
         EmailAddress.objects.create(user=user, email=address, verified=verified, primary=True)
@@ -41,7 +41,7 @@ def create(request):
 
 
 def pending_is_no_failure(respond):
-    """Whoever signed up and has to bring a code is answered 401, which the load would count as a failure."""
+    """Turns the 401 after a sign-up, which asks for the code, into a status that the load does not count as a failure."""
 
     def middleware(request):
         response = respond(request)

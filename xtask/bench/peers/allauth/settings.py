@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 _url = urlsplit(os.environ["DATABASE_URL"])
 
 ALLOWED_HOSTS = ["*"]
-SECRET_KEY = "a secret of a bench, long enough for anybody"
+SECRET_KEY = "a secret of a benchmark, which is long enough"
 ROOT_URLCONF = "service"
 USE_TZ = True
 DATABASES = {

@@ -54,9 +54,9 @@ fn a_hole_is_found_by_all_its_tests_in_their_own_words() {
     assert!(!mutation.is_found("error: could not compile"));
 }
 
-/// A patch that does not fit any more, or a test that was renamed, is noticed with the change that did it and not in the night.
+/// An outdated patch or a renamed test fails with the change that caused it, not in the nightly run.
 #[test]
-fn every_hole_fits_this_tree_and_its_tests_exist() {
+fn every_mutation_applies_to_this_tree_and_its_tests_exist() {
     let mutations = all().unwrap();
     assert!(mutations.len() > 10, "{} mutations", mutations.len());
     let sources = sources(&project::root().join("crates"));
