@@ -1,11 +1,11 @@
 //! `otps/*`.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::Flow;
 use crate::Failure;
-use crate::api::{Api, Call, text};
-use crate::people::{CODE, address, people};
-use crate::stopwatch::Stopwatch;
+use crate::api::{Call, text};
+use crate::people::{CODE, address};
 
 /// Area codes over which numbers are spread, so that the circuit breaker of a prefix stays closed.
 const AREAS: [u16; 30] = [
@@ -18,35 +18,23 @@ const TEXTS: usize = 240;
 const SMS: &str = "/v1/auth/otps/sms/login_or_create";
 const VERIFY: &str = "/v1/auth/otps/verify";
 
-pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> {
-    let begin = (0..stopwatch.calls)
-        .map(|number| {
-            Call::post(
-                "/v1/auth/otps/email/login_or_create",
-                json!({"email": address("codes", number)}),
-            )
-        })
-        .collect();
-    stopwatch
-        .measure(api, "otps email login_or_create (new user)", begin)
-        .await?;
-    let people = people(api, stopwatch, "sends").await?;
-    let send = people
-        .iter()
-        .map(|one| {
-            let body = json!({"email": one.address, "expires_in": 10});
-            Call::post("/v1/auth/otps/email/send", body)
-        })
-        .collect();
-    stopwatch.measure(api, "otps email send", send).await?;
-    let verify = people
-        .iter()
-        .map(|one| proof(&one.email_id, CODE))
-        .collect();
-    stopwatch
-        .measure(api, "otps verify (e-mail)", verify)
-        .await?;
-    texts(api, stopwatch).await
+pub(super) async fn run(flow: Flow<'_>) -> Result<(), Failure> {
+    flow.numbered("otps email login_or_create (new user)", |number| {
+        let body = json!({"email": address("codes", number)});
+        Call::post("/v1/auth/otps/email/login_or_create", body)
+    })
+    .await?;
+    let people = flow.people("sends").await?;
+    flow.each("otps email send", &people, |one| {
+        let body = json!({"email": one.address, "expires_in": 10});
+        Ok(Call::post("/v1/auth/otps/email/send", body))
+    })
+    .await?;
+    flow.each("otps verify (e-mail)", &people, |one| {
+        Ok(proof(&one.email_id, CODE))
+    })
+    .await?;
+    texts(flow).await
 }
 
 fn proof(method: &str, code: &str) -> Call {
@@ -54,46 +42,35 @@ fn proof(method: &str, code: &str) -> Call {
     Call::post(VERIFY, proof)
 }
 
-async fn texts(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> {
-    let numbers: Vec<_> = AREAS
-        .iter()
-        .cycle()
-        .enumerate()
-        .take(TEXTS.min(stopwatch.calls))
+async fn texts(flow: Flow<'_>) -> Result<(), Failure> {
+    let areas = AREAS.iter().cycle().enumerate();
+    let numbers: Vec<_> = areas
+        .take(TEXTS.min(flow.stopwatch.calls))
         .map(|(place, area)| format!("+1{area}555{:04}", 2_000 + place))
         .collect();
-    let begin = numbers
-        .iter()
-        .map(|number| Call::post(SMS, json!({"phone_number": number, "expires_in": 10})))
-        .collect();
-    let begun = stopwatch
-        .measure(api, "otps sms login_or_create (new user)", begin)
-        .await?;
-    let read = numbers.iter().map(|number| captured(number)).collect();
-    let texts = stopwatch.prepare(api, read).await?;
-    let verify = begun
-        .iter()
-        .zip(&texts)
-        .map(|(begun, message)| {
-            let code = text(message, "/messages/0/code")?;
-            Ok(proof(&text(begun, "/phone_number_id")?, &code))
-        })
-        .collect::<Result<_, Failure>>()?;
-    stopwatch.measure(api, "otps verify (SMS)", verify).await?;
-    let send = numbers
-        .iter()
-        .map(|number| Call::post("/v1/auth/otps/sms/send", json!({"phone_number": number})))
-        .collect();
-    stopwatch.measure(api, "otps sms send", send).await?;
-    let gone = begun
-        .iter()
-        .map(|begun: &Value| {
-            let user = text(begun, "/user_id")?;
-            Ok(Call::delete(format!("/v1/auth/users/{user}/delete")))
-        })
-        .collect::<Result<_, Failure>>()?;
-    stopwatch.prepare(api, gone).await?;
-    Ok(())
+    let begin = |number: &String| {
+        let body = json!({"phone_number": number, "expires_in": 10});
+        Ok(Call::post(SMS, body))
+    };
+    let begun = flow.each("otps sms login_or_create (new user)", &numbers, begin);
+    let begun = begun.await?;
+    let texts = flow.prepare(&numbers, |number| Ok(captured(number)));
+    let proofs: Vec<_> = begun.iter().zip(texts.await?).collect();
+    flow.each("otps verify (SMS)", &proofs, |(begun, message)| {
+        let code = text(message, "/messages/0/code")?;
+        Ok(proof(&text(begun, "/phone_number_id")?, &code))
+    })
+    .await?;
+    flow.each("otps sms send", &numbers, |number| {
+        let body = json!({"phone_number": number});
+        Ok(Call::post("/v1/auth/otps/sms/send", body))
+    })
+    .await?;
+    let delete = flow.prepare(&begun, |begun| {
+        let user = text(begun, "/user_id")?;
+        Ok(Call::delete(format!("/v1/auth/users/{user}/delete")))
+    });
+    delete.await.map(drop)
 }
 
 /// The newest message to a recipient, as soon as there is one.

@@ -2,72 +2,40 @@
 
 use serde_json::json;
 
+use super::Flow;
 use super::codes::captured;
 use crate::Failure;
-use crate::api::{Api, Call, text};
-use crate::people::people;
-use crate::stopwatch::Stopwatch;
+use crate::api::{Call, text};
 
 const PASSWORD: &str = "plum orbit candle wagon";
 const ANOTHER: &str = "wagon candle orbit plum";
 
-pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> {
-    let people = people(api, stopwatch, "passwords").await?;
-    let set = people
-        .iter()
-        .map(|one| {
-            let body = json!({"session_token": one.session_token, "password": PASSWORD});
-            Call::post("/v1/auth/passwords/session/update", body)
-        })
-        .collect();
-    stopwatch
-        .measure(api, "passwords session update", set)
-        .await?;
-    let verify = people
-        .iter()
-        .map(|one| {
-            let body =
-                json!({"user_id": one.user_id, "password": PASSWORD, "session_expires_in": 60});
-            Call::post("/v1/auth/passwords/verify", body)
-        })
-        .collect();
-    stopwatch.measure(api, "passwords verify", verify).await?;
-    let check = Call::post(
-        "/v1/auth/passwords/strength_check",
-        json!({"password": PASSWORD}),
-    );
-    stopwatch
-        .measure(
-            api,
-            "passwords strength_check",
-            vec![check; stopwatch.calls],
-        )
-        .await?;
+pub(super) async fn run(flow: Flow<'_>) -> Result<(), Failure> {
+    let people = flow.people("passwords").await?;
+    let post = |path: &str, body| Ok(Call::post(format!("/v1/auth/passwords/{path}"), body));
+    flow.each("passwords session update", &people, |one| {
+        let body = json!({"session_token": one.session_token, "password": PASSWORD});
+        post("session/update", body)
+    })
+    .await?;
+    flow.each("passwords verify", &people, |one| {
+        let body = json!({"user_id": one.user_id, "password": PASSWORD, "session_expires_in": 60});
+        post("verify", body)
+    })
+    .await?;
+    let check = post("strength_check", json!({"password": PASSWORD}))?;
+    flow.repeat("passwords strength_check", check).await?;
     // Leaves only the links among the messages.
-    api.make(Call::delete("/v1/test/messages")).await?;
-    let begin = people
-        .iter()
-        .map(|one| {
-            Call::post(
-                "/v1/auth/passwords/reset/begin",
-                json!({"email": one.address}),
-            )
-        })
-        .collect();
-    stopwatch
-        .measure(api, "passwords reset begin", begin)
-        .await?;
-    let read = people.iter().map(|one| captured(&one.address)).collect();
-    let mails = stopwatch.prepare(api, read).await?;
-    let complete = mails
-        .iter()
-        .map(|mail| {
-            let body = json!({"token": text(mail, "/messages/0/token")?, "password": ANOTHER});
-            Ok(Call::post("/v1/auth/passwords/reset/complete", body))
-        })
-        .collect::<Result<_, Failure>>()?;
-    stopwatch
-        .measure(api, "passwords reset complete", complete)
-        .await?;
+    flow.api.make(Call::delete("/v1/test/messages")).await?;
+    flow.each("passwords reset begin", &people, |one| {
+        post("reset/begin", json!({"email": one.address}))
+    })
+    .await?;
+    let mails = flow.prepare(&people, |one| Ok(captured(&one.address)));
+    flow.each("passwords reset complete", &mails.await?, |mail| {
+        let body = json!({"token": text(mail, "/messages/0/token")?, "password": ANOTHER});
+        post("reset/complete", body)
+    })
+    .await?;
     Ok(())
 }

@@ -2,33 +2,26 @@
 
 use serde_json::json;
 
+use super::Flow;
 use crate::Failure;
-use crate::api::{Api, Call};
-use crate::people::people;
-use crate::stopwatch::Stopwatch;
+use crate::api::Call;
 
-pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> {
-    let people = people(api, stopwatch, "sessions").await?;
-    let list = people
-        .iter()
-        .map(|one| Call::get(format!("/v1/auth/sessions/list?user_id={}", one.user_id)))
-        .collect();
-    stopwatch.measure(api, "sessions list", list).await?;
-    let delete = people
-        .iter()
-        .map(|one| {
-            let body = json!({"session_token": one.session_token});
-            Call::delete_with("/v1/auth/sessions/delete", body)
-        })
-        .collect();
-    stopwatch.measure(api, "sessions delete", delete).await?;
-    let all = people
-        .iter()
-        .map(|one| {
-            let body = json!({"user_id": one.user_id});
-            Call::delete_with("/v1/auth/sessions/delete_all", body)
-        })
-        .collect();
-    stopwatch.measure(api, "sessions delete_all", all).await?;
+pub(super) async fn run(flow: Flow<'_>) -> Result<(), Failure> {
+    let people = flow.people("sessions").await?;
+    flow.each("sessions list", &people, |one| {
+        let user = &one.user_id;
+        Ok(Call::get(format!("/v1/auth/sessions/list?user_id={user}")))
+    })
+    .await?;
+    flow.each("sessions delete", &people, |one| {
+        let body = json!({"session_token": one.session_token});
+        Ok(Call::delete_with("/v1/auth/sessions/delete", body))
+    })
+    .await?;
+    flow.each("sessions delete_all", &people, |one| {
+        let body = json!({"user_id": one.user_id});
+        Ok(Call::delete_with("/v1/auth/sessions/delete_all", body))
+    })
+    .await?;
     Ok(())
 }

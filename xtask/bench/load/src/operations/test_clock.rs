@@ -2,24 +2,15 @@
 
 use serde_json::json;
 
+use super::Flow;
 use crate::Failure;
-use crate::api::{Api, Call};
-use crate::stopwatch::Stopwatch;
+use crate::api::Call;
 
 const PATH: &str = "/v1/test/clock";
 
-pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> {
+pub(super) async fn run(flow: Flow<'_>) -> Result<(), Failure> {
     let advance = Call::post(PATH, json!({"advance_seconds": 1}));
-    stopwatch
-        .measure(api, "test clock advance", vec![advance; stopwatch.calls])
-        .await?;
-    stopwatch
-        .measure(
-            api,
-            "test clock read",
-            vec![Call::get(PATH); stopwatch.calls],
-        )
-        .await?;
-    api.make(Call::delete(PATH)).await?;
-    Ok(())
+    flow.repeat("test clock advance", advance).await?;
+    flow.repeat("test clock read", Call::get(PATH)).await?;
+    flow.api.make(Call::delete(PATH)).await.map(drop)
 }

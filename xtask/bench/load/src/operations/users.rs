@@ -2,64 +2,42 @@
 
 use serde_json::json;
 
+use super::Flow;
 use crate::Failure;
-use crate::api::{Api, Call, text};
-use crate::people::{address, people};
-use crate::stopwatch::Stopwatch;
+use crate::api::{Call, text};
+use crate::people::{Person, address};
 
-pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> {
-    let people = people(api, stopwatch, "users").await?;
-    let update = |user: &str| format!("/v1/auth/users/{user}/update");
-    let name = people
-        .iter()
-        .map(|one| {
-            let body = json!({"first_name": "Ada", "metadata": {"plan": "pro", "seats": 7}});
-            Call::put(update(&one.user_id), body)
-        })
-        .collect();
-    stopwatch
-        .measure(api, "users update (name, metadata)", name)
-        .await?;
-    let second = people
-        .iter()
-        .enumerate()
-        .map(|(number, one)| {
-            let body = json!({"emails": [{"email": address("second", number)}]});
-            Call::put(update(&one.user_id), body)
-        })
-        .collect();
-    let updated = stopwatch
-        .measure(api, "users update (another address)", second)
-        .await?;
-    let search = people
-        .iter()
-        .map(|one| {
-            let field = json!({"field": "email", "operator": "eq", "value": one.address});
-            let filters = json!({"operator": "AND", "fields": [field]});
-            Call::post("/v1/auth/users/search", json!({"filters": filters}))
-        })
-        .collect();
-    stopwatch
-        .measure(api, "users search (by address)", search)
-        .await?;
-    let page = vec![Call::post("/v1/auth/users/search", json!({})); stopwatch.calls];
-    stopwatch
-        .measure(api, "users search (first page of 50)", page)
-        .await?;
-    let second = updated
-        .iter()
-        .map(|answer| {
-            let id = text(answer, "/emails/1/id").or_else(|_| text(answer, "/user/emails/1/id"))?;
-            Ok(Call::delete(format!("/v1/auth/users/emails/{id}/delete")))
-        })
-        .collect::<Result<_, Failure>>()?;
-    stopwatch
-        .measure(api, "users emails delete", second)
-        .await?;
-    let delete = people
-        .iter()
-        .map(|one| Call::delete(format!("/v1/auth/users/{}/delete", one.user_id)))
-        .collect();
-    stopwatch.measure(api, "users delete", delete).await?;
-    Ok(())
+const SEARCH: &str = "/v1/auth/users/search";
+
+pub(super) async fn run(flow: Flow<'_>) -> Result<(), Failure> {
+    let people = flow.people("users").await?;
+    let update = |user: &str, body| Call::put(format!("/v1/auth/users/{user}/update"), body);
+    let delete = |path: String| Ok(Call::delete(format!("/v1/auth/users/{path}/delete")));
+    flow.each("users update (name, metadata)", &people, |one| {
+        let body = json!({"first_name": "Ada", "metadata": {"plan": "pro", "seats": 7}});
+        Ok(update(&one.user_id, body))
+    })
+    .await?;
+    let numbered: Vec<_> = people.iter().enumerate().collect();
+    let second = |(number, one): &(usize, &Person)| {
+        let body = json!({"emails": [{"email": address("second", *number)}]});
+        Ok(update(&one.user_id, body))
+    };
+    let updated = flow.each("users update (another address)", &numbered, second);
+    let updated = updated.await?;
+    flow.each("users search (by address)", &people, |one| {
+        let field = json!({"field": "email", "operator": "eq", "value": one.address});
+        let filters = json!({"operator": "AND", "fields": [field]});
+        Ok(Call::post(SEARCH, json!({"filters": filters})))
+    })
+    .await?;
+    let page = Call::post(SEARCH, json!({}));
+    flow.repeat("users search (first page of 50)", page).await?;
+    flow.each("users emails delete", &updated, |answer| {
+        let id = text(answer, "/emails/1/id").or_else(|_| text(answer, "/user/emails/1/id"))?;
+        delete(format!("emails/{id}"))
+    })
+    .await?;
+    let all = flow.each("users delete", &people, |one| delete(one.user_id.clone()));
+    all.await.map(drop)
 }
