@@ -39,10 +39,7 @@ impl Chromium {
 
     /// Finds Chromium, or installs it if allowed; otherwise reports that the lane is skipped.
     pub(crate) fn prepare(install: bool) -> Result<Option<Self>, Failure> {
-        if Self::find().is_none() && install && debian::can_install() {
-            debian::install(&["chromium", "chromium-driver"])?;
-        }
-        match Self::find() {
+        match debian::find_or_install(Self::find, install, &["chromium", "chromium-driver"])? {
             Some(found) => Ok(Some(found)),
             None => MISSING.announce().map(|()| None),
         }

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::child_guard::ChildGuard;
 use crate::failure::{Context, Failure};
-use crate::{process, project, temporary, wait};
+use crate::installation::text;
+use crate::{process, project, temporary};
 
 /// The packages that the binary is built with.
 ///
@@ -79,29 +80,19 @@ impl DevServer {
             .env("VESTRY_OUTBOUND__ALLOWED_NETWORKS", "127.0.0.0/8")
             .current_dir(&directory);
         let output = File::create(&log).context(format!("cannot create {}", log.display()))?;
+        let service = format!("the service (log: {})", log.display());
         let mut guard = ChildGuard::start(&command, "TERM", output, Some(&directory))?;
-        let ready = wait::until("the start of the service", Duration::from_secs(60), || {
-            if let Some(status) = guard.ended()? {
-                return Err(Failure::new(format!(
-                    "the service ended with {status}; see {}",
-                    log.display()
-                )));
-            }
-            read_ready(&directory.join("dev.json"))
+        // The file may be incomplete at first; then it does not parse.
+        let ready: Value = guard.wait_until_ready(&service, Duration::from_secs(60), || {
+            let text = fs::read_to_string(directory.join("dev.json")).ok()?;
+            serde_json::from_str(&text).ok()
         })?;
-        let text = |pointer: &str| {
-            let value = ready.pointer(pointer).and_then(Value::as_str);
-            value
-                .map(str::to_owned)
-                .ok_or_else(|| Failure::new(format!("dev.json has no string at {pointer}")))
-        };
-        let (base_url, test_key) = (text("/base_url")?, text("/test/secret_key")?);
         Ok(Self {
             guard,
             directory,
             log,
-            base_url,
-            test_key,
+            base_url: text(&ready, "/base_url")?,
+            test_key: text(&ready, "/test/secret_key")?,
         })
     }
 
@@ -121,23 +112,6 @@ impl DevServer {
 
     /// Stops the service, which must exit with code 0.
     pub(crate) fn stop(self) -> Result<(), Failure> {
-        let status = self.guard.stop()?;
-        if status.success() {
-            return Ok(());
-        }
-        Err(Failure::new(format!(
-            "the service ended with {status} when asked to stop; see {}",
-            self.log.display()
-        )))
-    }
-}
-
-/// The ready file, once it exists and is complete.
-fn read_ready(file: &Path) -> Result<Option<Value>, Failure> {
-    match fs::read_to_string(file) {
-        // If it does not parse, it is not fully written yet; the time limit covers a broken one.
-        Ok(text) => Ok(serde_json::from_str(&text).ok()),
-        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(cause) => Err(cause).context("cannot read dev.json"),
+        self.guard.stop_cleanly(&self.log)
     }
 }

@@ -19,8 +19,8 @@ use std::process::ExitCode;
 
 use xtask_harness::command::{self, Action, Command};
 use xtask_harness::{
-    arguments, child_guard, debian, environment, failure, lane, node, postgres, process, project,
-    python, temporary, test_servers, wait,
+    arguments, child_guard, debian, environment, failure, installation, lane, node, postgres,
+    process, project, python, temporary, test_servers,
 };
 
 const INTRODUCTION: &str = "\

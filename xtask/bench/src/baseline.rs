@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use xtask_harness::child_guard::ChildGuard;
 use xtask_harness::failure::{Context, Failure};
-use xtask_harness::{process, project, wait};
+use xtask_harness::{process, project};
 
 use crate::load::Load;
 
@@ -26,17 +26,12 @@ impl UrlServer {
     pub(crate) fn start(name: &str, command: &Command, limit: Duration) -> Result<Self, Failure> {
         let log = project::target().join(format!("bench-{name}.log"));
         let file = File::create(&log).context("cannot create a log")?;
+        let server = format!("{name} (log: {})", log.display());
         let mut guard = ChildGuard::start(command, "TERM", file, None)?;
-        let (url, output) = wait::until(&format!("the start of {name}"), limit, || {
-            if let Some(status) = guard.ended()? {
-                let log = log.display();
-                return Err(Failure::new(format!(
-                    "{name} exited with {status}; see {log}"
-                )));
-            }
-            let output = fs::read_to_string(&log).unwrap_or_default();
-            let url = output.lines().find(|line| line.starts_with("http://"));
-            Ok(url.map(str::to_owned).map(|url| (url, output)))
+        let (url, output) = guard.wait_until_ready(&server, limit, || {
+            let output = fs::read_to_string(&log).ok()?;
+            let url = output.lines().find(|line| line.starts_with("http://"))?;
+            Some((url.to_owned(), output))
         })?;
         Ok(Self { guard, url, output })
     }

@@ -56,10 +56,7 @@ const DRAWING: &str = include_str!("draw.lua");
 
 /// Finds wrk, or installs it if allowed.
 pub(crate) fn require_wrk(install: bool) -> Result<(), Failure> {
-    if process::find("wrk").is_none() && install && debian::can_install() {
-        debian::install(&["wrk"])?;
-    }
-    match process::find("wrk") {
+    match debian::find_or_install(|| process::find("wrk"), install, &["wrk"])? {
         Some(_) => Ok(()),
         None => Err(Failure::new(
             "bench needs the load generator wrk: apt-get install wrk",

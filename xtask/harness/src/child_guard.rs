@@ -8,8 +8,10 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use crate::failure::{Context, Failure};
+use crate::wait;
 
 /// `sh -c SCRIPT child_guard SIGNAL PATIENCE DIRECTORY PROGRAM ARGUMENTS…`
 ///
@@ -90,6 +92,35 @@ impl ChildGuard {
         self.shell
             .try_wait()
             .context("cannot ask for the state of a server")
+    }
+
+    /// Polls until the server is ready, and fails if it exits before. A message names the server.
+    pub fn wait_until_ready<T>(
+        &mut self,
+        server: &str,
+        limit: Duration,
+        mut poll: impl FnMut() -> Option<T>,
+    ) -> Result<T, Failure> {
+        wait::until(&format!("the start of {server}"), limit, || {
+            match self.ended()? {
+                Some(status) => Err(Failure::new(format!(
+                    "{server} exited with {status} during startup"
+                ))),
+                None => Ok(poll()),
+            }
+        })
+    }
+
+    /// Stops the service, which must exit with code 0. The message of a failure names its log.
+    pub fn stop_cleanly(self, log: &Path) -> Result<(), Failure> {
+        let status = self.stop()?;
+        let log = log.display();
+        match status.success() {
+            true => Ok(()),
+            false => Err(Failure::new(format!(
+                "the service ended with {status} when asked to stop; see {log}"
+            ))),
+        }
     }
 
     /// Stops the server and returns its exit status.

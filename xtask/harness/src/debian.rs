@@ -10,7 +10,7 @@ use crate::failure::{Context, Failure};
 use crate::process;
 
 /// Whether this process can install packages: as root, on Debian or a derivative.
-pub fn can_install() -> bool {
+fn can_install() -> bool {
     Path::new("/etc/debian_version").exists() && process::find("apt-get").is_some() && is_root()
 }
 
@@ -22,8 +22,20 @@ pub fn is_root() -> bool {
     })
 }
 
+/// Finds a program, or installs its packages if allowed and possible.
+pub fn find_or_install<T>(
+    find: impl Fn() -> Option<T>,
+    install: bool,
+    packages: &[&str],
+) -> Result<Option<T>, Failure> {
+    match find() {
+        None if install && can_install() => self::install(packages).map(|()| find()),
+        found => Ok(found),
+    }
+}
+
 /// Installs packages without starting their services.
-pub fn install(packages: &[&str]) -> Result<(), Failure> {
+fn install(packages: &[&str]) -> Result<(), Failure> {
     eprintln!("xtask: installing {} with apt-get", packages.join(", "));
     refresh_lists()?;
     let _no_services = NoServices::begin()?;

@@ -120,19 +120,13 @@ impl Installation {
     /// An installation on a copy of another one's files.
     pub fn copy_of(files: &Path, programs: &Path, postgres: Option<&str>) -> Result<Self, Failure> {
         let installation = Self::new(programs, postgres)?;
-        process::run_quietly(
-            Command::new("cp")
-                .arg("--archive")
-                .arg(files.join("."))
-                .arg(&installation.directory),
-        )?;
+        process::copy(&files.join("."), &installation.directory)?;
         Ok(installation)
     }
 
     /// Copies its files, including root keys and a SQLite database, to a new directory.
     pub fn copy_to(&self, directory: &Path) -> Result<(), Failure> {
-        let mut copy = Command::new("cp");
-        process::run_quietly(copy.arg("--archive").arg(&self.directory).arg(directory))
+        process::copy(&self.directory, directory)
     }
 
     /// Uses the programs in another directory from now on.
@@ -305,11 +299,7 @@ impl Server {
 
     /// Stops the service, which must exit with code 0.
     pub fn stop(self) -> Result<(), Failure> {
-        let status = self.guard.stop()?;
-        if status.success() {
-            return Ok(());
-        }
-        Err(Failure::new(format!("the service ended with {status}")))
+        self.guard.stop_cleanly(&self.log)
     }
 }
 

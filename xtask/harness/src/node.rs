@@ -63,10 +63,8 @@ pub struct Node {
 impl Node {
     /// Creates the environment or reuses a complete one. Installs Node if it is missing and installing is allowed.
     pub fn prepare(scripts: &Scripts, install: bool) -> Result<Option<Self>, Failure> {
-        if !is_there() && install && debian::can_install() {
-            debian::install(&["nodejs", "npm"])?;
-        }
-        if !is_there() {
+        let find = || is_there().then_some(());
+        if debian::find_or_install(find, install, &["nodejs", "npm"])?.is_none() {
             return Ok(None);
         }
         let from = project::root().join(scripts.directory);

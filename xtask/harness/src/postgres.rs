@@ -53,10 +53,8 @@ struct Owner {
 impl Postgres {
     /// The newest installation on this machine. Installs Postgres if it is missing and installing is allowed.
     pub fn find_or_install(install: bool) -> Result<Option<Self>, Failure> {
-        if newest_programs().is_none() && install && debian::can_install() {
-            debian::install(&["postgresql"])?;
-        }
-        let Some(programs) = newest_programs() else {
+        let found = debian::find_or_install(newest_programs, install, &["postgresql"])?;
+        let Some(programs) = found else {
             return Ok(None);
         };
         let owner = if debian::is_root() {
@@ -132,12 +130,7 @@ impl Postgres {
     /// Starts a cluster on a copy of a [`Postgres::back_up`]. It is stopped and deleted with this process.
     pub fn start_copy(&self, durability: Durability, backup: &Path) -> Result<Cluster, Failure> {
         let place = self.place(durability)?;
-        process::run_quietly(
-            Command::new("cp")
-                .arg("--archive")
-                .arg(backup)
-                .arg(place.data()),
-        )?;
+        process::copy(backup, &place.data())?;
         if let Some(Owner { user, group }) = self.owner {
             let owner = format!("{user}:{group}");
             let mut give = Command::new("chown");
@@ -160,12 +153,7 @@ impl Postgres {
         server.arg("-D").arg(place.data()).args(place.options());
         // INT is the fast shutdown: it does not wait for clients.
         let mut guard = ChildGuard::start(&server, "INT", log, Some(&place.directory))?;
-        wait::until("the start of Postgres", PATIENCE, || {
-            if guard.ended()?.is_some() {
-                return Err(Failure::new("Postgres exited during startup"));
-            }
-            Ok(self.answers(place).then_some(()))
-        })?;
+        guard.wait_until_ready("Postgres", PATIENCE, || self.answers(place).then_some(()))?;
         Ok(Cluster {
             guard,
             url: place.url(),

@@ -1,8 +1,8 @@
 //! Running other programs to completion.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 
 use crate::environment;
@@ -12,10 +12,13 @@ use crate::failure::{Context, Failure};
 pub fn run(command: &mut Command) -> Result<(), Failure> {
     let line = line(command);
     let status = command.status().context(format!("cannot start `{line}`"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Failure::new(format!("`{line}` ended with {status}")))
+    require_success(&line, status)
+}
+
+fn require_success(line: &str, status: ExitStatus) -> Result<(), Failure> {
+    match status.success() {
+        true => Ok(()),
+        false => Err(Failure::new(format!("`{line}` ended with {status}"))),
     }
 }
 
@@ -38,11 +41,11 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
         .wait_with_output()
         .context(format!("cannot wait for `{line}`"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
+        let printed = String::from_utf8_lossy(&output.stderr);
         return Err(Failure::new(format!(
             "`{line}` ended with {}\n{}",
             output.status,
-            said.trim_end()
+            printed.trim_end()
         )));
     }
     String::from_utf8(output.stdout).context(format!("`{line}` printed output that is not UTF-8"))
@@ -59,14 +62,7 @@ pub fn run_beside_others(command: &mut Command) -> Result<(), Failure> {
         .context(format!("cannot start `{line}`"))?;
     print!("{}", String::from_utf8_lossy(&output.stdout));
     eprint!("{}", String::from_utf8_lossy(&output.stderr));
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(Failure::new(format!(
-            "`{line}` ended with {}",
-            output.status
-        )))
-    }
+    require_success(&line, output.status)
 }
 
 /// Like [`run`], but calls `noticed` once a line on standard error contains this word.
@@ -80,13 +76,13 @@ pub fn run_noticing(
         .stderr(Stdio::piped())
         .spawn()
         .context(format!("cannot start `{line}`"))?;
-    if let Some(said) = child.stderr.take() {
+    if let Some(output) = child.stderr.take() {
         // Not joined: a process left behind by a test can keep the pipe open forever.
         thread::spawn(move || {
             let mut noticed = Some(noticed);
-            for said in BufReader::new(said).lines().map_while(Result::ok) {
-                eprintln!("{said}");
-                if said.contains(word)
+            for text in BufReader::new(output).lines().map_while(Result::ok) {
+                eprintln!("{text}");
+                if text.contains(word)
                     && let Some(noticed) = noticed.take()
                 {
                     noticed();
@@ -95,11 +91,12 @@ pub fn run_noticing(
         });
     }
     let status = child.wait().context(format!("cannot wait for `{line}`"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Failure::new(format!("`{line}` ended with {status}")))
-    }
+    require_success(&line, status)
+}
+
+/// Copies a file or directory with its attributes, as `cp --archive` does.
+pub fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    run_quietly(Command::new("cp").arg("--archive").arg(from).arg(to))
 }
 
 /// Whether the program ran successfully; its output is discarded.

@@ -42,10 +42,8 @@ impl Python {
 
     /// Creates an environment or reuses a complete one. Installs Python if it is missing and installing is allowed.
     fn with(requirements: &[&str], install: bool) -> Result<Option<Self>, Failure> {
-        if !has_venv() && install && debian::can_install() {
-            debian::install(&["python3", "python3-venv"])?;
-        }
-        if !has_venv() {
+        let find = || has_venv().then_some(());
+        if debian::find_or_install(find, install, &["python3", "python3-venv"])?.is_none() {
             return Ok(None);
         }
         let files: Vec<PathBuf> = requirements

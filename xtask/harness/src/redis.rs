@@ -21,10 +21,7 @@ pub const MISSING: Missing = Missing {
 /// The server program. Installs one if it is missing and installing is allowed.
 pub fn find_or_install(install: bool) -> Result<Option<PathBuf>, Failure> {
     let find = || process::find("redis-server").or_else(|| process::find("valkey-server"));
-    if find().is_none() && install && debian::can_install() {
-        debian::install(&["redis-server"])?;
-    }
-    Ok(find())
+    debian::find_or_install(find, install, &["redis-server"])
 }
 
 /// A running server, stopped on drop.
@@ -53,12 +50,8 @@ impl Redis {
         ]);
         server.arg(&directory);
         let mut guard = ChildGuard::start(&server, "TERM", log, Some(&directory))?;
-        wait::until("the start of Redis", Duration::from_secs(30), || {
-            if guard.ended()?.is_some() {
-                return Err(Failure::new("Redis exited during startup"));
-            }
-            Ok(answers(port).then_some(()))
-        })?;
+        let limit = Duration::from_secs(30);
+        guard.wait_until_ready("Redis", limit, || answers(port).then_some(()))?;
         Ok(Self { guard, port })
     }
 

@@ -55,12 +55,8 @@ impl PgBouncer {
         }
         server.arg(&settings);
         let mut guard = ChildGuard::start(&server, "TERM", log, Some(&directory))?;
-        wait::until("the start of PgBouncer", Duration::from_secs(30), || {
-            if guard.ended()?.is_some() {
-                return Err(Failure::new("PgBouncer exited during startup"));
-            }
-            let answers = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-            Ok(answers.then_some(()))
+        guard.wait_until_ready("PgBouncer", Duration::from_secs(30), || {
+            TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()
         })?;
         Ok(Self { guard, port })
     }
