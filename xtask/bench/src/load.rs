@@ -6,6 +6,8 @@ use std::process::Command;
 use xtask_harness::failure::{Context, Failure};
 use xtask_harness::{debian, process};
 
+use crate::paired_stats::median;
+
 /// The length of a measurement, and its connections.
 #[derive(Clone, Copy)]
 pub(crate) struct Load {
@@ -29,6 +31,18 @@ pub(crate) struct Measured {
     pub(crate) per_second: f64,
     pub(crate) p50: f64,
     pub(crate) p99: f64,
+}
+
+impl Measured {
+    /// The median of each figure.
+    pub(crate) fn median(all: &[Self]) -> Self {
+        let of = |read: fn(&Self) -> f64| median(&all.iter().map(read).collect::<Vec<_>>());
+        Self {
+            per_second: of(|one| one.per_second),
+            p50: of(|one| one.p50),
+            p99: of(|one| one.p99),
+        }
+    }
 }
 
 /// A run of wrk.

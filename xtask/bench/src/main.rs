@@ -86,8 +86,8 @@ request and the number of context switches.
   --minutes N        with --soak: duration on each store (default 240)
   --against DIR      with --builds and --signing: the directory of another build's `vestry`, measured in turn with this one;
                      with --events: of a build that emits no events, where `Unit::commit` passes `tell_and_commit` no rows
-  --rounds N         with --signing, --peers, --events, --cluster and --builds: rounds of each measurement (default 3). The table
-                     of --signing has the means, the others the medians
+  --rounds N         with --signing, --peers, --events, --cluster and --builds: rounds of each measurement (default 3). The tables
+                     have the medians
   --log N            with --events: events in the log that is read (default 200000)";
 
 /// The options that most measurements share.

@@ -18,7 +18,7 @@ use crate::baseline::UrlServer;
 use crate::bench_env::{BenchEnv, Operation, Target};
 use crate::http::Connection;
 use crate::load::{self, Draw, Load, Measured};
-use crate::paired_stats::{median, ratio};
+use crate::paired_stats::ratio;
 use crate::seeded::from_all_over;
 
 /// The time limit for a peer to create its users.
@@ -192,17 +192,14 @@ fn make_users_with_passwords(env: &BenchEnv) -> Result<(), Failure> {
 }
 
 fn row(name: &str, ours: &[Measured], theirs: &[Vec<Measured>]) -> String {
-    let of = |these: &[Measured], read: fn(&Measured) -> f64| {
-        median(&these.iter().map(read).collect::<Vec<_>>())
-    };
     let rates = |these: &[Measured]| these.iter().map(|one| one.per_second).collect::<Vec<_>>();
     let side = |these: &[Measured]| {
-        format!(
-            "{:.0} | {:.2}, {:.2} |",
-            of(these, |one| one.per_second),
-            of(these, |one| one.p50),
-            of(these, |one| one.p99),
-        )
+        let Measured {
+            per_second,
+            p50,
+            p99,
+        } = Measured::median(these);
+        format!("{per_second:.0} | {p50:.2}, {p99:.2} |")
     };
     let mut row = format!("| {name} | {}", side(ours));
     for theirs in theirs {

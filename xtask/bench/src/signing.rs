@@ -57,36 +57,34 @@ fn measure(
             .clone()
             .map(|other| ("the other build", other)),
     );
-    let mut measured = vec![[Mean::default(); DRAWS.len()]; builds.len()];
+    let mut measured = vec![[const { Vec::new() }; DRAWS.len()]; builds.len()];
     for _ in 0..options.rounds {
-        for ((_, programs), means) in builds.iter().zip(&mut measured) {
+        for ((_, programs), of_build) in builds.iter().zip(&mut measured) {
             installation.run_from(programs);
             let server = installation.serve(0)?;
-            for ((draw, _), mean) in DRAWS.iter().zip(means) {
+            for ((draw, _), rounds) in DRAWS.iter().zip(of_build) {
                 let operation = format!("sign_drawn.{draw}");
                 let warm_up = Load {
                     seconds: WARM_UP,
                     ..load
                 };
                 load::run(&server.base_url, &operation, &data, warm_up)?;
-                mean.add(load::run(&server.base_url, &operation, &data, load)?);
+                rounds.push(load::run(&server.base_url, &operation, &data, load)?);
             }
             server.stop()?;
         }
     }
     for (draw, (_, named)) in DRAWS.iter().enumerate() {
         let mut first = None;
-        for ((build, _), means) in builds.iter().zip(&measured) {
-            let Some(mean) = means.get(draw).map(Mean::of) else {
-                continue;
-            };
+        for ((build, _), of_build) in builds.iter().zip(&measured) {
+            let median = Measured::median(of_build.get(draw).map_or(&[][..], Vec::as_slice));
             let operation = format!("sign_message, {named} wallets, {build}");
-            let row = Row::measured(kind.name(), &operation, mean);
+            let row = Row::measured(kind.name(), &operation, median);
             table.push(match first {
                 None => row,
                 Some(rate) => row.against("this build", rate),
             });
-            first = first.or(Some(mean.per_second));
+            first = first.or(Some(median.per_second));
         }
     }
     Ok(())
@@ -109,30 +107,4 @@ fn fill(installation: &Installation, programs: &Path, wallets: u32) -> Result<Pa
     let file = installation.file("load.txt");
     fs::write(&file, data).context("cannot write the data of the load script")?;
     Ok(file)
-}
-
-/// The mean of several measurements.
-#[derive(Clone, Copy, Default)]
-struct Mean {
-    count: f64,
-    per_second: f64,
-    p50: f64,
-    p99: f64,
-}
-
-impl Mean {
-    fn add(&mut self, measured: Measured) {
-        self.count += 1.0;
-        self.per_second += measured.per_second;
-        self.p50 += measured.p50;
-        self.p99 += measured.p99;
-    }
-
-    fn of(&self) -> Measured {
-        Measured {
-            per_second: self.per_second / self.count,
-            p50: self.p50 / self.count,
-            p99: self.p99 / self.count,
-        }
-    }
 }
