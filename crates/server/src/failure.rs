@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use vestry_app::platform::AdminError;
+use vestry_app::Refusal;
 
 /// A message for the person who ran the command, and its cause.
 #[derive(Debug)]
@@ -54,13 +54,12 @@ impl Failure {
     }
 
     /// Converts an error of a use case. `message` describes the state after a fault.
-    pub(crate) fn of(error: AdminError, message: &str) -> Self {
+    pub(crate) fn of(error: Refusal, message: &str) -> Self {
         match error {
-            AdminError::Invalid(invalid) => Self::usage(invalid.message),
-            AdminError::NotFound(_) | AdminError::Exists(_) | AdminError::NotNow(_) => {
-                Self::new(error.to_string())
-            }
-            AdminError::Fault(fault) => Self::new(message).because(fault),
+            Refusal::Invalid(invalid) => Self::usage(invalid.message),
+            Refusal::Fault(fault) => Self::new(message).because(fault),
+            Refusal::NotFound(what) => Self::new(format!("no such {what}")),
+            error => Self::new(error.to_string()),
         }
     }
 
@@ -106,8 +105,8 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<AdminError> for Failure {
-    fn from(error: AdminError) -> Self {
+impl From<Refusal> for Failure {
+    fn from(error: Refusal) -> Self {
         Self::of(error, "command failed; nothing was changed")
     }
 }

@@ -4,7 +4,7 @@ use vestry_domain::World;
 use vestry_domain::audit::checkpoint::{Checkpoint, SignedNote, VerifierKey};
 use vestry_domain::envelope::KeyPurpose;
 use vestry_ports::custody::Notary;
-use vestry_ports::store::KeptCheckpoint;
+use vestry_ports::store::StoredCheckpoint;
 
 use super::flaw::Flaw;
 use crate::{Fault, Service};
@@ -57,7 +57,7 @@ impl Service {
     }
 
     /// Returns the newest checkpoint in the database, authentic or not.
-    pub(super) async fn newest_checkpoint(&self) -> Result<Option<KeptCheckpoint>, Fault> {
+    pub(super) async fn newest_checkpoint(&self) -> Result<Option<StoredCheckpoint>, Fault> {
         let mut read = self.ports.store.read().await?;
         Ok(read.checkpoints().newest(&World::DEPLOYMENT).await?)
     }
@@ -68,7 +68,7 @@ impl Service {
     /// See [`Fault`]; [`Fault::Sealed`] without the root key of wallets.
     pub(super) async fn own_checkpoint(
         &self,
-        kept: &KeptCheckpoint,
+        kept: &StoredCheckpoint,
     ) -> Result<Option<(String, Checkpoint)>, Fault> {
         let own = Some(self.own_checkpoint_key().await?);
         let read = believed(&kept.note, &TrustedKeys::Own, own, &*self.ports.notary).ok();

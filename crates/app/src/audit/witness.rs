@@ -7,7 +7,7 @@ use vestry_domain::audit::AuditMarker;
 use vestry_domain::audit::checkpoint::{Checkpoint, Line};
 use vestry_domain::ids::AuditChainId;
 use vestry_ports::custody::Notary;
-use vestry_ports::store::{ChainEntry, ChainLog, Store, StoreError, StoreResult, StoredCheckpoint};
+use vestry_ports::store::{ChainEntry, ChainLog, Store, StoreError, StoreResult};
 
 use super::event_logs::StatedEvent;
 use super::flaw::{About, AuditFlaw, Flaw};

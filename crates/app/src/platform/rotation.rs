@@ -102,7 +102,7 @@ pub struct KeptKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// Data is still stored under it: rows that failed authentication, or short-lived data that has not expired.
-    KeyUsage(Vec<KeyUsage>),
+    InUse(Vec<KeyUsage>),
     /// No data is stored under it, but it was the newest version until recently, so a process may still be about to use it. It can be
     /// destroyed from this time on.
     TooSoon(Timestamp),

@@ -198,7 +198,7 @@ async fn m_8_a_code_keeps_its_key_until_it_expires() {
     };
     assert_eq!(
         retired.kept,
-        [kept(Why::KeyUsage(vec![needed_by("codes", 1)]))]
+        [kept(Why::InUse(vec![needed_by("codes", 1)]))]
     );
     // Both wallet keys were destroyed, and the secrets key of the environment in which no code was sent.
     assert_eq!(retired.retired, 3);
@@ -288,7 +288,7 @@ async fn m_8_an_altered_secret_keeps_only_its_own_key() {
         world: test.world,
         purpose: KeyPurpose::Secrets,
         version: 1,
-        why: Why::KeyUsage(vec![KeyUsage {
+        why: Why::InUse(vec![KeyUsage {
             version: 1,
             table: "passwords",
             rows: 1,

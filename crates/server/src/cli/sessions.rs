@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use serde_json::json;
+use vestry_app::Principal;
 
 use super::args::InWorld;
 use super::installation::Installation;
@@ -28,12 +29,16 @@ impl Sessions {
         let service = installation.service().await?;
         let Self::EndAll(of) = self;
         let world = of.world();
-        let ended = service.end_all_sessions_of(world).await.map_err(|error| {
-            Failure::of(
-                error,
-                "command failed; some sessions may have ended. Run it again",
-            )
-        })?;
+        let caller = service.caller(Principal::cli(), world).await?;
+        let ended = service
+            .delete_every_session(&caller)
+            .await
+            .map_err(|error| {
+                Failure::of(
+                    error,
+                    "command failed; some sessions may have ended. Run it again",
+                )
+            })?;
         Ok(Output::new(
             json!({ "app_id": world.app_id, "environment": world.environment, "ended": ended }),
             format!("Ended {ended} sessions."),

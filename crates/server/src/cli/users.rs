@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use serde_json::json;
+use vestry_app::Principal;
 use vestry_domain::ids::UserId;
 
 use super::args::InWorld;
@@ -77,7 +78,8 @@ impl Users {
                 dry_run,
                 no_events,
             } => {
-                let mut import = service.import_users(of.world(), dry_run).await?;
+                let caller = service.caller(Principal::cli(), of.world()).await?;
+                let mut import = service.import_users(&caller, dry_run).await?;
                 if no_events {
                     import = import.without_events();
                 }
@@ -88,7 +90,8 @@ impl Users {
                 with_password_hashes,
             } => export::run(&service, of.world(), with_password_hashes).await,
             Self::Unlock { of, user } => {
-                service.unlock_user(of.world(), user).await?;
+                let caller = service.caller(Principal::cli(), of.world()).await?;
+                service.unlock_user(&caller, user).await?;
                 Ok(Output::new(
                     json!({ "id": user, "unlocked": true }),
                     format!("Unlocked {user}."),

@@ -5,7 +5,7 @@ mod app_keys;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use vestry_app::platform::vault::{RootReport, Verification};
-use vestry_app::{Fault, Principal, Service};
+use vestry_app::{Principal, Refusal, Service};
 use vestry_domain::envelope::KeyPurpose;
 use vestry_ports::store::Store;
 use vestry_ports::vault::VaultStatus;
@@ -123,8 +123,8 @@ async fn init(installation: &Installation) -> Result<Output, Failure> {
     ))
 }
 
-fn failed(fault: Fault) -> Failure {
-    Failure::new("vault command failed").because(fault)
+fn failed(error: impl Into<Refusal>) -> Failure {
+    Failure::new("vault command failed").because(error.into())
 }
 
 /// The report on one root key: its JSON, its table rows, and its problems.

@@ -6,8 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use vestry_domain::Invalid;
 use vestry_domain::action::Action;
-use vestry_domain::api_key::Scope;
-use vestry_domain::event::{Event, EventHead, EventKind, Mark, Position};
+use vestry_domain::event::{Event, EventHead, EventKind, Position};
 use vestry_domain::ids::{EventId, UserId, WalletId};
 use vestry_ports::store::{EventFilter, PositionRange};
 

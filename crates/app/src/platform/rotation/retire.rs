@@ -126,7 +126,7 @@ async fn fates(
         let due = next.map_or(now, |since| since + SUPERSEDED_FOR);
         next = Some(key.created_at);
         let why = if !under.is_empty() {
-            Some(Why::KeyUsage(under))
+            Some(Why::InUse(under))
         } else if purpose == KeyPurpose::Secrets && now < due {
             Some(Why::TooSoon(due))
         } else {

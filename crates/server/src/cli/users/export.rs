@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use vestry_app::Service;
+use vestry_app::{Principal, Service};
 use vestry_domain::World;
 
 use crate::failure::{Context, Failure};
@@ -12,10 +12,11 @@ use crate::output::Output;
 const PAGE: i64 = 500;
 
 pub(super) async fn run(service: &Service, world: World, hashes: bool) -> Result<Output, Failure> {
+    let caller = service.caller(Principal::cli(), world).await?;
     let mut after = None;
     let (mut with_passkeys, mut with_totps) = (0, 0);
     loop {
-        let page = service.export_users(world, after, PAGE, hashes).await?;
+        let page = service.export_users(&caller, after, PAGE, hashes).await?;
         let mut lines = String::new();
         for user in &page.users {
             let line = serde_json::to_string(user);

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 use vestry_app::platform::rotation::{AppRotation, FailedSecret, KeptKey, NOTICED_WITHIN, Why};
-use vestry_app::{Fault, Principal, Service};
+use vestry_app::{Principal, Refusal, Service};
 
 use super::failed;
 use crate::cli::progress::Progress;
@@ -46,7 +46,7 @@ impl Bar {
         tracing::info!(done, of, "wallets and secrets re-encrypted");
     }
 
-    fn end(&self, outcome: Result<AppRotation, Fault>) -> Result<AppRotation, Failure> {
+    fn end(&self, outcome: Result<AppRotation, Refusal>) -> Result<AppRotation, Failure> {
         let bar = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         bar.end();
         outcome.map_err(failed)
@@ -81,7 +81,7 @@ pub(super) fn secret(failed: &FailedSecret) -> Value {
 
 fn kept(key: &KeptKey) -> Value {
     let (why, what) = match &key.why {
-        Why::Standing(under) => {
+        Why::InUse(under) => {
             let under = under
                 .iter()
                 .map(|rows| (rows.table.to_owned(), json!(rows.rows)));
@@ -127,7 +127,7 @@ fn text(rotation: &AppRotation) -> String {
 
 fn why(why: &Why) -> String {
     match why {
-        Why::Standing(under) => {
+        Why::InUse(under) => {
             let under = under
                 .iter()
                 .map(|rows| format!("{} {}", rows.rows, rows.table));
