@@ -26,6 +26,15 @@ struct Flow<'a> {
 }
 
 impl Flow<'_> {
+    /// The same over one connection, for operations that the service rejects above a small concurrency.
+    fn one_at_a_time(self) -> Self {
+        let stopwatch = Stopwatch {
+            connections: 1,
+            ..self.stopwatch
+        };
+        Self { stopwatch, ..self }
+    }
+
     /// Signed-in users, as many as an operation has calls.
     async fn people(self, label: &str) -> Result<Vec<Person>, Failure> {
         people(self.api, self.stopwatch, label).await

@@ -25,12 +25,15 @@ pub(super) async fn run(flow: Flow<'_>) -> Result<(), Failure> {
     };
     let updated = flow.each("users update (another address)", &numbered, second);
     let updated = updated.await?;
-    flow.each("users search (by address)", &people, |one| {
+    let search = |one: &Person| {
         let field = json!({"field": "email", "operator": "eq", "value": one.address});
         let filters = json!({"operator": "AND", "fields": [field]});
         Ok(Call::post(SEARCH, json!({"filters": filters})))
-    })
-    .await?;
+    };
+    let serial = flow.one_at_a_time();
+    serial
+        .each("users search (by address, one at a time)", &people, search)
+        .await?;
     let page = Call::post(SEARCH, json!({}));
     flow.repeat("users search (first page of 50)", page).await?;
     flow.each("users emails delete", &updated, |answer| {
