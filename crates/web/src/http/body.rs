@@ -32,11 +32,8 @@ impl<T: DeserializeOwned + 'static> FromRequest for Body<T> {
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let body = OptionalBody::from_request(request, payload);
-        Box::pin(async move {
-            let OptionalBody(body) = body.await?;
-            body.map(Self).ok_or_else(missing)
-        })
+        let text = json_text(request, payload);
+        Box::pin(async move { Ok(Self(json::from_body(&text.await?.ok_or_else(missing)?)?)) })
     }
 }
 
@@ -45,9 +42,9 @@ impl<T: DeserializeOwned + 'static> FromRequest for BodyAndText<T> {
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), payload.take());
+        let text = json_text(request, payload);
         Box::pin(async move {
-            let text = read_json(&request, payload).await?.ok_or_else(missing)?;
+            let text = text.await?.ok_or_else(missing)?;
             Ok(Self(json::from_body(&text)?, text))
         })
     }
@@ -58,9 +55,9 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalBody<T> {
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), payload.take());
+        let text = json_text(request, payload);
         Box::pin(async move {
-            let text = read_json(&request, payload).await?;
+            let text = text.await?;
             Ok(Self(text.map(|text| json::from_body(&text)).transpose()?))
         })
     }
@@ -71,15 +68,18 @@ fn missing() -> Problem {
 }
 
 /// The text of a body that is declared as JSON; `None` if the body is empty.
-async fn read_json(request: &HttpRequest, payload: Payload) -> Result<Option<BytesMut>, Problem> {
-    let bytes = read(request, payload).await?;
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    if !is_json(request.headers()) {
-        return Err(Problem::new(Code::UnsupportedMediaType));
-    }
-    Ok(Some(bytes))
+fn json_text(request: &HttpRequest, payload: &mut Payload) -> Extraction<Option<BytesMut>> {
+    let (request, payload) = (request.clone(), payload.take());
+    Box::pin(async move {
+        let bytes = read(&request, payload).await?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        if !is_json(request.headers()) {
+            return Err(Problem::new(Code::UnsupportedMediaType));
+        }
+        Ok(Some(bytes))
+    })
 }
 
 /// Reads the whole body within its size limit and deadline. The framework limits the time for a request's head, but not for its body.
