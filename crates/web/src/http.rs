@@ -20,6 +20,7 @@ mod request_id;
 pub(crate) mod settings;
 mod state;
 
+pub(crate) use actix_web::web::Json;
 pub(crate) use body::{Body, BodyAndText, OptionalBody};
 pub(crate) use call::Call;
 pub(crate) use path::PathId;

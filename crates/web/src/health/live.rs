@@ -1,10 +1,9 @@
 //! `GET /livez`
 
-use actix_web::web::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::{Code, Problem};
+use crate::http::{Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

@@ -14,9 +14,11 @@ pub(crate) use deleted::Deleted;
 pub(crate) use device::Device;
 pub(crate) use event::{Event, schema_name};
 pub(crate) use idp_provider::IdpProvider;
-pub(crate) use ids::parse_id;
+pub(crate) use ids::{optional_id, parse_id};
 pub(crate) use passkey::WebauthnCredential;
-pub(crate) use session::{IssuedFields, Session, SessionFields, session_named};
+pub(crate) use session::{
+    IssuedFields, Session, request_with_session, session_fields, session_named,
+};
 pub(crate) use user::{Email, FoundUser, PhoneNumber, User, UserStatusName};
 pub(crate) use wallet::{
     ImportedWallet, SigningWalletTypeName, Wallet, WalletSummary, optional_wallet_type_input,

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{Schema, Type};
@@ -15,8 +14,8 @@ use vestry_domain::audit::control::{
 use vestry_domain::event::Actor;
 use vestry_domain::{Invalid, Timestamp};
 
-use crate::http::{Call, Code, Problem, Query};
-use crate::v1::shapes::parse_id;
+use crate::http::{Call, Code, Json, Problem, Query};
+use crate::v1::shapes::optional_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::UnknownField, Code::Sealed];
 
@@ -195,8 +194,6 @@ pub(crate) async fn handle(
 
 impl Filter {
     fn parsed(self) -> Result<ListChanges, Invalid> {
-        let starting_after = self.starting_after;
-        let starting_after = starting_after.map(|id| parse_id("starting_after", &id));
         let outcome = self.outcome.as_deref().map(|outcome| {
             let wrong =
                 |_unknown| Invalid::value("outcome", "outcome must be done, refused or failed");
@@ -227,7 +224,7 @@ impl Filter {
         Ok(ListChanges {
             filter,
             limit: self.limit,
-            starting_after: starting_after.transpose()?,
+            starting_after: optional_id("starting_after", self.starting_after)?,
         })
     }
 }

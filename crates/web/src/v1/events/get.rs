@@ -1,9 +1,8 @@
 //! `GET /v1/events/{event_id}`
 
-use actix_web::web::Json;
 use vestry_domain::ids::EventId;
 
-use crate::http::{Call, Code, PathId, Problem};
+use crate::http::{Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::Event;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];

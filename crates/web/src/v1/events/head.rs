@@ -1,11 +1,10 @@
 //! `GET /v1/events/head`
 
-use actix_web::web::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 use vestry_domain::event::{EventHead, Position};
 
-use crate::http::{Call, Code, Problem};
+use crate::http::{Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

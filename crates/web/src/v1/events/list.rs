@@ -1,14 +1,13 @@
 //! `GET /v1/events`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_app::delivery::events::ListEvents;
 use vestry_domain::Invalid;
 use vestry_domain::event::kinds;
 
-use crate::http::{Call, Code, Problem, Query};
-use crate::v1::shapes::{Event, parse_id};
+use crate::http::{Call, Code, Json, Problem, Query};
+use crate::v1::shapes::{Event, optional_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::UnknownField, Code::CursorUnknown];
 
@@ -94,17 +93,14 @@ pub(crate) async fn handle(
 
 impl Filter {
     fn parsed(self) -> Result<ListEvents, Invalid> {
-        let id = |param, text: Option<String>| text.map(|text| parse_id(param, &text)).transpose();
         let names = self.types.as_deref();
         let names = names.into_iter().flat_map(|names| names.split(','));
-        let user_id = self.user_id.map(|text| parse_id("user_id", &text));
-        let wallet_id = self.wallet_id.map(|text| parse_id("wallet_id", &text));
         Ok(ListEvents {
-            after: id("after", self.after)?,
+            after: optional_id("after", self.after)?,
             limit: self.limit,
             kinds: kinds(names)?,
-            user_id: user_id.transpose()?,
-            wallet_id: wallet_id.transpose()?,
+            user_id: optional_id("user_id", self.user_id)?,
+            wallet_id: optional_id("wallet_id", self.wallet_id)?,
             descending: match self.order.as_deref() {
                 None | Some("asc") => false,
                 Some("desc") => true,

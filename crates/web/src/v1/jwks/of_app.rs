@@ -9,7 +9,6 @@ use vestry_domain::Environment;
 use vestry_domain::ids::AppId;
 
 use super::KeySet;
-
 use crate::http::{Code, PathId, Problem, Query, State};
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound];

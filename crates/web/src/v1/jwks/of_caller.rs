@@ -1,10 +1,7 @@
 //! `GET /v1/auth/jwks/default`
 
-use actix_web::web::Json;
-
 use super::KeySet;
-
-use crate::http::{Call, Code, Problem};
+use crate::http::{Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

@@ -1,12 +1,11 @@
 //! `POST /v1/auth/magic_links/create`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::links::CreateLink;
 
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::{Device, parse_id, session_named};
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::{Device, optional_id, session_named};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidSession,
@@ -85,9 +84,8 @@ pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
 ) -> Result<Json<Response>, Problem> {
-    let user_id = request.user_id.as_deref();
     let command = CreateLink {
-        user_id: user_id.map(|id| parse_id("user_id", id)).transpose()?,
+        user_id: optional_id("user_id", request.user_id)?,
         email: request.email,
         expires_in: request.expires_in,
         device_fingerprint: request.device_fingerprint.map(Device::check).transpose()?,

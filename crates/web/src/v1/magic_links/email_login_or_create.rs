@@ -1,12 +1,11 @@
 //! `POST /v1/auth/magic_links/email/login_or_create`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::SignInBinding;
 use vestry_app::identity::links::LoginByLink;
 
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, UserStatusName};
 
 pub(crate) const ERRORS: &[Code] = &[

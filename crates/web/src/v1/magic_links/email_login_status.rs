@@ -1,12 +1,11 @@
 //! `POST /v1/auth/magic_links/email/login_status`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::links::LoginStatusQuery;
 use vestry_domain::Secret;
 
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{IssuedFields, UserStatusName, parse_id};
 
 pub(crate) const ERRORS: &[Code] = &[

@@ -1,14 +1,13 @@
 //! `POST /v1/auth/magic_links/verify`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::links::VerifyLink;
 use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::Secret;
 
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::{Device, IssuedFields, Session, SessionFields};
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::{Device, IssuedFields, Session, request_with_session, session_fields};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidMagicToken,
@@ -20,33 +19,21 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// The token to verify, and how to handle the session.
-#[derive(Deserialize, ToSchema)]
-#[schema(as = MagicLinkVerifyRequest)]
-pub(crate) struct Request {
-    /// The `token` from the query of the URL that was opened.
-    token: String,
-    /// Token of the browser that requested the link from `magic_links/create`. Send the browser's token, or `""` if it has none, to accept
-    /// the link in that browser only. Omit the field to accept the link anywhere.
-    request_origin_token: Option<String>,
-    /// PKCE code verifier: 43 to 128 characters. Required if the link was requested with a `code_challenge`, not allowed otherwise. After
-    /// five wrong verifiers the link is used up.
-    #[schema(pattern = "^[0-9A-Za-z._~-]{43,128}$")]
-    code_verifier: Option<String>,
-    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
-    #[schema(minimum = 5, maximum = 525_600, examples(60))]
-    session_expires_in: Option<i64>,
-    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_token: Option<String>,
-    /// A JWT of that session, as an alternative to `session_token`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
-    #[schema(max_items = 50)]
-    permissions: Option<Vec<String>>,
-    /// The end user's device.
-    device_fingerprint: Option<Device>,
+request_with_session! {
+    /// The token to verify, and how to handle the session.
+    #[derive(Deserialize, ToSchema)]
+    #[schema(as = MagicLinkVerifyRequest)]
+    pub(crate) struct Request {
+        /// The `token` from the query of the URL that was opened.
+        token: String,
+        /// Token of the browser that requested the link from `magic_links/create`. Send the browser's token, or `""` if it has none, to accept
+        /// the link in that browser only. Omit the field to accept the link anywhere.
+        request_origin_token: Option<String>,
+        /// PKCE code verifier: 43 to 128 characters. Required if the link was requested with a `code_challenge`, not allowed otherwise. After
+        /// five wrong verifiers the link is used up.
+        #[schema(pattern = "^[0-9A-Za-z._~-]{43,128}$")]
+        code_verifier: Option<String>,
+    }
 }
 
 /// The verified address, and the session if one was requested.
@@ -97,13 +84,7 @@ pub(crate) async fn handle(
         token: Secret::new(request.token),
         origin_token: request.request_origin_token.map(Secret::new),
         code_verifier: request.code_verifier.map(Secret::new),
-        session_fields: SessionFields {
-            session_expires_in: request.session_expires_in,
-            session_token: request.session_token,
-            session_jwt: request.session_jwt,
-            permissions: request.permissions,
-        }
-        .into(),
+        session_fields: session_fields!(request),
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
     let verified = call

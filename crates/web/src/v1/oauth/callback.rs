@@ -11,7 +11,6 @@ use vestry_domain::Secret;
 use vestry_domain::ids::OauthCallbackId;
 
 use super::browser;
-
 use crate::http::{Code, PathId, Problem, Query, State};
 
 pub(crate) const ERRORS: &[Code] = &[

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::oauth::{OauthProof, VerifiedOauth, VerifyOauth};
 use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::{Invalid, Secret};
 
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::{Device, IssuedFields, Session, SessionFields};
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::{Device, IssuedFields, Session, request_with_session, session_fields};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidOauthToken,
@@ -23,43 +22,31 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// A token from a redirect, or the code and state that arrived at the App's own callback. The session fields start or continue a session.
-#[derive(Deserialize, ToSchema)]
-#[schema(as = OauthVerifyRequest)]
-pub(crate) struct Request {
-    /// The `token` from the query of the URL that the browser landed on.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    token: Option<String>,
-    /// The `code` that the provider sent to the App's own callback; requires `state`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    code: Option<String>,
-    /// The `state` that `begin` returned. Required with `code`.
-    ///
-    /// With `token`, it shows that the browser that landed is the one that started the sign-in. Only then can a session in the request link
-    /// the person to its user.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    state: Option<String>,
-    /// PKCE code verifier, with `token` only: 43 to 128 characters. Required if the sign-in was started with a `code_challenge`, not
-    /// allowed otherwise. After five wrong verifiers the token is used up.
-    #[schema(pattern = "^[0-9A-Za-z._~-]{43,128}$")]
-    code_verifier: Option<String>,
-    /// The `iss` that arrived with `code` (RFC 9207), if any.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    iss: Option<String>,
-    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
-    #[schema(minimum = 5, maximum = 525_600, examples(60))]
-    session_expires_in: Option<i64>,
-    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_token: Option<String>,
-    /// A JWT of that session, as an alternative to `session_token`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
-    #[schema(max_items = 50)]
-    permissions: Option<Vec<String>>,
-    /// The end user's device.
-    device_fingerprint: Option<Device>,
+request_with_session! {
+    /// A token from a redirect, or the code and state that arrived at the App's own callback. The session fields start or continue a session.
+    #[derive(Deserialize, ToSchema)]
+    #[schema(as = OauthVerifyRequest)]
+    pub(crate) struct Request {
+        /// The `token` from the query of the URL that the browser landed on.
+        #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+        token: Option<String>,
+        /// The `code` that the provider sent to the App's own callback; requires `state`.
+        #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+        code: Option<String>,
+        /// The `state` that `begin` returned. Required with `code`.
+        ///
+        /// With `token`, it shows that the browser that landed is the one that started the sign-in. Only then can a session in the request link
+        /// the person to its user.
+        #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+        state: Option<String>,
+        /// PKCE code verifier, with `token` only: 43 to 128 characters. Required if the sign-in was started with a `code_challenge`, not
+        /// allowed otherwise. After five wrong verifiers the token is used up.
+        #[schema(pattern = "^[0-9A-Za-z._~-]{43,128}$")]
+        code_verifier: Option<String>,
+        /// The `iss` that arrived with `code` (RFC 9207), if any.
+        #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+        iss: Option<String>,
+    }
 }
 
 /// The signed-in user: an OAuth session for a `token`, the user for a `code`.
@@ -192,13 +179,7 @@ pub(crate) async fn handle(
     };
     let command = VerifyOauth {
         proof: presented.proof()?,
-        session_fields: SessionFields {
-            session_expires_in: request.session_expires_in,
-            session_token: request.session_token,
-            session_jwt: request.session_jwt,
-            permissions: request.permissions,
-        }
-        .into(),
+        session_fields: session_fields!(request),
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
     let verified = call

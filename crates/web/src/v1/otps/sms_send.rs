@@ -1,11 +1,10 @@
 //! `POST /v1/auth/otps/sms/send`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::codes::SendCodeByText;
 
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, session_named};
 
 pub(crate) const ERRORS: &[Code] = &[

@@ -1,14 +1,13 @@
 //! `POST /v1/auth/otps/verify`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::codes::VerifyCode;
 use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::Secret;
 
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::{Device, IssuedFields, Session, SessionFields};
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::{Device, IssuedFields, Session, request_with_session, session_fields};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidOtp,
@@ -19,31 +18,19 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// The code to verify, and how to handle the session.
-#[derive(Deserialize, ToSchema)]
-#[schema(as = OtpVerifyRequest)]
-pub(crate) struct Request {
-    /// The `email_id` or `phone_number_id` that the send call returned.
-    #[schema(pattern = "^(email|pn)_[0-9A-Za-z]{27}$")]
-    method_id: String,
-    /// The code: six digits, or eight while the App is under a guessing attack. Spaces are ignored. A value that cannot be a code does not
-    /// count as an attempt.
-    #[schema(examples("000000"))]
-    otp: String,
-    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
-    #[schema(minimum = 5, maximum = 525_600, examples(60))]
-    session_expires_in: Option<i64>,
-    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_token: Option<String>,
-    /// A JWT of that session, as an alternative to `session_token`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
-    #[schema(max_items = 50)]
-    permissions: Option<Vec<String>>,
-    /// The end user's device.
-    device_fingerprint: Option<Device>,
+request_with_session! {
+    /// The code to verify, and how to handle the session.
+    #[derive(Deserialize, ToSchema)]
+    #[schema(as = OtpVerifyRequest)]
+    pub(crate) struct Request {
+        /// The `email_id` or `phone_number_id` that the send call returned.
+        #[schema(pattern = "^(email|pn)_[0-9A-Za-z]{27}$")]
+        method_id: String,
+        /// The code: six digits, or eight while the App is under a guessing attack. Spaces are ignored. A value that cannot be a code does not
+        /// count as an attempt.
+        #[schema(examples("000000"))]
+        otp: String,
+    }
 }
 
 /// The verified identifier, and the session if one was requested.
@@ -94,13 +81,7 @@ pub(crate) async fn handle(
     let command = VerifyCode {
         method_id: request.method_id.parse()?,
         otp: Secret::new(request.otp),
-        session_fields: SessionFields {
-            session_expires_in: request.session_expires_in,
-            session_token: request.session_token,
-            session_jwt: request.session_jwt,
-            permissions: request.permissions,
-        }
-        .into(),
+        session_fields: session_fields!(request),
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
     let verified = call

@@ -1,14 +1,13 @@
 //! `POST /v1/auth/passwords/reset/complete`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::passwords::CompleteReset;
 use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::Secret;
 
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::{Device, IssuedFields, Session, SessionFields};
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::{Device, IssuedFields, Session, request_with_session, session_fields};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidMagicToken,
@@ -19,28 +18,16 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// The new password, and the token that authorizes it.
-#[derive(Deserialize, ToSchema)]
-#[schema(as = PasswordResetCompleteRequest)]
-pub(crate) struct Request {
-    /// The `token` from the link.
-    token: String,
-    /// The new password: at least as long as the App requires, at most 1,024 bytes.
-    password: String,
-    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
-    #[schema(minimum = 5, maximum = 525_600, examples(60))]
-    session_expires_in: Option<i64>,
-    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_token: Option<String>,
-    /// A JWT of that session, as an alternative to `session_token`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
-    #[schema(max_items = 50)]
-    permissions: Option<Vec<String>>,
-    /// The end user's device.
-    device_fingerprint: Option<Device>,
+request_with_session! {
+    /// The new password, and the token that authorizes it.
+    #[derive(Deserialize, ToSchema)]
+    #[schema(as = PasswordResetCompleteRequest)]
+    pub(crate) struct Request {
+        /// The `token` from the link.
+        token: String,
+        /// The new password: at least as long as the App requires, at most 1,024 bytes.
+        password: String,
+    }
 }
 
 /// The user whose password was set, and the session if one was requested.
@@ -85,13 +72,7 @@ pub(crate) async fn handle(
     let command = CompleteReset {
         token: Secret::new(request.token),
         password: Secret::new(request.password),
-        session_fields: SessionFields {
-            session_expires_in: request.session_expires_in,
-            session_token: request.session_token,
-            session_jwt: request.session_jwt,
-            permissions: request.permissions,
-        }
-        .into(),
+        session_fields: session_fields!(request),
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
     let completed = call

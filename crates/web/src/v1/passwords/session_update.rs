@@ -1,13 +1,12 @@
 //! `POST /v1/auth/passwords/session/update`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::passwords::UpdatePassword;
 use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::Secret;
 
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::Session;
 
 pub(crate) const ERRORS: &[Code] = &[

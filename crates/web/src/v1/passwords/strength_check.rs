@@ -1,11 +1,10 @@
 //! `POST /v1/auth/passwords/strength_check`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_domain::Secret;
 
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

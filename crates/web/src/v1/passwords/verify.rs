@@ -1,14 +1,13 @@
 //! `POST /v1/auth/passwords/verify`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::passwords::VerifyPassword;
 use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::Secret;
 
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::{Device, IssuedFields, Session, SessionFields, parse_id};
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::{Device, IssuedFields, Session, parse_id, session_fields};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidCredentials,
@@ -87,13 +86,7 @@ pub(crate) async fn handle(
     let command = VerifyPassword {
         user_id: parse_id("user_id", &request.user_id)?,
         password: Secret::new(request.password),
-        session_fields: SessionFields {
-            session_expires_in: request.session_expires_in,
-            session_token: request.session_token,
-            session_jwt: request.session_jwt,
-            permissions: request.permissions,
-        }
-        .into(),
+        session_fields: session_fields!(request),
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
     // On the worker, so that a rejected request does not enter the runtime.

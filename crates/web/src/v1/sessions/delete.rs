@@ -1,12 +1,11 @@
 //! `DELETE /v1/auth/sessions/delete`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_domain::session::SessionSelector;
 use vestry_domain::{Invalid, Secret};
 
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidSession, Code::NotFound];

@@ -1,12 +1,11 @@
 //! `DELETE /v1/auth/sessions/delete_all`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_domain::Invalid;
 use vestry_domain::ids::UserId;
 
-use crate::http::{Call, Code, OptionalBody, Problem, Query};
+use crate::http::{Call, Code, Json, OptionalBody, Problem, Query};
 use crate::v1::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::MissingField, Code::InvalidField, Code::NotFound];

@@ -1,13 +1,12 @@
 //! `GET /v1/auth/sessions/list`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_app::identity::sessions::{ListSessions, SessionObject};
 use vestry_domain::Invalid;
 
-use crate::http::{Call, Code, Problem, Query};
-use crate::v1::shapes::{Session, parse_id};
+use crate::http::{Call, Code, Json, Problem, Query};
+use crate::v1::shapes::{Session, optional_id, parse_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound];
 
@@ -68,10 +67,7 @@ pub(crate) async fn handle(
             Some(_) => return Err(Invalid::value("include", "include must be \"ended\"").into()),
         },
         limit: filter.limit,
-        starting_after: filter
-            .starting_after
-            .map(|id| parse_id("starting_after", &id))
-            .transpose()?,
+        starting_after: optional_id("starting_after", filter.starting_after)?,
     };
     let page = call
         .run(move |service, caller| async move { service.list_sessions(&caller, query).await })

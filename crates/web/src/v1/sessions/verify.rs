@@ -1,12 +1,11 @@
 //! `POST /v1/auth/sessions/verify`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::sessions::{SessionObject, VerifySession};
 use vestry_domain::Secret;
 
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, Session};
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidSession, Code::Sealed];

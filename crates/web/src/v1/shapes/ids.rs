@@ -14,3 +14,11 @@ pub(crate) fn parse_id<I: FromStr<Err = Invalid>>(
         ..invalid
     })
 }
+
+/// Parses an optional id; errors name the given field.
+pub(crate) fn optional_id<I: FromStr<Err = Invalid>>(
+    param: &'static str,
+    text: Option<String>,
+) -> Result<Option<I>, Invalid> {
+    text.map(|text| parse_id(param, &text)).transpose()
+}

@@ -176,21 +176,40 @@ pub(crate) fn session_named(token: Option<String>, jwt: Option<String>) -> Sessi
     }
 }
 
-/// The session fields that every verify request has.
-pub(crate) struct SessionFields {
-    pub(crate) session_expires_in: Option<i64>,
-    pub(crate) session_token: Option<String>,
-    pub(crate) session_jwt: Option<String>,
-    pub(crate) permissions: Option<Vec<String>>,
+/// Declares the request of a verify call: its own fields, followed by the session fields and the device that all of them have.
+macro_rules! request_with_session {
+    ($(#[$attribute:meta])* pub(crate) struct $name:ident { $($fields:tt)* }) => {
+        $(#[$attribute])*
+        pub(crate) struct $name {
+            $($fields)*
+            /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
+            #[schema(minimum = 5, maximum = 525_600, examples(60))]
+            session_expires_in: Option<i64>,
+            /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
+            #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+            session_token: Option<String>,
+            /// A JWT of that session, as an alternative to `session_token`.
+            #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+            session_jwt: Option<String>,
+            /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
+            #[schema(max_items = 50)]
+            permissions: Option<Vec<String>>,
+            /// The end user's device.
+            device_fingerprint: Option<$crate::v1::shapes::Device>,
+        }
+    };
 }
 
-impl From<SessionFields> for vestry_app::identity::sessions::SessionFields {
-    fn from(session_fields: SessionFields) -> Self {
-        Self {
-            session_expires_in: session_fields.session_expires_in,
-            session_token: session_fields.session_token.map(Secret::new),
-            session_jwt: session_fields.session_jwt.map(Secret::new),
-            permissions: session_fields.permissions,
+/// The session fields of a verify request.
+macro_rules! session_fields {
+    ($request:ident) => {
+        vestry_app::identity::sessions::SessionFields {
+            session_expires_in: $request.session_expires_in,
+            session_token: $request.session_token.map(vestry_domain::Secret::new),
+            session_jwt: $request.session_jwt.map(vestry_domain::Secret::new),
+            permissions: $request.permissions,
         }
-    }
+    };
 }
+
+pub(crate) use {request_with_session, session_fields};

@@ -1,10 +1,9 @@
 //! `DELETE /v1/test/messages`
 
-use actix_web::web::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::{Call, Code, Problem};
+use crate::http::{Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 

@@ -1,13 +1,12 @@
 //! `GET /v1/test/messages`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_app::delivery::test_messages::FindMessages;
 use vestry_domain::message::CapturedMessage;
 
-use crate::http::{Call, Code, Problem, Query};
-use crate::v1::shapes::parse_id;
+use crate::http::{Call, Code, Json, Problem, Query};
+use crate::v1::shapes::optional_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound];
 
@@ -97,7 +96,7 @@ pub(crate) async fn handle(
         // An unescaped plus sign decodes to a space in a query, and no address or number contains a space.
         to: filter.to.map(|to| to.replace(' ', "+")),
         kind: filter.kind,
-        after: filter.after.map(|id| parse_id("after", &id)).transpose()?,
+        after: optional_id("after", filter.after)?,
         wait: filter.wait,
     };
     let captured = call

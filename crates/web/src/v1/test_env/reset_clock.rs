@@ -1,10 +1,7 @@
 //! `DELETE /v1/test/clock`
 
-use actix_web::web::Json;
-
 use super::clock::Clock;
-
-use crate::http::{Call, Code, Problem};
+use crate::http::{Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 

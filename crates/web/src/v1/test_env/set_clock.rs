@@ -1,13 +1,11 @@
 //! `POST /v1/test/clock`
 
-use actix_web::web::Json;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use vestry_domain::test_clock::ClockChange;
 
 use super::clock::Clock;
-
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 

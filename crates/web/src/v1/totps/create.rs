@@ -1,12 +1,11 @@
 //! `POST /v1/auth/totps/create`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::totps::CreateTotp;
 
 use super::qr;
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];

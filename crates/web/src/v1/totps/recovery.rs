@@ -1,6 +1,5 @@
 //! `POST /v1/auth/totps/recovery`
 
-use actix_web::web::Json;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use vestry_app::identity::totps::{PresentedTotp, VerifyTotp};
@@ -8,39 +7,27 @@ use vestry_domain::totp::canonical_recovery_code;
 use vestry_domain::{Invalid, Secret};
 
 use super::verify;
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::{Device, SessionFields, parse_id};
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::{Device, parse_id, request_with_session, session_fields};
 
 pub(crate) const ERRORS: &[Code] = verify::ERRORS;
 
-/// The recovery code to verify, and how to handle the session.
-#[derive(Deserialize, ToSchema)]
-#[schema(as = TotpRecoveryRequest)]
-pub(crate) struct Request {
-    /// Id of the user.
-    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
-    user_id: String,
-    /// One of the recovery codes. Hyphens, spaces and case are ignored.
-    #[schema(examples("0a1b2-c3d4e"))]
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    recovery_code: Option<String>,
-    /// Alternative name of `recovery_code`. Six digits are treated as a code of the authenticator app.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    totp: Option<String>,
-    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
-    #[schema(minimum = 5, maximum = 525_600, examples(60))]
-    session_expires_in: Option<i64>,
-    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_token: Option<String>,
-    /// A JWT of that session, as an alternative to `session_token`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
-    #[schema(max_items = 50)]
-    permissions: Option<Vec<String>>,
-    /// The end user's device.
-    device_fingerprint: Option<Device>,
+request_with_session! {
+    /// The recovery code to verify, and how to handle the session.
+    #[derive(Deserialize, ToSchema)]
+    #[schema(as = TotpRecoveryRequest)]
+    pub(crate) struct Request {
+        /// Id of the user.
+        #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+        user_id: String,
+        /// One of the recovery codes. Hyphens, spaces and case are ignored.
+        #[schema(examples("0a1b2-c3d4e"))]
+        #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+        recovery_code: Option<String>,
+        /// Alternative name of `recovery_code`. Six digits are treated as a code of the authenticator app.
+        #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+        totp: Option<String>,
+    }
 }
 
 /// Verify a recovery code
@@ -65,13 +52,7 @@ pub(crate) async fn handle(
     let command = VerifyTotp {
         user_id: parse_id("user_id", &request.user_id)?,
         presented: presented(request.recovery_code, request.totp)?,
-        session_fields: SessionFields {
-            session_expires_in: request.session_expires_in,
-            session_token: request.session_token,
-            session_jwt: request.session_jwt,
-            permissions: request.permissions,
-        }
-        .into(),
+        session_fields: session_fields!(request),
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
     let verified = call

@@ -1,14 +1,15 @@
 //! `POST /v1/auth/totps/verify`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::sessions::SessionObject;
 use vestry_app::identity::totps::{PresentedTotp, VerifiedTotp, VerifyTotp};
 use vestry_domain::Secret;
 
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::{Device, IssuedFields, Session, SessionFields, parse_id};
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::{
+    Device, IssuedFields, Session, parse_id, request_with_session, session_fields,
+};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidOtp,
@@ -18,30 +19,18 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// The code to verify, and how to handle the session.
-#[derive(Deserialize, ToSchema)]
-#[schema(as = TotpVerifyRequest)]
-pub(crate) struct Request {
-    /// Id of the user.
-    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
-    user_id: String,
-    /// The six digits that the authenticator app shows.
-    #[schema(examples("000000"))]
-    totp: String,
-    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
-    #[schema(minimum = 5, maximum = 525_600, examples(60))]
-    session_expires_in: Option<i64>,
-    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_token: Option<String>,
-    /// A JWT of that session, as an alternative to `session_token`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
-    #[schema(max_items = 50)]
-    permissions: Option<Vec<String>>,
-    /// The end user's device.
-    device_fingerprint: Option<Device>,
+request_with_session! {
+    /// The code to verify, and how to handle the session.
+    #[derive(Deserialize, ToSchema)]
+    #[schema(as = TotpVerifyRequest)]
+    pub(crate) struct Request {
+        /// Id of the user.
+        #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+        user_id: String,
+        /// The six digits that the authenticator app shows.
+        #[schema(examples("000000"))]
+        totp: String,
+    }
 }
 
 /// The verified authenticator app, and the session if one was requested.
@@ -105,13 +94,7 @@ pub(crate) async fn handle(
     let command = VerifyTotp {
         user_id: parse_id("user_id", &request.user_id)?,
         presented: PresentedTotp::Code(Secret::new(request.totp)),
-        session_fields: SessionFields {
-            session_expires_in: request.session_expires_in,
-            session_token: request.session_token,
-            session_jwt: request.session_jwt,
-            permissions: request.permissions,
-        }
-        .into(),
+        session_fields: session_fields!(request),
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
     let verified = call

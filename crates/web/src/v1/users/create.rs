@@ -1,12 +1,11 @@
 //! `POST /v1/auth/users/create`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use vestry_app::identity::users::CreateUser;
 
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{User, UserStatusName, optional_wallet_type_input};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Duplicate, Code::Sealed];

@@ -1,12 +1,12 @@
 //! `DELETE /v1/auth/users/phone_number/{pn_id}/delete`
 
-use actix_web::web::Json;
 use vestry_domain::ids::PhoneNumberId;
 
-use crate::http::{Call, Code, PathId, Problem};
+use super::delete_phone_number;
+use crate::http::{Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::Deleted;
 
-pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod];
+pub(crate) const ERRORS: &[Code] = delete_phone_number::ERRORS;
 
 /// Remove a phone number (alias path)
 ///
@@ -23,13 +23,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod];
 )]
 pub(crate) async fn handle(
     call: Call,
-    PathId(id): PathId<PhoneNumberId>,
+    id: PathId<PhoneNumberId>,
 ) -> Result<Json<Deleted>, Problem> {
-    let user = call
-        .run(move |service, caller| async move { service.delete_phone_number(&caller, id).await })
-        .await?;
-    Ok(Json(Deleted::of(
-        user,
-        "Successfully deleted user phone number",
-    )))
+    delete_phone_number::handle(call, id).await
 }

@@ -1,11 +1,10 @@
 //! `DELETE /v1/auth/users/totps/{totp_id}/delete`
 
-use actix_web::web::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 use vestry_domain::ids::TotpId;
 
-use crate::http::{Call, Code, PathId, Problem};
+use crate::http::{Call, Code, Json, PathId, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 

@@ -1,11 +1,10 @@
 //! `POST /v1/auth/users/{user_id}/disable`
 
-use actix_web::web::Json;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use vestry_domain::ids::UserId;
 
-use crate::http::{Call, Code, OptionalBody, PathId, Problem};
+use crate::http::{Call, Code, Json, OptionalBody, PathId, Problem};
 use crate::v1::shapes::User;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound, Code::Sealed];

@@ -1,14 +1,13 @@
 //! `POST /v1/auth/users/search`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use vestry_app::identity::users::SearchUsers;
 use vestry_domain::search::{RawCondition, UserFilter};
 
-use crate::http::{Call, Code, OptionalBody, Problem};
-use crate::v1::shapes::{FoundUser, parse_id};
+use crate::http::{Call, Code, Json, OptionalBody, Problem};
+use crate::v1::shapes::{FoundUser, optional_id};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::MissingField,
@@ -101,10 +100,7 @@ pub(crate) async fn handle(
     let request = request.unwrap_or_default();
     let query = SearchUsers {
         limit: request.limit,
-        starting_after: request
-            .starting_after
-            .map(|id| parse_id("starting_after", &id))
-            .transpose()?,
+        starting_after: optional_id("starting_after", request.starting_after)?,
         filter: request.filters.map(Filters::check).transpose()?,
     };
     let found = call

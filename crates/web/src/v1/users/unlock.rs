@@ -1,9 +1,8 @@
 //! `POST /v1/auth/users/{user_id}/unlock`
 
-use actix_web::web::Json;
 use vestry_domain::ids::UserId;
 
-use crate::http::{Call, Code, PathId, Problem};
+use crate::http::{Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::User;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];

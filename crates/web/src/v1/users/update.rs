@@ -1,6 +1,5 @@
 //! `PUT /v1/auth/users/{user_id}/update`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -8,7 +7,7 @@ use vestry_app::identity::users::{NewIdentifier, UpdateUser};
 use vestry_domain::Invalid;
 use vestry_domain::ids::UserId;
 
-use crate::http::{Body, Call, Code, PathId, Problem};
+use crate::http::{Body, Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::{Email, PhoneNumber, User};
 
 pub(crate) const ERRORS: &[Code] = &[

@@ -1,13 +1,12 @@
 //! `POST /v1/auth/wallets/registrations/begin`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::wallet_sign_in::BeginWalletSignIn;
 use vestry_domain::Invalid;
 
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::{SigningWalletTypeName, parse_id};
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::{SigningWalletTypeName, optional_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Duplicate, Code::Sealed];
 
@@ -31,10 +30,7 @@ impl Request {
         Ok(BeginWalletSignIn {
             wallet_type: self.wallet_type.parse()?,
             public_address: self.public_address,
-            user_id: self
-                .user_id
-                .map(|id| parse_id("user_id", &id))
-                .transpose()?,
+            user_id: optional_id("user_id", self.user_id)?,
         })
     }
 }

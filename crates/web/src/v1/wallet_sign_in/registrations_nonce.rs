@@ -1,12 +1,10 @@
 //! `POST /v1/auth/wallets/registrations/nonce`
 
-use actix_web::web::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::registrations_begin::Request;
-
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = super::registrations_begin::ERRORS;
 

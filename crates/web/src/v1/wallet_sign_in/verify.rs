@@ -1,13 +1,14 @@
 //! `POST /v1/auth/wallets/verify`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::sessions::SessionObject;
 use vestry_app::identity::wallet_sign_in::{SignedText, VerifiedWallet, VerifyWallet};
 
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::{Device, IssuedFields, Session, SessionFields, SigningWalletTypeName};
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::{
+    Device, IssuedFields, Session, SigningWalletTypeName, request_with_session, session_fields,
+};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidCredentials,
@@ -17,32 +18,20 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// The signature to verify, and how to handle the session.
-#[derive(Deserialize, ToSchema)]
-#[schema(as = WalletVerifyRequest)]
-pub(crate) struct Request {
-    #[schema(value_type = SigningWalletTypeName)]
-    wallet_type: String,
-    /// Address of the wallet that signed.
-    #[schema(min_length = 1)]
-    public_address: String,
-    /// Signature of the `challenge`. Ethereum: 65 bytes in hex. Solana: 64 bytes in base58, or in base64 with padding.
-    #[schema(min_length = 1)]
-    signature: String,
-    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
-    #[schema(minimum = 5, maximum = 525_600, examples(60))]
-    session_expires_in: Option<i64>,
-    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_token: Option<String>,
-    /// A JWT of that session, as an alternative to `session_token`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
-    #[schema(max_items = 50)]
-    permissions: Option<Vec<String>>,
-    /// The end user's device.
-    device_fingerprint: Option<Device>,
+request_with_session! {
+    /// The signature to verify, and how to handle the session.
+    #[derive(Deserialize, ToSchema)]
+    #[schema(as = WalletVerifyRequest)]
+    pub(crate) struct Request {
+        #[schema(value_type = SigningWalletTypeName)]
+        wallet_type: String,
+        /// Address of the wallet that signed.
+        #[schema(min_length = 1)]
+        public_address: String,
+        /// Signature of the `challenge`. Ethereum: 65 bytes in hex. Solana: 64 bytes in base58, or in base64 with padding.
+        #[schema(min_length = 1)]
+        signature: String,
+    }
 }
 
 /// The wallet that signed, and the session if one was requested.
@@ -145,13 +134,7 @@ pub(crate) async fn handle(
         public_address: request.public_address,
         signature: request.signature,
         text: SignedText::Challenge,
-        session_fields: SessionFields {
-            session_expires_in: request.session_expires_in,
-            session_token: request.session_token,
-            session_jwt: request.session_jwt,
-            permissions: request.permissions,
-        }
-        .into(),
+        session_fields: session_fields!(request),
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
     let verified = call

@@ -1,14 +1,13 @@
 //! `GET /v1/wallets/{wallet_id}/audit`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_app::audit::ListAudit;
 use vestry_domain::audit::AuditEntry;
 use vestry_domain::ids::WalletId;
 
-use crate::http::{Call, Code, PathId, Problem, Query};
-use crate::v1::shapes::parse_id;
+use crate::http::{Call, Code, Json, PathId, Problem, Query};
+use crate::v1::shapes::optional_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound, Code::Sealed];
 
@@ -141,13 +140,10 @@ pub(crate) async fn handle(
     PathId(wallet_id): PathId<WalletId>,
     Query(filter): Query<Filter>,
 ) -> Result<Json<Response>, Problem> {
-    let starting_after = filter
-        .starting_after
-        .map(|id| parse_id("starting_after", &id));
     let query = ListAudit {
         wallet_id,
         limit: filter.limit,
-        starting_after: starting_after.transpose()?,
+        starting_after: optional_id("starting_after", filter.starting_after)?,
     };
     let page = call
         .run(move |service, caller| async move { service.list_audit(&caller, query).await })

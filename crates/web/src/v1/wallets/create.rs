@@ -1,11 +1,10 @@
 //! `POST /v1/wallets/create`
 
-use actix_web::web::Json;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use vestry_domain::wallet::{AddressForm, WalletType};
 
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Wallet, parse_id, wallet_type_input};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];

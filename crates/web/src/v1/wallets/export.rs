@@ -1,6 +1,5 @@
 //! `POST /v1/wallets/{wallet_id}/export`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::wallets::ExportWallet;
@@ -9,7 +8,7 @@ use vestry_domain::ids::WalletId;
 
 use super::HPKE;
 use crate::http::binary::{from_base64, to_base64};
-use crate::http::{Body, Call, Code, PathId, Problem};
+use crate::http::{Body, Call, Code, Json, PathId, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::FeatureDisabled,

@@ -1,6 +1,5 @@
 //! `POST /v1/wallets/import`
 
-use actix_web::web::Json;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use vestry_app::wallets::ImportWallet;
@@ -10,7 +9,7 @@ use vestry_domain::key_transfer::SealedMessage;
 
 use super::check_encryption;
 use crate::http::binary::from_base64;
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{ImportedWallet, parse_id, wallet_type_input};
 
 pub(crate) const ERRORS: &[Code] = &[

@@ -1,6 +1,5 @@
 //! `POST /v1/wallets/import/begin`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::wallets::BeginImport;
@@ -8,8 +7,8 @@ use vestry_domain::Invalid;
 
 use super::{HPKE, check_encryption};
 use crate::http::binary::to_base64;
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::{parse_id, wallet_type_input};
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::{optional_id, wallet_type_input};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::TooManyAttempts, Code::Sealed];
 
@@ -53,10 +52,7 @@ impl Request {
                 .map(|kem| kem.parse())
                 .transpose()?
                 .unwrap_or_default(),
-            user_id: self
-                .user_id
-                .map(|id| parse_id("user_id", &id))
-                .transpose()?,
+            user_id: optional_id("user_id", self.user_id)?,
         })
     }
 }

@@ -1,12 +1,11 @@
 //! `GET /v1/wallets/list`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_app::wallets::ListWallets;
 
-use crate::http::{Call, Code, Problem, Query};
-use crate::v1::shapes::{Wallet, parse_id};
+use crate::http::{Call, Code, Json, Problem, Query};
+use crate::v1::shapes::{Wallet, optional_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::Sealed];
 
@@ -58,15 +57,9 @@ pub(crate) async fn handle(
     Query(filter): Query<Filter>,
 ) -> Result<Json<Response>, Problem> {
     let query = ListWallets {
-        user_id: filter
-            .user_id
-            .map(|id| parse_id("user_id", &id))
-            .transpose()?,
+        user_id: optional_id("user_id", filter.user_id)?,
         limit: filter.limit,
-        starting_after: filter
-            .starting_after
-            .map(|id| parse_id("starting_after", &id))
-            .transpose()?,
+        starting_after: optional_id("starting_after", filter.starting_after)?,
     };
     let page = call
         .run(move |service, caller| async move { service.list_wallets(&caller, query).await })

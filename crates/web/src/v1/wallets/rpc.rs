@@ -1,6 +1,5 @@
 //! `POST /v1/wallets/{wallet_id}/rpc`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -10,7 +9,7 @@ use vestry_app::wallets::CallMethod;
 use vestry_domain::ids::WalletId;
 use vestry_domain::signing::Fields;
 
-use crate::http::{BodyAndText, Call, Code, PathId, Problem};
+use crate::http::{BodyAndText, Call, Code, Json, PathId, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::UnsupportedMethod,

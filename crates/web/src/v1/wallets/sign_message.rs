@@ -1,13 +1,12 @@
 //! `POST /v1/wallets/{wallet_id}/sign_message`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::wallets::SignMessage;
 use vestry_domain::ids::WalletId;
 use vestry_domain::signing::MessageRequest;
 
-use crate::http::{Body, Call, Code, PathId, Problem};
+use crate::http::{Body, Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::Wallet;
 use crate::v1::wallets::UNSIGNED;
 

@@ -1,6 +1,5 @@
 //! `POST /v1/wallets/{wallet_id}/sign_transaction`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -9,7 +8,7 @@ use vestry_app::wallets::SignTransaction;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::WalletType;
 
-use crate::http::{Body, Call, Code, PathId, Problem};
+use crate::http::{Body, Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::Wallet;
 use crate::v1::wallets::UNSIGNED;
 

@@ -1,13 +1,12 @@
 //! `POST /v1/auth/webauthn/authentication/begin`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::passkeys::BeginAuthentication;
 
 use super::options::RequestOptions;
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::parse_id;
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::optional_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 
@@ -52,11 +51,9 @@ pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
 ) -> Result<Json<Response>, Problem> {
-    let named = request.user_id;
-    let user_id = named.map(|user| parse_id("user_id", &user));
     let command = BeginAuthentication {
         domain: request.domain,
-        user_id: user_id.transpose()?,
+        user_id: optional_id("user_id", request.user_id)?,
     };
     let options = call
         .run(|service, caller| async move {

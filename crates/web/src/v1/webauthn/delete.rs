@@ -1,11 +1,10 @@
 //! `DELETE /v1/auth/users/webauthn_credentials/{webauthn_id}/delete`
 
-use actix_web::web::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 use vestry_domain::ids::WebauthnCredentialId;
 
-use crate::http::{Call, Code, PathId, Problem};
+use crate::http::{Call, Code, Json, PathId, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod, Code::Sealed];
 

@@ -1,13 +1,12 @@
 //! `POST /v1/auth/webauthn/registrations/create`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use vestry_app::identity::passkeys::CreatePasskey;
 use vestry_domain::Invalid;
 
-use crate::http::{Body, Call, Code, Problem};
+use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, parse_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Duplicate, Code::Sealed];

@@ -1,6 +1,5 @@
 //! `POST /v1/auth/webauthn/verify`
 
-use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -8,8 +7,8 @@ use vestry_app::identity::passkeys::VerifyPasskey;
 use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::Invalid;
 
-use crate::http::{Body, Call, Code, Problem};
-use crate::v1::shapes::{Device, IssuedFields, Session, SessionFields};
+use crate::http::{Body, Call, Code, Json, Problem};
+use crate::v1::shapes::{Device, IssuedFields, Session, request_with_session, session_fields};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidCredentials,
@@ -18,27 +17,15 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// The authenticator's response, and how to handle the session.
-#[derive(Deserialize, ToSchema)]
-#[schema(as = WebauthnVerifyRequest)]
-pub(crate) struct Request {
-    /// `PublicKeyCredential.toJSON()` of the browser, as an object or a JSON string.
-    #[schema(value_type = Object, required = true)]
-    public_key_credential: Option<Value>,
-    /// Lifetime of the session in minutes, counted from now. Without a session in the request, a new one is started.
-    #[schema(minimum = 5, maximum = 525_600, examples(60))]
-    session_expires_in: Option<i64>,
-    /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_token: Option<String>,
-    /// A JWT of that session, as an alternative to `session_token`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
-    session_jwt: Option<String>,
-    /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
-    #[schema(max_items = 50)]
-    permissions: Option<Vec<String>>,
-    /// The end user's device.
-    device_fingerprint: Option<Device>,
+request_with_session! {
+    /// The authenticator's response, and how to handle the session.
+    #[derive(Deserialize, ToSchema)]
+    #[schema(as = WebauthnVerifyRequest)]
+    pub(crate) struct Request {
+        /// `PublicKeyCredential.toJSON()` of the browser, as an object or a JSON string.
+        #[schema(value_type = Object, required = true)]
+        public_key_credential: Option<Value>,
+    }
 }
 
 /// The signed-in user, and the session if one was requested.
@@ -86,13 +73,7 @@ pub(crate) async fn handle(
         credential: request
             .public_key_credential
             .ok_or_else(|| Invalid::missing("public_key_credential"))?,
-        session_fields: SessionFields {
-            session_expires_in: request.session_expires_in,
-            session_token: request.session_token,
-            session_jwt: request.session_jwt,
-            permissions: request.permissions,
-        }
-        .into(),
+        session_fields: session_fields!(request),
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
     let verified = call
