@@ -33,7 +33,7 @@ struct Placed {
     kind: String,
 }
 
-/// Assigns the positions after `position` to the unsequenced events appended up to a given time. Returns position, id and type of each event.
+/// Assigns the positions after `position` to the unsequenced events appended up to a given time. Returns position, id and type of each.
 pub(crate) async fn place(
     conn: &mut Conn,
     world: &World,

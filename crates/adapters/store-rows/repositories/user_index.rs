@@ -25,7 +25,8 @@ fn shard(id: UserId) -> i64 {
 }
 
 impl Unit {
-    /// Adds to the user counts per status, in the transaction that creates, deletes or activates the user. The rows are locked in this order.
+    /// Adds to the user counts per status, in the transaction that creates, deletes or activates the user. Their rows are locked in the
+    /// given order.
     pub(super) async fn count_user<const N: usize>(
         &mut self,
         world: &World,

@@ -81,7 +81,8 @@ impl Service {
     /// # Errors
     /// [`CompleteResetError`]; [`Refusal::TooMany`] when the link was tried too often from devices that it was not sent to
     /// (OTP-7), [`Refusal::InsufficientFactor`] when the user has a second factor, and the call continues no session that holds
-    /// it (P-13), [`Refusal::UnprovenIdentifier`] when the address is the claim of an owned account. A link that was good stays good, unless the answer is a success.
+    /// it (P-13), [`Refusal::UnprovenIdentifier`] when the address is the claim of an owned account. A link that
+    /// was good stays good, unless the answer is a success.
     pub async fn complete_reset(
         &self,
         caller: &Caller,
