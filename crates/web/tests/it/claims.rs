@@ -10,7 +10,6 @@ use vestry_domain::{Environment, World};
 use crate::attacks::people::{Pocket, with};
 use crate::flows::{Sent, newest_code, sent, verified};
 use crate::harness::{Api, Response, on_both, operator};
-use crate::flows::{Sent, newest_code, sent, verified};
 
 on_both! {
     two_identifiers_of_one_sign_up_are_proved_one_after_the_other

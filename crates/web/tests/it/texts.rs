@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::flows::{Sent, newest_code, verified};
 use crate::harness::{Api, Lane, Options, assert_response_snapshot, on_both, on_with};
-use crate::flows::{Sent, newest_code, verified};
 use vestry_app::Principal;
 
 const LOGIN: &str = "/v1/auth/otps/sms/login_or_create";

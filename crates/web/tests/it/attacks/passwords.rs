@@ -18,7 +18,6 @@ use super::people::{
 };
 use crate::flows::{sent, signed_in, verified};
 use crate::harness::{Api, Lane, Options, on_both, on_with, operator};
-use crate::flows::{sent, signed_in, verified};
 
 on_both! {
     attack_21_a_password_counts_to_its_last_byte

@@ -15,7 +15,6 @@ use super::people::{
 };
 use crate::flows::{sent, signed_in, verified};
 use crate::harness::{Api, Response, on_both, operator};
-use crate::flows::{sent, signed_in, verified};
 
 on_both! {
     attack_1_a_planted_identifier_opens_nothing
