@@ -32,7 +32,7 @@ pub enum Refusal {
     #[error("the API key was revoked")]
     KeyEnded,
     /// The key lacks this scope, or (`None`) no API key can do this.
-    #[error("the API key lacks {}", .0.map_or("this right", Scope::as_str))]
+    #[error("the API key lacks the {}", .0.map_or_else(|| "right to do this".to_owned(), |scope| format!("scope {scope}")))]
     NotAllowed(Option<Scope>),
     /// A field is invalid.
     #[error(transparent)]
