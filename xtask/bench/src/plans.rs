@@ -1,7 +1,7 @@
 //! `bench --plans`: the query plans of Postgres on large tables (PR-58).
 //!
 //! Plans depend on the size of tables and their statistics. Every call and command is therefore made for an App with 100,000 users and
-//! tens of thousands of everything else, and `auto_explain` logs the plan of each statement and the rows it read. Then the same is done
+//! tens of thousands of everything else. `auto_explain` logs the plan of each statement and the rows it read. Then the same is done
 //! after statistics were lost and the service has had them collected again. Without any statistics plans cannot be good, because every
 //! index begins with App and environment and looks the same to the planner.
 

@@ -1,8 +1,8 @@
 //! Discovery documents of an issuer: made-up text, and valid ones with edited members. `ISSUER` stands for the URL of the document.
 //!
-//! A browser is redirected only by the document of that issuer, only to the page that it (or the App) names, only over HTTPS or to this
-//! machine, and with the client, state, nonce and challenge of this flow as the last parameters. The first byte selects the provider, the
-//! settings of the App, and the use of the rest.
+//! A browser is redirected only by the document of that issuer, to the page that it (or the App) names, over HTTPS or to this machine. The
+//! last parameters are client, state, nonce and challenge of this flow. The first byte selects the provider, the settings of the App, and
+//! the use of the rest.
 
 #![no_main]
 

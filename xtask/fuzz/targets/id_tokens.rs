@@ -1,7 +1,7 @@
 //! Id tokens: made-up text, tokens with altered text, parts or signature, and signed tokens with header or claims from the input.
 //!
-//! A token is accepted exactly if a key of the set signed it with the algorithm it names and every claim is valid, according to a second
-//! implementation in this file. The identity is that of the claims. The first byte selects the provider, the key and the use of the rest.
+//! A token is accepted exactly if a key of the set signed it with the algorithm it names and every claim is valid. This file has a second
+//! implementation of these rules. The identity is that of the claims. The first byte selects the provider, the key and the use of the rest.
 
 #![no_main]
 

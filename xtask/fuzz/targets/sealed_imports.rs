@@ -1,8 +1,7 @@
 //! Sealed messages of imports (HPKE), through custody.
 //!
-//! The first byte selects chain, kind of key pair and content, and whether the rest is a made-up message, changes to a valid one, or a
-//! plaintext that is properly sealed. No made-up message opens. One that opens gives a wallet of the address, or is refused because of
-//! its address.
+//! The first byte selects chain, kind of key pair and content. The rest is a made-up message, changes to a valid one, or a plaintext that
+//! is properly sealed. No made-up message opens. One that opens gives a wallet of the address, or is refused because of its address.
 
 #![no_main]
 

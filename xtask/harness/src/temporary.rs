@@ -17,8 +17,8 @@ const NEEDED: u64 = 4 << 20;
 
 /// Creates an empty directory that only this user may enter (0700), below the system's temporary directory.
 ///
-/// It is not below `target`, because a server that does not run as root may have no access to the home directory, and because the path of
-/// a Unix socket must be short.
+/// It is not below `target`. A server that does not run as root may have no access to the home directory, and the path of a Unix socket
+/// must be short.
 pub fn directory(purpose: &str) -> Result<PathBuf, Failure> {
     directory_below(&std::env::temp_dir(), purpose)
 }

@@ -64,7 +64,7 @@ const OTHERS: &str = "
     diesel* deadpool* tokio-postgres* libsqlite3-sys: store-rows store-sqlite store-postgres testkit bench-baseline | store-sql server web: SQL is spoken by the store alone
     actix-* utoipa*: web server bench-baseline |: HTTP is spoken at the edge
     lettre: mail-smtp |: SMTP is spoken by the mailer alone
-    # The contract has a provider that checks what is shown to it.
+    # The contract has a provider that checks the tokens it gets.
     jsonwebtoken: token-jwt idp-oauth contract | web server: tokens of ours are signed and verified in one place, those of others in another
     oauth2: idp-oauth |: identity providers are spoken to in one place
     alloy* secp256k1* k256: chains bench-baseline |: heavy chain crates stay behind `chains`
@@ -77,7 +77,7 @@ const OTHERS: &str = "
     bs58: chains bench-load | app web: heavy chain crates stay behind `chains`
     redis: limiter |: a shared limit is the limiter's business
     aws-lc-rs: custody vault-local token-jwt passkeys idp-oauth contract server bench-baseline | *: keys are handled by adapters, behind a port
-    # The contract has somebody outside who seals.
+    # The contract has a client that seals.
     hpke: custody contract |: private keys are opened and sealed in custody alone
     qrcode png: web |: pictures are made at the edge
     hmac: domain chains |: the codes of authenticator apps are a rule of the domain, derived keys one of the chains

@@ -33,7 +33,7 @@ fn versions(denied: &[CrateSpec], path: &str, lock: &Lock) -> Vec<Finding> {
     findings
 }
 
-/// Crates that the product may not be built with. Who may use one that is not refused to all is in the table of arrows.
+/// Crates that must not be in the build of the product. Those with exceptions are in the table of arrows.
 fn altogether(denied: &[CrateSpec], built: &Built) -> Vec<Finding> {
     let refused = denied
         .iter()

@@ -62,7 +62,7 @@ impl fmt::Display for CrateSpec {
     }
 }
 
-/// The list of this name under `[bans]`, and what is wrong with it. A missing list is an error too, because nothing would be checked.
+/// The list of this name under `[bans]`, and its faults. A missing list is an error too, because nothing would be checked.
 pub(super) fn list(tree: &Tree, name: &str) -> (Vec<CrateSpec>, Vec<Finding>) {
     let configuration: Option<Table> = tree
         .find(CONFIGURATION)

@@ -62,9 +62,9 @@ fn stale(accepted: &[CrateSpec], lock: &Lock) -> Vec<Finding> {
             .filter(|version| spec.takes_in(version))
             .collect();
         let message = match meant.as_slice() {
-            [] => format!("bans.skip: {spec} is not in {LOCK} any more; take it off"),
+            [] => format!("bans.skip: {spec} is no longer in {LOCK}; remove it"),
             [_] if versions.len() < 2 => {
-                format!("bans.skip: {spec} is the only version now; take it off")
+                format!("bans.skip: {spec} is the only version now; remove it")
             }
             [_] => continue,
             several => format!("bans.skip: {spec} means {}; name one", listed(several)),

@@ -3,7 +3,7 @@
 use super::Finding;
 use super::tree::Tree;
 
-/// Beginnings of absolute paths in somebody's own directories; in halves, so that this file is not found.
+/// Prefixes of absolute paths in home directories, in halves, so that this file is no finding.
 const DIRECTORIES: &[(&str, &str)] = &[
     ("/ro", "ot/"),
     ("/ho", "me/"),

@@ -107,7 +107,7 @@ fn reasons(root: &File) -> Vec<Finding> {
     findings
 }
 
-/// The table of the root manifest: used by somebody, from crates.io, with features chosen.
+/// Checks the table of the root manifest: every dependency is used and from crates.io.
 fn declarations(root: &File, workspace: &Workspace) -> Vec<Finding> {
     let declared = workspace
         .manifest

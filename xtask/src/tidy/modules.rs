@@ -2,8 +2,8 @@
 //!
 //! The modules are read from the syntax tree, starting at the root of the crate, without test code. A path is resolved through
 //! imports and re-exports to the module that declares its target. A method call is resolved if the inherent impls of its type
-//! are spread over modules, as those of a `Service` are: `Service::find`, `self.find(…)` inside an impl of `Service`, and
-//! `service.find(…)`, whose receiver has the name of the type. Other method calls, and paths inside attributes, are not seen.
+//! are spread over modules, like those of `Service`. Such calls are `Service::find`, `self.find(…)` inside an impl of `Service`, and
+//! `service.find(…)`, where the receiver has the name of the type. Other method calls, and paths inside attributes, are not seen.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,9 +1,7 @@
-//! The lines of `docs/requirements`: each id is there once, whoever names one names one that is there, and which lines no
-//! test names.
+//! The lines of `docs/requirements`: each id is defined once, every mentioned id is defined, and lines without a test are listed.
 //!
-//! The headings of these pages say which prefixes are ours; whatever else looks like an id (`EIP-712`, `SHA-256`) belongs
-//! to somebody else. Ids without a hyphen are looked for where nothing else looks like them: in comments, on pages, at the
-//! start of messages and in the names of tests.
+//! The headings of these pages define our prefixes. Anything else that looks like an id (`EIP-712`, `SHA-256`) is not ours. Ids without a
+//! hyphen are searched only in comments, on pages, at the start of messages and in the names of tests.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +28,7 @@ struct Requirements<'a> {
     /// `OTP-`, `R`, `attack-`.
     prefixes: BTreeSet<&'a str>,
     lines: Vec<Line<'a>>,
-    /// What is wrong with the pages themselves.
+    /// Faults of the pages.
     findings: Vec<Finding>,
 }
 
@@ -283,8 +281,9 @@ impl<'a> Requirements<'a> {
     }
 }
 
-/// Whether a word is a prefix with a number behind it: from 1 on, of two digits at most where there is no hyphen, and with
-/// one small letter at most (`O-9b`) where there is one.
+/// Whether a word is a prefix with a number from 1 on.
+///
+/// Without a hyphen, the number has at most two digits. With a hyphen, a lower-case letter can follow (`O-9b`).
 fn is_id(word: &str, prefix: &str) -> bool {
     let Some(rest) = word.strip_prefix(prefix) else {
         return false;
@@ -321,7 +320,7 @@ fn words(text: &str) -> impl Iterator<Item = (&str, &str, &str)> {
     })
 }
 
-/// How a file marks what is for people.
+/// How a file marks its prose.
 enum Language {
     /// Everything is.
     Prose,

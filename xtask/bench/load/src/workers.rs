@@ -1,5 +1,6 @@
-//! Times what the service asks of its store beside requests, where no call of the API shows it alone: a claim of webhooks where many
-//! wait, and what the audit log adds to a change of settings. The statements are those of the service, over its own store.
+//! Times store operations that no API call shows in isolation, with the statements of the service on its own store.
+//!
+//! They are a claim of webhooks with many pending deliveries, and the audit entries of a change of settings.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -1,7 +1,7 @@
 use super::*;
 use crate::tidy::workspace::Member;
 
-/// What is found when the crate `from` depends on `to`, in a workspace of all crates of the table.
+/// The findings when the crate `from` depends on `to`, in a workspace of all crates of the table.
 fn found(from: &str, to: &str, for_tests: bool) -> Vec<String> {
     let members = arrows().map(|arrows| {
         let name = if arrows.from.starts_with("xtask") {

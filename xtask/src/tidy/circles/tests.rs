@@ -24,7 +24,7 @@ fn found_besides(known: &[&str], files: &[(&str, &str)]) -> Vec<String> {
     findings.iter().map(ToString::to_string).collect()
 }
 
-/// What is found in two modules, `one` and `other`.
+/// The findings in two modules, `one` and `other`.
 fn found_between(one: &str, other: &str) -> Vec<String> {
     let root = "mod one;\nmod other;\npub use other::{Thing, make as made};\nuse std::fmt;\n";
     found(&[("lib.rs", root), ("one.rs", one), ("other.rs", other)])

@@ -34,7 +34,7 @@ fn p6_a_second_version_needs_a_reason() {
     assert!(found(OLD_SYN, &two).is_empty());
 }
 
-/// What is accepted is a version, not the crate in whatever versions.
+/// An exception accepts one version, not all versions of the crate.
 #[test]
 fn p6_a_third_version_is_noticed() {
     let three = [("syn", "1.0.109"), ("syn", "2.0.1"), ("syn", "3.0.0")];
@@ -55,11 +55,11 @@ fn p6_a_third_version_is_noticed() {
 fn p6_an_entry_without_a_duplicate_has_to_go() {
     assert_eq!(
         found(OLD_SYN, &[("syn", "2.0.1")]),
-        ["deny.toml: bans.skip: syn ^1 is not in Cargo.lock any more; take it off"]
+        ["deny.toml: bans.skip: syn ^1 is no longer in Cargo.lock; remove it"]
     );
     assert_eq!(
         found(OLD_SYN, &[("syn", "1.0.109")]),
-        ["deny.toml: bans.skip: syn ^1 is the only version now; take it off"]
+        ["deny.toml: bans.skip: syn ^1 is the only version now; remove it"]
     );
     let any = r#"{ crate = "syn", reason = "Why." }"#;
     assert!(

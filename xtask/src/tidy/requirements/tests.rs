@@ -1,6 +1,6 @@
 use super::*;
 
-/// Prefixes that are nobody's, so that this file names no line.
+/// Unused prefixes, so that this file names no line.
 const AREA: &str = "# Things\n\n## First: `ZZ-`\n\n- **ZZ-1** One.\n- **ZZ-2b** Two.\n\n## Second: `Q` `YY-J`\n\n- **Q3** Three.\n\n### More\n\n- **YY-J4** Four.\n";
 
 fn tree(files: &[(&str, &str)]) -> Tree {
