@@ -189,7 +189,7 @@ pub enum SecretKind {
     /// The secret that signs requests to a webhook endpoint (encrypted).
     WebhookSecret,
     /// The stored response to a request with an `Idempotency-Key` (encrypted), and that request (MAC).
-    KeptAnswer,
+    StoredResponse,
 }
 
 impl SecretKind {
@@ -207,7 +207,7 @@ impl SecretKind {
             Self::OauthFlow => "oauth-flow",
             Self::OauthIdentity => "oauth-identity",
             Self::WebhookSecret => "webhook-secret",
-            Self::KeptAnswer => "kept-answer",
+            Self::StoredResponse => "kept-answer",
         }
     }
 }

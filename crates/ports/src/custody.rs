@@ -402,7 +402,7 @@ pub trait Sealer: Send + Sync {
 
 /// Signs the service's statements about its own logs with Ed25519 (RFC 8032) under the App key of purpose `audit`, and verifies them.
 #[port]
-pub trait Notary: Send + Sync {
+pub trait CheckpointSigner: Send + Sync {
     /// The public key that verifies a world's statements.
     ///
     /// # Errors
@@ -412,8 +412,8 @@ pub trait Notary: Send + Sync {
     /// Signs a text; the signature has 64 bytes.
     ///
     /// # Errors
-    /// As for [`Notary::notary_key`].
-    async fn notarise(&self, world: &World, text: &[u8]) -> Result<Vec<u8>, CustodyError>;
+    /// As for [`CheckpointSigner::notary_key`].
+    async fn sign_checkpoint(&self, world: &World, text: &[u8]) -> Result<Vec<u8>, CustodyError>;
 
     /// Whether the signature is valid for this text and public key. Pure.
     fn is_notarised(&self, key: &[u8; 32], text: &[u8], signature: &[u8]) -> bool;

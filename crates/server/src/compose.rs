@@ -16,7 +16,7 @@ use vestry_passkeys::Webauthn;
 use vestry_password_argon2::Argon2Hasher;
 use vestry_ports::anchors::CheckpointSink;
 use vestry_ports::clock::Clock;
-use vestry_ports::custody::{Custodian, Notary, Sealer, SignatureVerifier};
+use vestry_ports::custody::{CheckpointSigner, Custodian, Sealer, SignatureVerifier};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::identity_providers::IdentityProviders;
 use vestry_ports::limiter::RateLimiter;
@@ -249,7 +249,7 @@ pub(crate) fn service(
     let custody = Custody::new(vaults.clone(), Arc::clone(&store), Arc::clone(&entropy));
     let custody = Arc::new(custody.context("cannot protect keys in memory on this machine")?);
     let sealer: Arc<dyn Sealer> = Arc::<Custody>::clone(&custody);
-    let notary: Arc<dyn Notary> = Arc::<Custody>::clone(&custody);
+    let checkpoint_signer: Arc<dyn CheckpointSigner> = Arc::<Custody>::clone(&custody);
     let signatures: Arc<dyn SignatureVerifier> = Arc::<Custody>::clone(&custody);
     let custodian: Arc<dyn Custodian> = custody;
     let ports = Ports {
@@ -258,7 +258,7 @@ pub(crate) fn service(
         custodian,
         tokens: Arc::new(JwtSigner::new(Arc::clone(&sealer))),
         sealer,
-        notary,
+        checkpoint_signer,
         sinks,
         passkeys: Arc::new(Webauthn),
         signatures,

@@ -26,9 +26,9 @@
 
 mod aead;
 mod alarm;
+mod checkpoint_signer;
 mod envelope;
 mod key_ring;
-mod notary;
 mod sealed_message;
 mod secrets;
 mod subkeys;

@@ -75,7 +75,7 @@ impl SecretSubkeys {
             SecretKind::OauthFlow => &self.oauth_flow,
             SecretKind::OauthIdentity => &self.oauth_identity,
             SecretKind::WebhookSecret => &self.webhook_secret,
-            SecretKind::KeptAnswer => &self.kept_answer,
+            SecretKind::StoredResponse => &self.kept_answer,
         }
     }
 }
@@ -97,7 +97,7 @@ impl Subkeys for SecretSubkeys {
             oauth_flow: KindSubkeys::derive(&root, SecretKind::OauthFlow)?,
             oauth_identity: KindSubkeys::derive(&root, SecretKind::OauthIdentity)?,
             webhook_secret: KindSubkeys::derive(&root, SecretKind::WebhookSecret)?,
-            kept_answer: KindSubkeys::derive(&root, SecretKind::KeptAnswer)?,
+            kept_answer: KindSubkeys::derive(&root, SecretKind::StoredResponse)?,
         })
     }
 }

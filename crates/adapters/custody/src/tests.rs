@@ -2,9 +2,9 @@
 //!
 //! The tests are named after the requirements that they prove (T1 to T8, F5, R17).
 
+mod checkpoint_signer;
 mod contract;
 mod keys;
-mod notary;
 mod secrets;
 mod vault;
 mod wallets;

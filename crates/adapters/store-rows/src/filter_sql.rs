@@ -61,7 +61,7 @@ pub fn lookups(
     let conditions = filter.conditions.iter();
     let lookup = |condition| match predicate(condition, now) {
         indexed @ Predicate::Indexed(..) => {
-            let mut parts = indexed.as_query(world, deadline);
+            let mut parts = indexed.into_query(world, deadline);
             parts.push(SqlPart::Sql(" LIMIT "));
             parts.push(SqlPart::Number(i64::from(MAX_LISTED) + 1));
             Some(IndexLookup(parts))
@@ -91,7 +91,7 @@ impl FilterSql {
                 joined(
                     &mut parts,
                     " UNION ",
-                    predicates.map(|predicate| predicate.as_query(world, deadline)),
+                    predicates.map(|predicate| predicate.into_query(world, deadline)),
                 );
                 parts.push(SqlPart::Sql(")"));
             }
@@ -99,7 +99,7 @@ impl FilterSql {
                 joined(
                     &mut parts,
                     " AND ",
-                    predicates.map(|predicate| predicate.as_condition(world, deadline)),
+                    predicates.map(|predicate| predicate.into_condition(world, deadline)),
                 );
             }
         }
@@ -184,12 +184,12 @@ fn joined(parts: &mut Vec<SqlPart>, by: &'static str, groups: impl Iterator<Item
 
 impl Predicate {
     /// Renders the predicate as a condition on the user's row.
-    fn as_condition(self, world: &World, deadline: Deadline) -> Vec<SqlPart> {
+    fn into_condition(self, world: &World, deadline: Deadline) -> Vec<SqlPart> {
         match self {
             Self::Own(condition) => condition,
             listed @ (Self::Indexed(..) | Self::Others(..)) => {
                 let mut parts = vec![SqlPart::Sql("users.id IN (")];
-                parts.extend(listed.as_query(world, deadline));
+                parts.extend(listed.into_query(world, deadline));
                 parts.push(SqlPart::Sql(")"));
                 parts
             }
@@ -198,7 +198,7 @@ impl Predicate {
     }
 
     /// Renders the predicate as a query for the matching users.
-    fn as_query(self, world: &World, deadline: Deadline) -> Vec<SqlPart> {
+    fn into_query(self, world: &World, deadline: Deadline) -> Vec<SqlPart> {
         let (from, condition) = match self {
             Self::Own(condition) => ("SELECT id FROM users WHERE app_id = ", condition),
             Self::Indexed(from, condition) | Self::Others(from, condition) => (from, condition),

@@ -6,9 +6,9 @@ use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::{Invalid, World};
 
 use super::acknowledged::{FINDING, REASON, finding};
+use super::checkpoint_audit::SourcedNote;
 use super::flaw::AuditFlaw;
 use super::signed_checkpoints::TrustedKeys;
-use super::witness::SourcedNote;
 use crate::{Principal, Refusal, Service};
 
 /// Maximum length of a reason in bytes, JSON-escaped. Longer values in an entry are stored as hashes.

@@ -229,9 +229,11 @@ impl Service {
     }
 
     async fn signed(&self, text: String) -> Result<String, Fault> {
-        let notary = &self.ports.notary;
+        let checkpoint_signer = &self.ports.checkpoint_signer;
         let key = self.checkpoint_key().await?;
-        let signature = notary.notarise(&World::DEPLOYMENT, text.as_bytes()).await?;
+        let signature = checkpoint_signer
+            .sign_checkpoint(&World::DEPLOYMENT, text.as_bytes())
+            .await?;
         let signatures = vec![NoteSignature {
             key_id: key.key_id(),
             name: key.name,

@@ -8,7 +8,7 @@ use vestry_domain::wallet::Wallet;
 use vestry_ports::custody::CustodyError;
 use vestry_ports::store::StoreError;
 
-use crate::kernel::state::audit_trail::{Note, Tale, Told, unwritten};
+use crate::kernel::state::audit_trail::{EmittedUse, Note, PendingEvent, unwritten};
 use crate::{Caller, Fault, Service};
 
 /// Maximum length of a method name in an entry, in bytes. All existing names are shorter.
@@ -19,8 +19,8 @@ impl Service {
     ///
     /// # Errors
     /// The entry may be missing, so the result that it records must not be returned to the caller.
-    async fn record(&self, event: AuditEvent, tale: Option<Tale>) -> Result<(), Fault> {
-        let written = self.batched(&self.trail, Note { event, tale }).await;
+    async fn record(&self, event: AuditEvent, pending: Option<PendingEvent>) -> Result<(), Fault> {
+        let written = self.batched(&self.trail, Note { event, pending }).await;
         written.unwrap_or_else(|| Err(unwritten()))
     }
 
@@ -47,8 +47,8 @@ impl Service {
     /// The log cannot be written.
     pub(crate) async fn note_export(&self, caller: &Caller, wallet: &Wallet) -> Result<(), Fault> {
         let event = self.event(caller, wallet.id, AuditAction::Export, String::new(), None)?;
-        let told = Told::Exported(wallet.user_id, wallet.wallet_type);
-        self.record(event, Some(self.tale(caller, told))).await
+        let told = EmittedUse::Exported(wallet.user_id, wallet.wallet_type);
+        self.record(event, Some(self.pending(caller, told))).await
     }
 
     /// [`Service::note_use`] for a signature.
@@ -79,13 +79,13 @@ impl Service {
             }
         };
         let is_told = caller.wants(EventKind::WalletSigned);
-        let tale = is_told.then(|| self.tale(caller, Told::Signed(by)));
+        let pending = is_told.then(|| self.pending(caller, EmittedUse::Signed(by)));
         let event = self.event(caller, wallet_id, action, detail, Some(signed))?;
-        self.record(event, tale).await
+        self.record(event, pending).await
     }
 
-    fn tale(&self, caller: &Caller, told: Told) -> Tale {
-        Tale {
+    fn pending(&self, caller: &Caller, told: EmittedUse) -> PendingEvent {
+        PendingEvent {
             id: self.new_id(self.machine_time()),
             actor: caller.principal.actor(),
             request_id: caller.principal.request_id.as_deref().map(str::to_owned),
@@ -105,9 +105,9 @@ impl Service {
         let fault = failure.into();
         if let Some(place) = tampered(&fault) {
             let action = AuditAction::Tampered;
-            let tale = self.tale(caller, Told::Tampered);
+            let pending = self.pending(caller, EmittedUse::Tampered);
             if let Ok(event) = self.event(caller, wallet_id, action, place.to_owned(), None) {
-                drop(self.record(event, Some(tale)).await);
+                drop(self.record(event, Some(pending)).await);
             }
         }
         fault

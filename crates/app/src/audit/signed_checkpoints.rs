@@ -3,7 +3,7 @@
 use vestry_domain::World;
 use vestry_domain::audit::checkpoint::{Checkpoint, SignedNote, VerifierKey};
 use vestry_domain::envelope::KeyPurpose;
-use vestry_ports::custody::Notary;
+use vestry_ports::custody::CheckpointSigner;
 use vestry_ports::store::StoredCheckpoint;
 
 use super::flaw::Flaw;
@@ -23,7 +23,7 @@ pub(super) fn believed(
     note: &str,
     keys: &TrustedKeys,
     own: Option<[u8; 32]>,
-    notary: &dyn Notary,
+    checkpoint_signer: &dyn CheckpointSigner,
 ) -> Result<(String, Checkpoint), Flaw> {
     let note = SignedNote::parse(note).map_err(|_invalid| Flaw::NoCheckpoint)?;
     let checkpoint = Checkpoint::parse(&note.text).map_err(|_invalid| Flaw::NoCheckpoint)?;
@@ -33,7 +33,11 @@ pub(super) fn believed(
             && signatures.any(|signature| {
                 signature.name == key.name
                     && signature.key_id == key.key_id()
-                    && notary.is_notarised(&key.key, note.text.as_bytes(), &signature.signature)
+                    && checkpoint_signer.is_notarised(
+                        &key.key,
+                        note.text.as_bytes(),
+                        &signature.signature,
+                    )
             })
     };
     let is_signed = match keys {
@@ -53,7 +57,11 @@ impl Service {
     /// Returns the raw public key that verifies this deployment's checkpoints.
     pub(super) async fn own_checkpoint_key(&self) -> Result<[u8; 32], Fault> {
         self.hold_deployment_key(KeyPurpose::Audit).await?;
-        Ok(self.ports.notary.notary_key(&World::DEPLOYMENT).await?)
+        Ok(self
+            .ports
+            .checkpoint_signer
+            .notary_key(&World::DEPLOYMENT)
+            .await?)
     }
 
     /// Returns the newest checkpoint in the database, authentic or not.
@@ -71,7 +79,13 @@ impl Service {
         kept: &StoredCheckpoint,
     ) -> Result<Option<(String, Checkpoint)>, Fault> {
         let own = Some(self.own_checkpoint_key().await?);
-        let read = believed(&kept.note, &TrustedKeys::Own, own, &*self.ports.notary).ok();
+        let read = believed(
+            &kept.note,
+            &TrustedKeys::Own,
+            own,
+            &*self.ports.checkpoint_signer,
+        )
+        .ok();
         Ok(read
             .filter(|(_, checkpoint)| (checkpoint.number, checkpoint.at) == (kept.number, kept.at)))
     }
@@ -79,7 +93,8 @@ impl Service {
     /// Returns the number of a note that this deployment signed, if the database has the same note.
     pub(super) async fn number_in_database(&self, note: &str) -> Result<Option<i64>, Fault> {
         let own = Some(self.own_checkpoint_key().await?);
-        let Ok((_, checkpoint)) = believed(note, &TrustedKeys::Own, own, &*self.ports.notary)
+        let Ok((_, checkpoint)) =
+            believed(note, &TrustedKeys::Own, own, &*self.ports.checkpoint_signer)
         else {
             return Ok(None);
         };

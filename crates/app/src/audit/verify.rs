@@ -9,9 +9,9 @@ use vestry_domain::audit::{AuditHead, AuditMarker};
 use vestry_domain::ids::AuditChainId;
 use vestry_ports::store::{ChainEntry, ChainLink, ChainLog, StoreError, StoreResult};
 
+use super::checkpoint_audit::{CheckpointClaims, SourcedNote};
 use super::flaw::{About, AuditFlaw, AuditReport, Flaw};
 use super::signed_checkpoints::TrustedKeys;
-use super::witness::{SourcedNote, Witness};
 use crate::kernel::state::chain_macs::{
     control_head_matches, entry_matches, head_matches, held, marker_matches,
 };
@@ -103,15 +103,15 @@ impl Service {
     ) -> Result<AuditReport, Fault> {
         let mut report = AuditReport::default();
         // Read the checkpoints first: the log advances, but what they state already exists.
-        let mut witness = if notes.is_empty() {
-            Witness::default()
+        let mut claims = if notes.is_empty() {
+            CheckpointClaims::default()
         } else {
-            self.witness(notes, keys).await?
+            self.claims(notes, keys).await?
         };
         report.flaws.extend(self.flaws_of_progress().await?);
-        self.take_own_checkpoints(&mut witness).await?;
-        report.checkpoints = witness.checkpoints;
-        report.own_checkpoints = witness.own_checkpoints;
+        self.take_own_checkpoints(&mut claims).await?;
+        report.checkpoints = claims.checkpoints;
+        report.own_checkpoints = claims.own_checkpoints;
         for world in self.worlds_of_logs().await? {
             self.verify_world(&world, &mut report, progress).await?;
             if let Some(flaw) = self.flaw_of_events(&world).await? {
@@ -119,8 +119,8 @@ impl Service {
                 report.flaws.push(AuditFlaw { about, flaw });
             }
         }
-        report.flaws.extend(self.unborne(&witness, progress).await?);
-        report.flaws.extend(witness.flaws);
+        report.flaws.extend(self.unborne(&claims, progress).await?);
+        report.flaws.extend(claims.flaws);
         self.set_acknowledged_aside(&mut report).await?;
         Ok(report)
     }

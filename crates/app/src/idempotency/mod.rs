@@ -11,7 +11,7 @@
 //! A response is stored with its preconditions, and a repeat is allowed only what the first call was allowed (M-9). The checks of the first
 //! run are made again; its work is not.
 
-mod kept;
+mod stored_response;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +26,10 @@ use vestry_domain::{Secret, World};
 use vestry_ports::store::{Repositories, StoreResult};
 
 use crate::identity::users::status::status_of;
-use crate::kernel::condition::Condition;
-pub use crate::kernel::condition::Shown;
 use crate::kernel::fault::{causes, retried};
 use crate::kernel::refusal::has_common;
+pub use crate::kernel::replay_guard::CredentialKind;
+use crate::kernel::replay_guard::ReplayGuard;
 pub use crate::kernel::run::Run;
 use crate::kernel::run::{About, Last};
 use crate::wallets::UnusableWallet;
@@ -71,7 +71,7 @@ pub enum BeginRunError {
     Unusable(#[from] UnusableWallet),
     /// It ran before, but its user is now disabled or deleted. The response is the one for wrong credentials.
     #[error("the user cannot sign in")]
-    ShutOut(Shown),
+    UserDisabled(CredentialKind),
     /// See [`Refusal`].
     #[error(transparent)]
     Common(Refusal),
@@ -106,7 +106,7 @@ fn owner(key: &KeyDigest, request: &Mac) -> String {
 const fn place(world: World, owner: &str) -> Place<'_> {
     Place {
         world,
-        kind: SecretKind::KeptAnswer,
+        kind: SecretKind::StoredResponse,
         owner,
     }
 }
@@ -134,7 +134,7 @@ impl Service {
         let world = caller.world;
         let parts = parts(request);
         let sealer = &self.ports.sealer;
-        let mac = sealer.mac(&world, SecretKind::KeptAnswer, &parts);
+        let mac = sealer.mac(&world, SecretKind::StoredResponse, &parts);
         let mut holder = [0_u8; 16];
         self.ports.entropy.fill(&mut holder);
         let claim = Claim {
@@ -149,7 +149,7 @@ impl Service {
             return Ok(begun(claim, false));
         };
         let is_same = sealer
-            .mac_matches(&world, SecretKind::KeptAnswer, &parts, &known.request)
+            .mac_matches(&world, SecretKind::StoredResponse, &parts, &known.request)
             .await?;
         if !is_same {
             return Err(BeginRunError::Reused);
@@ -167,7 +167,7 @@ impl Service {
         if let Some(answer) = &known.answer {
             let owner = owner(&claim.key, &known.request);
             let opened = self.ports.sealer.open(place(claim.world, &owner), answer);
-            let kept = kept::read(opened.await?.expose());
+            let kept = stored_response::read(opened.await?.expose());
             let kept = kept.ok_or_else(|| {
                 Fault::Internal("stored idempotent response cannot be parsed".into())
             })?;
@@ -197,20 +197,20 @@ impl Service {
     async fn still_holds(
         &self,
         caller: &Caller,
-        condition: Condition,
+        condition: ReplayGuard,
     ) -> Result<(), BeginRunError> {
         match condition {
-            Condition::Permitted(action) => caller.authorize(action)?,
-            Condition::Export if caller.settings().wallet_export => {}
-            Condition::Export => return Err(BeginRunError::ExportDisabled),
-            Condition::Usable(wallet) => {
+            ReplayGuard::Permitted(action) => caller.authorize(action)?,
+            ReplayGuard::Export if caller.settings().wallet_export => {}
+            ReplayGuard::Export => return Err(BeginRunError::ExportDisabled),
+            ReplayGuard::Usable(wallet) => {
                 self.usable_wallet(caller, wallet).await??;
             }
-            Condition::MaySignIn(user, shown) => {
+            ReplayGuard::MaySignIn(user, shown) => {
                 let mut read = self.ports.store.read().await?;
                 let status = status_of(&mut *read, &caller.world, user).await?;
                 if status.is_none_or(|status| status == ShownStatus::Disabled) {
-                    return Err(BeginRunError::ShutOut(shown));
+                    return Err(BeginRunError::UserDisabled(shown));
                 }
             }
         }
@@ -328,7 +328,7 @@ impl Service {
     async fn sealed(&self, run: &Run, answer: &Secret<Vec<u8>>) -> Result<Sealed, Fault> {
         let owner = owner(&run.claim.key, &run.claim.request);
         let place = place(run.claim.world, &owner);
-        let kept = kept::written(&run.conditions(), answer.expose());
+        let kept = stored_response::written(&run.conditions(), answer.expose());
         Ok(self.ports.sealer.seal(place, kept.expose()).await?)
     }
 
@@ -367,7 +367,7 @@ async fn keep_in(
     let Claim {
         world, key, holder, ..
     } = &run.claim;
-    let named = kept::user_of(answer.expose()).map(About::User);
+    let named = stored_response::user_of(answer.expose()).map(About::User);
     let (user, must_exist) = match run.about().or(named) {
         Some(About::User(user)) => (Some(user), true),
         Some(About::Coming(user)) => (Some(user), false),

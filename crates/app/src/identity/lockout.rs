@@ -93,7 +93,7 @@ async fn was_counted(
     failures: i64,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    tell_of(service, &mut *tx, caller, subject, failure, now).await?;
+    emit_of(service, &mut *tx, caller, subject, failure, now).await?;
     match code::wait_after(failures) {
         Some(wait) => block(service, tx, caller, subject, failure, now + wait).await,
         None => Ok(()),
@@ -101,7 +101,7 @@ async fn was_counted(
 }
 
 /// Emits a failure that is not counted because it cannot be a guess: of a passkey or a wallet.
-pub(crate) async fn tell_failure(
+pub(crate) async fn emit_failure(
     service: &Service,
     tx: &mut dyn Repositories,
     caller: &Caller,
@@ -109,11 +109,11 @@ pub(crate) async fn tell_failure(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let subject = format!("{}:{}", failure.method.as_str(), failure.user);
-    tell_of(service, tx, caller, &subject, failure, now).await
+    emit_of(service, tx, caller, &subject, failure, now).await
 }
 
 /// Emits a failure if the App requested that. The limit keeps an attacker from flooding the log.
-async fn tell_of(
+async fn emit_of(
     service: &Service,
     tx: &mut dyn Repositories,
     caller: &Caller,
@@ -157,7 +157,7 @@ impl Service {
             };
             let over = (!is_over).then(Instant::now);
             self.write_counted_refusals(over).await;
-            self.tell_counted_failures(over).await;
+            self.emit_counted_failures(over).await;
             if is_over {
                 return;
             }
@@ -167,16 +167,16 @@ impl Service {
     /// Emits the number of failures that had no event of their own, for the minutes that ended by `over`, or for all.
     ///
     /// The number is lost if it cannot be written, or if the process is killed.
-    pub async fn tell_counted_failures(&self, over: Option<Instant>) {
+    pub async fn emit_counted_failures(&self, over: Option<Instant>) {
         for untold in self.failures.end(over) {
-            if let Err(error) = self.tell_number(&untold).await {
+            if let Err(error) = self.emit_count(&untold).await {
                 let error = causes(&error);
                 tracing::warn!(error, "could not emit event for counted sign-in failures");
             }
         }
     }
 
-    async fn tell_number(&self, untold: &Untold) -> Result<(), Fault> {
+    async fn emit_count(&self, untold: &Untold) -> Result<(), Fault> {
         let (user, count) = (Some(untold.user), Some(untold.count));
         let fact = Fact::sign_in_failed(user, untold.method, untold.reason, count);
         // It was counted for an App that requested such events.
@@ -205,14 +205,14 @@ pub(crate) async fn block(
 }
 
 /// The subject of an attempt and the address that it came from, each with its own failure count.
-pub(crate) struct Guarded {
+pub(crate) struct LockoutSubject {
     subject: String,
     address: Option<String>,
 }
 
 /// The lockout status before an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct LockoutStatus {
     /// The remaining lockout of the subject or of its address.
     pub(crate) wait: Option<Seconds>,
     /// Whether the subject has failed since its last success.
@@ -221,14 +221,14 @@ pub(crate) struct Look {
 
 /// An attempt registered before its comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Try {
+pub(crate) enum Attempt {
     /// Counted as the n-th consecutive failure until it turns out to be right.
     Counted(i64),
     /// Not counted: the subject or the address is locked out.
     Waits(Seconds),
 }
 
-impl Guarded {
+impl LockoutSubject {
     /// Creates one. The end user's address is included if the caller sends it.
     pub(crate) fn new(subject: String, device: &DeviceFingerprint) -> Self {
         let address = device.ip_subject();
@@ -253,23 +253,23 @@ impl Guarded {
         world: &World,
         now: Timestamp,
     ) -> Result<Option<Seconds>, StoreError> {
-        Ok(self.look(repositories, world, now).await?.wait)
+        Ok(self.status(repositories, world, now).await?.wait)
     }
 
     /// The same, and whether there are failures that a success would have to clear.
-    pub(crate) async fn look(
+    pub(crate) async fn status(
         &self,
         repositories: &mut dyn Repositories,
         world: &World,
         now: Timestamp,
-    ) -> Result<Look, StoreError> {
+    ) -> Result<LockoutStatus, StoreError> {
         let noted = repositories.lockouts().noted(world, &self.subject).await?;
         let subject = left(noted.and_then(|noted| noted.blocked_until), now);
         let address = match &self.address {
             Some(address) => wait(repositories, world, address, now).await?,
             None => None,
         };
-        Ok(Look {
+        Ok(LockoutStatus {
             wait: subject.max(address),
             has_failed: noted.is_some(),
         })
@@ -278,17 +278,17 @@ impl Guarded {
     /// Counts an attempt as a failure before its outcome is revealed.
     ///
     /// The subject stays locked until the transaction ends, so parallel attempts are serialised and counted exactly (OTP-4). Then call
-    /// [`Guarded::count_success`] or [`Guarded::failed`], or drop the transaction, which undoes the count.
+    /// [`LockoutSubject::count_success`] or [`LockoutSubject::failed`], or drop the transaction, which undoes the count.
     pub(crate) async fn begin_attempt(
         &self,
         tx: &mut dyn Repositories,
         world: &World,
         now: Timestamp,
-    ) -> Result<Try, StoreError> {
+    ) -> Result<Attempt, StoreError> {
         let failures = tx.lockouts().fail(world, &self.subject, now).await?;
         Ok(match self.wait(tx, world, now).await? {
-            Some(left) => Try::Waits(left),
-            None => Try::Counted(failures),
+            Some(left) => Attempt::Waits(left),
+            None => Attempt::Counted(failures),
         })
     }
 

@@ -9,8 +9,8 @@ use vestry_domain::event::EventKind;
 use vestry_domain::{Environment, World};
 use vestry_ports::store::{StoreResult, Tx};
 
-use crate::kernel::condition::Condition;
 use crate::kernel::principal::Principal;
+use crate::kernel::replay_guard::ReplayGuard;
 use crate::kernel::run::{About, Run};
 use crate::kernel::source::Source;
 use crate::{Fault, Refusal};
@@ -22,7 +22,7 @@ pub struct Caller {
     pub world: World,
     /// The App.
     pub app: Arc<App>,
-    /// Who acts.
+    /// The principal.
     pub(crate) principal: Principal,
 }
 
@@ -84,8 +84,8 @@ impl Caller {
     }
 
     /// Records a precondition of the call. The stored response is replayed only while it holds.
-    pub(crate) fn record_precondition(&self, condition: Condition) {
-        self.principal.record_precondition(condition);
+    pub(crate) fn record_guard(&self, condition: ReplayGuard) {
+        self.principal.record_guard(condition);
     }
 
     /// Records the user that the response is about. The stored response is erased with that user.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vestry_ports::anchors::CheckpointSink;
 use vestry_ports::clock::Clock;
-use vestry_ports::custody::{Custodian, Notary, Sealer, SignatureVerifier};
+use vestry_ports::custody::{CheckpointSigner, Custodian, Sealer, SignatureVerifier};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::identity_providers::IdentityProviders;
 use vestry_ports::limiter::RateLimiter;
@@ -29,7 +29,7 @@ pub struct Ports {
     /// Encryption of small secrets, and keyed hashes.
     pub sealer: Arc<dyn Sealer>,
     /// Signatures of checkpoints.
-    pub notary: Arc<dyn Notary>,
+    pub checkpoint_signer: Arc<dyn CheckpointSigner>,
     /// Sinks for checkpoints.
     pub sinks: Vec<Arc<dyn CheckpointSink>>,
     /// Verification of signatures by users' own wallets.

@@ -1,4 +1,4 @@
-//! Who acts, and what it may do.
+//! The principal of a call, and its rights.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use vestry_domain::api_key::{ApiKey, ApiKeyKind};
 use vestry_domain::event::Actor;
 
 use crate::Refusal;
-use crate::kernel::condition::Condition;
+use crate::kernel::replay_guard::ReplayGuard;
 use crate::kernel::run::Run;
 use crate::kernel::source::Source;
 
-/// Who acts, with the request that it acts in. Every use case that someone can start takes one, alone or as part of a [`Caller`].
+/// The principal of a call, with its request. Every use case that can be started from outside takes one, alone or as part of a [`Caller`].
 ///
 /// [`Caller`]: crate::Caller
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ impl Principal {
                 return Err(Refusal::NotAllowed(scope));
             }
         }
-        self.record_precondition(Condition::Permitted(action));
+        self.record_guard(ReplayGuard::Permitted(action));
         Ok(())
     }
 
@@ -108,9 +108,9 @@ impl Principal {
     }
 
     /// Records a precondition of the call. The stored response is replayed only while it holds.
-    pub(crate) fn record_precondition(&self, condition: Condition) {
+    pub(crate) fn record_guard(&self, condition: ReplayGuard) {
         if let Some(run) = &self.run {
-            run.record_precondition(condition);
+            run.record_guard(condition);
         }
     }
 }

@@ -7,7 +7,7 @@ use vestry_domain::idempotency::Claim;
 use vestry_domain::ids::UserId;
 use vestry_ports::store::Tx;
 
-use crate::kernel::condition::Condition;
+use crate::kernel::replay_guard::ReplayGuard;
 use crate::kernel::state::control_trail::NewEnds;
 
 /// A run, from claiming the key to its response.
@@ -16,7 +16,7 @@ pub struct Run {
     /// The open transaction that waits for the response.
     last: Mutex<Option<Last>>,
     /// Preconditions of the response.
-    conditions: Mutex<Vec<Condition>>,
+    conditions: Mutex<Vec<ReplayGuard>>,
     /// The user that the response is about, if a use case has named one.
     about: Mutex<Option<About>>,
     /// Whether it repeats a request whose response was erased with its user.
@@ -75,8 +75,8 @@ impl Run {
     }
 
     /// Records a precondition. Duplicates from a retried transaction are ignored.
-    pub(crate) fn record_precondition(&self, condition: Condition) {
-        if let Condition::MaySignIn(user, _) = condition {
+    pub(crate) fn record_guard(&self, condition: ReplayGuard) {
+        if let ReplayGuard::MaySignIn(user, _) = condition {
             self.is_about(About::User(user));
         }
         let mut conditions = lock(&self.conditions);
@@ -86,7 +86,7 @@ impl Run {
     }
 
     /// Returns all preconditions in the order in which they were checked.
-    pub(crate) fn conditions(&self) -> Vec<Condition> {
+    pub(crate) fn conditions(&self) -> Vec<ReplayGuard> {
         lock(&self.conditions).clone()
     }
 }

@@ -20,7 +20,7 @@ use crate::kernel::callers::Callers;
 use crate::kernel::mint;
 use crate::kernel::ports::Ports;
 use crate::kernel::state::anchor_watch::AnchorWatch;
-use crate::kernel::state::audit_trail::Trail;
+use crate::kernel::state::audit_trail::ChainWriter;
 use crate::kernel::state::checkpoint_state::CheckpointState;
 use crate::kernel::state::control_trail::ControlTrail;
 use crate::kernel::state::delivery_outcomes::WebhookNotes;
@@ -107,7 +107,7 @@ pub struct Service {
     /// The calls waiting for a captured message.
     pub(crate) captured_room: WaitingRoom,
     pub(crate) test_clocks: TestClocks,
-    pub(crate) trail: Arc<Batcher<Trail>>,
+    pub(crate) trail: Arc<Batcher<ChainWriter>>,
     pub(crate) control: Arc<ControlTrail>,
     pub(crate) refusals: RefusalLog,
     pub(crate) failures: FailureLog,
@@ -132,7 +132,7 @@ impl Service {
         let partitions = ports.store.partitions();
         let control = Arc::new(ControlTrail::new(&ports));
         Self {
-            trail: Arc::new(Batcher::new(Trail::new(&ports, &control), partitions)),
+            trail: Arc::new(Batcher::new(ChainWriter::new(&ports, &control), partitions)),
             notes: Arc::new(Batcher::new(Notes::new(&ports), partitions)),
             last_seen: Arc::new(Batcher::new(Touches::new(&ports), partitions)),
             wallets_to_use: BatchedReads::batcher(&ports.store),

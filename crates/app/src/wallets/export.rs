@@ -8,8 +8,8 @@ use vestry_ports::custody::ExportError;
 
 use super::UnusableWallet;
 use super::usable::UsableWallet;
-use crate::kernel::condition::Condition;
 use crate::kernel::refusal::has_common;
+use crate::kernel::replay_guard::ReplayGuard;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// Request parameters.
@@ -53,7 +53,7 @@ impl Service {
         if !caller.settings().wallet_export {
             return Err(ExportWalletError::Disabled);
         }
-        caller.record_precondition(Condition::Export);
+        caller.record_guard(ReplayGuard::Export);
         if command.entropy_type == EntropyType::Hd {
             let message = "entropy_type must be private_key; mnemonic phrases are not stored";
             return Err(Invalid::value("entropy_type", message).into());

@@ -4,7 +4,7 @@ use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{StoredWallet, Wallet};
 
-use crate::kernel::condition::Condition;
+use crate::kernel::replay_guard::ReplayGuard;
 use crate::kernel::run::About;
 use crate::{Caller, Fault, Service};
 
@@ -55,7 +55,7 @@ impl Service {
             self.authenticated(caller, stored).await?;
             return Ok(Err(UnusableWallet::Disabled));
         }
-        caller.record_precondition(Condition::Usable(id));
+        caller.record_guard(ReplayGuard::Usable(id));
         caller.is_about(About::User(stored.wallet.user_id));
         Ok(Ok(UsableWallet { stored, key }))
     }

@@ -303,7 +303,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
 
     // Users.
     service
-        .unlock_user(&operator(&service, world).await, user)
+        .unlock_user(&operator(service, world).await, user)
         .await
         .unwrap();
     let entry = watch.sees(&[UserUnlock]).await;
@@ -312,17 +312,17 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     let entry = watch.sees(&[UserUnlock]).await;
     assert_eq!(entry.event.actor, Actor::ApiKey(test.key().unwrap().id));
     service
-        .delete_every_session(&operator(&service, world).await)
+        .delete_every_session(&operator(service, world).await)
         .await
         .unwrap();
     watch.sees(&[SessionsEndAll]).await;
     service
-        .import_users(&operator(&service, world).await, true)
+        .import_users(&operator(service, world).await, true)
         .await
         .unwrap();
     watch.sees_nothing().await;
     service
-        .import_users(&operator(&service, world).await, false)
+        .import_users(&operator(service, world).await, false)
         .await
         .unwrap();
     watch.sees(&[UsersImport]).await;
@@ -353,13 +353,13 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     service.update_user(&test, id, attach(true)).await.unwrap();
     watch.sees_nothing().await;
     let page = service
-        .export_users(&operator(&service, world).await, None, 1, true)
+        .export_users(&operator(service, world).await, None, 1, true)
         .await
         .unwrap();
     let entry = watch.sees(&[UsersExport]).await;
     assert_eq!(detail(&entry), json!({"password_hashes": true}));
     service
-        .export_users(&operator(&service, world).await, page.next, 1, true)
+        .export_users(&operator(service, world).await, page.next, 1, true)
         .await
         .unwrap();
     watch.sees_nothing().await;

@@ -309,7 +309,7 @@ async fn aud_3_a_deleted_chain_is_found() {
 }
 
 /// Cutting a chain and writing another end requires a root key. Here a process with the root key and an old copy of the database does it.
-/// The checkpoint says what was there.
+/// The checkpoint names the earlier end.
 #[tokio::test]
 async fn aud_8_the_root_keys_cannot_undo_a_checkpoint() {
     let anchored = Anchored::new().await;

@@ -257,7 +257,7 @@ impl Mailer for Gate {
     }
 }
 
-/// K6: a worker that is told to stop finishes the jobs it has started.
+/// K6: a stopping worker finishes the jobs it has started.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn k6_a_stopping_worker_finishes_its_jobs() {
     let gate = Arc::new(Gate::default());

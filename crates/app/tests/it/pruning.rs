@@ -60,7 +60,7 @@ impl Grown {
         self.prune_before(self.rig.now()).await
     }
 
-    /// Prunes entries before a time and returns what was exported: the chain and the position of each entry.
+    /// Prunes entries before a time and returns the export: the chain and the position of each entry.
     async fn prune_before(&self, before: Timestamp) -> Result<Vec<(AuditChainId, i64)>, Refusal> {
         let service = &self.rig.service;
         let mut exported = Vec::new();

@@ -578,7 +578,7 @@ async fn attack_20_a_mailbox_alone_does_not_bypass_an_authenticator_app() {
     const ADA: &str = "ada@example.com";
     let rig = Rig::new().await;
     let test = rig.test().await;
-    // Proved first: the first proof of an address drops what was set before it.
+    // Proved first: the first proof of an address drops everything set before it.
     let user = rig.sign_in(&test, ADA, 5).await.session.user_id;
     let created = rig.verified_totp(&test, user).await;
     rig.deliver().await;

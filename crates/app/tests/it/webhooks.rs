@@ -57,7 +57,7 @@ impl Rig {
         (listed.endpoint.id, secret)
     }
 
-    /// Sequences all events and sends what is due.
+    /// Sequences all events and sends due deliveries.
     pub(crate) async fn flow(&self) -> usize {
         self.service.sequence_all().await.unwrap();
         self.service.send_due().await.unwrap()
@@ -800,7 +800,7 @@ async fn wh_1_no_failure_of_the_sequencer_loses_a_delivery() {
     }
 }
 
-/// Two processes concurrently send what is due: each event once.
+/// Two processes concurrently send due deliveries: each event once.
 #[tokio::test]
 async fn wh_1_two_processes_share_what_is_due() {
     let rig = Rig::new().await;
@@ -882,7 +882,7 @@ enum Meanwhile {
     Delete,
 }
 
-/// EV-R5: two processes send what is due, and one of them changes the endpoint at the same time.
+/// EV-R5: two processes send due deliveries, and one of them changes the endpoint at the same time.
 ///
 /// In every order, nothing is lost (WH-3), no unsent delivery counts as delivered (WH-9), and nothing is sent that must not be (WH-10,
 /// WH-12).

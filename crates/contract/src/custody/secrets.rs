@@ -19,7 +19,7 @@ const KINDS: [SecretKind; 10] = [
     SecretKind::ProviderSecret,
     SecretKind::OauthFlow,
     SecretKind::OauthIdentity,
-    SecretKind::KeptAnswer,
+    SecretKind::StoredResponse,
 ];
 
 const fn place(world: World, kind: SecretKind, owner: &str) -> Place<'_> {

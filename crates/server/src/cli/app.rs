@@ -54,7 +54,7 @@ impl App {
                 ))
             }
             Self::List => {
-                let apps = service.list_apps(&Principal::cli()).await?;
+                let apps = service.list_apps(Principal::cli()).await?;
                 let documents: Vec<AppView<'_>> = views(&apps);
                 Ok(Output::new(json!({ "apps": documents }), list(&apps)))
             }

@@ -243,7 +243,7 @@ async fn rotate(service: &Service, retire: bool) -> Result<Output, Failure> {
     let remaining = if retire {
         Some(
             service
-                .vault_retire(&Principal::cli())
+                .vault_retire(Principal::cli())
                 .await
                 .map_err(failed)?,
         )

@@ -669,12 +669,12 @@ async fn e_8_a_flood_of_failures_is_emitted_as_a_count(api: &Api) {
     };
     assert_eq!(counts().await, vec![Value::Null; 10]);
     let begun = Instant::now();
-    api.service.tell_counted_failures(Some(begun)).await;
+    api.service.emit_counted_failures(Some(begun)).await;
     assert_eq!(counts().await.len(), 10, "the minute is not over");
-    api.service.tell_counted_failures(None).await;
+    api.service.emit_counted_failures(None).await;
     let all = counts().await;
     assert_eq!((all.len(), &all[10]), (11, &json!(3)));
-    api.service.tell_counted_failures(None).await;
+    api.service.emit_counted_failures(None).await;
     assert_eq!(counts().await.len(), 11);
 }
 

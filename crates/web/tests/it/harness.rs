@@ -304,7 +304,7 @@ async fn ports(
         vaults,
         custodian: custody.clone(),
         sealer: custody.clone(),
-        notary: custody.clone(),
+        checkpoint_signer: custody.clone(),
         signatures: custody.clone(),
         tokens: Arc::new(JwtSigner::new(custody)),
         passkeys: Arc::new(Webauthn),

@@ -68,7 +68,7 @@ impl Service {
     /// Waits until there may be unsequenced events. Returns whether to poll all environments.
     async fn gathered(&self, second: &mut Interval, gather: Duration) -> bool {
         let looked = tokio::select! {
-            () = self.events.told() => false,
+            () = self.events.unsequenced() => false,
             _ = second.tick() => true,
         };
         tokio::time::sleep(gather).await;

@@ -11,7 +11,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Attached, Repositories, StoreResult};
 
-use crate::identity::users::arrival::Found;
+use crate::identity::users::account_resolution::Found;
 use crate::identity::users::new_identifier::{new_email, new_phone};
 
 /// A user's identifier that codes can be sent to.

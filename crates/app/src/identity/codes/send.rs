@@ -20,8 +20,8 @@ use crate::delivery::outbox_message::Delivery;
 use crate::identity::quotas::{Kind, Send};
 use crate::identity::reserved;
 use crate::identity::sessions::SessionNamed;
-use crate::identity::users::arrival::{Arrival, whom};
-use crate::identity::users::proof::is_provable;
+use crate::identity::users::account_resolution::{Resolution, resolve_account};
+use crate::identity::users::verification::is_provable;
 use crate::kernel::fault::retried;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -138,7 +138,7 @@ struct Draft<C> {
 enum Owner<C> {
     User {
         user: Box<User>,
-        arrival: Arrival,
+        arrival: Resolution,
         contact: C,
     },
     Nobody {
@@ -304,7 +304,8 @@ impl Service {
         let new = || User::new(self.new_id(now), caller.world, status, now);
         let (user, arrival, contact) = match found {
             Some((contact, owner)) => {
-                let (user, arrival) = whom(&mut *read, contact.found(owner), new).await?;
+                let (user, arrival) =
+                    resolve_account(&mut *read, contact.found(owner), new).await?;
                 (user, arrival, contact)
             }
             None => {
@@ -312,7 +313,7 @@ impl Service {
                 let mut random = [0_u8; 16];
                 self.ports.entropy.fill(&mut random);
                 let contact = C::new(random, user.id, &request.typed, now);
-                (user, Arrival::New, contact)
+                (user, Resolution::New, contact)
             }
         };
         Ok(Ok(Owner::User {
@@ -336,7 +337,7 @@ impl Service {
                 if request.in_session == Some(found.owner.id) || is_provable(caller, &found) {
                     return Ok(Ok(Owner::User {
                         user: Box::new(found.owner),
-                        arrival: Arrival::Known,
+                        arrival: Resolution::Known,
                         contact,
                     }));
                 }
@@ -538,11 +539,11 @@ async fn repeated(
 async fn store_arrival<C: Contact>(
     tx: &mut dyn Repositories,
     user: &User,
-    arrival: Arrival,
+    arrival: Resolution,
     contact: &C,
 ) -> StoreResult<bool> {
     let world = &user.world;
-    if arrival == Arrival::New {
+    if arrival == Resolution::New {
         tx.users().insert(user).await?;
         return Ok(contact.attach(tx, world).await? == Attached::Yes);
     }

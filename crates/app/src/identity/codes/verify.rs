@@ -11,11 +11,11 @@ use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::{Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
-use crate::identity::lockout::{Failure, Guarded};
+use crate::identity::lockout::{Failure, LockoutSubject};
 use crate::identity::quotas::text_was_verified;
-use crate::identity::sessions::issue::{GrantError, SessionRequest};
+use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
 use crate::identity::sessions::{IssuedSession, SessionFields};
-use crate::identity::users::proof::{IdentifierVerification, ProofError, Proven, Spelling};
+use crate::identity::users::verification::{IdentifierVerification, ProofError, Proven, Spelling};
 use crate::kernel::fault::retried;
 use crate::kernel::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
@@ -68,11 +68,11 @@ impl From<ProofError> for VerifyCodeError {
     }
 }
 
-impl From<GrantError> for VerifyCodeError {
-    fn from(error: GrantError) -> Self {
+impl From<StartSessionError> for VerifyCodeError {
+    fn from(error: StartSessionError) -> Self {
         match error {
-            GrantError::ShutOut => Self::InvalidCode,
-            GrantError::Common(refusal) => refusal.into(),
+            StartSessionError::UserDisabled => Self::InvalidCode,
+            StartSessionError::Common(refusal) => refusal.into(),
         }
     }
 }
@@ -86,7 +86,7 @@ struct Presented<'a> {
     digits: Secret<String>,
     method: String,
     mac: Mac,
-    guarded: Guarded,
+    guarded: LockoutSubject,
 }
 
 impl Service {
@@ -118,7 +118,7 @@ impl Service {
         let presented = Presented {
             command: &command,
             digits,
-            guarded: Guarded::new(method.clone(), &command.device_fingerprint),
+            guarded: LockoutSubject::new(method.clone(), &command.device_fingerprint),
             method,
             mac,
         };
@@ -196,8 +196,11 @@ impl Service {
             factor: factor(method_id, proven, now),
             device_fingerprint: presented.command.device_fingerprint.clone(),
         };
-        let granted = match self.grant(&mut *tx, caller, wish, sign_in, now).await {
-            Err(GrantError::ShutOut) => return Ok(None),
+        let granted = match self
+            .start_or_extend(&mut *tx, caller, wish, sign_in, now)
+            .await
+        {
+            Err(StartSessionError::UserDisabled) => return Ok(None),
             granted => granted?,
         };
         caller.commit_last(tx).await?;
@@ -263,7 +266,7 @@ async fn begin_attempt(
     now: Timestamp,
 ) -> Result<(Code, bool), VerifyCodeError> {
     let world = &caller.world;
-    let look = presented.guarded.look(tx, world, now).await?;
+    let look = presented.guarded.status(tx, world, now).await?;
     if let Some(retry_after) = look.wait {
         return Err(Refusal::TooMany { retry_after }.into());
     }

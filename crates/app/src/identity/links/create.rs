@@ -12,8 +12,8 @@ use vestry_domain::{Invalid, Secret};
 
 use crate::identity::reserved;
 use crate::identity::sessions::SessionNamed;
-use crate::identity::users::arrival::Found;
-use crate::identity::users::proof::is_provable;
+use crate::identity::users::account_resolution::Found;
+use crate::identity::users::verification::is_provable;
 use crate::kernel::fault::retried;
 use crate::kernel::mint;
 use crate::{Caller, Fault, Refusal, Service};

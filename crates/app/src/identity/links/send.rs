@@ -21,7 +21,7 @@ use crate::identity::codes::{digits_mac, new_digits};
 use crate::identity::landing::Registered;
 use crate::identity::reserved;
 use crate::identity::sign_in_binding::Starter;
-use crate::identity::users::arrival::{Arrival, Found, whom};
+use crate::identity::users::account_resolution::{Found, Resolution, resolve_account};
 use crate::identity::users::new_identifier::new_email;
 use crate::kernel::fault::retried;
 use crate::kernel::mint;
@@ -111,7 +111,7 @@ struct Way {
 struct Owner {
     user: User,
     email: UserEmail,
-    arrival: Arrival,
+    arrival: Resolution,
 }
 
 /// Everything that one attempt at the transaction writes.
@@ -300,10 +300,10 @@ impl Service {
             return Ok(Owner {
                 email: new_email(self.new_id(now), user.id, request.email.clone(), now),
                 user,
-                arrival: Arrival::New,
+                arrival: Resolution::New,
             });
         };
-        let (user, arrival) = whom(&mut *read, Found::email(&email, owner), new).await?;
+        let (user, arrival) = resolve_account(&mut *read, Found::email(&email, owner), new).await?;
         Ok(Owner {
             user,
             email: email.addressed(&request.email),
@@ -505,7 +505,7 @@ impl Owner {
     /// Stores a new user; `false` when the address has changed since it was read.
     async fn store(&self, tx: &mut dyn Repositories) -> StoreResult<bool> {
         let (world, user) = (&self.user.world, &self.user);
-        if self.arrival == Arrival::New {
+        if self.arrival == Resolution::New {
             tx.users().insert(user).await?;
             return Ok(tx.identifiers().attach_email(world, &self.email).await? == Attached::Yes);
         }

@@ -15,11 +15,11 @@ use vestry_ports::store::Repositories;
 
 use super::verify::factor;
 use crate::identity::sessions::IssuedSession;
-use crate::identity::sessions::issue::{GrantError, admit, hold};
-use crate::kernel::condition::{Condition, Shown};
+use crate::identity::sessions::issue::{StartSessionError, lock_live, record_sign_in};
 use crate::kernel::fault::retried;
 use crate::kernel::mint;
 use crate::kernel::refusal::has_common;
+use crate::kernel::replay_guard::{CredentialKind, ReplayGuard};
 use crate::{Caller, Fault, Refusal, Service};
 
 /// The parameters of the call.
@@ -61,11 +61,11 @@ pub enum LoginStatusError {
 
 has_common!(LoginStatusError);
 
-impl From<GrantError> for LoginStatusError {
-    fn from(error: GrantError) -> Self {
+impl From<StartSessionError> for LoginStatusError {
+    fn from(error: StartSessionError) -> Self {
         match error {
-            GrantError::ShutOut => Self::Expired,
-            GrantError::Common(refusal) => refusal.into(),
+            StartSessionError::UserDisabled => Self::Expired,
+            StartSessionError::Common(refusal) => refusal.into(),
         }
     }
 }
@@ -101,7 +101,7 @@ impl Service {
         let owner = profile.map(|profile| profile.user);
         let owner = owner.filter(|user| user.disabled.is_none());
         let status = owner.ok_or(LoginStatusError::Expired)?.status;
-        caller.record_precondition(Condition::MaySignIn(link.user_id, Shown::Origin));
+        caller.record_guard(ReplayGuard::MaySignIn(link.user_id, CredentialKind::Origin));
         let issued = match link.session_id {
             Some(session) => Some(self.hand_over(caller, &link, session, used_at).await?),
             None => None,
@@ -140,10 +140,10 @@ impl Service {
         if !tx.links().hand_over(world, &link.token, now).await? {
             return Err(LoginStatusError::InvalidOrigin);
         }
-        admit(&mut *tx, caller, link.user_id, Shown::Origin, now).await?;
+        record_sign_in(&mut *tx, caller, link.user_id, CredentialKind::Origin, now).await?;
         let known = tx.sessions().find(world, session).await?;
         let first = match &known {
-            Some(known) => hold(&mut *tx, known, limits, now).await?,
+            Some(known) => lock_live(&mut *tx, known, limits, now).await?,
             None => None,
         };
         let first = first.ok_or(LoginStatusError::Expired)?;

@@ -12,9 +12,9 @@ use vestry_domain::{Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
 use crate::identity::lockout::{self, Failure};
-use crate::identity::sessions::issue::{GrantError, SessionRequest};
+use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
 use crate::identity::sessions::{IssuedSession, SessionFields};
-use crate::identity::users::proof::{IdentifierVerification, ProofError, Spelling};
+use crate::identity::users::verification::{IdentifierVerification, ProofError, Spelling};
 use crate::kernel::fault::retried;
 use crate::kernel::refusal::has_common;
 use crate::{Caller, Refusal, Service};
@@ -73,11 +73,11 @@ impl From<ProofError> for VerifyLinkError {
     }
 }
 
-impl From<GrantError> for VerifyLinkError {
-    fn from(error: GrantError) -> Self {
+impl From<StartSessionError> for VerifyLinkError {
+    fn from(error: StartSessionError) -> Self {
         match error {
-            GrantError::ShutOut => Self::InvalidToken,
-            GrantError::Common(refusal) => refusal.into(),
+            StartSessionError::UserDisabled => Self::InvalidToken,
+            StartSessionError::Common(refusal) => refusal.into(),
         }
     }
 }
@@ -209,7 +209,9 @@ impl Service {
             factor: factor(link.email_id, proven.text, now),
             device_fingerprint: command.device_fingerprint.clone(),
         };
-        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
+        let granted = self
+            .start_or_extend(&mut *tx, caller, wish, sign_in, now)
+            .await?;
         if let Some((session, _)) = &granted
             && link.origin.is_some()
             // An existing session may rest on more than this link, which is all that the origin has seen.

@@ -6,8 +6,8 @@ use vestry_domain::ids::{ProviderLinkId, UserId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::provider::ProviderLink;
 
-use crate::identity::users::credentials::CredentialChangeNotice;
-use crate::identity::users::last_way::one_remains;
+use crate::identity::users::last_sign_in_method::one_remains;
+use crate::identity::users::notices::CredentialChangeNotice;
 use crate::kernel::fault::retried;
 use crate::{Caller, Refusal, Service};
 
@@ -35,7 +35,7 @@ impl Service {
         let link = link.ok_or(Refusal::NotFound("idp_provider"))?;
         let user_id = link.user_id;
         let change = CredentialChange::ProviderRemoved;
-        let change = self.announce(caller, user_id, change).await?;
+        let change = self.prepare_notice(caller, user_id, change).await?;
         retried(|| self.remove_provider_link(caller, &link, &change)).await?;
         self.outbox_bell.notify_one();
         Ok(DeletedProviderLink { user_id })
@@ -60,7 +60,8 @@ impl Service {
         }
         let told = Fact::oauth_link_removed(user, id, link.provider.clone());
         self.emit(&mut *tx, caller, [told]).await?;
-        self.carry_out(&mut *tx, caller, change, None, now).await?;
+        self.apply_with_notice(&mut *tx, caller, change, None, now)
+            .await?;
         Ok(caller.commit_last(tx).await?)
     }
 }

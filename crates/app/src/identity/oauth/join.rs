@@ -19,9 +19,9 @@ use vestry_domain::user::{User, UserEmail, UserStatus};
 use vestry_domain::{Timestamp, World, text};
 use vestry_ports::store::{Attached, Repositories, StoreError};
 
-use crate::identity::users::arrival::{Found, whom};
+use crate::identity::users::account_resolution::{Found, resolve_account};
 use crate::identity::users::new_identifier::new_email;
-use crate::identity::users::proof::{IdentifierVerification, ProofError, Spelling};
+use crate::identity::users::verification::{IdentifierVerification, ProofError, Spelling};
 use crate::{Caller, Fault, Refusal, Service};
 
 /// The person to be joined, and what the call knows of their browser.
@@ -213,7 +213,7 @@ impl Service {
         let profile = tx.users().profile(world, owned.user_id).await?;
         let owner = profile.ok_or(Fault::LostRace)?.user;
         let new = || self.person_as_user(world, candidate.identity, now);
-        let (user, arrival) = whom(tx, Found::email(owned, owner), new).await?;
+        let (user, arrival) = resolve_account(tx, Found::email(owned, owner), new).await?;
         if arrival.is_new() {
             self.insert_person(tx, caller, &user).await?;
         }

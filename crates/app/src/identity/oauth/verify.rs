@@ -15,9 +15,9 @@ use vestry_ports::identity_providers::ProviderFault;
 
 use super::join::{Candidate, probable_user};
 use super::{ExchangeError, Person, Returned, UNFINISHED};
-use crate::identity::sessions::issue::{GrantError, SessionRequest};
+use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
 use crate::identity::sessions::{IssuedSession, SessionFields};
-use crate::identity::users::credentials::CredentialChangeNotice;
+use crate::identity::users::notices::CredentialChangeNotice;
 use crate::kernel::fault::retried;
 use crate::kernel::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
@@ -114,11 +114,11 @@ impl From<ExchangeError> for VerifyOauthError {
     }
 }
 
-impl From<GrantError> for VerifyOauthError {
-    fn from(error: GrantError) -> Self {
+impl From<StartSessionError> for VerifyOauthError {
+    fn from(error: StartSessionError) -> Self {
         match error {
-            GrantError::ShutOut => Self::InvalidToken,
-            GrantError::Common(refusal) => refusal.into(),
+            StartSessionError::UserDisabled => Self::InvalidToken,
+            StartSessionError::Common(refusal) => refusal.into(),
         }
     }
 }
@@ -329,14 +329,15 @@ impl Service {
             device_fingerprint: presented.device_fingerprint.clone(),
         };
         let granted = self
-            .grant(&mut *tx, caller, &presented.wish, sign_in, now)
+            .start_or_extend(&mut *tx, caller, &presented.wish, sign_in, now)
             .await?;
         if joined.adds_a_way {
             // The owner may have changed between the read and the lock; the next run notifies the right one.
             let change = change.filter(|(user, _)| *user == link.user_id);
             let (_, change) = change.ok_or(Fault::LostRace)?;
             let kept = granted.as_ref().map(|(session, _)| session.id);
-            self.carry_out(&mut *tx, caller, &change, kept, now).await?;
+            self.apply_with_notice(&mut *tx, caller, &change, kept, now)
+                .await?;
         }
         if let Some(from) = &presented.begun_from {
             tx.quotas().refund(world, UNFINISHED, from, 1).await?;
@@ -364,7 +365,10 @@ impl Service {
             return Ok(None);
         };
         let change = CredentialChange::ProviderAdded;
-        Ok(Some((user, self.announce(caller, user, change).await?)))
+        Ok(Some((
+            user,
+            self.prepare_notice(caller, user, change).await?,
+        )))
     }
 }
 

@@ -5,8 +5,8 @@ use vestry_domain::event::Fact;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::message::CredentialChange;
 
-use crate::identity::users::credentials::CredentialChangeNotice;
-use crate::identity::users::last_way::one_remains;
+use crate::identity::users::last_sign_in_method::one_remains;
+use crate::identity::users::notices::CredentialChangeNotice;
 use crate::kernel::fault::retried;
 use crate::{Caller, Refusal, Service};
 
@@ -35,7 +35,7 @@ impl Service {
             .ok_or(Refusal::NotFound("webauthn_credential"))?
             .user_id;
         let change = CredentialChange::PasskeyRemoved;
-        let change = self.announce(caller, user_id, change).await?;
+        let change = self.prepare_notice(caller, user_id, change).await?;
         retried(|| self.remove_passkey(caller, id, user_id, &change)).await?;
         self.outbox_bell.notify_one();
         Ok(DeletedPasskey { user_id })
@@ -60,7 +60,8 @@ impl Service {
         }
         let told = Fact::passkey_removed(user, id);
         self.emit(&mut *tx, caller, [told]).await?;
-        self.carry_out(&mut *tx, caller, change, None, now).await?;
+        self.apply_with_notice(&mut *tx, caller, change, None, now)
+            .await?;
         Ok(caller.commit_last(tx).await?)
     }
 }

@@ -17,7 +17,7 @@ use vestry_ports::passkeys::{Expected, NewCredential, PresentedRegistration, Ref
 use vestry_ports::store::Attached;
 
 use super::{allowed_domain, must_verify_user, on_domain, origins};
-use crate::identity::users::credentials::{CredentialChangeNotice, tell};
+use crate::identity::users::notices::{CredentialChangeNotice, tell};
 use crate::kernel::fault::retried;
 use crate::{Caller, Refusal, Service};
 
@@ -62,7 +62,7 @@ pub struct RegistrationOptions {
 /// The browser's response to the options.
 #[derive(Debug)]
 pub struct CreatePasskey {
-    /// The user for whom the registration was begun.
+    /// The user for resolve_account the registration was begun.
     pub user_id: UserId,
     /// `PublicKeyCredential.toJSON()`, as an object or as text.
     pub credential: Value,
@@ -183,7 +183,7 @@ impl Service {
             .passkeys
             .check_registration(&presented, &expected);
         let change = CredentialChange::PasskeyAdded;
-        let change = self.announce(caller, command.user_id, change).await?;
+        let change = self.prepare_notice(caller, command.user_id, change).await?;
         let now = self.now(&caller.world);
         let outcome =
             checked.map(|new| self.new_passkey(&command, &challenge, &presented, new, now));

@@ -13,8 +13,8 @@ use vestry_ports::passkeys::{Asserted, Expected, KnownCredential, PresentedAsser
 use vestry_ports::store::PasskeyUse;
 
 use super::{must_verify_user, origins};
-use crate::identity::lockout::{Failure, tell_failure};
-use crate::identity::sessions::issue::{GrantError, SessionRequest};
+use crate::identity::lockout::{Failure, emit_failure};
+use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
 use crate::identity::sessions::{IssuedSession, SessionFields};
 use crate::identity::users::status::status_of;
 use crate::kernel::fault::retried;
@@ -171,7 +171,7 @@ impl Service {
                     .user
                     .map(|user| Failure::wrong(Method::Webauthn, user));
                 if let Some(failure) = failure {
-                    tell_failure(self, &mut *tx, caller, failure, now).await?;
+                    emit_failure(self, &mut *tx, caller, failure, now).await?;
                 }
                 tx.commit().await?;
                 tracing::info!(%refused, "passkey assertion refused");
@@ -203,13 +203,15 @@ impl Service {
         };
         if let Some(refused) = refused {
             let failure = Failure::user_disabled(Method::Webauthn, passkey.user_id);
-            tell_failure(self, &mut *tx, caller, failure, now).await?;
+            emit_failure(self, &mut *tx, caller, failure, now).await?;
             tx.commit().await?;
             return Err(refused);
         }
         let sign_in = sign_in(passkey, device, now);
-        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await;
-        let granted = granted.map_err(GrantError::into_refusal)?;
+        let granted = self
+            .start_or_extend(&mut *tx, caller, wish, sign_in, now)
+            .await;
+        let granted = granted.map_err(StartSessionError::into_refusal)?;
         caller.commit_last(tx).await?;
         Ok((passkey.clone(), granted))
     }

@@ -82,7 +82,10 @@ impl RightPassword {
     /// Locks the row until the transaction ends and stores a renewed hash; `false` if the row has changed.
     ///
     /// A password change that commits earlier is noticed here. A later one will find and end the session about to be created (I5).
-    pub(crate) async fn hold(&self, tx: &mut dyn Repositories) -> Result<bool, StoreError> {
+    pub(crate) async fn lock_unchanged(
+        &self,
+        tx: &mut dyn Repositories,
+    ) -> Result<bool, StoreError> {
         let seen = Some(&self.seen.sealed);
         tx.passwords().swap(&self.renewed, seen).await
     }

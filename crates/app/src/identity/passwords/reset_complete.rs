@@ -13,9 +13,9 @@ use vestry_ports::store::Repositories;
 
 use super::set::{Grounds, NewPassword};
 use crate::identity::lockout::{self, Failure};
-use crate::identity::sessions::issue::{GrantError, SessionRequest};
+use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
 use crate::identity::sessions::{IssuedSession, SessionFields};
-use crate::identity::users::proof::{IdentifierVerification, ProofError, Spelling};
+use crate::identity::users::verification::{IdentifierVerification, ProofError, Spelling};
 use crate::kernel::fault::retried;
 use crate::kernel::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
@@ -66,11 +66,11 @@ impl From<ProofError> for CompleteResetError {
     }
 }
 
-impl From<GrantError> for CompleteResetError {
-    fn from(error: GrantError) -> Self {
+impl From<StartSessionError> for CompleteResetError {
+    fn from(error: StartSessionError) -> Self {
         match error {
-            GrantError::ShutOut => Self::InvalidToken,
-            GrantError::Common(refusal) => refusal.into(),
+            StartSessionError::UserDisabled => Self::InvalidToken,
+            StartSessionError::Common(refusal) => refusal.into(),
         }
     }
 }
@@ -257,7 +257,9 @@ impl Service {
             },
             device_fingerprint,
         };
-        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
+        let granted = self
+            .start_or_extend(&mut *tx, caller, wish, sign_in, now)
+            .await?;
         caller.commit_last(tx).await?;
         Ok(granted)
     }

@@ -10,7 +10,7 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use super::compare::RightPassword;
 use crate::identity::password_seal;
-use crate::identity::users::credentials::CredentialChangeNotice;
+use crate::identity::users::notices::CredentialChangeNotice;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// A password that was accepted, hashed and sealed, before its transaction.
@@ -49,7 +49,7 @@ impl Service {
         let now = self.now(world);
         let row = password_seal::seal(&*self.ports.sealer, world, user, &hash, now).await?;
         let change = self
-            .announce(caller, user, CredentialChange::Password)
+            .prepare_notice(caller, user, CredentialChange::Password)
             .await?;
         Ok(NewPassword { row, change })
     }
@@ -104,7 +104,7 @@ impl NewPassword {
                 Fact::password_changed(user)
             }
             Grounds::Session => {
-                // Guarded, so that of two concurrent calls only one is first.
+                // LockoutSubject, so that of two concurrent calls only one is first.
                 if tx.passwords().swap(&self.row, None).await? {
                     Fact::password_set(user)
                 } else {
@@ -121,7 +121,7 @@ impl NewPassword {
         tx.lockouts().reset(&caller.world, &subject).await?;
         service.emit(&mut *tx, caller, [told]).await?;
         service
-            .carry_out(tx, caller, &self.change, kept, now)
+            .apply_with_notice(tx, caller, &self.change, kept, now)
             .await?;
         Ok(true)
     }

@@ -9,8 +9,8 @@ use vestry_domain::{Invalid, Secret};
 
 use super::compare::RightPassword;
 use super::set::{Grounds, NewPassword};
-use crate::identity::lockout::{Failure, Guarded};
-use crate::identity::sessions::issue::hold;
+use crate::identity::lockout::{Failure, LockoutSubject};
+use crate::identity::sessions::issue::lock_live;
 use crate::identity::sessions::object::check_size;
 use crate::kernel::fault::retried;
 use crate::{Caller, Fault, Refusal, Service};
@@ -106,7 +106,7 @@ impl Service {
         current: &Password,
     ) -> Result<RightPassword, Refusal> {
         let world = &caller.world;
-        let guarded = Guarded::without_device(password::guarded_user(session.user_id));
+        let guarded = LockoutSubject::without_device(password::guarded_user(session.user_id));
         let mut read = self.ports.store.read().await?;
         let wait = guarded.wait(&mut *read, world, self.now(world)).await?;
         drop(read);
@@ -148,7 +148,7 @@ impl Service {
     async fn count_wrong_current(
         &self,
         caller: &Caller,
-        guarded: &Guarded,
+        guarded: &LockoutSubject,
         failure: Failure,
     ) -> Result<(), Fault> {
         let mut tx = self.ports.store.begin().await?;
@@ -180,7 +180,7 @@ impl Service {
             return Ok(None);
         }
         let limits = caller.settings().session_limits();
-        let held = hold(&mut *tx, known, limits, now).await?;
+        let held = lock_live(&mut *tx, known, limits, now).await?;
         let mut session = held.ok_or(Refusal::InvalidSession)?;
         session.add_factor(
             Factor {

@@ -8,8 +8,8 @@ use vestry_domain::password::{self, Password};
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 
 use super::compare::RightPassword;
-use crate::identity::lockout::{Failure, Guarded};
-use crate::identity::sessions::issue::{GrantError, SessionRequest};
+use crate::identity::lockout::{Failure, LockoutSubject};
+use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
 use crate::identity::sessions::{IssuedSession, SessionFields};
 use crate::kernel::fault::retried;
 use crate::{Caller, Fault, Refusal, Service};
@@ -42,7 +42,7 @@ const MAX_LOOKS: u32 = 5;
 /// Everything known before the transaction.
 struct Compared<'a> {
     user: UserId,
-    guarded: &'a Guarded,
+    guarded: &'a LockoutSubject,
     device: &'a DeviceFingerprint,
     right: Option<RightPassword>,
 }
@@ -70,7 +70,7 @@ impl Service {
             .check_session_fields(caller, &command.session_fields)
             .await?;
         let signing_key = self.key_for(&caller.world, &wish).await?;
-        let guarded = Guarded::new(
+        let guarded = LockoutSubject::new(
             password::guarded_user(command.user_id),
             &command.device_fingerprint,
         );
@@ -103,7 +103,7 @@ impl Service {
     async fn refuse_while_blocked(
         &self,
         caller: &Caller,
-        guarded: &Guarded,
+        guarded: &LockoutSubject,
     ) -> Result<(), Refusal> {
         let mut read = self.ports.store.read().await?;
         let now = self.now(&caller.world);
@@ -124,7 +124,7 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         // Checked again: concurrent attempts may have been counted since. A correct guess after too many wrong ones counts as little as
         // they do.
-        let look = compared.guarded.look(&mut *tx, world, now).await?;
+        let look = compared.guarded.status(&mut *tx, world, now).await?;
         if let Some(retry_after) = look.wait {
             return Err(Refusal::TooMany { retry_after });
         }
@@ -138,7 +138,7 @@ impl Service {
             return Err(Refusal::InvalidCredentials);
         };
         // The user is locked before the password, in the same order as in a takeover.
-        if !tx.users().lock(world, compared.user).await? || !right.hold(&mut *tx).await? {
+        if !tx.users().lock(world, compared.user).await? || !right.lock_unchanged(&mut *tx).await? {
             return Ok(Concluded::ChangedMeanwhile);
         }
         compared
@@ -153,11 +153,13 @@ impl Service {
             },
             device_fingerprint: compared.device.clone(),
         };
-        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await;
+        let granted = self
+            .start_or_extend(&mut *tx, caller, wish, sign_in, now)
+            .await;
         let granted = match granted {
             // The next comparison sees this and counts it.
-            Err(GrantError::ShutOut) => return Ok(Concluded::ChangedMeanwhile),
-            granted => granted.map_err(GrantError::into_refusal)?,
+            Err(StartSessionError::UserDisabled) => return Ok(Concluded::ChangedMeanwhile),
+            granted => granted.map_err(StartSessionError::into_refusal)?,
         };
         caller.commit_last(tx).await?;
         Ok(Concluded::SignedIn(Box::new(granted)))

@@ -14,9 +14,9 @@ use vestry_ports::store::{NewToken, Repositories, StoreError};
 
 use super::keys::NamedSession;
 use super::object::{SessionObject, check_size};
-use crate::kernel::condition::{Condition, Shown};
 use crate::kernel::mint;
 use crate::kernel::refusal::has_common;
+use crate::kernel::replay_guard::{CredentialKind, ReplayGuard};
 use crate::{Caller, Fault, Refusal, Service};
 
 /// The optional session fields of every verify call.
@@ -69,21 +69,21 @@ pub(crate) struct Presented {
 
 /// The reason why a proved factor does not sign its user in.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum GrantError {
+pub(crate) enum StartSessionError {
     /// The user is disabled or was deleted concurrently. Drop the transaction and respond as to a wrong credential.
     #[error("the user may not sign in")]
-    ShutOut,
+    UserDisabled,
     #[error(transparent)]
     Common(Refusal),
 }
 
-has_common!(GrantError);
+has_common!(StartSessionError);
 
-impl GrantError {
+impl StartSessionError {
     /// The refusal for use cases without a specific one.
     pub(crate) fn into_refusal(self) -> Refusal {
         match self {
-            Self::ShutOut => Refusal::InvalidCredentials,
+            Self::UserDisabled => Refusal::InvalidCredentials,
             Self::Common(refusal) => refusal,
         }
     }
@@ -198,7 +198,10 @@ impl Service {
             )
             .into()),
             (Some(session), _) | (None, Some(session)) => {
-                caller.record_precondition(Condition::MaySignIn(session.user_id, Shown::Session));
+                caller.record_guard(ReplayGuard::MaySignIn(
+                    session.user_id,
+                    CredentialKind::Session,
+                ));
                 Ok(Some(Presented {
                     session,
                     token: hash,
@@ -236,21 +239,21 @@ impl Service {
     ///
     /// The session is a new one, or the presented one with the factor added, its end moved if requested, and a fresh token (S-2). Its JWT
     /// is signed after the commit. A session too large for a JWT is therefore refused here, before anything is decided.
-    pub(crate) async fn grant(
+    pub(crate) async fn start_or_extend(
         &self,
         tx: &mut dyn Repositories,
         caller: &Caller,
         wish: &SessionRequest,
         sign_in: SignIn,
         now: Timestamp,
-    ) -> Result<Option<(Session, Secret<String>)>, GrantError> {
-        let shown = Shown::of(&sign_in.factor.proof);
-        admit(tx, caller, sign_in.user_id, shown, now).await?;
+    ) -> Result<Option<(Session, Secret<String>)>, StartSessionError> {
+        let shown = CredentialKind::of(&sign_in.factor.proof);
+        record_sign_in(tx, caller, sign_in.user_id, shown, now).await?;
         let limits = caller.settings().session_limits();
         let token = mint::session_token(&*self.ports.entropy);
         let hash = TokenHash::of(token.expose());
         if let Some(presented) = &wish.presented {
-            let mut session = hold(tx, &presented.session, limits, now)
+            let mut session = lock_live(tx, &presented.session, limits, now)
                 .await?
                 .filter(|session| session.user_id == sign_in.user_id)
                 .ok_or(Refusal::InvalidSession)?;
@@ -338,17 +341,17 @@ impl Service {
 ///
 /// A user who may sign in stays locked until the transaction ends. A concurrent disabling either comes first and is seen here, or comes
 /// after the commit and ends this session too (S-5).
-pub(crate) async fn admit(
+pub(crate) async fn record_sign_in(
     tx: &mut dyn Repositories,
     caller: &Caller,
     user: UserId,
-    shown: Shown,
+    shown: CredentialKind,
     now: Timestamp,
-) -> Result<(), GrantError> {
+) -> Result<(), StartSessionError> {
     if !tx.users().admit(&caller.world, user, now).await? {
-        return Err(GrantError::ShutOut);
+        return Err(StartSessionError::UserDisabled);
     }
-    caller.record_precondition(Condition::MaySignIn(user, shown));
+    caller.record_guard(ReplayGuard::MaySignIn(user, shown));
     Ok(())
 }
 
@@ -356,7 +359,7 @@ pub(crate) async fn admit(
 ///
 /// It may have changed since it was looked up, and writing the old values would undo that. Locking is not use: the idle timeout is checked
 /// against the stored activity (S-3).
-pub(crate) async fn hold(
+pub(crate) async fn lock_live(
     tx: &mut dyn Repositories,
     known: &Session,
     limits: SessionLimits,

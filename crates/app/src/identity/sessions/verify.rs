@@ -9,7 +9,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret, Timestamp};
 use vestry_ports::store::SessionActivity;
 
-use super::issue::hold;
+use super::issue::lock_live;
 use super::object::{SessionObject, check_size};
 use crate::kernel::fault::retried;
 use crate::kernel::state::last_seen;
@@ -161,7 +161,7 @@ impl Service {
         })
     }
 
-    /// Guarded: a session that ended concurrently is not extended.
+    /// LockoutSubject: a session that ended concurrently is not extended.
     async fn change(
         &self,
         known: &Session,
@@ -170,7 +170,7 @@ impl Service {
         now: Timestamp,
     ) -> Result<Session, Refusal> {
         let mut tx = self.ports.store.begin().await?;
-        let held = hold(&mut *tx, known, limits, now).await;
+        let held = lock_live(&mut *tx, known, limits, now).await;
         let mut session = held?.ok_or(Refusal::InvalidSession)?;
         session.last_active_at = now;
         if let Some(length) = change.length {

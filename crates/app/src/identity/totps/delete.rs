@@ -6,7 +6,7 @@ use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::totp::Totp;
 
-use crate::identity::users::credentials::CredentialChangeNotice;
+use crate::identity::users::notices::CredentialChangeNotice;
 use crate::kernel::fault::retried;
 use crate::{Caller, Refusal, Service};
 
@@ -26,7 +26,7 @@ impl Service {
         let totp = found.filter(|totp| totp.is_alive(now));
         let totp = totp.ok_or(Refusal::NotFound("totp"))?;
         let removed = CredentialChange::TotpRemoved;
-        let change = self.announce(caller, totp.user_id, removed).await?;
+        let change = self.prepare_notice(caller, totp.user_id, removed).await?;
         retried(|| self.remove_totp(caller, &totp, &change)).await?;
         self.outbox_bell.notify_one();
         Ok(totp.user_id)
@@ -48,7 +48,8 @@ impl Service {
         if totp.verified {
             let told = Fact::totp_removed(totp.user_id, totp.id);
             self.emit(&mut *tx, caller, [told]).await?;
-            self.carry_out(&mut *tx, caller, change, None, now).await?;
+            self.apply_with_notice(&mut *tx, caller, change, None, now)
+                .await?;
         }
         caller.commit_last(tx).await?;
         Ok(())

@@ -15,10 +15,10 @@ use vestry_domain::{Secret, Timestamp, World};
 use vestry_ports::store::{Repositories, StoreError};
 
 use super::seed_place;
-use crate::identity::lockout::{self, Failure, Guarded, Try};
-use crate::identity::sessions::issue::{GrantError, SessionRequest};
+use crate::identity::lockout::{self, Attempt, Failure, LockoutSubject};
+use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
 use crate::identity::sessions::{IssuedSession, SessionFields};
-use crate::identity::users::credentials::CredentialChangeNotice;
+use crate::identity::users::notices::CredentialChangeNotice;
 use crate::identity::users::status::status_of;
 use crate::kernel::fault::retried;
 use crate::kernel::refusal::has_common;
@@ -80,11 +80,11 @@ pub enum VerifyTotpError {
 
 has_common!(VerifyTotpError);
 
-impl From<GrantError> for VerifyTotpError {
-    fn from(error: GrantError) -> Self {
+impl From<StartSessionError> for VerifyTotpError {
+    fn from(error: StartSessionError) -> Self {
         match error {
-            GrantError::ShutOut => Self::InvalidCode,
-            GrantError::Common(refusal) => refusal.into(),
+            StartSessionError::UserDisabled => Self::InvalidCode,
+            StartSessionError::Common(refusal) => refusal.into(),
         }
     }
 }
@@ -155,7 +155,7 @@ impl Service {
         let is_first = |matched: &Match| matches!(matched.proof, Matched::First(_));
         let change = if matches.iter().any(is_first) {
             let change = CredentialChange::TotpAdded;
-            Some(self.announce(caller, command.user_id, change).await?)
+            Some(self.prepare_notice(caller, command.user_id, change).await?)
         } else {
             None
         };
@@ -269,8 +269,8 @@ impl Service {
         let guarded = guarded(tried.command);
         let mut tx = self.ports.store.begin().await?;
         let failures = match guarded.begin_attempt(&mut *tx, world, now).await? {
-            Try::Counted(failures) => failures,
-            Try::Waits(retry_after) => {
+            Attempt::Counted(failures) => failures,
+            Attempt::Waits(retry_after) => {
                 return Err(Refusal::TooMany { retry_after }.into());
             }
         };
@@ -316,11 +316,12 @@ impl Service {
             device_fingerprint: tried.command.device_fingerprint.clone(),
         };
         let granted = self
-            .grant(&mut *tx, caller, tried.wish, sign_in, now)
+            .start_or_extend(&mut *tx, caller, tried.wish, sign_in, now)
             .await?;
         if let (Matched::First(_), Some(change)) = (taken.proof, &tried.change) {
             let kept = granted.as_ref().map(|(session, _)| session.id);
-            self.carry_out(&mut *tx, caller, change, kept, now).await?;
+            self.apply_with_notice(&mut *tx, caller, change, kept, now)
+                .await?;
         }
         caller.commit_last(tx).await?;
         Ok((taken.totp_id, granted))
@@ -351,12 +352,12 @@ impl Service {
     }
 }
 
-fn guarded(command: &VerifyTotp) -> Guarded {
+fn guarded(command: &VerifyTotp) -> LockoutSubject {
     let subject = match command.presented {
         PresentedTotp::Code(_) => totp::guarded_codes(command.user_id),
         PresentedTotp::RecoveryCode(_) => totp::guarded_recovery(command.user_id),
     };
-    Guarded::new(subject, &command.device_fingerprint)
+    LockoutSubject::new(subject, &command.device_fingerprint)
 }
 
 /// The events of a used code: usually none besides the session's.

@@ -14,9 +14,9 @@ use vestry_domain::wallet::{AddressForm, StoredWallet, WalletType};
 use vestry_domain::{Invalid, Timestamp, text};
 use vestry_ports::store::{Attached, Created};
 
+use super::app_asserted::AppAsserted;
 use super::get::FullUser;
 use super::new_identifier::{new_email, new_phone};
-use super::vouched::Vouched;
 use crate::kernel::fault::retried;
 use crate::kernel::key_pins::hold_wallet_key;
 use crate::wallets::new_wallet;
@@ -162,7 +162,7 @@ impl Service {
     async fn store_user(&self, caller: &Caller, new: &NewUser) -> Result<(), Refusal> {
         caller.may_create_user()?;
         let world = &new.profile.user.world;
-        let vouched = Vouched::of(&new.profile);
+        let vouched = AppAsserted::of(&new.profile);
         let mut tx = self.begin_change_if(vouched.is_some(), *world).await?;
         tx.users().insert(&new.profile.user).await?;
         for email in &new.profile.emails {

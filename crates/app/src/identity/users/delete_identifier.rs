@@ -8,9 +8,9 @@ use vestry_domain::link::LinkPurpose;
 use vestry_domain::message::CredentialChange;
 use vestry_ports::store::{Repositories, StoreError};
 
-use super::arrival::removed;
-use super::credentials::CredentialChangeNotice;
-use super::last_way::{count_ways, one_remains};
+use super::account_resolution::removed;
+use super::last_sign_in_method::{count_ways, one_remains};
+use super::notices::CredentialChangeNotice;
 use crate::kernel::fault::retried;
 use crate::{Caller, Refusal, Service};
 
@@ -51,7 +51,7 @@ impl Service {
             drop(read);
             let user = owner.ok_or(Refusal::NotFound(kind))?;
             // The removed address is notified too: it is the one that an intruder would remove.
-            let change = self.announce(caller, user, change).await?;
+            let change = self.prepare_notice(caller, user, change).await?;
             let deletion = || self.try_to_delete_identifier(caller, user, method, kind, &change);
             if retried(deletion).await? {
                 self.outbox_bell.notify_one();
@@ -94,7 +94,8 @@ impl Service {
         }
         let told = removed(user, method);
         self.emit(&mut *tx, caller, [told]).await?;
-        self.carry_out(&mut *tx, caller, change, None, now).await?;
+        self.apply_with_notice(&mut *tx, caller, change, None, now)
+            .await?;
         caller.commit_last(tx).await?;
         Ok(true)
     }

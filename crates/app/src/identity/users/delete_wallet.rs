@@ -6,8 +6,8 @@ use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::wallet::Wallet;
 
-use super::credentials::CredentialChangeNotice;
-use super::last_way::one_remains;
+use super::last_sign_in_method::one_remains;
+use super::notices::CredentialChangeNotice;
 use crate::kernel::fault::retried;
 use crate::kernel::refusal::has_common;
 use crate::{Caller, Refusal, Service};
@@ -46,7 +46,7 @@ impl Service {
         }
         let change = if wallet.is_way_to_sign_in() {
             let removed = CredentialChange::WalletRemoved;
-            Some(self.announce(caller, wallet.user_id, removed).await?)
+            Some(self.prepare_notice(caller, wallet.user_id, removed).await?)
         } else {
             None
         };
@@ -75,7 +75,8 @@ impl Service {
             if !one_remains(&mut *tx, caller, wallet.user_id).await? {
                 return Err(Refusal::LastSignInMethod.into());
             }
-            self.carry_out(&mut *tx, caller, change, None, now).await?;
+            self.apply_with_notice(&mut *tx, caller, change, None, now)
+                .await?;
         }
         caller.commit_last(tx).await?;
         Ok(())

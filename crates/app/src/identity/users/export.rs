@@ -6,7 +6,7 @@ use vestry_domain::ids::UserId;
 use vestry_domain::user::UserProfile;
 use vestry_domain::wallet::Wallet;
 
-use super::portable::{PortableEmail, PortablePhone, PortableUser, PortableWallet};
+use super::transfer_format::{PortableEmail, PortablePhone, PortableUser, PortableWallet};
 use crate::identity::password_seal;
 use crate::wallets::authenticate_wallets;
 use crate::{Caller, Refusal, Service};

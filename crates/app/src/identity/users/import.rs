@@ -21,11 +21,11 @@ use vestry_ports::passwords::ForeignHashError;
 use vestry_ports::store::{Attached, Created, Repositories, StoreError};
 
 use self::plan::{FULL, Plan, TAKEN, Target, lock};
-use super::arrival::removed;
+use super::account_resolution::removed;
+use super::app_asserted::AppAsserted;
 use super::new_identifier::{new_email, new_phone};
-use super::portable::{CheckedUser, PortableUser};
+use super::transfer_format::{CheckedUser, PortableUser};
 use super::update::changes;
-use super::vouched::Vouched;
 use crate::identity::password_seal;
 use crate::identity::sign_in_address::sign_in_address;
 use crate::kernel::change::Change;
@@ -76,7 +76,7 @@ struct Draft {
 /// The writes of a line.
 struct Written {
     /// The user's profile, for its entry in the control log.
-    vouched: Option<Vouched>,
+    vouched: Option<AppAsserted>,
     facts: Vec<Fact>,
 }
 
@@ -145,10 +145,10 @@ impl UserImport<'_> {
         let Some(count) = self.untold.filter(|count| *count > 0) else {
             return Ok(());
         };
-        retried(|| self.tell_count(count)).await
+        retried(|| self.emit_count(count)).await
     }
 
-    async fn tell_count(&self, count: u64) -> Result<(), Fault> {
+    async fn emit_count(&self, count: u64) -> Result<(), Fault> {
         let service = self.service;
         let mut tx = service.ports.store.begin().await?;
         let told = [Fact::users_imported(count)];
@@ -535,12 +535,12 @@ impl UserImport<'_> {
         facts.extend(changes(&before, &after));
         facts.extend(draft.wallet_facts());
         Ok(Ok(Written {
-            vouched: Vouched::since(&before, &after),
+            vouched: AppAsserted::since(&before, &after),
             facts,
         }))
     }
 
-    fn note(&self, tx: &mut Change<'_>, vouched: Option<Vouched>) {
+    fn note(&self, tx: &mut Change<'_>, vouched: Option<AppAsserted>) {
         if let Some(vouched) = vouched {
             tx.note(self.service.vouched(&Source::from(&self.caller), vouched));
         }
@@ -627,7 +627,7 @@ impl Draft {
             phones: self.phones.clone(),
         };
         Ok(Some(Written {
-            vouched: Vouched::of(&profile),
+            vouched: AppAsserted::of(&profile),
             facts: self.facts(),
         }))
     }

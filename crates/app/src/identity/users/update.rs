@@ -14,10 +14,10 @@ use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Invalid, Timestamp, text};
 use vestry_ports::store::{Attached, Repositories};
 
-use super::credentials::{CredentialChangeNotice, tell};
+use super::app_asserted::AppAsserted;
 use super::get::FullUser;
 use super::new_identifier::{new_email, new_phone};
-use super::vouched::Vouched;
+use super::notices::{CredentialChangeNotice, tell};
 use crate::kernel::fault::retried;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -106,13 +106,13 @@ impl Service {
         let user = profile.user.id;
         let email = if new_emails(profile, change).next().is_some() {
             let added = CredentialChange::EmailAdded;
-            Some(self.announce(caller, user, added).await?)
+            Some(self.prepare_notice(caller, user, added).await?)
         } else {
             None
         };
         let phone = if new_phones(profile, change).next().is_some() {
             let added = CredentialChange::PhoneAdded;
-            Some(self.announce(caller, user, added).await?)
+            Some(self.prepare_notice(caller, user, added).await?)
         } else {
             None
         };
@@ -163,7 +163,7 @@ impl Service {
         };
         self.emit(&mut *tx, caller, changes(&before, &profile))
             .await?;
-        if let Some(vouched) = Vouched::since(&before, &profile) {
+        if let Some(vouched) = AppAsserted::since(&before, &profile) {
             tx.note(self.vouched(&caller.into(), vouched));
         }
         tx.commit_last(caller).await?;

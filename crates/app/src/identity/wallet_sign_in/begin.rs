@@ -30,7 +30,7 @@ pub struct BeginWalletSignIn {
 enum Holder {
     /// The user who has the address.
     Owner(UserId),
-    /// A user to whom the address is new.
+    /// A user to resolve_account the address is new.
     Joining(UserId),
     /// A user that the signature makes.
     New,

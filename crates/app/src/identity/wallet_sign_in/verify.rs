@@ -13,11 +13,11 @@ use vestry_domain::{Secret, Timestamp};
 use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Repositories, StoreError};
 
-use crate::identity::lockout::{Failure, tell_failure};
-use crate::identity::sessions::issue::{GrantError, SessionRequest};
+use crate::identity::lockout::{Failure, emit_failure};
+use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
 use crate::identity::sessions::{IssuedSession, SessionFields};
 use crate::identity::sign_in_address::sign_in_address;
-use crate::identity::users::credentials::CredentialChangeNotice;
+use crate::identity::users::notices::CredentialChangeNotice;
 use crate::identity::users::status::status_of;
 use crate::kernel::fault::retried;
 use crate::kernel::key_pins::hold_wallet_key;
@@ -114,7 +114,10 @@ impl Service {
             None
         } else {
             let added = CredentialChange::WalletAdded;
-            Some(self.announce(caller, challenge.user_id, added).await?)
+            Some(
+                self.prepare_notice(caller, challenge.user_id, added)
+                    .await?,
+            )
         };
         let signed = Signed {
             command: &command,
@@ -183,7 +186,7 @@ impl Service {
         }
         let mut tx = self.ports.store.begin().await?;
         let failure = Failure::wrong(Method::Wallet, user);
-        tell_failure(self, &mut *tx, caller, failure, now).await?;
+        emit_failure(self, &mut *tx, caller, failure, now).await?;
         Ok(tx.commit().await?)
     }
 
@@ -236,12 +239,13 @@ impl Service {
             device_fingerprint: signed.command.device_fingerprint.clone(),
         };
         let granted = self
-            .grant(&mut *tx, caller, signed.wish, sign_in, now)
+            .start_or_extend(&mut *tx, caller, signed.wish, sign_in, now)
             .await
-            .map_err(GrantError::into_refusal)?;
+            .map_err(StartSessionError::into_refusal)?;
         if let (true, Some(change)) = (is_new, &signed.change) {
             let kept = granted.as_ref().map(|(session, _)| session.id);
-            self.carry_out(&mut *tx, caller, change, kept, now).await?;
+            self.apply_with_notice(&mut *tx, caller, change, kept, now)
+                .await?;
         }
         caller.commit_last(tx).await?;
         Ok((wallet, granted))

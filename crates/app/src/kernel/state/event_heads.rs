@@ -18,14 +18,14 @@ const MAX_ENDS: usize = 10_000;
 /// The event state of one process.
 pub(crate) struct EventHeads {
     /// Environments with unsequenced events.
-    told: Arc<Told>,
+    unsequenced: Arc<Unsequenced>,
     ends: Mutex<HashMap<World, EventHead>>,
     pub(crate) room: WaitingRoom,
     bells: Mutex<Bells>,
 }
 
 #[derive(Default)]
-struct Told {
+struct Unsequenced {
     worlds: Mutex<BTreeSet<World>>,
     bell: Notify,
 }
@@ -37,7 +37,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Told {
+impl Unsequenced {
     fn add(&self, worlds: impl IntoIterator<Item = World>) {
         lock(&self.worlds).extend(worlds);
         self.bell.notify_one();
@@ -48,31 +48,31 @@ impl EventHeads {
     /// Creates the state and registers it for every commit of events by this process.
     pub(crate) fn of(store: &dyn Store) -> Self {
         let heads = Self {
-            told: Arc::default(),
+            unsequenced: Arc::default(),
             ends: Mutex::default(),
             room: WaitingRoom::with_places_per_key(WAITING_PER_KEY),
             bells: Mutex::default(),
         };
-        let told = Arc::clone(&heads.told);
-        store.on_events_committed(Box::new(move |world| told.add([world])));
+        let unsequenced = Arc::clone(&heads.unsequenced);
+        store.on_events_committed(Box::new(move |world| unsequenced.add([world])));
         heads
     }
 
     /// Waits until this process commits events, or until an environment is to be checked again.
-    pub(crate) async fn told(&self) {
-        self.told.bell.notified().await;
+    pub(crate) async fn unsequenced(&self) {
+        self.unsequenced.bell.notified().await;
     }
 
     /// Takes the environments that have unsequenced events.
     pub(crate) fn take_told(&self) -> BTreeSet<World> {
-        std::mem::take(&mut *lock(&self.told.worlds))
+        std::mem::take(&mut *lock(&self.unsequenced.worlds))
     }
 
     /// Marks environments to be checked again.
     pub(crate) fn look_again(&self, worlds: impl IntoIterator<Item = World>) {
         let mut worlds = worlds.into_iter().peekable();
         if worlds.peek().is_some() {
-            self.told.add(worlds);
+            self.unsequenced.add(worlds);
         }
     }
 

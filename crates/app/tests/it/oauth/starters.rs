@@ -314,7 +314,7 @@ async fn m_15_the_apps_own_callback_is_a_setting() {
         session_fields: lasting(60),
         device_fingerprint: DeviceFingerprint::default(),
     };
-    // Without it the response says what is missing, and the sign-in continues at our callback.
+    // Without it the response names the missing field, and the sign-in continues at our callback.
     let begun = desk.begin(to_google()).await;
     let code = desk
         .rig

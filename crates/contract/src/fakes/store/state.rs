@@ -151,6 +151,11 @@ pub(super) struct DeliveryRow {
 }
 
 impl State {
+    pub(super) fn user(&self, world: World, id: UserId) -> Option<&User> {
+        let mut users = self.users.iter();
+        users.find(|user| user.world == world && user.id == id)
+    }
+
     /// Counts an attempt and returns the total.
     pub(super) fn count_try(&mut self, world: World, token: TokenHash) -> i64 {
         let tries = self.tries.entry((world, token)).or_default();

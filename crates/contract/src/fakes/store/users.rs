@@ -17,11 +17,6 @@ use super::Work;
 use super::state::{State, add, at_most, remove};
 
 impl State {
-    pub(super) fn user(&self, world: World, id: UserId) -> Option<&User> {
-        let mut users = self.users.iter();
-        users.find(|user| user.world == world && user.id == id)
-    }
-
     /// Removes every row that belongs to the user.
     fn forget_user(&mut self, world: World, id: UserId) {
         let identifiers = self.identifiers_of(world, id);

@@ -4,7 +4,7 @@
 
 use vestry_app::delivery::events::ListEventsError;
 use vestry_app::delivery::test_messages::TestEnvError;
-use vestry_app::idempotency::{BeginRunError, Shown};
+use vestry_app::idempotency::{BeginRunError, CredentialKind};
 use vestry_app::identity::codes::VerifyCodeError;
 use vestry_app::identity::links::{LoginStatusError, RedirectError, VerifyLinkError};
 use vestry_app::identity::oauth::{BeginOauthError, CallbackError, VerifyOauthError};
@@ -127,13 +127,13 @@ impl From<BeginRunError> for Problem {
             BeginRunError::Running => Self::still_running(),
             BeginRunError::ExportDisabled => ExportWalletError::Disabled.into(),
             BeginRunError::Unusable(unusable) => unusable.into(),
-            BeginRunError::ShutOut(shown) => Self::new(match shown {
-                Shown::Code => Code::InvalidOtp,
-                Shown::Link => Code::InvalidMagicToken,
-                Shown::Origin => Code::MagicLinkExpired,
-                Shown::Provider => Code::InvalidOauthToken,
-                Shown::Credentials => Code::InvalidCredentials,
-                Shown::Session => Code::InvalidSession,
+            BeginRunError::UserDisabled(shown) => Self::new(match shown {
+                CredentialKind::Code => Code::InvalidOtp,
+                CredentialKind::Link => Code::InvalidMagicToken,
+                CredentialKind::Origin => Code::MagicLinkExpired,
+                CredentialKind::Provider => Code::InvalidOauthToken,
+                CredentialKind::Credentials => Code::InvalidCredentials,
+                CredentialKind::Session => Code::InvalidSession,
             }),
             BeginRunError::Common(refusal) => refusal.into(),
         }

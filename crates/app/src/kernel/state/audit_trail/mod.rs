@@ -32,27 +32,27 @@ const MAX_ENDS: usize = 10_000;
 /// An audit event, and the event to emit in the same transaction.
 pub(crate) struct Note {
     pub(crate) event: AuditEvent,
-    pub(crate) tale: Option<Tale>,
+    pub(crate) pending: Option<PendingEvent>,
 }
 
 /// An event to emit once its audit entry has an id.
-pub(crate) struct Tale {
+pub(crate) struct PendingEvent {
     pub(crate) id: EventId,
     pub(crate) actor: Actor,
     pub(crate) request_id: Option<String>,
-    pub(crate) told: Told,
+    pub(crate) told: EmittedUse,
 }
 
 /// What happened to the wallet of an audit entry.
 #[derive(Clone, Copy)]
-pub(crate) enum Told {
+pub(crate) enum EmittedUse {
     Signed(SignedBy),
     Exported(UserId, WalletType),
     Tampered,
 }
 
 /// The writer of the wallet audit log.
-pub(crate) struct Trail {
+pub(crate) struct ChainWriter {
     store: Arc<dyn Store>,
     sealer: Arc<dyn Sealer>,
     entropy: Arc<dyn Entropy>,
@@ -76,7 +76,7 @@ pub(crate) struct End {
 /// Entries with an assigned position in their chain.
 #[derive(Default)]
 struct Placed {
-    entries: Vec<(AuditEntry, Option<Tale>)>,
+    entries: Vec<(AuditEntry, Option<PendingEvent>)>,
     /// Events to emit about them.
     told: Vec<NewEvent>,
     /// New ends of the chains that the batch extends.
@@ -103,7 +103,7 @@ fn shared(fault: &Fault) -> Fault {
     }
 }
 
-impl Batch for Trail {
+impl Batch for ChainWriter {
     type Asked = Note;
     /// After a fault it is unknown whether the entry was written.
     type Answer = Result<(), Fault>;
@@ -132,7 +132,7 @@ impl Batch for Trail {
     }
 }
 
-impl Trail {
+impl ChainWriter {
     pub(crate) fn new(ports: &Ports, control: &Arc<ControlTrail>) -> Self {
         Self {
             store: Arc::clone(&ports.store),
@@ -147,8 +147,8 @@ impl Trail {
     async fn placed(&self, notes: Vec<Note>, ends: &Ends) -> (Placed, Vec<Result<(), Fault>>) {
         let mut batch = Placed::default();
         let mut outcomes = Vec::with_capacity(notes.len());
-        for Note { event, tale } in notes {
-            let placed = self.place(event, tale, &mut batch, ends).await;
+        for Note { event, pending } in notes {
+            let placed = self.place(event, pending, &mut batch, ends).await;
             outcomes.push(placed);
         }
         (batch, outcomes)
@@ -157,7 +157,7 @@ impl Trail {
     async fn place(
         &self,
         event: AuditEvent,
-        tale: Option<Tale>,
+        pending: Option<PendingEvent>,
         batch: &mut Placed,
         ends: &Ends,
     ) -> Result<(), Fault> {
@@ -165,8 +165,10 @@ impl Trail {
         let end = batch.ends.get(&world).or_else(|| ends.get(&world)).copied();
         let entry = self.in_place(event, end).await?;
         batch.ends.insert(world, End::at(&entry));
-        batch.told.extend(tale.as_ref().map(|tale| tale.of(&entry)));
-        batch.entries.push((entry, tale));
+        batch
+            .told
+            .extend(pending.as_ref().map(|pending| pending.of(&entry)));
+        batch.entries.push((entry, pending));
         Ok(())
     }
 
@@ -225,9 +227,9 @@ impl Trail {
             ends.extend(moved.map(|(world, end)| (*world, *end)));
             let again = batch.entries.into_iter();
             let again = again.filter(|(entry, _)| is_again(entry.chain));
-            let again = again.map(|(entry, tale)| Note {
+            let again = again.map(|(entry, pending)| Note {
                 event: entry.event,
-                tale,
+                pending,
             });
             let (placed, outcomes) = self.placed(again.collect(), ends).await;
             if let Some(failed) = outcomes.into_iter().find_map(Result::err) {
@@ -344,7 +346,7 @@ impl End {
     }
 }
 
-impl Tale {
+impl PendingEvent {
     fn of(&self, entry: &AuditEntry) -> NewEvent {
         let fact = self.told.fact(entry);
         NewEvent {
@@ -361,7 +363,7 @@ impl Tale {
     }
 }
 
-impl Told {
+impl EmittedUse {
     fn fact(self, entry: &AuditEntry) -> Fact {
         let event = &entry.event;
         let wallet = event.wallet_id;

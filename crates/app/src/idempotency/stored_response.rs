@@ -4,30 +4,30 @@ use serde_json::Value;
 use vestry_domain::Secret;
 use vestry_domain::ids::UserId;
 
-use crate::kernel::condition::Condition;
+use crate::kernel::replay_guard::ReplayGuard;
 
 /// Terminator of the conditions, which are one per line.
 const END: &[u8] = b"\n\n";
 
 /// A stored response and the preconditions of its call.
-pub(super) struct Kept {
-    pub(super) conditions: Vec<Condition>,
+pub(super) struct StoredResponse {
+    pub(super) conditions: Vec<ReplayGuard>,
     pub(super) answer: Secret<Vec<u8>>,
 }
 
 /// Returns the bytes to encrypt.
-pub(super) fn written(conditions: &[Condition], answer: &[u8]) -> Secret<Vec<u8>> {
-    let conditions: Vec<String> = conditions.iter().map(Condition::written).collect();
+pub(super) fn written(conditions: &[ReplayGuard], answer: &[u8]) -> Secret<Vec<u8>> {
+    let conditions: Vec<String> = conditions.iter().map(ReplayGuard::written).collect();
     Secret::new([conditions.join("\n").as_bytes(), END, answer].concat())
 }
 
 /// Parses the output of [`written`]; `None` for anything else.
-pub(super) fn read(bytes: &[u8]) -> Option<Kept> {
+pub(super) fn read(bytes: &[u8]) -> Option<StoredResponse> {
     let end = bytes.windows(END.len()).position(|window| window == END)?;
     let (conditions, rest) = bytes.split_at_checked(end)?;
     let conditions = str::from_utf8(conditions).ok()?;
-    let conditions = conditions.lines().map(Condition::parse);
-    Some(Kept {
+    let conditions = conditions.lines().map(ReplayGuard::parse);
+    Some(StoredResponse {
         conditions: conditions.collect::<Option<_>>()?,
         answer: Secret::new(rest.get(END.len()..)?.to_vec()),
     })

@@ -1,6 +1,6 @@
 //! The checkpoint signing key.
 
-use vestry_ports::custody::Notary;
+use vestry_ports::custody::CheckpointSigner;
 
 use super::*;
 
@@ -26,7 +26,7 @@ async fn aud_8_only_the_notarised_text_verifies() {
     let custody = &house.custody;
     let key = custody.notary_key(&world).await.unwrap();
     for text in [&b"a checkpoint\n"[..], b"", &[0xff; 70_000]] {
-        let signature = custody.notarise(&world, text).await.unwrap();
+        let signature = custody.sign_checkpoint(&world, text).await.unwrap();
         assert!(custody.is_notarised(&key, text, &signature));
         for bit in [0, 100, 511] {
             let mut altered = signature.clone();
@@ -62,7 +62,7 @@ async fn a_world_without_the_key_signs_nothing() {
     let world = house.world().await;
     house.deployment().await;
     for custody in [Arc::clone(&house.custody), house.another_process()] {
-        let refused = custody.notarise(&world, b"text").await;
+        let refused = custody.sign_checkpoint(&world, b"text").await;
         assert!(
             matches!(refused, Err(CustodyError::Tampered { .. })),
             "{refused:?}"
@@ -77,7 +77,7 @@ async fn f5_without_the_root_key_nothing_is_notarised() {
     let world = house.deployment().await;
     let fresh = house.another_process();
     house.vault.set_down(true);
-    let refused = fresh.notarise(&world, b"text").await;
+    let refused = fresh.sign_checkpoint(&world, b"text").await;
     assert!(
         matches!(refused, Err(CustodyError::Sealed(_))),
         "{refused:?}"

@@ -20,7 +20,7 @@ impl Service {
     /// Prepares the notices of a change, before its transaction: one for every verified address of the user.
     ///
     /// Live Apps without a mail transport have none.
-    pub(crate) async fn announce(
+    pub(crate) async fn prepare_notice(
         &self,
         caller: &Caller,
         user: UserId,
@@ -46,7 +46,7 @@ impl Service {
     ///
     /// The user's sessions end, except `current` (the one in which the change was made), unless the App set otherwise. The notices go to
     /// the outbox.
-    pub(crate) async fn carry_out(
+    pub(crate) async fn apply_with_notice(
         &self,
         tx: &mut dyn Repositories,
         caller: &Caller,

@@ -3,7 +3,7 @@ use vestry_domain::action::Action;
 use vestry_domain::ids::{Id, UserId, WalletId};
 
 use super::{read, written};
-use crate::kernel::condition::{Condition, Shown};
+use crate::kernel::replay_guard::{CredentialKind, ReplayGuard};
 
 /// M-9: a stored response round-trips with any content, and bytes in another format are not read as a response without conditions.
 #[test]
@@ -11,11 +11,11 @@ fn m_9_a_response_is_stored_with_its_preconditions() {
     let user = UserId::new(Timestamp::from_unix(1_800_000_000), [7; 16]);
     let wallet = WalletId::new(Timestamp::from_unix(1_800_000_000), [8; 16]);
     let conditions = vec![
-        Condition::Permitted(Action::ExportWallet),
-        Condition::Export,
-        Condition::Usable(wallet),
-        Condition::MaySignIn(user, Shown::Code),
-        Condition::MaySignIn(user, Shown::Origin),
+        ReplayGuard::Permitted(Action::ExportWallet),
+        ReplayGuard::Export,
+        ReplayGuard::Usable(wallet),
+        ReplayGuard::MaySignIn(user, CredentialKind::Code),
+        ReplayGuard::MaySignIn(user, CredentialKind::Origin),
     ];
     for conditions in [conditions, Vec::new()] {
         for answer in [b"".as_slice(), b"\0\xC8{}", b"\n\n\n"] {

@@ -1,8 +1,8 @@
-//! The `Notary` port: the key that signs checkpoints.
+//! The `CheckpointSigner` port: the key that signs checkpoints.
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use vestry_domain::World;
-use vestry_ports::custody::{CustodyError, Notary};
+use vestry_ports::custody::{CheckpointSigner, CustodyError};
 use vestry_ports::port;
 
 use crate::Custody;
@@ -18,14 +18,14 @@ impl Custody {
 }
 
 #[port]
-impl Notary for Custody {
+impl CheckpointSigner for Custody {
     async fn notary_key(&self, world: &World) -> Result<[u8; 32], CustodyError> {
         let pair = self.checkpoint_key(world).await?;
         let key = pair.public_key().as_ref().try_into();
         key.map_err(|_other_length| FAILED)
     }
 
-    async fn notarise(&self, world: &World, text: &[u8]) -> Result<Vec<u8>, CustodyError> {
+    async fn sign_checkpoint(&self, world: &World, text: &[u8]) -> Result<Vec<u8>, CustodyError> {
         let pair = self.checkpoint_key(world).await?;
         Ok(pair.sign(text).as_ref().to_vec())
     }

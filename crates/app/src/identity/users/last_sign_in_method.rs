@@ -7,8 +7,8 @@
 use vestry_domain::ids::UserId;
 use vestry_ports::store::{Repositories, StoreError};
 
-use super::arrival::Found;
-use super::proof::is_provable;
+use super::account_resolution::Found;
+use super::verification::is_provable;
 use crate::Caller;
 
 /// Whether a sign-in method remains after a removal.

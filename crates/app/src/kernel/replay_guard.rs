@@ -9,7 +9,7 @@ use vestry_domain::session::Proof;
 
 /// A precondition. If it no longer holds, its refusal becomes the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Condition {
+pub(crate) enum ReplayGuard {
     /// The principal may do this.
     Permitted(Action),
     /// The App allows private key export.
@@ -17,12 +17,12 @@ pub(crate) enum Condition {
     /// The wallet's key may be used.
     Usable(WalletId),
     /// The user may sign in. If not, the credential is refused as if it were wrong.
-    MaySignIn(UserId, Shown),
+    MaySignIn(UserId, CredentialKind),
 }
 
 /// The kinds of credentials that sign a user in, by how a wrong one is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum CredentialKind {
     /// A one-time code, an authenticator app code or a recovery code.
     Code,
     /// A magic link or a password reset link.
@@ -37,7 +37,7 @@ pub enum Shown {
     Session,
 }
 
-impl Shown {
+impl CredentialKind {
     const ALL: [Self; 6] = [
         Self::Code,
         Self::Link,
@@ -76,7 +76,7 @@ impl Shown {
     }
 }
 
-impl Condition {
+impl ReplayGuard {
     /// The stored form: words without a line break.
     pub(crate) fn written(&self) -> String {
         match self {
@@ -87,14 +87,16 @@ impl Condition {
         }
     }
 
-    /// Reads what [`Condition::written`] wrote; `None` for anything else.
+    /// Reads what [`ReplayGuard::written`] wrote; `None` for anything else.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let words: Vec<&str> = text.split(' ').collect();
         Some(match words.as_slice() {
             ["permitted", action] => Self::Permitted(Action::parse(action)?),
             ["export"] => Self::Export,
             ["usable", wallet] => Self::Usable(wallet.parse().ok()?),
-            ["sign-in", user, shown] => Self::MaySignIn(user.parse().ok()?, Shown::parse(shown)?),
+            ["sign-in", user, shown] => {
+                Self::MaySignIn(user.parse().ok()?, CredentialKind::parse(shown)?)
+            }
             _ => return None,
         })
     }

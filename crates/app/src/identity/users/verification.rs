@@ -23,7 +23,7 @@ use vestry_domain::user::{User, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{self, Moved, Repositories, StoreError};
 
-use super::arrival::{Found, added, removed, verified};
+use super::account_resolution::{Found, added, removed, verified};
 use crate::identity::sessions::ended;
 use crate::kernel::source::Source;
 use crate::{Caller, Fault, Service};

@@ -8,13 +8,13 @@ use crate::Service;
 use crate::kernel::source::Source;
 
 /// The identifiers of a user that were vouched for.
-pub(super) struct Vouched {
+pub(super) struct AppAsserted {
     user: UserId,
     emails: Vec<EmailId>,
     phones: Vec<PhoneNumberId>,
 }
 
-impl Vouched {
+impl AppAsserted {
     /// Everything that is verified in a new user; `None` if nothing is.
     pub(super) fn of(new: &UserProfile) -> Option<Self> {
         Self::some(new, |_| true, |_| true)
@@ -49,7 +49,7 @@ fn texts(ids: &[impl ToString]) -> Vec<String> {
 
 impl Service {
     /// The entry of identifiers that were vouched for.
-    pub(super) fn vouched(&self, by: &Source<'_>, vouched: Vouched) -> ControlEvent {
+    pub(super) fn vouched(&self, by: &Source<'_>, vouched: AppAsserted) -> ControlEvent {
         let mut detail = Detail::default();
         if !vouched.emails.is_empty() {
             detail = detail.with("emails", texts(&vouched.emails));

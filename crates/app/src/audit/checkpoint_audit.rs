@@ -6,7 +6,7 @@ use vestry_domain::World;
 use vestry_domain::audit::AuditMarker;
 use vestry_domain::audit::checkpoint::{Checkpoint, Line};
 use vestry_domain::ids::AuditChainId;
-use vestry_ports::custody::Notary;
+use vestry_ports::custody::CheckpointSigner;
 use vestry_ports::store::{ChainEntry, ChainLog, Store, StoreError, StoreResult};
 
 use super::event_logs::StatedEvent;
@@ -37,7 +37,7 @@ struct StatedEnd {
 
 /// Everything that checkpoints state, and the findings about the checkpoints themselves.
 #[derive(Default)]
-pub(super) struct Witness {
+pub(super) struct CheckpointClaims {
     chains: BTreeMap<(World, AuditChainId), Vec<StatedEnd>>,
     events: BTreeMap<World, Vec<StatedEvent>>,
     /// The latest statement of the database's own checkpoints about each chain. Its hash covers all earlier entries.
@@ -50,39 +50,39 @@ pub(super) struct Witness {
     pub(super) flaws: Vec<AuditFlaw>,
 }
 
-impl Witness {
+impl CheckpointClaims {
     /// BatchedReads notes in any order. Notes that are not checkpoints signed by a trusted key are ignored and reported.
     fn read(
         notes: &[SourcedNote],
         keys: &TrustedKeys,
         own: Option<[u8; 32]>,
-        notary: &dyn Notary,
+        checkpoint_signer: &dyn CheckpointSigner,
     ) -> Self {
-        let mut witness = Self::default();
+        let mut claims = Self::default();
         let mut by_number = BTreeMap::<i64, Vec<(String, Checkpoint)>>::new();
         for found in notes {
-            match believed(&found.note, keys, own, notary) {
+            match believed(&found.note, keys, own, checkpoint_signer) {
                 Ok((text, checkpoint)) => {
                     let same = by_number.entry(checkpoint.number).or_default();
                     if same.iter().all(|(other, _)| *other != text) {
                         same.push((text, checkpoint));
                     }
                 }
-                Err(flaw) => witness.flaws.push(AuditFlaw {
+                Err(flaw) => claims.flaws.push(AuditFlaw {
                     about: About::Note(found.place.clone()),
                     flaw,
                 }),
             }
         }
-        witness.link(&by_number);
+        claims.link(&by_number);
         for (number, same) in by_number {
-            witness.newest = number;
+            claims.newest = number;
             for (_, checkpoint) in same {
-                witness.checkpoints += 1;
-                witness.take(checkpoint, false);
+                claims.checkpoints += 1;
+                claims.take(checkpoint, false);
             }
         }
-        witness
+        claims
     }
 
     /// Reports missing and duplicate numbers, and hashes that do not match the previous checkpoint.
@@ -171,21 +171,29 @@ impl Service {
     ///
     /// # Errors
     /// See [`Fault`]; an invalid checkpoint is a finding, not an error.
-    pub(super) async fn witness(
+    pub(super) async fn claims(
         &self,
         notes: &[SourcedNote],
         keys: &TrustedKeys,
-    ) -> Result<Witness, Fault> {
+    ) -> Result<CheckpointClaims, Fault> {
         let own = match keys {
             TrustedKeys::Own => Some(self.own_checkpoint_key().await?),
             TrustedKeys::These(_) => None,
         };
-        Ok(Witness::read(notes, keys, own, &*self.ports.notary))
+        Ok(CheckpointClaims::read(
+            notes,
+            keys,
+            own,
+            &*self.ports.checkpoint_signer,
+        ))
     }
 
     /// Adds the statements of the database's own checkpoints. Checkpoints that the service did not write and gaps in the numbers are
     /// findings.
-    pub(super) async fn take_own_checkpoints(&self, witness: &mut Witness) -> Result<(), Fault> {
+    pub(super) async fn take_own_checkpoints(
+        &self,
+        claims: &mut CheckpointClaims,
+    ) -> Result<(), Fault> {
         let world = &World::DEPLOYMENT;
         let mut before: Option<(i64, [u8; 32])> = None;
         let mut last = 0;
@@ -199,20 +207,20 @@ impl Service {
             for kept in page {
                 last = kept.number;
                 let Some((text, checkpoint)) = self.own_checkpoint(&kept).await? else {
-                    witness.blame(kept.number, Flaw::ForgedCheckpoint);
+                    claims.blame(kept.number, Flaw::ForgedCheckpoint);
                     continue;
                 };
                 if let Some((number, hash)) = before {
                     let missing = kept.number.saturating_sub(number).saturating_sub(1);
                     if missing > 0 {
-                        witness.blame(kept.number, Flaw::NumbersMissing { missing });
+                        claims.blame(kept.number, Flaw::NumbersMissing { missing });
                     } else if checkpoint.previous != hash {
-                        witness.blame(kept.number, Flaw::OtherBefore);
+                        claims.blame(kept.number, Flaw::OtherBefore);
                     }
                 }
                 before = Some((kept.number, Checkpoint::hash_of(&text)));
-                witness.own_checkpoints += 1;
-                witness.take(checkpoint, true);
+                claims.own_checkpoints += 1;
+                claims.take(checkpoint, true);
             }
         }
     }
@@ -220,16 +228,16 @@ impl Service {
     /// Returns the statements that the database contradicts: at most one finding per chain and per event log.
     pub(super) async fn unborne(
         &self,
-        witness: &Witness,
+        claims: &CheckpointClaims,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Vec<AuditFlaw>, Fault> {
         let mut flaws = Vec::new();
         let mut looked_at = 0_u64;
         let mut chains: BTreeMap<(World, AuditChainId), Vec<&StatedEnd>> = BTreeMap::new();
-        for (chain, ends) in &witness.chains {
+        for (chain, ends) in &claims.chains {
             chains.entry(*chain).or_default().extend(ends);
         }
-        for (chain, end) in &witness.own_chains {
+        for (chain, end) in &claims.own_chains {
             chains.entry(*chain).or_default().push(end);
         }
         for ((world, chain), stated) in &chains {
@@ -242,7 +250,7 @@ impl Service {
                 progress(looked_at);
             }
         }
-        for (world, stated) in &witness.events {
+        for (world, stated) in &claims.events {
             if let Some(flaw) = self.flaw_of_stated_events(world, stated).await? {
                 let about = About::Events(*world);
                 flaws.push(AuditFlaw { about, flaw });
@@ -282,15 +290,15 @@ impl Service {
 
     async fn look_at(&self, found: SourcedNote) -> Result<(), Fault> {
         let sink = found.place.clone();
-        let mut witness = self.witness(&[found], &TrustedKeys::Own).await?;
-        let mut flaws = std::mem::take(&mut witness.flaws);
-        flaws.extend(self.unborne(&witness, &|_| {}).await?);
+        let mut claims = self.claims(&[found], &TrustedKeys::Own).await?;
+        let mut flaws = std::mem::take(&mut claims.flaws);
+        flaws.extend(self.unborne(&claims, &|_| {}).await?);
         let newest = self
             .newest_checkpoint()
             .await?
             .map_or(0, |kept| kept.number);
-        if newest < witness.newest {
-            let about = About::Checkpoint(witness.newest);
+        if newest < claims.newest {
+            let about = About::Checkpoint(claims.newest);
             flaws.push(AuditFlaw {
                 about,
                 flaw: Flaw::NotInDatabase { newest },
@@ -305,7 +313,7 @@ impl Service {
             first = first.to_string(),
             "ALARM: database contradicts the checkpoint in an audit sink (possible rollback or tampering); run `vestry audit verify --against`"
         );
-        self.note_flaws(&sink, witness.newest, &flaws).await;
+        self.note_flaws(&sink, claims.newest, &flaws).await;
         Ok(())
     }
 }

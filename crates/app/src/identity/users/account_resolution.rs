@@ -9,7 +9,7 @@ use vestry_ports::store::{Repositories, StoreResult};
 
 /// How a user relates to an identifier that is about to be verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Arrival {
+pub(crate) enum Resolution {
     /// The user exists: the identifier's owner, or the successor that an earlier step created for it.
     Known,
     /// The user is new and gets the identifier at once.
@@ -50,26 +50,26 @@ impl Found {
 }
 
 /// The user that a proof from outside will sign in; `new` creates a user if one is needed.
-pub(crate) async fn whom(
+pub(crate) async fn resolve_account(
     read: &mut dyn Repositories,
     found: Found,
     new: impl FnOnce() -> User + Send,
-) -> StoreResult<(User, Arrival)> {
+) -> StoreResult<(User, Resolution)> {
     if found.verified || !found.owner.is_owned {
-        return Ok((found.owner, Arrival::Known));
+        return Ok((found.owner, Resolution::Known));
     }
     let instead_of = found.successor;
     if let Some(id) = instead_of {
         let successor = read.users().profile(&found.owner.world, id).await?;
         let waiting = successor.map(|profile| profile.user);
         if let Some(user) = waiting.filter(|user| !user.is_owned) {
-            return Ok((user, Arrival::Known));
+            return Ok((user, Resolution::Known));
         }
     }
-    Ok((new(), Arrival::Successor { instead_of }))
+    Ok((new(), Resolution::Successor { instead_of }))
 }
 
-impl Arrival {
+impl Resolution {
     /// Whether the user is new.
     pub(crate) const fn is_new(self) -> bool {
         !matches!(self, Self::Known)
