@@ -116,7 +116,7 @@ impl Caller {
         self.world.environment == Environment::Test
     }
 
-    /// Permits an action or refuses it: see [`Principal::authorize`].
+    /// Permits an action or refuses it.
     ///
     /// # Errors
     /// [`Refusal::NotAllowed`].
