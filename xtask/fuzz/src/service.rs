@@ -83,6 +83,8 @@ impl FuzzService {
             vaults,
             custodian: custody.clone(),
             sealer: custody.clone(),
+            checkpoint_signer: custody.clone(),
+            sinks: Vec::new(),
             signatures: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
             passkeys: Arc::new(Webauthn),
@@ -90,6 +92,7 @@ impl FuzzService {
             limiter: Arc::new(FakeLimiter::default()),
             mailer: Some(Arc::new(FakeMailer::default())),
             sms: Some(Arc::new(FakeSms::default())),
+            webhooks: None,
             passwords: PASSWORDS.clone(),
             breached: None,
             clock: clock.clone(),
@@ -103,9 +106,15 @@ impl FuzzService {
             sends_per_identifier: 0,
             search_within: Settings::SEARCH_WITHIN,
             searches_at_once: Settings::searches_with(4),
+            webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
+            checkpoint_every: Settings::CHECKPOINT_EVERY,
+            require_anchor: None,
         };
         let service = Arc::new(Service::new(ports, settings, RUNTIME.handle().clone()));
-        let app = service.create_app(Principal::cli(), "Fuzz").await.expect("an App");
+        let app = service
+            .create_app(Principal::cli(), "Fuzz")
+            .await
+            .expect("an App");
         let key = async |environment| {
             let world = World::new(app.id, environment);
             let scopes = Scope::ALL.to_vec();

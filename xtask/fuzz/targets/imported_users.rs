@@ -7,6 +7,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
+use vestry_app::Principal;
 use vestry_app::identity::users::PortableUser;
 use vestry_fuzz::service::{FuzzService, RUNTIME};
 
@@ -22,7 +23,9 @@ fuzz_target!(|line: &[u8]| {
     // Created before anything is awaited.
     let fuzz = &*SERVICE;
     RUNTIME.block_on(async {
-        let import = fuzz.service.import_users(fuzz.world, true);
+        let caller = fuzz.service.caller(Principal::cli(), fuzz.world).await;
+        let caller = caller.expect("the App exists");
+        let import = fuzz.service.import_users(&caller, true);
         let mut import = import.await.expect("a rehearsal");
         let outcomes = import.take(&[user, again]).await.expect("outcomes");
         assert_eq!(outcomes.len(), 2);

@@ -114,7 +114,9 @@ async fn desk() -> Desk {
     let user = made(post("/v1/auth/users/create", user)).await;
     for kind in [RedirectKind::Login, RedirectKind::Registration] {
         let url = "https://shop.example.com/landed";
-        let added = fuzz.service.add_redirect_url(Principal::cli(), fuzz.world, kind, url, true);
+        let added = fuzz
+            .service
+            .add_redirect_url(Principal::cli(), fuzz.world, kind, url, true);
         added.await.expect("a redirect URL");
     }
     let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();
