@@ -407,7 +407,7 @@ async fn takes_place(what: &str, rig: &Rig, moved: Moved) -> bool {
             let kid = |jwt| crate::jwt::header(jwt)["kid"].clone();
             kid(&verified.unwrap().jwt) != kid(&issued.jwt)
         }
-        "A test clock that nobody sets is given up after seven days" => {
+        "A test clock that is not set again is given up after seven days" => {
             moved.by(rig, 7 * DAY).await;
             service.read_test_clock(&test).await.unwrap().now == rig.now()
         }
