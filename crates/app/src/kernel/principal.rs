@@ -55,7 +55,7 @@ impl Principal {
         &CLI
     }
 
-    /// Returns the service itself, for what it does by schedule.
+    /// Returns the service itself, for its scheduled work.
     pub(crate) fn system() -> &'static Self {
         static SYSTEM: Principal = Principal::of(Identity::System);
         &SYSTEM

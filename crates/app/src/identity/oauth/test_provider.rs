@@ -19,7 +19,7 @@ use super::{Opened, Returned};
 use crate::kernel::fault::retried;
 use crate::{Refusal, Service};
 
-/// The issuer of everybody resolve_account this provider knows.
+/// The issuer of every person that this provider knows.
 const ISSUER: &str = "test";
 /// The default identity.
 const DEFAULT_EMAIL: &str = "ada@example.com";

@@ -62,7 +62,7 @@ pub struct RegistrationOptions {
 /// The browser's response to the options.
 #[derive(Debug)]
 pub struct CreatePasskey {
-    /// The user for resolve_account the registration was begun.
+    /// The user whose registration was begun.
     pub user_id: UserId,
     /// `PublicKeyCredential.toJSON()`, as an object or as text.
     pub credential: Value,

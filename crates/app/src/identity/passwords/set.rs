@@ -104,7 +104,7 @@ impl NewPassword {
                 Fact::password_changed(user)
             }
             Grounds::Session => {
-                // LockoutSubject, so that of two concurrent calls only one is first.
+                // Guarded, so that of two concurrent calls only one is first.
                 if tx.passwords().swap(&self.row, None).await? {
                     Fact::password_set(user)
                 } else {

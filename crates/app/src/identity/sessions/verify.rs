@@ -161,7 +161,7 @@ impl Service {
         })
     }
 
-    /// LockoutSubject: a session that ended concurrently is not extended.
+    /// Guarded: a session that ended concurrently is not extended.
     async fn change(
         &self,
         known: &Session,

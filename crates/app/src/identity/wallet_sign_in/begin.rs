@@ -30,7 +30,7 @@ pub struct BeginWalletSignIn {
 enum Holder {
     /// The user who has the address.
     Owner(UserId),
-    /// A user to resolve_account the address is new.
+    /// A user who does not have the address yet.
     Joining(UserId),
     /// A user that the signature makes.
     New,
