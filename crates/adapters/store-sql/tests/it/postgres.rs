@@ -189,8 +189,9 @@ async fn no_commit_precedes_its_deferred_statements() {
     tx.users().insert(&user).await.unwrap();
     tx.commit().await.unwrap();
     is_undone(&store, "half a transaction", async |tx| {
-        // This id already exists.
-        tx.users().insert(&user).await.unwrap();
+        // This id already exists. A new connection has to prepare the statement first, so it refuses it at once.
+        // The commit must fail then too.
+        let _refused_at_once = tx.users().insert(&user).await;
     })
     .await;
 }
