@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use vestry_anchor::{FileSink, HttpSink, LogSink};
+use vestry_checkpoint_sinks::{FileSink, HttpSink, LogSink};
 use vestry_app::{Ports, Service};
 use vestry_breached_passwords::BreachedFile;
 use vestry_custody::Custody;
@@ -190,10 +190,10 @@ pub(crate) fn sinks(settings: &Settings) -> Result<Vec<Arc<dyn CheckpointSink>>,
 }
 
 /// The addresses that checkpoint sinks may have.
-pub(crate) fn reach_of_anchors(settings: &Settings) -> vestry_anchor::Settings {
-    vestry_anchor::Settings {
+pub(crate) fn reach_of_anchors(settings: &Settings) -> vestry_checkpoint_sinks::Settings {
+    vestry_checkpoint_sinks::Settings {
         allowed_networks: settings.outbound.allowed_networks.clone(),
-        ..vestry_anchor::Settings::default()
+        ..vestry_checkpoint_sinks::Settings::default()
     }
 }
 

@@ -17,7 +17,7 @@ const OURS: &str = "
     # What tests share; product code never names it.
     testkit     : store-sql           |
     # Use cases meet fakes of the world but real cryptography: a fake of that would prove nothing.
-    app         : domain ports        | contract anchor chains vault-local custody token-jwt password-argon2 passkeys
+    app         : domain ports        | contract checkpoint-sinks chains vault-local custody token-jwt password-argon2 passkeys
     # One store in three crates, so that its parts compile at the same time, and one that chooses between the two.
     store-rows     : domain ports                |
     store-sqlite   : domain ports store-rows     |
@@ -28,7 +28,7 @@ const OURS: &str = "
     outbound    : domain              |
     sms-http    : domain ports outbound |
     webhook-http: ports outbound | domain
-    anchor      : domain ports outbound |
+    checkpoint-sinks : domain ports outbound |
     vault-local : domain ports        | contract
     limiter     : domain ports        | contract
     password-argon2 : domain ports    | contract
@@ -101,8 +101,8 @@ const OTHERS: &str = "
     async-trait: contract |: ports stand under `#[port]`, which compiles several times as fast
     quote: port-macro |: one macro is enough
     syn proc-macro2: port-macro xtask |: sources are read by one macro and by `cargo xtask tidy`
-    futures*: contract app store-sqlite store-postgres mail-smtp sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server | port-macro store-sql anchor: domain and chains are pure, without async
-    tokio*: contract testkit app store-rows store-sqlite store-postgres mail-smtp outbound sms-http anchor vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server bench-baseline bench-load | store-sql webhook-http: domain, chains and ports know no runtime
+    futures*: contract app store-sqlite store-postgres mail-smtp sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server | port-macro store-sql checkpoint-sinks: domain and chains are pure, without async
+    tokio*: contract testkit app store-rows store-sqlite store-postgres mail-smtp outbound sms-http checkpoint-sinks vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server bench-baseline bench-load | store-sql webhook-http: domain, chains and ports know no runtime
 ";
 
 /// A line of [`OURS`].

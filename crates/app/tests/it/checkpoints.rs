@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use ed25519_dalek::{Signature, VerifyingKey};
 use serde_json::json;
 use tempfile::TempDir;
-use vestry_anchor::{FileSink, LogSink, notes_at};
+use vestry_checkpoint_sinks::{FileSink, LogSink, notes_at};
 use vestry_app::audit::{About, AuditFlaw, AuditReport, Flaw, SourcedNote, TrustedKeys};
 use vestry_app::identity::users::CreateUser;
 use vestry_app::wallets::SignError;

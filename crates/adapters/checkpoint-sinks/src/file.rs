@@ -16,7 +16,7 @@ const MAX_LEFTOVERS: u32 = 1000;
 
 /// Stores each note in its own file, `checkpoint-<number>.txt`.
 ///
-/// The directory is never created here: if a disk is not mounted, a new directory in its place would look like an anchor without being one.
+/// The directory is never created here: if a disk is not mounted, a new directory in its place would look like a sink without being one.
 /// Its file system must support hard links. Only a link gives a complete file its name without ever replacing an existing file of that
 /// name.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tempfile::TempDir;
-use vestry_anchor::{FileSink, notes_in};
+use vestry_checkpoint_sinks::{FileSink, notes_in};
 use vestry_domain::audit::checkpoint::SignedNote;
 use vestry_ports::anchors::{CheckpointSink, SinkError};
 
@@ -207,7 +207,7 @@ async fn readers_never_see_a_partial_note() {
     assert!(reading.await.unwrap() > 0);
 }
 
-/// A disk that is not mounted is no anchor, and must not look like one.
+/// A disk that is not mounted is no sink, and must not look like one.
 #[tokio::test]
 async fn a_missing_directory_is_not_created() {
     let (directory, _) = sink();

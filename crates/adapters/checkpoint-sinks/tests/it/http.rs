@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
-use vestry_anchor::{HttpSink, NotSetUp, Settings};
+use vestry_checkpoint_sinks::{HttpSink, NotSetUp, Settings};
 use vestry_domain::Secret;
 use vestry_domain::audit::checkpoint::SignedNote;
 use vestry_ports::anchors::{CheckpointSink, SinkError};

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io::ErrorKind;
 
-use vestry_anchor::{NotFetched, Settings, notes_from};
+use vestry_checkpoint_sinks::{NotFetched, Settings, notes_from};
 
 use crate::NOTE;
 use crate::receiver::{Receiver, Reply};

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
-use vestry_anchor::{FileSink, notes_in};
+use vestry_checkpoint_sinks::{FileSink, notes_in};
 use vestry_domain::audit::checkpoint::SignedNote;
 use vestry_ports::anchors::{CheckpointSink, SinkError};
 
