@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use vestry_checkpoint_sinks::{FileSink, HttpSink, LogSink};
 use vestry_app::{Ports, Service};
 use vestry_breached_passwords::BreachedFile;
+use vestry_checkpoint_sinks::{FileSink, HttpSink, LogSink};
 use vestry_custody::Custody;
 use vestry_domain::Secret;
 use vestry_idp_oauth::OauthProviders;

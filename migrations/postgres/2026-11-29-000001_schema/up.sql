@@ -214,20 +214,20 @@ CREATE TABLE codes (
 );
 CREATE INDEX codes_expires_at_idx ON codes (expires_at);
 
-CREATE TABLE guards (
+CREATE TABLE lockouts (
     app_id TEXT COLLATE "C" NOT NULL,
     environment TEXT COLLATE "C" NOT NULL,
     subject TEXT COLLATE "C" NOT NULL,
     failures INT8 NOT NULL,
     failed_at INT8,
     blocked_until INT8,
-    CONSTRAINT guards_app_id_environment_subject_key PRIMARY KEY (app_id, environment, subject)
+    CONSTRAINT lockouts_app_id_environment_subject_key PRIMARY KEY (app_id, environment, subject)
 );
 
 -- For the removal of expired failure counts.
-CREATE INDEX guards_failed_at_idx ON guards (failed_at);
+CREATE INDEX lockouts_failed_at_idx ON lockouts (failed_at);
 
-CREATE TABLE budgets (
+CREATE TABLE quotas (
     app_id TEXT COLLATE "C" NOT NULL,
     environment TEXT COLLATE "C" NOT NULL,
     name TEXT COLLATE "C" NOT NULL,
@@ -235,9 +235,9 @@ CREATE TABLE budgets (
     opened_at INT8 NOT NULL,
     closes_at INT8 NOT NULL,
     used INT8 NOT NULL,
-    CONSTRAINT budgets_app_id_environment_name_subject_key PRIMARY KEY (app_id, environment, name, subject)
+    CONSTRAINT quotas_app_id_environment_name_subject_key PRIMARY KEY (app_id, environment, name, subject)
 );
-CREATE INDEX budgets_closes_at_idx ON budgets (closes_at);
+CREATE INDEX quotas_closes_at_idx ON quotas (closes_at);
 
 CREATE TABLE sessions (
     app_id TEXT COLLATE "C" NOT NULL,

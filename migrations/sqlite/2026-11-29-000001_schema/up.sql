@@ -214,20 +214,20 @@ CREATE TABLE codes (
 ) STRICT;
 CREATE INDEX codes_expires_at_idx ON codes (expires_at);
 
-CREATE TABLE guards (
+CREATE TABLE lockouts (
     app_id TEXT NOT NULL,
     environment TEXT NOT NULL,
     subject TEXT NOT NULL,
     failures INTEGER NOT NULL,
     failed_at INTEGER,
     blocked_until INTEGER,
-    CONSTRAINT guards_app_id_environment_subject_key PRIMARY KEY (app_id, environment, subject)
+    CONSTRAINT lockouts_app_id_environment_subject_key PRIMARY KEY (app_id, environment, subject)
 ) STRICT;
 
 -- For the removal of expired failure counts.
-CREATE INDEX guards_failed_at_idx ON guards (failed_at);
+CREATE INDEX lockouts_failed_at_idx ON lockouts (failed_at);
 
-CREATE TABLE budgets (
+CREATE TABLE quotas (
     app_id TEXT NOT NULL,
     environment TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -235,9 +235,9 @@ CREATE TABLE budgets (
     opened_at INTEGER NOT NULL,
     closes_at INTEGER NOT NULL,
     used INTEGER NOT NULL,
-    CONSTRAINT budgets_app_id_environment_name_subject_key PRIMARY KEY (app_id, environment, name, subject)
+    CONSTRAINT quotas_app_id_environment_name_subject_key PRIMARY KEY (app_id, environment, name, subject)
 ) STRICT;
-CREATE INDEX budgets_closes_at_idx ON budgets (closes_at);
+CREATE INDEX quotas_closes_at_idx ON quotas (closes_at);
 
 CREATE TABLE sessions (
     app_id TEXT NOT NULL,

@@ -15,7 +15,7 @@ use super::{Unit, count, dialect, in_world, in_worlds, oldest_first};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::lock_order::Rank;
 use vestry_store_rows::prepared::Prepared;
-use vestry_store_rows::schema::budgets;
+use vestry_store_rows::schema::quotas;
 use vestry_store_rows::{counter_subject, rate_window};
 
 /// Counts a use in the open window, or opens one.
@@ -23,34 +23,37 @@ macro_rules! use_once {
     ($world:expr, $name:expr, $subject:expr, $limit:expr, $now:expr) => {{
         let (world, limit, now): (&World, Limit, Timestamp) = ($world, $limit, $now);
         let (opened, closes) = (now.unix(), (now + limit.window).unix());
-        let over = || rate_window::is_over!(budgets, limit, now);
-        diesel::insert_into(budgets::table)
+        let over = || rate_window::is_over!(quotas, limit, now);
+        diesel::insert_into(quotas::table)
             .values((
-                budgets::app_id.eq(world.app_id.to_string()),
-                budgets::environment.eq(world.environment.as_str()),
-                budgets::name.eq($name),
-                budgets::subject.eq(counter_subject::key($subject).into_owned()),
-                budgets::opened_at.eq(opened),
-                budgets::closes_at.eq(closes),
-                budgets::used.eq(1_i64),
+                quotas::app_id.eq(world.app_id.to_string()),
+                quotas::environment.eq(world.environment.as_str()),
+                quotas::name.eq($name),
+                quotas::subject.eq(counter_subject::key($subject).into_owned()),
+                quotas::opened_at.eq(opened),
+                quotas::closes_at.eq(closes),
+                quotas::used.eq(1_i64),
             ))
             .on_conflict((
-                budgets::app_id,
-                budgets::environment,
-                budgets::name,
-                budgets::subject,
+                quotas::app_id,
+                quotas::environment,
+                quotas::name,
+                quotas::subject,
             ))
             .do_update()
-            .set((
-                budgets::used
-                    .eq(case_when(over(), 1_i64.into_sql::<BigInt>()).otherwise(budgets::used + 1)),
-                budgets::opened_at
-                    .eq(case_when(over(), opened.into_sql::<BigInt>())
-                        .otherwise(budgets::opened_at)),
-                budgets::closes_at
-                    .eq(case_when(over(), closes.into_sql::<BigInt>())
-                        .otherwise(budgets::closes_at)),
-            ))
+            .set(
+                (
+                    quotas::used
+                        .eq(case_when(over(), 1_i64.into_sql::<BigInt>())
+                            .otherwise(quotas::used + 1)),
+                    quotas::opened_at
+                        .eq(case_when(over(), opened.into_sql::<BigInt>())
+                            .otherwise(quotas::opened_at)),
+                    quotas::closes_at
+                        .eq(case_when(over(), closes.into_sql::<BigInt>())
+                            .otherwise(quotas::closes_at)),
+                ),
+            )
     }};
 }
 
@@ -68,7 +71,7 @@ impl Quotas for Unit {
             return Ok(Verdict::on(limit, 0, now));
         }
         let upsert = use_once!(world, name, subject, limit, now)
-            .returning((budgets::used, budgets::opened_at));
+            .returning((quotas::used, quotas::opened_at));
         let counted = Prepared(upsert).get_result(self.writing()?).await;
         let (used, opened) = self.done(counted)?;
         Ok(rate_window::verdict(limit, used, opened))
@@ -97,12 +100,12 @@ impl Quotas for Unit {
         uses: u32,
     ) -> StoreResult<()> {
         let uses = i64::from(uses);
-        let counter = in_world!(budgets, world)
-            .filter(budgets::name.eq(name))
-            .filter(budgets::subject.eq(counter_subject::key(subject).into_owned()));
-        let fewer = case_when(budgets::used.gt(uses), budgets::used - uses)
+        let counter = in_world!(quotas, world)
+            .filter(quotas::name.eq(name))
+            .filter(quotas::subject.eq(counter_subject::key(subject).into_owned()));
+        let fewer = case_when(quotas::used.gt(uses), quotas::used - uses)
             .otherwise(0_i64.into_sql::<BigInt>());
-        let update = diesel::update(counter).set(budgets::used.eq(fewer));
+        let update = diesel::update(counter).set(quotas::used.eq(fewer));
         let given = dialect::defer!(self.writing()?, Prepared(update)).await;
         self.done(given)
     }
@@ -113,9 +116,9 @@ impl Quotas for Unit {
         names: &[&'static str],
         subject: &str,
     ) -> StoreResult<()> {
-        let counters = in_world!(budgets, world)
-            .filter(budgets::name.eq_any(names.iter().copied()))
-            .filter(budgets::subject.eq(counter_subject::key(subject).into_owned()));
+        let counters = in_world!(quotas, world)
+            .filter(quotas::name.eq_any(names.iter().copied()))
+            .filter(quotas::subject.eq(counter_subject::key(subject).into_owned()));
         let deleted = dialect::defer!(self.writing()?, diesel::delete(counters)).await;
         self.done(deleted)
     }
@@ -127,11 +130,11 @@ impl Quotas for Unit {
         now: Timestamp,
     ) -> StoreResult<u64> {
         // Summed here, because the sum of a `BigInt` has a different type in each database.
-        let query = in_world!(budgets, world)
-            .filter(budgets::name.eq(name))
-            .filter(budgets::opened_at.le(now.unix()))
-            .filter(budgets::closes_at.gt(now.unix()))
-            .select(budgets::used);
+        let query = in_world!(quotas, world)
+            .filter(quotas::name.eq(name))
+            .filter(quotas::opened_at.le(now.unix()))
+            .filter(quotas::closes_at.gt(now.unix()))
+            .select(quotas::used);
         let used = query.load::<i64>(self.reading()?).await;
         let used = self.done(used)?;
         Ok(used
@@ -141,8 +144,8 @@ impl Quotas for Unit {
     }
 
     async fn sweep(&mut self, worlds: &SweptWorlds, closed_before: Timestamp) -> StoreResult<u64> {
-        let old = in_worlds!(budgets, worlds).filter(budgets::closes_at.lt(closed_before.unix()));
-        let old = oldest_first!(old, worlds, budgets::closes_at);
-        delete_limited!(self, budgets, old)
+        let old = in_worlds!(quotas, worlds).filter(quotas::closes_at.lt(closed_before.unix()));
+        let old = oldest_first!(old, worlds, quotas::closes_at);
+        delete_limited!(self, quotas, old)
     }
 }

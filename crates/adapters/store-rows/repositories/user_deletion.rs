@@ -8,7 +8,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::{Unit, in_world};
 use vestry_store_rows::schema::{
-    codes, guards, imported_users, magic_links, passkey_challenges, passkey_handles, passkeys,
+    codes, imported_users, lockouts, magic_links, passkey_challenges, passkey_handles, passkeys,
     passwords, provider_links, sessions, totps, user_emails, user_metadata, user_phones, users,
     wallet_challenges, wallet_imports, wallet_keys, wallets,
 };
@@ -100,7 +100,7 @@ impl Unit {
         let rows = in_world!(codes, world).filter(codes::method_id.eq_any(&methods));
         let deleted = diesel::delete(rows).execute(self.writing()?).await;
         self.done(deleted)?;
-        let rows = in_world!(guards, world).filter(guards::subject.eq_any(&methods));
+        let rows = in_world!(lockouts, world).filter(lockouts::subject.eq_any(&methods));
         let deleted = diesel::delete(rows).execute(self.writing()?).await;
         self.done(deleted).map(drop)
     }

@@ -1,4 +1,4 @@
-//! Database keys for the subjects of guards and budgets.
+//! Database keys for the subjects of lockouts and quotas.
 
 use std::borrow::Cow;
 

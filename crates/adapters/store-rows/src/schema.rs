@@ -241,7 +241,7 @@ diesel::table! {
 }
 
 diesel::table! {
-    guards (app_id, environment, subject) {
+    lockouts (app_id, environment, subject) {
         app_id -> Text,
         environment -> Text,
         subject -> Text,
@@ -252,7 +252,7 @@ diesel::table! {
 }
 
 diesel::table! {
-    budgets (app_id, environment, name, subject) {
+    quotas (app_id, environment, name, subject) {
         app_id -> Text,
         environment -> Text,
         name -> Text,

@@ -124,8 +124,8 @@ async fn emit_of(
     if !caller.wants(EventKind::SignInFailed) {
         return Ok(());
     }
-    let budgets = tx.quotas();
-    let verdict = budgets
+    let quotas = tx.quotas();
+    let verdict = quotas
         .spend(&caller.world, "told_failures", subject, TOLD, now)
         .await?;
     let Failure {
@@ -332,8 +332,8 @@ impl LockoutSubject {
     ) -> Result<(), StoreError> {
         if let Some(address) = &self.address {
             let limit = failures::PER_ADDRESS;
-            let budgets = tx.quotas();
-            let verdict = budgets
+            let quotas = tx.quotas();
+            let verdict = quotas
                 .spend(world, "address_failures", address, limit, now)
                 .await?;
             if verdict.remaining == 0 {

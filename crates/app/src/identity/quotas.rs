@@ -94,8 +94,8 @@ impl SendQuota<'_> {
         subject: &str,
         limit: Limit,
     ) -> Result<Verdict, StoreError> {
-        let budgets = tx.quotas();
-        budgets
+        let quotas = tx.quotas();
+        quotas
             .spend(self.world, name, subject, limit, self.now)
             .await
     }

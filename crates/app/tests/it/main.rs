@@ -8,7 +8,6 @@
 
 mod api_keys;
 mod audit;
-mod budgets;
 mod captured;
 mod changed_wallets;
 mod changes;
@@ -45,6 +44,7 @@ mod rotated_secrets;
 mod rotation;
 mod scopes;
 mod send;
+mod send_quotas;
 mod session_fields;
 mod session_jwts;
 mod session_life;

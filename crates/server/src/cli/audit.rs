@@ -8,9 +8,9 @@ use std::str::FromStr;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use url::Url;
-use vestry_checkpoint_sinks::{Settings as Reach, notes_at, notes_from};
 use vestry_app::audit::{About, AuditFlaw, AuditReport, SourcedNote, TrustedKeys};
 use vestry_app::{Principal, Service};
+use vestry_checkpoint_sinks::{Settings as Reach, notes_at, notes_from};
 use vestry_domain::audit::checkpoint::VerifierKey;
 use vestry_domain::{Timestamp, rfc3339};
 

@@ -199,7 +199,7 @@ const ALLOWED: &[(&str, &str)] = &[
         "deletes all rows",
     ),
     (
-        "SELECT `budgets`.`used` FROM `budgets`",
+        "SELECT `quotas`.`used` FROM `quotas`",
         "sums the shards of one counter",
     ),
     (

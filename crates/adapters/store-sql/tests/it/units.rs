@@ -100,9 +100,9 @@ async fn an_abandoned_statement_discards_its_connection(place: &Place) {
     for _ in 0..10 {
         let mut tx = store.begin().await.unwrap();
         {
-            let mut guards = pin!(tx.lockouts().fail(&world, "subject", NOW));
+            let mut failure = pin!(tx.lockouts().fail(&world, "subject", NOW));
             // Sent, without a result yet: the first poll only submits the statement.
-            let _sent = futures_util::poll!(guards.as_mut());
+            let _sent = futures_util::poll!(failure.as_mut());
         }
         drop(tx);
         // A view's statement is abandoned in the same way.

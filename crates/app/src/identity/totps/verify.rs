@@ -341,8 +341,8 @@ impl Service {
             return Ok(());
         }
         let limit = totp::failures_a_day(tried.apps);
-        let budgets = tx.quotas();
-        let verdict = budgets
+        let quotas = tx.quotas();
+        let verdict = quotas
             .spend(&caller.world, "totp_failures", subject, limit, tried.now)
             .await?;
         if verdict.remaining == 0 {

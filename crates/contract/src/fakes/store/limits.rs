@@ -7,15 +7,15 @@ use vestry_ports::port;
 use vestry_ports::store::{Lockouts, Noted, Quotas, StoreResult, SweptWorlds};
 
 use super::Work;
-use super::state::{Budget, count_few};
+use super::state::{Quota, count_few};
 
 #[port]
 impl Lockouts for Work {
     async fn noted(&mut self, world: &World, subject: &str) -> StoreResult<Option<Noted>> {
         self.reading(|state| {
-            let guard = state.guards.get(&(*world, subject.to_owned()))?;
+            let lockout = state.lockouts.get(&(*world, subject.to_owned()))?;
             Some(Noted {
-                blocked_until: guard.blocked_until,
+                blocked_until: lockout.blocked_until,
             })
         })
     }
@@ -23,32 +23,33 @@ impl Lockouts for Work {
     async fn fail(&mut self, world: &World, subject: &str, at: Timestamp) -> StoreResult<i64> {
         self.writing(|state| {
             let key = (*world, subject.to_owned());
-            let guard = state.guards.entry(key).or_default();
-            guard.failures += 1;
-            guard.failed_at = Some(at);
-            Ok(guard.failures)
+            let lockout = state.lockouts.entry(key).or_default();
+            lockout.failures += 1;
+            lockout.failed_at = Some(at);
+            Ok(lockout.failures)
         })
     }
 
     async fn block(&mut self, world: &World, subject: &str, until: Timestamp) -> StoreResult<()> {
         self.writing(|state| {
             let key = (*world, subject.to_owned());
-            state.guards.entry(key).or_default().blocked_until = Some(until);
+            state.lockouts.entry(key).or_default().blocked_until = Some(until);
             Ok(())
         })
     }
 
     async fn reset(&mut self, world: &World, subject: &str) -> StoreResult<()> {
         self.writing(|state| {
-            state.guards.remove(&(*world, subject.to_owned()));
+            state.lockouts.remove(&(*world, subject.to_owned()));
             Ok(())
         })
     }
 
     async fn sweep(&mut self, worlds: &SweptWorlds, idle_since: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
-            let idle = state.guards.extract_if(|(world, _), guard| {
-                worlds.include(world) && guard.failed_at.max(guard.blocked_until) < Some(idle_since)
+            let idle = state.lockouts.extract_if(|(world, _), lockout| {
+                worlds.include(world)
+                    && lockout.failed_at.max(lockout.blocked_until) < Some(idle_since)
             });
             Ok(count_few(idle))
         })
@@ -66,18 +67,18 @@ impl Quotas for Work {
         now: Timestamp,
     ) -> StoreResult<Verdict> {
         self.writing(|state| {
-            let fresh = Budget {
+            let fresh = Quota {
                 opened: now,
                 closes: now + limit.window,
                 used: 0,
             };
             let key = (*world, name, subject.to_owned());
-            let budget = state.budgets.entry(key).or_insert_with(|| fresh.clone());
-            if budget.closes <= now {
-                *budget = fresh;
+            let quota = state.quotas.entry(key).or_insert_with(|| fresh.clone());
+            if quota.closes <= now {
+                *quota = fresh;
             }
-            budget.used = budget.used.saturating_add(1);
-            Ok(Verdict::on(limit, budget.used, budget.opened))
+            quota.used = quota.used.saturating_add(1);
+            Ok(Verdict::on(limit, quota.used, quota.opened))
         })
     }
 
@@ -103,8 +104,8 @@ impl Quotas for Work {
     ) -> StoreResult<()> {
         self.writing(|state| {
             let key = (*world, name, subject.to_owned());
-            if let Some(budget) = state.budgets.get_mut(&key) {
-                budget.used = budget.used.saturating_sub(uses);
+            if let Some(quota) = state.quotas.get_mut(&key) {
+                quota.used = quota.used.saturating_sub(uses);
             }
             Ok(())
         })
@@ -118,7 +119,7 @@ impl Quotas for Work {
     ) -> StoreResult<()> {
         self.writing(|state| {
             for name in names {
-                state.budgets.remove(&(*world, *name, subject.to_owned()));
+                state.quotas.remove(&(*world, *name, subject.to_owned()));
             }
             Ok(())
         })
@@ -131,17 +132,17 @@ impl Quotas for Work {
         now: Timestamp,
     ) -> StoreResult<u64> {
         self.reading(|state| {
-            let open = state.budgets.iter().filter(|((of, named, _), budget)| {
-                of == world && *named == name && budget.opened <= now && now < budget.closes
+            let open = state.quotas.iter().filter(|((of, named, _), quota)| {
+                of == world && *named == name && quota.opened <= now && now < quota.closes
             });
-            open.map(|(_, budget)| u64::from(budget.used)).sum()
+            open.map(|(_, quota)| u64::from(quota.used)).sum()
         })
     }
 
     async fn sweep(&mut self, worlds: &SweptWorlds, closed_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
-            let closed = state.budgets.extract_if(|(world, _, _), budget| {
-                worlds.include(world) && budget.closes < closed_before
+            let closed = state.quotas.extract_if(|(world, _, _), quota| {
+                worlds.include(world) && quota.closes < closed_before
             });
             Ok(count_few(closed))
         })

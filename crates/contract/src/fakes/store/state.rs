@@ -56,8 +56,8 @@ pub(super) struct State {
     pub(super) tries: HashMap<(World, TokenHash), i64>,
     /// The holder and the expiry of each lease, by task.
     pub(super) leases: HashMap<String, (String, Timestamp)>,
-    pub(super) guards: HashMap<(World, String), Guard>,
-    pub(super) budgets: HashMap<(World, &'static str, String), Budget>,
+    pub(super) lockouts: HashMap<(World, String), Lockout>,
+    pub(super) quotas: HashMap<(World, &'static str, String), Quota>,
     pub(super) totps: Vec<TotpRow>,
     pub(super) passkeys: Vec<Passkey>,
     pub(super) passkey_handles: HashMap<(World, UserId), UserHandle>,
@@ -108,14 +108,14 @@ pub(super) struct TotpRow {
 }
 
 #[derive(Clone, Default)]
-pub(super) struct Guard {
+pub(super) struct Lockout {
     pub(super) failures: i64,
     pub(super) failed_at: Option<Timestamp>,
     pub(super) blocked_until: Option<Timestamp>,
 }
 
 #[derive(Clone)]
-pub(super) struct Budget {
+pub(super) struct Quota {
     pub(super) opened: Timestamp,
     pub(super) closes: Timestamp,
     pub(super) used: u32,

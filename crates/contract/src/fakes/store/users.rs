@@ -25,7 +25,7 @@ impl State {
             row.code.world == world && methods.contains(&row.code.method_id)
         });
         for method in methods {
-            self.guards.remove(&(world, method.to_string()));
+            self.lockouts.remove(&(world, method.to_string()));
         }
         remove(&mut self.sessions, |(_, session)| {
             session.world == world && session.user_id == id
