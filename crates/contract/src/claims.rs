@@ -86,7 +86,7 @@ struct Account {
 struct Identifier {
     account: usize,
     verified: bool,
-    successor: Option<usize>,
+    pending_owner: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -194,7 +194,7 @@ impl Model {
         let held = Identifier {
             account,
             verified,
-            successor: None,
+            pending_owner: None,
         };
         self.held.insert(identifier.to_owned(), held);
     }
@@ -254,7 +254,7 @@ impl Model {
     fn verify(&mut self, identifier: &str, account: usize) {
         if let Some(held) = self.held.get_mut(identifier) {
             if !held.verified {
-                held.successor = None;
+                held.pending_owner = None;
             }
             (held.account, held.verified) = (account, true);
         }
@@ -286,7 +286,7 @@ impl Model {
         if held.verified || !self.accounts[held.account].is_owned {
             return Some(held.account);
         }
-        held.successor
+        held.pending_owner
             .filter(|place| !self.accounts[*place].is_owned)
     }
 
@@ -297,7 +297,7 @@ impl Model {
             None => {
                 let account = self.new_account(answered.clone());
                 match self.held.get_mut(identifier) {
-                    Some(held) => held.successor = Some(account),
+                    Some(held) => held.pending_owner = Some(account),
                     None => self.claim(identifier, account, false),
                 }
                 account

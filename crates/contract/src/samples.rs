@@ -438,7 +438,7 @@ impl Samples {
             verified: self.coin(),
             created_at,
             updated_at: self.moment(),
-            successor: None,
+            pending_owner: None,
             of_owned: self.coin(),
         }
     }
@@ -460,7 +460,7 @@ impl Samples {
             verified: self.coin(),
             created_at,
             updated_at: self.moment(),
-            successor: None,
+            pending_owner: None,
             of_owned: self.coin(),
         }
     }

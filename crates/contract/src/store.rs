@@ -163,7 +163,7 @@ macro_rules! store_suite {
                 a_taken_identifier_leaves_the_transaction_good
                 an_address_is_verified_once
                 a_number_is_verified_once
-                a_claim_has_one_successor
+                a_claim_has_one_pending_owner
                 an_unverified_identifier_moves
                 a_detached_identifier_is_free
                 parallel_sign_ups_make_one_user

@@ -199,7 +199,7 @@ pub struct UserEmail {
     pub updated_at: Timestamp,
     /// The user who gets the address if it is verified from outside the account (CL-4). Set only while the address is claimed and the
     /// account already has an owner.
-    pub successor: Option<UserId>,
+    pub pending_owner: Option<UserId>,
     /// Whether the account already had an owner when the App added the address. Only then may an App trust that it is the user's (CL-9).
     pub of_owned: bool,
 }
@@ -221,7 +221,7 @@ pub struct UserPhone {
     pub updated_at: Timestamp,
     /// The user who gets the number if it is verified from outside the account (CL-4). Set only while the number is claimed and the account
     /// already has an owner.
-    pub successor: Option<UserId>,
+    pub pending_owner: Option<UserId>,
     /// Whether the account already had an owner when the App added the number. Only then may an App trust that it is the user's (CL-9).
     pub of_owned: bool,
 }

@@ -109,7 +109,7 @@ CREATE TABLE user_emails (
     created_at INT8 NOT NULL,
     updated_at INT8 NOT NULL,
     folded TEXT COLLATE "C" NOT NULL,
-    successor TEXT COLLATE "C",
+    pending_owner TEXT COLLATE "C",
     -- Whether the account had a proved owner when the identifier was attached.
     of_owned BOOL NOT NULL,
     CONSTRAINT user_emails_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
@@ -128,7 +128,7 @@ CREATE TABLE user_phones (
     verified BOOL NOT NULL,
     created_at INT8 NOT NULL,
     updated_at INT8 NOT NULL,
-    successor TEXT COLLATE "C",
+    pending_owner TEXT COLLATE "C",
     of_owned BOOL NOT NULL,
     CONSTRAINT user_phones_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
     CONSTRAINT user_phones_app_id_environment_number_key UNIQUE (app_id, environment, number),

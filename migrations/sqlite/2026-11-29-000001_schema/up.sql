@@ -109,7 +109,7 @@ CREATE TABLE user_emails (
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     folded TEXT NOT NULL,
-    successor TEXT,
+    pending_owner TEXT,
     -- Whether the account had a proved owner when the identifier was attached.
     of_owned INTEGER NOT NULL,
     CONSTRAINT user_emails_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
@@ -128,7 +128,7 @@ CREATE TABLE user_phones (
     verified INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
-    successor TEXT,
+    pending_owner TEXT,
     of_owned INTEGER NOT NULL,
     CONSTRAINT user_phones_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
     CONSTRAINT user_phones_app_id_environment_number_key UNIQUE (app_id, environment, number),

@@ -97,7 +97,7 @@ impl Identifiers for Unit {
                     email.verified.into_sql::<Bool>(),
                     email.created_at.unix().into_sql::<BigInt>(),
                     email.updated_at.unix().into_sql::<BigInt>(),
-                    (email.successor.map(|id| id.to_string())).into_sql::<Nullable<Text>>(),
+                    (email.pending_owner.map(|id| id.to_string())).into_sql::<Nullable<Text>>(),
                     email.of_owned.into_sql::<Bool>(),
                     email.email.folded().into_sql::<Text>(),
                 ));
@@ -117,7 +117,7 @@ impl Identifiers for Unit {
                     phone.verified.into_sql::<Bool>(),
                     phone.created_at.unix().into_sql::<BigInt>(),
                     phone.updated_at.unix().into_sql::<BigInt>(),
-                    (phone.successor.map(|id| id.to_string())).into_sql::<Nullable<Text>>(),
+                    (phone.pending_owner.map(|id| id.to_string())).into_sql::<Nullable<Text>>(),
                     phone.of_owned.into_sql::<Bool>(),
                 ));
                 let insert = diesel::insert_into(user_phones::table)
@@ -185,22 +185,22 @@ impl Identifiers for Unit {
         self.done(locked)?.map(User::try_from).transpose()
     }
 
-    async fn name_successor(
+    async fn set_pending_owner(
         &mut self,
         world: &World,
         id: MethodId,
-        successor: UserId,
+        pending_owner: UserId,
         seen: Option<UserId>,
     ) -> StoreResult<bool> {
-        let (successor, seen) = (successor.to_string(), seen.map(|id| id.to_string()));
+        let (pending_owner, seen) = (pending_owner.to_string(), seen.map(|id| id.to_string()));
         let named = in_table!(id, |identifiers| {
             let replaceable =
-                (identifiers::successor.is_null()).or(identifiers::successor.eq(seen));
+                (identifiers::pending_owner.is_null()).or(identifiers::pending_owner.eq(seen));
             let claim = in_world!(identifiers, world)
                 .filter(identifiers::id.eq(id.to_string()))
                 .filter(identifiers::verified.eq(false))
                 .filter(replaceable);
-            let update = diesel::update(claim).set(identifiers::successor.eq(successor));
+            let update = diesel::update(claim).set(identifiers::pending_owner.eq(pending_owner));
             Prepared(update).execute(self.writing()?).await
         });
         Ok(self.done(named)? == 1)
@@ -220,7 +220,7 @@ impl Identifiers for Unit {
         let update = diesel::update(unverified).set((
             user_emails::verified.eq(true),
             user_emails::address.eq(spelling.address().to_owned()),
-            user_emails::successor.eq(None::<String>),
+            user_emails::pending_owner.eq(None::<String>),
             user_emails::updated_at.eq(at.unix()),
         ));
         let updated = dialect::defer!(self.writing()?, Prepared(update)).await;
@@ -238,7 +238,7 @@ impl Identifiers for Unit {
             .filter(user_phones::verified.eq(false));
         let update = diesel::update(unverified).set((
             user_phones::verified.eq(true),
-            user_phones::successor.eq(None::<String>),
+            user_phones::pending_owner.eq(None::<String>),
             user_phones::updated_at.eq(at.unix()),
         ));
         let updated = dialect::defer!(self.writing()?, Prepared(update)).await;
@@ -256,7 +256,7 @@ impl Identifiers for Unit {
                 .filter(identifiers::verified.eq(false));
             let update = diesel::update(unverified).set((
                 identifiers::user_id.eq(to.to_string()),
-                identifiers::successor.eq(None::<String>),
+                identifiers::pending_owner.eq(None::<String>),
             ));
             Prepared(update).execute(self.writing()?).await
         });

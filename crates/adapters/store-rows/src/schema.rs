@@ -95,7 +95,7 @@ diesel::table! {
         verified -> Bool,
         created_at -> BigInt,
         updated_at -> BigInt,
-        successor -> Nullable<Text>,
+        pending_owner -> Nullable<Text>,
         of_owned -> Bool,
         folded -> Text,
     }
@@ -111,7 +111,7 @@ diesel::table! {
         verified -> Bool,
         created_at -> BigInt,
         updated_at -> BigInt,
-        successor -> Nullable<Text>,
+        pending_owner -> Nullable<Text>,
         of_owned -> Bool,
     }
 }

@@ -75,7 +75,7 @@ impl Rig {
             verified: false,
             created_at: self.now(),
             updated_at: self.now(),
-            successor: None,
+            pending_owner: None,
             of_owned: false,
         };
         let mut tx = self.fake.begin().await.unwrap();

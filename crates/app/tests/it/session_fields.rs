@@ -194,7 +194,7 @@ async fn another_factor_is_added() {
         verified: false,
         created_at: rig.now(),
         updated_at: rig.now(),
-        successor: None,
+        pending_owner: None,
         of_owned: false,
     };
     tx.identifiers()
@@ -663,7 +663,7 @@ async fn a_session_that_could_not_be_signed_is_refused_before_anything_is_decide
             verified: false,
             created_at: rig.now(),
             updated_at: rig.now(),
-            successor: None,
+            pending_owner: None,
             of_owned: false,
         };
         tx.identifiers()

@@ -157,7 +157,7 @@ async fn cl_4_a_claim_moves_to_the_person_who_proves_it() {
 
 /// CL-4: a user created for a claim who has since become owned, or was deleted, gets nothing.
 #[tokio::test]
-async fn cl_4_an_owned_successor_gets_nothing() {
+async fn cl_4_a_pending_owner_that_is_owned_gets_nothing() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let attacker = rig.sign_in(&test, "attacker@example.com", 60).await;
@@ -166,15 +166,15 @@ async fn cl_4_an_owned_successor_gets_nothing() {
     for spoil in ["founded", "deleted"] {
         rig.pass(1);
         let (first, code) = rig.fresh_code(&test, VICTIM).await;
-        let successor = first.email.user_id;
+        let pending_owner = first.email.user_id;
         if spoil == "founded" {
             let command = vouched("somebody@example.com");
             rig.service
-                .update_user(&test, successor, command)
+                .update_user(&test, pending_owner, command)
                 .await
                 .unwrap();
         } else {
-            rig.service.delete_user(&test, successor).await.unwrap();
+            rig.service.delete_user(&test, pending_owner).await.unwrap();
         }
         let refused = rig.verify(&test, first.email.id, &code).await;
         assert!(
@@ -183,7 +183,7 @@ async fn cl_4_an_owned_successor_gets_nothing() {
         );
         let next = rig.login(&test, VICTIM).await;
         assert!(next.user_created, "{spoil}");
-        assert_ne!(next.email.user_id, successor, "{spoil}");
+        assert_ne!(next.email.user_id, pending_owner, "{spoil}");
     }
     rig.pass(1);
     let victim = rig.sign_in(&test, VICTIM, 60).await;

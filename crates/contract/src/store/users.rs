@@ -622,7 +622,7 @@ pub async fn an_address_is_verified_once(store: Arc<dyn Store>) {
     assert_eq!(stage.email_of(world, &bystander).await, Some(bystander));
     let expected = UserEmail {
         verified: true,
-        successor: None,
+        pending_owner: None,
         updated_at: at,
         email: proved,
         ..email.clone()
@@ -655,15 +655,15 @@ pub async fn a_number_is_verified_once(store: Arc<dyn Store>) {
     assert_eq!(stage.phone_of(world, &bystander).await, Some(bystander));
     let expected = UserPhone {
         verified: true,
-        successor: None,
+        pending_owner: None,
         updated_at: at,
         ..phone.clone()
     };
     assert_eq!(stage.phone_of(world, &phone).await, Some(expected));
 }
 
-/// CL-4: an unverified identifier gets a successor only if its current successor, or none, is the one that was seen, in its world.
-pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
+/// CL-4: an unverified identifier gets a pending owner only if its current pending owner, or none, is the one that was seen, in its world.
+pub async fn a_claim_has_one_pending_owner(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let user = stage.user(world).await;
@@ -687,7 +687,7 @@ pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
         stage.user(world).await.id,
     ];
     for method in [MethodId::Email(email.id), MethodId::Phone(phone.id)] {
-        for (in_world, successor, seen, expected) in [
+        for (in_world, pending_owner, seen, expected) in [
             (stranger, first, None, false),
             (world, first, None, true),
             (world, second, None, false),
@@ -696,17 +696,20 @@ pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
         ] {
             let named = in_tx!(stage.store, |tx| tx
                 .identifiers()
-                .name_successor(&in_world, method, successor, seen)
+                .set_pending_owner(&in_world, method, pending_owner, seen)
                 .await);
-            assert_eq!(named, expected, "{method}: {successor} replaces {seen:?}");
+            assert_eq!(
+                named, expected,
+                "{method}: {pending_owner} replaces {seen:?}"
+            );
         }
     }
     let (seen_email, seen_phone) = (
         stage.email_of(world, &email).await,
         stage.phone_of(world, &phone).await,
     );
-    assert_eq!(seen_email.and_then(|row| row.successor), Some(second));
-    assert_eq!(seen_phone.and_then(|row| row.successor), Some(second));
+    assert_eq!(seen_email.and_then(|row| row.pending_owner), Some(second));
+    assert_eq!(seen_phone.and_then(|row| row.pending_owner), Some(second));
     let at = stage.samples.tick();
     let named = in_tx!(stage.store, |tx| {
         tx.identifiers()
@@ -715,9 +718,9 @@ pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
         tx.identifiers().verify_phone(&world, phone.id, at).await?;
         let (email, phone) = (MethodId::Email(email.id), MethodId::Phone(phone.id));
         let users = tx.identifiers();
-        let of_email = users.name_successor(&world, email, third, Some(second));
+        let of_email = users.set_pending_owner(&world, email, third, Some(second));
         let of_email = of_email.await?;
-        let of_phone = users.name_successor(&world, phone, third, Some(second));
+        let of_phone = users.set_pending_owner(&world, phone, third, Some(second));
         Ok((of_email, of_phone.await?))
     });
     assert_eq!(named, (false, false));
@@ -725,8 +728,8 @@ pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
         stage.email_of(world, &email).await,
         stage.phone_of(world, &phone).await,
     );
-    assert_eq!(email.and_then(|row| row.successor), None);
-    assert_eq!(phone.and_then(|row| row.successor), None);
+    assert_eq!(email.and_then(|row| row.pending_owner), None);
+    assert_eq!(phone.and_then(|row| row.pending_owner), None);
 }
 
 /// An unverified identifier moves to another user, once and within its world, without the codes and links sent to it. A verified one stays
@@ -738,12 +741,12 @@ pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
     let at = stage.samples.tick();
     let email = UserEmail {
         verified: false,
-        successor: Some(other.id),
+        pending_owner: Some(other.id),
         ..stage.samples.email(&user)
     };
     let phone = UserPhone {
         verified: false,
-        successor: Some(other.id),
+        pending_owner: Some(other.id),
         ..stage.samples.phone(&user)
     };
     let code = stage.samples.code(&user, MethodId::Email(email.id));
@@ -771,12 +774,12 @@ pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
     }
     let moved_email = UserEmail {
         user_id: other.id,
-        successor: None,
+        pending_owner: None,
         ..email.clone()
     };
     let moved_phone = UserPhone {
         user_id: other.id,
-        successor: None,
+        pending_owner: None,
         ..phone.clone()
     };
     assert_eq!(stage.email_of(world, &email).await, Some(moved_email));

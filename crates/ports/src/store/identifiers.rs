@@ -118,17 +118,17 @@ pub trait Identifiers: Send {
     /// Locks the owner of an identifier like [`Users::lock`](super::Users::lock); `None` if there is none. The identifier may have moved to
     /// another user in the meantime, which reading it afterwards shows.
     async fn lock_owner(&mut self, world: &World, id: MethodId) -> StoreResult<Option<User>>;
-    /// Records the successor: the user who gets a claimed identifier once it is verified from outside. It replaces none or `seen`. `false`,
-    /// without any change, if the identifier is verified or deleted, or has another successor.
-    async fn name_successor(
+    /// Records the pending owner: the user who gets a claimed identifier once it is verified from outside. It replaces none or `seen`.
+    /// `false`, without any change, if the identifier is verified or deleted, or has another pending owner.
+    async fn set_pending_owner(
         &mut self,
         world: &World,
         id: MethodId,
-        successor: UserId,
+        pending_owner: UserId,
         seen: Option<UserId>,
     ) -> StoreResult<bool>;
-    /// Marks an address as verified in the spelling that was proved, and removes its successor. Does nothing if it is already verified, or
-    /// if the spelling has a different identity.
+    /// Marks an address as verified in the spelling that was proved, and removes its pending owner. Does nothing if it is already verified,
+    /// or if the spelling has a different identity.
     async fn verify_email(
         &mut self,
         world: &World,

@@ -367,8 +367,8 @@ async fn a_claim_ends_as_some_order_says(installation: Installation) {
         let asked = json!({ "email": claimed });
         let path = "/v1/auth/otps/email/login_or_create";
         let asked = clients[0].post(path, &asked).await.ok();
-        let (method_id, successor) = (text(&asked, "email_id"), text(&asked, "user_id"));
-        assert_ne!(successor, user, "round {round}");
+        let (method_id, pending_owner) = (text(&asked, "email_id"), text(&asked, "user_id"));
+        assert_ne!(pending_owner, user, "round {round}");
         let code = captured_code(&clients[0], &claimed).await;
         let proof = json!({ "method_id": method_id, "otp": code });
         let answers = all_at_once(&clients, PARALLEL, |number, api| {
@@ -399,7 +399,7 @@ async fn a_claim_ends_as_some_order_says(installation: Installation) {
         };
         let path = |id: &str| format!("/v1/auth/users/{id}");
         let left = emails(clients[0].get(&path(&user)).await.ok());
-        let next = emails(clients[0].get(&path(&successor)).await.ok());
+        let next = emails(clients[0].get(&path(&pending_owner)).await.ok());
         assert_eq!(left[0], (own, json!(true)), "round {round}");
         if proofs == 1 {
             assert_eq!(next, [(claimed, json!(true))], "round {round}");

@@ -1,8 +1,8 @@
 //! EV-C2: every type of event is caused through the API or the command line's functions. It is emitted once, in its own environment, with
 //! the data described in its table row.
 //!
-//! The client checks each response against the API description, and each event against the schema of its type. [`event_log`] checks that its
-//! data has no other fields.
+//! The client checks each response against the API description, and each event against the schema of its type. [`event_log`] checks that
+//! its data has no other fields.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -326,7 +326,7 @@ async fn identifiers_move_to_their_owners(witness: &mut Witness<'_>) {
     let expected = [EmailVerified, SessionCreated];
     witness.sees("the address is proved", &expected, &[]).await;
     let code = texted(api, NUMBER).await;
-    witness.sees("a successor", &[UserCreated], &[]).await;
+    witness.sees("a pending owner", &[UserCreated], &[]).await;
     verified(&test, &code, json!({"session_expires_in": 60}))
         .await
         .ok();

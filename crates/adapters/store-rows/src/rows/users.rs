@@ -95,7 +95,7 @@ pub struct UserEmailRow {
     verified: bool,
     created_at: i64,
     updated_at: i64,
-    successor: Option<String>,
+    pending_owner: Option<String>,
     of_owned: bool,
     folded: String,
 }
@@ -112,7 +112,7 @@ impl UserEmailRow {
             verified: email.verified,
             created_at: email.created_at.unix(),
             updated_at: email.updated_at.unix(),
-            successor: email.successor.map(|id| id.to_string()),
+            pending_owner: email.pending_owner.map(|id| id.to_string()),
             of_owned: email.of_owned,
             folded: email.email.folded(),
         }
@@ -129,7 +129,9 @@ impl TryFrom<UserEmailRow> for UserEmail {
         if email.identity().as_str() != row.identity {
             return Err(table.corrupt("identity"));
         }
-        let successor = row.successor.map(|id| table.parse("successor", &id));
+        let pending_owner = row
+            .pending_owner
+            .map(|id| table.parse("pending_owner", &id));
         Ok(Self {
             id: table.parse("id", &row.id)?,
             user_id: table.parse("user_id", &row.user_id)?,
@@ -137,7 +139,7 @@ impl TryFrom<UserEmailRow> for UserEmail {
             verified: row.verified,
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
-            successor: successor.transpose()?,
+            pending_owner: pending_owner.transpose()?,
             of_owned: row.of_owned,
         })
     }
@@ -154,7 +156,7 @@ pub struct UserPhoneRow {
     verified: bool,
     created_at: i64,
     updated_at: i64,
-    successor: Option<String>,
+    pending_owner: Option<String>,
     of_owned: bool,
 }
 
@@ -169,7 +171,7 @@ impl UserPhoneRow {
             verified: phone.verified,
             created_at: phone.created_at.unix(),
             updated_at: phone.updated_at.unix(),
-            successor: phone.successor.map(|id| id.to_string()),
+            pending_owner: phone.pending_owner.map(|id| id.to_string()),
             of_owned: phone.of_owned,
         }
     }
@@ -180,7 +182,9 @@ impl TryFrom<UserPhoneRow> for UserPhone {
 
     fn try_from(row: UserPhoneRow) -> StoreResult<Self> {
         let table = Table("user_phones");
-        let successor = row.successor.map(|id| table.parse("successor", &id));
+        let pending_owner = row
+            .pending_owner
+            .map(|id| table.parse("pending_owner", &id));
         Ok(Self {
             id: table.parse("id", &row.id)?,
             user_id: table.parse("user_id", &row.user_id)?,
@@ -189,7 +193,7 @@ impl TryFrom<UserPhoneRow> for UserPhone {
             verified: row.verified,
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
-            successor: successor.transpose()?,
+            pending_owner: pending_owner.transpose()?,
             of_owned: row.of_owned,
         })
     }

@@ -138,7 +138,7 @@ struct Draft<C> {
 enum Owner<C> {
     User {
         user: Box<User>,
-        arrival: Resolution,
+        resolution: Resolution,
         contact: C,
     },
     Nobody {
@@ -155,7 +155,7 @@ impl<C> Owner<C> {
     }
 
     const fn is_new(&self) -> bool {
-        matches!(self, Self::User { arrival, .. } if arrival.is_new())
+        matches!(self, Self::User { resolution, .. } if resolution.is_new())
     }
 }
 
@@ -302,11 +302,11 @@ impl Service {
             return self.named_owner(caller, request, found, now).await;
         };
         let new = || User::new(self.new_id(now), caller.world, status, now);
-        let (user, arrival, contact) = match found {
+        let (user, resolution, contact) = match found {
             Some((contact, owner)) => {
-                let (user, arrival) =
+                let (user, resolution) =
                     resolve_account(&mut *read, contact.found(owner), new).await?;
-                (user, arrival, contact)
+                (user, resolution, contact)
             }
             None => {
                 let user = new();
@@ -319,7 +319,7 @@ impl Service {
         Ok(Ok(Owner::User {
             contact: contact.of_user(user.id),
             user: Box::new(user),
-            arrival,
+            resolution,
         }))
     }
 
@@ -337,7 +337,7 @@ impl Service {
                 if request.in_session == Some(found.owner.id) || is_provable(caller, &found) {
                     return Ok(Ok(Owner::User {
                         user: Box::new(found.owner),
-                        arrival: Resolution::Known,
+                        resolution: Resolution::Known,
                         contact,
                     }));
                 }
@@ -445,17 +445,17 @@ impl Service {
         let creates = draft.owner.is_new();
         if let Owner::User {
             user,
-            arrival,
+            resolution,
             contact,
         } = &draft.owner
         {
             if creates {
                 caller.may_create_user()?;
             }
-            if !store_arrival(&mut *tx, user, *arrival, contact).await? {
+            if !store_resolution(&mut *tx, user, *resolution, contact).await? {
                 return Ok(Stored::ChangedMeanwhile);
             }
-            let told = arrival.told(user.id, contact.method_id(), via(C::CHANNEL));
+            let told = resolution.facts(user.id, contact.method_id(), via(C::CHANNEL));
             self.emit(&mut *tx, caller, told).await?;
         }
         tx.codes().replace(&draft.code).await?;
@@ -536,19 +536,21 @@ async fn repeated(
 }
 
 /// Stores a new user; `false` when the identifier has changed since it was read.
-async fn store_arrival<C: Contact>(
+async fn store_resolution<C: Contact>(
     tx: &mut dyn Repositories,
     user: &User,
-    arrival: Resolution,
+    resolution: Resolution,
     contact: &C,
 ) -> StoreResult<bool> {
     let world = &user.world;
-    if arrival == Resolution::New {
+    if resolution == Resolution::New {
         tx.users().insert(user).await?;
         return Ok(contact.attach(tx, world).await? == Attached::Yes);
     }
     let method = contact.method_id();
-    arrival.store_successor(tx, world, user, method).await
+    resolution
+        .store_pending_owner(tx, world, user, method)
+        .await
 }
 
 /// How a user is created when a code is sent over a channel.

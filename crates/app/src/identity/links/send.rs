@@ -111,7 +111,7 @@ struct Way {
 struct Owner {
     user: User,
     email: UserEmail,
-    arrival: Resolution,
+    resolution: Resolution,
 }
 
 /// Everything that one attempt at the transaction writes.
@@ -300,14 +300,15 @@ impl Service {
             return Ok(Owner {
                 email: new_email(self.new_id(now), user.id, request.email.clone(), now),
                 user,
-                arrival: Resolution::New,
+                resolution: Resolution::New,
             });
         };
-        let (user, arrival) = resolve_account(&mut *read, Found::email(&email, owner), new).await?;
+        let (user, resolution) =
+            resolve_account(&mut *read, Found::email(&email, owner), new).await?;
         Ok(Owner {
             user,
             email: email.addressed(&request.email),
-            arrival,
+            resolution,
         })
     }
 
@@ -318,7 +319,7 @@ impl Service {
         owner: Owner,
         now: Timestamp,
     ) -> Result<Draft, Fault> {
-        let way = if owner.arrival.is_new() {
+        let way = if owner.resolution.is_new() {
             &request.new
         } else {
             &request.existing
@@ -349,7 +350,7 @@ impl Service {
             landing: Some(way.landing.without_token(request.starter.state.as_ref())),
             fingerprint: request.fingerprint.clone(),
             origin: None,
-            user_created: owner.arrival.is_new(),
+            user_created: owner.resolution.is_new(),
             challenge: request.starter.challenge,
             asked_as: Some(request.email.clone()),
             sent_as_asked: !owner.email.verified,
@@ -390,7 +391,7 @@ impl Service {
             for_anybody: true,
             mac,
             fingerprint: request.fingerprint.clone(),
-            user_created: owner.arrival.is_new(),
+            user_created: owner.resolution.is_new(),
             asked_as: Some(request.email.clone()),
             sent_as_asked: !owner.email.verified,
             created_at: now,
@@ -455,19 +456,19 @@ impl Service {
             quota.spend_narrow(&mut *tx, turn, send).await?;
             quota.spend_mail(&mut *tx, send.identifier).await?;
             // Where known and unknown addresses must look alike, this quota must not distinguish them either.
-            if draft.owner.arrival.is_new() || caller.settings().enumeration_safe {
+            if draft.owner.resolution.is_new() || caller.settings().enumeration_safe {
                 quota.spend_new_user(&mut *tx, caller.settings()).await?;
             }
         }
         let owner = &draft.owner;
-        if owner.arrival.is_new() {
+        if owner.resolution.is_new() {
             caller.may_create_user()?;
         }
         if !owner.store(&mut *tx).await? {
             return Ok(Stored::ChangedMeanwhile);
         }
-        let (arrival, method) = (owner.arrival, MethodId::Email(owner.email.id));
-        let told = arrival.told(owner.user.id, method, request.via());
+        let (resolution, method) = (owner.resolution, MethodId::Email(owner.email.id));
+        let told = resolution.facts(owner.user.id, method, request.via());
         self.emit(&mut *tx, caller, told).await?;
         tx.links().replace(&draft.link).await?;
         if let Some(code) = &draft.code {
@@ -505,12 +506,14 @@ impl Owner {
     /// Stores a new user; `false` when the address has changed since it was read.
     async fn store(&self, tx: &mut dyn Repositories) -> StoreResult<bool> {
         let (world, user) = (&self.user.world, &self.user);
-        if self.arrival == Resolution::New {
+        if self.resolution == Resolution::New {
             tx.users().insert(user).await?;
             return Ok(tx.identifiers().attach_email(world, &self.email).await? == Attached::Yes);
         }
         let method = MethodId::Email(self.email.id);
-        self.arrival.store_successor(tx, world, user, method).await
+        self.resolution
+            .store_pending_owner(tx, world, user, method)
+            .await
     }
 }
 

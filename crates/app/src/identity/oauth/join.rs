@@ -197,7 +197,7 @@ impl Service {
         Ok(proven.map_err(unproved)?.user_id)
     }
 
-    /// The user who gets an address verified by the provider: its owner, or the successor if it is a claim of an owned account.
+    /// The user who gets an address verified by the provider: its owner, or the pending owner if it is a claim of an owned account.
     async fn receiver(
         &self,
         tx: &mut dyn Repositories,
@@ -213,8 +213,8 @@ impl Service {
         let profile = tx.users().profile(world, owned.user_id).await?;
         let owner = profile.ok_or(Fault::LostRace)?.user;
         let new = || self.person_as_user(world, candidate.identity, now);
-        let (user, arrival) = resolve_account(tx, Found::email(owned, owner), new).await?;
-        if arrival.is_new() {
+        let (user, resolution) = resolve_account(tx, Found::email(owned, owner), new).await?;
+        if resolution.is_new() {
             self.insert_person(tx, caller, &user).await?;
         }
         Ok(user.id)

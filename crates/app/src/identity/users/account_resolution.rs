@@ -10,13 +10,13 @@ use vestry_ports::store::{Repositories, StoreResult};
 /// How a user relates to an identifier that is about to be verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resolution {
-    /// The user exists: the identifier's owner, or the successor that an earlier step created for it.
+    /// The user exists: the identifier's owner, or the pending owner that an earlier step created for it.
     Known,
     /// The user is new and gets the identifier at once.
     New,
     /// The user is new and gets the identifier once it is verified; until then it stays a claim of an owned account.
-    Successor {
-        /// The successor named before, which is gone or belongs to someone by now.
+    PendingOwner {
+        /// The pending owner named before, which is gone or belongs to someone by now.
         instead_of: Option<UserId>,
     },
 }
@@ -25,7 +25,7 @@ pub(crate) enum Resolution {
 pub(crate) struct Found {
     pub(crate) owner: User,
     pub(crate) verified: bool,
-    pub(crate) successor: Option<UserId>,
+    pub(crate) pending_owner: Option<UserId>,
     pub(crate) of_owned: bool,
 }
 
@@ -34,7 +34,7 @@ impl Found {
         Self {
             owner,
             verified: email.verified,
-            successor: email.successor,
+            pending_owner: email.pending_owner,
             of_owned: email.of_owned,
         }
     }
@@ -43,7 +43,7 @@ impl Found {
         Self {
             owner,
             verified: phone.verified,
-            successor: phone.successor,
+            pending_owner: phone.pending_owner,
             of_owned: phone.of_owned,
         }
     }
@@ -58,15 +58,15 @@ pub(crate) async fn resolve_account(
     if found.verified || !found.owner.is_owned {
         return Ok((found.owner, Resolution::Known));
     }
-    let instead_of = found.successor;
+    let instead_of = found.pending_owner;
     if let Some(id) = instead_of {
-        let successor = read.users().profile(&found.owner.world, id).await?;
-        let waiting = successor.map(|profile| profile.user);
-        if let Some(user) = waiting.filter(|user| !user.is_owned) {
+        let profile = read.users().profile(&found.owner.world, id).await?;
+        let pending_owner = profile.map(|profile| profile.user);
+        if let Some(user) = pending_owner.filter(|user| !user.is_owned) {
             return Ok((user, Resolution::Known));
         }
     }
-    Ok((new(), Resolution::Successor { instead_of }))
+    Ok((new(), Resolution::PendingOwner { instead_of }))
 }
 
 impl Resolution {
@@ -75,29 +75,29 @@ impl Resolution {
         !matches!(self, Self::Known)
     }
 
-    /// The events to emit once it is stored. A successor gets the identifier only with its proof.
-    pub(crate) fn told(self, user: UserId, method: MethodId, via: Via) -> Vec<Fact> {
+    /// The events to emit once it is stored. A pending owner gets the identifier only with its proof.
+    pub(crate) fn facts(self, user: UserId, method: MethodId, via: Via) -> Vec<Fact> {
         match self {
             Self::Known => Vec::new(),
             Self::New => vec![Fact::user_created(user, via), added(user, method)],
-            Self::Successor { .. } => vec![Fact::user_created(user, via)],
+            Self::PendingOwner { .. } => vec![Fact::user_created(user, via)],
         }
     }
 
-    /// Stores a successor; `false` when the identifier has changed since it was read.
-    pub(crate) async fn store_successor(
+    /// Stores a pending owner; `false` when the identifier has changed since it was read.
+    pub(crate) async fn store_pending_owner(
         self,
         tx: &mut dyn Repositories,
         world: &World,
         user: &User,
         method: MethodId,
     ) -> StoreResult<bool> {
-        let Self::Successor { instead_of } = self else {
+        let Self::PendingOwner { instead_of } = self else {
             return Ok(true);
         };
         tx.users().insert(user).await?;
         tx.identifiers()
-            .name_successor(world, method, user.id, instead_of)
+            .set_pending_owner(world, method, user.id, instead_of)
             .await
     }
 }

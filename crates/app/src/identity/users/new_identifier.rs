@@ -20,7 +20,7 @@ pub(crate) const fn new_email(
         verified: false,
         created_at: now,
         updated_at: now,
-        successor: None,
+        pending_owner: None,
         of_owned: false,
     }
 }
@@ -39,7 +39,7 @@ pub(crate) const fn new_phone(
         verified: false,
         created_at: now,
         updated_at: now,
-        successor: None,
+        pending_owner: None,
         of_owned: false,
     }
 }

@@ -8,9 +8,9 @@
 //! - **Verified already**: the proof signs in to its account (CL-2).
 //! - **From outside, on an account without an owner**, the proof founds it: anything an attacker may have planted is removed, and other
 //!   claims stay claims (CL-3).
-//! - **From outside, on an owned account**, the claim may belong to another person. A step that accepts anyone has created a successor for
-//!   the person who proves it, and the identifier moves there (CL-4). A step by which the App names one of its users is refused, unless the
-//!   App's setting trusts attached identifiers (CL-5, CL-9).
+//! - **From outside, on an owned account**, the claim may belong to another person. A step that accepts anyone has created a pending owner
+//!   for the person who proves it, and the identifier moves there (CL-4). A step by which the App names one of its users is refused, unless
+//!   the App's setting trusts attached identifiers (CL-5, CL-9).
 //!
 //! All of it is decided under the lock of the account's row, in the transaction of the proof (CL-8).
 
@@ -32,7 +32,7 @@ use crate::{Caller, Fault, Service};
 pub(crate) struct IdentifierVerification {
     /// The identifier that was proved.
     pub(crate) method: MethodId,
-    /// The user named in the step's response: the owner of the identifier, or a successor.
+    /// The user named in the step's response: the owner of the identifier, or a pending owner.
     pub(crate) user: UserId,
     /// Whether the App named the identifier's user, instead of accepting anyone who proves it.
     pub(crate) vouched: bool,
@@ -163,7 +163,7 @@ impl Service {
             return Ok(());
         }
         if owner.id != identifier.user_id {
-            // The successor got an owner by another proof in the meantime.
+            // The pending owner became owned by another proof in the meantime.
             return Err(ProofError::Gone);
         }
         if owner.disabled.is_some() {
@@ -173,7 +173,7 @@ impl Service {
         let found = Found {
             owner: owner.clone(),
             verified: false,
-            successor: None,
+            pending_owner: None,
             of_owned: identifier.of_owned,
         };
         if proof.vouched && found.owner.is_owned && is_provable(caller, &found) {
@@ -235,7 +235,7 @@ impl Service {
         self.emit(tx, caller, told).await
     }
 
-    /// Moves a claim to its successor, whose row is locked like that of the account it leaves.
+    /// Moves a claim to its pending owner, whose row is locked like that of the account it leaves.
     async fn move_out(
         &self,
         tx: &mut dyn Repositories,
@@ -248,15 +248,15 @@ impl Service {
             return Err(ProofError::Gone);
         }
         let moved = tx.identifiers().move_to(world, proof.method, to).await?;
-        let successor = tx.users().profile(world, to).await?;
-        let successor = match moved {
-            Moved::Yes => successor.ok_or(ProofError::Gone)?,
+        let pending_owner = tx.users().profile(world, to).await?;
+        let pending_owner = match moved {
+            Moved::Yes => pending_owner.ok_or(ProofError::Gone)?,
             Moved::Gone => return Err(ProofError::Gone),
             Moved::Full => return Err(ProofError::LimitReached(proof.method)),
         };
         let told = [removed(from, proof.method), added(to, proof.method)];
         self.emit(tx, caller, told).await?;
-        Ok(successor.user)
+        Ok(pending_owner.user)
     }
 }
 

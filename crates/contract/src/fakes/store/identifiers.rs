@@ -17,14 +17,14 @@ struct Claim<'a> {
     email: Option<&'a mut Email>,
     user_id: &'a mut UserId,
     verified: &'a mut bool,
-    successor: &'a mut Option<UserId>,
+    pending_owner: &'a mut Option<UserId>,
     updated_at: &'a mut Timestamp,
 }
 
 impl Claim<'_> {
     fn verify(self, at: Timestamp) {
         *self.verified = true;
-        *self.successor = None;
+        *self.pending_owner = None;
         *self.updated_at = at;
     }
 }
@@ -60,14 +60,14 @@ impl State {
                 email: Some(&mut row.email),
                 user_id: &mut row.user_id,
                 verified: &mut row.verified,
-                successor: &mut row.successor,
+                pending_owner: &mut row.pending_owner,
                 updated_at: &mut row.updated_at,
             },
             Identifier::Phone(row) => Claim {
                 email: None,
                 user_id: &mut row.user_id,
                 verified: &mut row.verified,
-                successor: &mut row.successor,
+                pending_owner: &mut row.pending_owner,
                 updated_at: &mut row.updated_at,
             },
         };
@@ -138,19 +138,19 @@ impl Identifiers for Work {
         })
     }
 
-    async fn name_successor(
+    async fn set_pending_owner(
         &mut self,
         world: &World,
         id: MethodId,
-        successor: UserId,
+        pending_owner: UserId,
         seen: Option<UserId>,
     ) -> StoreResult<bool> {
         self.writing(|state| {
-            let claim = state.claim(*world, id).map(|claim| claim.successor);
+            let claim = state.claim(*world, id).map(|claim| claim.pending_owner);
             let Some(claim) = claim.filter(|named| named.is_none() || **named == seen) else {
                 return Ok(false);
             };
-            *claim = Some(successor);
+            *claim = Some(pending_owner);
             Ok(true)
         })
     }
@@ -197,7 +197,7 @@ impl Identifiers for Work {
             if is_full {
                 return Ok(Moved::Full);
             }
-            (*claim.user_id, *claim.successor) = (to, None);
+            (*claim.user_id, *claim.pending_owner) = (to, None);
             Ok(Moved::Yes)
         })
     }
