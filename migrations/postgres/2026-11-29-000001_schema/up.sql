@@ -744,7 +744,7 @@ CREATE TABLE webhook_endpoints (
     failed_deliveries INT8 NOT NULL,
     failures_since INT8,
     failing_since INT8,
-    failing_told BOOL NOT NULL,
+    failing_emitted BOOL NOT NULL,
     last_success_at INT8,
     created_at INT8 NOT NULL,
     updated_at INT8 NOT NULL,

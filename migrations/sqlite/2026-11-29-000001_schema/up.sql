@@ -743,7 +743,7 @@ CREATE TABLE webhook_endpoints (
     failed_deliveries INTEGER NOT NULL,
     failures_since INTEGER,
     failing_since INTEGER,
-    failing_told INTEGER NOT NULL,
+    failing_emitted INTEGER NOT NULL,
     last_success_at INTEGER,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,

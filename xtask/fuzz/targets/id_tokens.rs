@@ -139,7 +139,7 @@ fn holds(place: &Place, by: SignsBy, claims: &Map<String, Value>, named: Option<
 }
 
 /// The identity in the claims.
-fn told(place: &Place, claims: &Map<String, Value>) -> ProvenIdentity {
+fn proven(place: &Place, claims: &Map<String, Value>) -> ProvenIdentity {
     let text = |name: &str| Some(claims.get(name)?.as_str()?.to_owned());
     let claim = |name: &str| claims.get(name).cloned().unwrap_or_default();
     let is_verified = claim("email_verified") == true;
@@ -226,14 +226,14 @@ fuzz_target!(|data: &[u8]| {
     let expected = match parts {
         Some((Some(header), Some(claims))) => {
             let is_right = names(&header, by) && holds(place, by, &claims, named);
-            is_right.then(|| told(place, &claims))
+            is_right.then(|| proven(place, &claims))
         }
         Some(_) => None,
         None => {
             let is_one = SignsBy::ALL
                 .iter()
                 .any(|by| token == by.token(&json_of(&by.header()), &json_of(&place.claims)));
-            is_one.then(|| told(place, &place.claims))
+            is_one.then(|| proven(place, &place.claims))
         }
     };
     assert_eq!(accepted, expected, "{options}: {token}");

@@ -114,6 +114,6 @@ fuzz_target!(|data: &[u8]| {
     let exchanged = DESK.provider.exchange(connection, None, None);
     let name = connection.name.as_str();
     let expected = expected(name, (of_profile, profile), (of_list, list));
-    let told = exchanged.ok().map(|exchanged| exchanged.identity);
-    assert_eq!(told, expected);
+    let proven = exchanged.ok().map(|exchanged| exchanged.identity);
+    assert_eq!(proven, expected);
 });

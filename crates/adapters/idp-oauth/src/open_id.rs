@@ -42,11 +42,11 @@ impl Believer<'_> {
         let id_token = id_token.ok_or(ProviderFault::Invalid("there is no id token"))?;
         let claims = self.claims(id_token, grant).await?;
         let further = self.further(&claims, &issued.tokens.access_token).await?;
-        let told = further.as_ref().unwrap_or(&claims);
+        let email_claims = further.as_ref().unwrap_or(&claims);
         let email = EmailClaims {
-            email: told.text("email").map(str::to_owned),
-            email_verified: told.value("email_verified"),
-            xms_edov: told.value("xms_edov"),
+            email: email_claims.text("email").map(str::to_owned),
+            email_verified: email_claims.value("email_verified"),
+            xms_edov: email_claims.value("xms_edov"),
             tenant: claims.text("tid").map(str::to_owned),
         };
         let named = Named::in_form(grant.user);
@@ -119,14 +119,14 @@ impl Believer<'_> {
         }
         let answer = self.fetcher.json(Url::clone(url), Some(access_token)).await;
         let answer: Map<String, Value> = answer.map_err(|failure| failure.fault(&USERINFO))?;
-        let told = Claims(answer);
+        let claims_there = Claims(answer);
         // Otherwise one user's token could claim another user's address (OpenID Connect Core 5.3.2).
-        if told.subject() != claims.subject() {
+        if claims_there.subject() != claims.subject() {
             return Err(ProviderFault::Invalid(
                 "its userinfo response is about another user",
             ));
         }
-        Ok(Some(told))
+        Ok(Some(claims_there))
     }
 }
 

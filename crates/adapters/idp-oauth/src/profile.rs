@@ -33,16 +33,16 @@ pub(crate) async fn identity(
     let url = url.ok_or(ProviderFault::Misconfigured(
         "the userinfo endpoint is missing",
     ))?;
-    let told: Map<String, Value> = fetcher
+    let profile: Map<String, Value> = fetcher
         .json(url.clone(), Some(token))
         .await
         .map_err(|failure| failure.fault(&PROFILE))?;
-    let subject = subject(&told).ok_or(ProviderFault::Invalid(PROFILE.malformed))?;
-    let told = Claims(told);
+    let subject = subject(&profile).ok_or(ProviderFault::Invalid(PROFILE.malformed))?;
+    let profile = Claims(profile);
     let email = match known.email {
         EmailSource::Beside => EmailClaims {
-            email: told.text("email").map(str::to_owned),
-            email_verified: told.value("verified"),
+            email: profile.text("email").map(str::to_owned),
+            email_verified: profile.value("verified"),
             ..EmailClaims::default()
         },
         EmailSource::ListBelow(segment) => primary(fetcher, below(url, segment), token).await?,
@@ -52,15 +52,15 @@ pub(crate) async fn identity(
         subject,
         email_verified: email.are_proof(connection.kind(), &connection.settings),
         email: email.email,
-        name: told.text(known.name).map(str::to_owned),
+        name: profile.text(known.name).map(str::to_owned),
         given_name: None,
         family_name: None,
     })
 }
 
 /// Returns `id`, a number or a text of digits. Names and addresses can change owners; the id cannot.
-fn subject(told: &Map<String, Value>) -> Option<String> {
-    match told.get("id")? {
+fn subject(profile: &Map<String, Value>) -> Option<String> {
+    match profile.get("id")? {
         id @ Value::Number(_) => number::natural(id).map(|id| id.to_string()),
         Value::String(text) => {
             let is_id = (1..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());

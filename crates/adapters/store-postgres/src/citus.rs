@@ -171,14 +171,14 @@ async fn undistributed(conn: &mut Conn) -> StoreResult<Vec<String>> {
 }
 
 /// Distributes every table that is not distributed yet, and returns their names. Each table has its own transaction, so that an interrupted
-/// run can be resumed. `told` is called before each table, with the number of tables left including it. Moved rows also stay on the
+/// run can be resumed. `progress` is called before each table, with the number of tables left including it. Moved rows also stay on the
 /// coordinator until [`clear`].
 ///
 /// # Errors
 /// [`StoreError::Other`] without Citus, or if processes of the service are connected while existing data would be moved.
 pub(super) async fn distribute(
     conn: &mut Conn,
-    told: &(dyn Fn(&str, usize) + Sync),
+    progress: &(dyn Fn(&str, usize) + Sync),
 ) -> StoreResult<Vec<String>> {
     if !is(conn, HAS_CITUS).await? {
         return Err(DistributeError::NoCitus.into());
@@ -193,7 +193,7 @@ pub(super) async fn distribute(
         }
     }
     for (done, table) in tables.iter().enumerate() {
-        told(table, tables.len() - done);
+        progress(table, tables.len() - done);
         place(conn, table).await?;
     }
     Ok(tables)

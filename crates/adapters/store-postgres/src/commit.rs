@@ -36,7 +36,7 @@ async fn commit_within<T>(limit: Duration, commit: impl Future<Output = T>) -> O
 /// Writes unsequenced events and commits, with the time limit of [`commit_in_time`].
 pub(crate) async fn commit_with_events(
     conn: &mut Conn,
-    told: Vec<UnsequencedRow>,
+    rows: Vec<UnsequencedRow>,
 ) -> Option<QueryResult<()>> {
     if let Err(error) = conn.finish().await {
         return Some(Err(error));
@@ -45,8 +45,8 @@ pub(crate) async fn commit_with_events(
         true => COMMIT_WITHIN + LOCKED_WITHIN,
         false => COMMIT_WITHIN,
     };
-    let sizes: Vec<usize> = row_chunks(&told).map(<[_]>::len).collect();
-    let mut rows = told.into_iter();
+    let sizes: Vec<usize> = row_chunks(&rows).map(<[_]>::len).collect();
+    let mut rows = rows.into_iter();
     for size in sizes {
         let chunk: Vec<UnsequencedRow> = rows.by_ref().take(size).collect();
         let insert = diesel::insert_into(unsequenced_events::table).values(chunk);

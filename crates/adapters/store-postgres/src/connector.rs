@@ -55,7 +55,7 @@ impl Connector {
     }
 
     /// Returns a connector whose sessions start with these settings, in the format of libpq's `options`.
-    pub(crate) fn telling(&self, options: &str) -> Self {
+    pub(crate) fn with_options(&self, options: &str) -> Self {
         let mut connector = self.clone();
         let all = match self.config.get_options() {
             Some(others) => format!("{others} {options}"),

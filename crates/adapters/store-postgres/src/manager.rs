@@ -27,7 +27,7 @@ const OPTIONS: &str = "-c default_transaction_isolation=read\\ committed -c defa
      -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s";
 
 /// Whether the session has the options.
-const IS_TOLD: &str = "current_setting('lock_timeout') = '5s'";
+const HAS_OPTIONS: &str = "current_setting('lock_timeout') = '5s'";
 
 /// Every statement here is correct under READ COMMITTED; the database's default is not inherited by accident.
 ///
@@ -44,7 +44,7 @@ pub(crate) struct Manager {
     /// Connects as the URL says.
     plain: Connector,
     /// Connects with [`OPTIONS`].
-    telling: Connector,
+    with_options: Connector,
     keep_statements: bool,
     /// Whether sessions without the options were found.
     is_bare: AtomicBool,
@@ -53,7 +53,7 @@ pub(crate) struct Manager {
 impl Manager {
     pub(super) fn new(connector: Connector, keep_statements: bool) -> Self {
         Self {
-            telling: connector.telling(OPTIONS),
+            with_options: connector.with_options(OPTIONS),
             plain: connector,
             keep_statements,
             is_bare: AtomicBool::new(false),
@@ -80,11 +80,11 @@ impl Manager {
             return connect(&self.plain, self.keep_statements).await;
         }
         let mut connection =
-            connect_telling(&self.telling, &self.plain, self.keep_statements).await?;
-        let told = diesel::select(sql::<Bool>(IS_TOLD))
+            connect_with_options(&self.with_options, &self.plain, self.keep_statements).await?;
+        let has_options = diesel::select(sql::<Bool>(HAS_OPTIONS))
             .get_result(&mut connection)
             .await;
-        if !told.map_err(|error| classify(error, Some(&mut connection)))? {
+        if !has_options.map_err(|error| classify(error, Some(&mut connection)))? {
             self.is_bare.store(true, Ordering::Relaxed);
         }
         Ok(connection)
@@ -92,12 +92,12 @@ impl Manager {
 }
 
 /// Opens a connection with start-up options, or without them if a pooler rejects those.
-pub(super) async fn connect_telling(
-    telling: &Connector,
+pub(super) async fn connect_with_options(
+    with_options: &Connector,
     plain: &Connector,
     keeps_statements: bool,
 ) -> StoreResult<Conn> {
-    match connect(telling, keeps_statements).await {
+    match connect(with_options, keeps_statements).await {
         Err(refusal) if is_of_options(&refusal) => connect(plain, keeps_statements).await,
         outcome => outcome,
     }

@@ -17,7 +17,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 use super::citus;
 use super::connection::{Conn, classify};
 use super::connector::Connector;
-use super::manager::connect_telling;
+use super::manager::connect_with_options;
 use super::repositories::migrations::applied_migrations;
 use vestry_store_rows::migrations::missing;
 use vestry_store_rows::settings::{PostgresUrl, Settings};
@@ -86,7 +86,7 @@ pub async fn migrate(url: &PostgresUrl, settings: &Settings) -> StoreResult<Vec<
 pub async fn distribute(
     url: &PostgresUrl,
     settings: &Settings,
-    told: &(dyn Fn(&str, usize) + Sync),
+    progress: &(dyn Fn(&str, usize) + Sync),
 ) -> StoreResult<Vec<String>> {
     let connector = connector(url, settings)?;
     let mut conn = open(&connector).await?;
@@ -94,7 +94,7 @@ pub async fn distribute(
         return Err(StoreError::Busy);
     };
     let work = async {
-        let tables = citus::distribute(&mut conn, told).await?;
+        let tables = citus::distribute(&mut conn, progress).await?;
         citus::clear(&mut conn).await?;
         Ok(tables)
     };
@@ -115,7 +115,7 @@ fn connector(url: &PostgresUrl, settings: &Settings) -> StoreResult<Connector> {
 
 /// Opens a separate connection: migrations can exceed all other time limits.
 async fn open(connector: &Connector) -> StoreResult<Conn> {
-    connect_telling(&connector.telling(OPTIONS), connector, true).await
+    connect_with_options(&connector.with_options(OPTIONS), connector, true).await
 }
 
 async fn missing_in(conn: &mut Conn) -> StoreResult<Vec<String>> {

@@ -84,7 +84,7 @@ macro_rules! fitting {
 #[port]
 impl Events for Unit {
     async fn append(&mut self, events: &[NewEvent]) -> StoreResult<()> {
-        self.tell(events)
+        self.emit(events)
     }
 
     async fn waiting(&mut self, after: Option<World>) -> StoreResult<Option<World>> {

@@ -64,7 +64,7 @@ pub(crate) struct Unit {
     progress: Progress,
     site: Site,
     /// Events to write at the commit.
-    told: Vec<NewEvent>,
+    emitted: Vec<NewEvent>,
 }
 
 impl Unit {
@@ -75,7 +75,7 @@ impl Unit {
             access: Access::View,
             progress: Progress::Ready,
             site,
-            told: Vec::new(),
+            emitted: Vec::new(),
         }
     }
 
@@ -86,7 +86,7 @@ impl Unit {
             access: Access::SelfCommitting,
             progress: Progress::Ready,
             site,
-            told: Vec::new(),
+            emitted: Vec::new(),
         }
     }
 
@@ -101,7 +101,7 @@ impl Unit {
             access: Access::Transaction,
             progress: Progress::Ready,
             site,
-            told: Vec::new(),
+            emitted: Vec::new(),
         };
         let begun = dialect::begin(unit.reading()?, begin).await;
         unit.done(begun)?;
@@ -129,10 +129,10 @@ impl Unit {
     }
 
     /// Queues events for the commit.
-    pub(super) fn tell(&mut self, events: &[NewEvent]) -> StoreResult<()> {
+    pub(super) fn emit(&mut self, events: &[NewEvent]) -> StoreResult<()> {
         self.writing()?;
         self.progress = Progress::Ready;
-        self.told.extend_from_slice(events);
+        self.emitted.extend_from_slice(events);
         Ok(())
     }
 
@@ -141,7 +141,7 @@ impl Unit {
         let Some(bell) = self.site.bell.get() else {
             return;
         };
-        let worlds: BTreeSet<World> = self.told.iter().map(|event| event.world).collect();
+        let worlds: BTreeSet<World> = self.emitted.iter().map(|event| event.world).collect();
         worlds.into_iter().for_each(bell);
     }
 
@@ -184,7 +184,7 @@ impl Unit {
 #[port]
 impl Tx for Unit {
     async fn commit(mut self: Box<Self>) -> StoreResult<()> {
-        let rows = (0..).zip(&self.told);
+        let rows = (0..).zip(&self.emitted);
         let rows = rows
             .map(|(ordinal, event)| UnsequencedRow::new(event, ordinal))
             .collect();

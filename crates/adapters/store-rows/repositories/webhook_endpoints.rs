@@ -28,7 +28,7 @@ macro_rules! sound {
             webhook_endpoints::failed_deliveries.eq(0),
             webhook_endpoints::failures_since.eq(None::<i64>),
             webhook_endpoints::failing_since.eq(None::<i64>),
-            webhook_endpoints::failing_told.eq(false),
+            webhook_endpoints::failing_emitted.eq(false),
         )
     };
 }
@@ -231,10 +231,10 @@ impl WebhookEndpoints for Unit {
         world: &World,
         id: WebhookEndpointId,
     ) -> StoreResult<bool> {
-        let untold = one!(world, id)
+        let unemitted = one!(world, id)
             .filter(webhook_endpoints::failing_since.is_not_null())
-            .filter(webhook_endpoints::failing_told.eq(false));
-        let update = diesel::update(untold).set(webhook_endpoints::failing_told.eq(true));
+            .filter(webhook_endpoints::failing_emitted.eq(false));
+        let update = diesel::update(unemitted).set(webhook_endpoints::failing_emitted.eq(true));
         let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }

@@ -700,7 +700,7 @@ diesel::table! {
         failed_deliveries -> BigInt,
         failures_since -> Nullable<BigInt>,
         failing_since -> Nullable<BigInt>,
-        failing_told -> Bool,
+        failing_emitted -> Bool,
         last_success_at -> Nullable<BigInt>,
         created_at -> BigInt,
         updated_at -> BigInt,

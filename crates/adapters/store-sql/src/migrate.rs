@@ -17,19 +17,19 @@ pub async fn migrate(settings: &Settings) -> StoreResult<Vec<String>> {
 }
 
 /// Distributes the tables over the servers of a Citus cluster, and returns the names of those that were not distributed before. Each table
-/// has its own transaction, so an interrupted run is resumed by another call. `told` is called before each table, with the number of tables
-/// left including it.
+/// has its own transaction, so an interrupted run is resumed by another call. `progress` is called before each table, with the number of
+/// tables left including it.
 ///
 /// # Errors
 /// [`StoreError`]: `Other` on SQLite, without the extension, while processes of the service are connected, or if a statement was refused.
 pub async fn distribute(
     settings: &Settings,
-    told: &(dyn Fn(&str, usize) + Sync),
+    progress: &(dyn Fn(&str, usize) + Sync),
 ) -> StoreResult<Vec<String>> {
     match &settings.database {
         Database::Sqlite(_) => Err(StoreError::Other(
             "a SQLite database cannot be distributed over several servers".into(),
         )),
-        Database::Postgres(url) => vestry_store_postgres::distribute(url, settings, told).await,
+        Database::Postgres(url) => vestry_store_postgres::distribute(url, settings, progress).await,
     }
 }

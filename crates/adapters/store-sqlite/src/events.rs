@@ -37,10 +37,10 @@ struct Placed {
 /// Writes unsequenced events and commits, all on the thread of the only writing connection. The file answers, or fails.
 pub(crate) async fn commit_with_events(
     conn: &mut Conn,
-    told: Vec<UnsequencedRow>,
+    rows: Vec<UnsequencedRow>,
 ) -> Option<QueryResult<()>> {
     let committed = conn.spawn_blocking(move |conn| {
-        for row in told {
+        for row in rows {
             let insert = diesel::insert_into(unsequenced_events::table).values(row);
             insert.execute(conn)?;
         }

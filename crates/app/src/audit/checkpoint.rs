@@ -31,7 +31,7 @@ const PAGE: i64 = 50;
 /// How long checkpoints stay in the database after all sinks have them.
 const KEPT: Seconds = Seconds(7 * 86_400);
 /// Periods without success before an alarm: a failing sink, or no checkpoint at all.
-const TOLD_AFTER: i64 = 10;
+const ALARM_AFTER: i64 = 10;
 /// Name under which the leader records its rounds. It cannot collide with a sink: those are named `kind:…`, or are the server log.
 const ROUNDS: &str = "rounds";
 
@@ -54,7 +54,7 @@ impl Failures {
     /// Counts a period and returns whether to raise the alarm, which is once per series of failures.
     const fn note(&mut self, is_good: bool) -> bool {
         self.0 = if is_good { 0 } else { self.0.saturating_add(1) };
-        self.0 == TOLD_AFTER
+        self.0 == ALARM_AFTER
     }
 }
 
@@ -102,7 +102,7 @@ impl Service {
                     }
                     if failures.note(made.is_ok()) {
                         tracing::error!(
-                            periods = TOLD_AFTER,
+                            periods = ALARM_AFTER,
                             "ALARM: audit checkpoints have failed for many periods (deleted audit entries may go undetected); check the preceding checkpoint warnings"
                         );
                     }
@@ -124,7 +124,7 @@ impl Service {
             }
             // It is safe for two processes to create checkpoints at the same time.
             tracing::error!(
-                periods = TOLD_AFTER,
+                periods = ALARM_AFTER,
                 "ALARM: audit checkpoint lease is held but no checkpoint was made for many periods (possible tampering with table `leases`); this process makes one now"
             );
         }
@@ -149,7 +149,7 @@ impl Service {
             Err(Fault::Sealed(_)) => return Ok(false),
             Err(fault) => return Err(fault),
         }
-        let waited = self.period().0.saturating_mul(TOLD_AFTER);
+        let waited = self.period().0.saturating_mul(ALARM_AFTER);
         let most = Seconds(waited.saturating_add(GRACE.0));
         Ok(self.checkpoints.is_overdue(now, most))
     }
@@ -536,7 +536,7 @@ impl Service {
 
     async fn sink_failed(&self, name: &str, error: &SinkError) {
         let now = self.machine_time();
-        let waited = Seconds(self.period().0.saturating_mul(TOLD_AFTER));
+        let waited = Seconds(self.period().0.saturating_mul(ALARM_AFTER));
         let error = causes(error);
         if !self.checkpoints.failed(name, now, now - waited) {
             tracing::warn!(
@@ -638,16 +638,16 @@ mod tests {
     #[test]
     fn ten_periods_without_a_checkpoint_raise_one_alarm() {
         let mut failures = Failures::default();
-        let mut told = |is_good: bool, periods: usize| {
-            let told = (0..periods).filter(|_| failures.note(is_good));
-            told.count()
+        let mut alarms = |is_good: bool, periods: usize| {
+            let alarms = (0..periods).filter(|_| failures.note(is_good));
+            alarms.count()
         };
-        assert_eq!(told(false, 9), 0);
-        assert_eq!(told(true, 1), 0);
-        assert_eq!(told(false, 9), 0);
-        assert_eq!(told(false, 1), 1);
-        assert_eq!(told(false, 100), 0);
-        assert_eq!(told(true, 1), 0);
-        assert_eq!(told(false, 10), 1);
+        assert_eq!(alarms(false, 9), 0);
+        assert_eq!(alarms(true, 1), 0);
+        assert_eq!(alarms(false, 9), 0);
+        assert_eq!(alarms(false, 1), 1);
+        assert_eq!(alarms(false, 100), 0);
+        assert_eq!(alarms(true, 1), 0);
+        assert_eq!(alarms(false, 10), 1);
     }
 }

@@ -47,8 +47,8 @@ impl Service {
     /// The log cannot be written.
     pub(crate) async fn note_export(&self, caller: &Caller, wallet: &Wallet) -> Result<(), Fault> {
         let event = self.event(caller, wallet.id, AuditAction::Export, String::new(), None)?;
-        let told = EmittedUse::Exported(wallet.user_id, wallet.wallet_type);
-        self.record(event, Some(self.pending(caller, told))).await
+        let usage = EmittedUse::Exported(wallet.user_id, wallet.wallet_type);
+        self.record(event, Some(self.pending(caller, usage))).await
     }
 
     /// [`Service::note_use`] for a signature.
@@ -84,12 +84,12 @@ impl Service {
         self.record(event, pending).await
     }
 
-    fn pending(&self, caller: &Caller, told: EmittedUse) -> PendingEvent {
+    fn pending(&self, caller: &Caller, usage: EmittedUse) -> PendingEvent {
         PendingEvent {
             id: self.new_id(self.machine_time()),
             actor: caller.principal.actor(),
             request_id: caller.principal.request_id.as_deref().map(str::to_owned),
-            told,
+            usage,
         }
     }
 

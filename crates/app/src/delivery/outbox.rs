@@ -195,7 +195,7 @@ impl Service {
             world: job.world,
             job: id,
             owner: owner.to_owned(),
-            told: self.told(&job, &outcome),
+            event: self.event_of(&job, &outcome),
             ending: self.ending(&job, outcome),
         };
         match self.batched(&self.notes, note).await {
@@ -228,7 +228,7 @@ impl Service {
     }
 
     /// Returns the event to emit. Retries and decoys emit none.
-    fn told(&self, job: &OutboxJob, outcome: &Outcome) -> Option<NewEvent> {
+    fn event_of(&self, job: &OutboxJob, outcome: &Outcome) -> Option<NewEvent> {
         if is_decoy(job) {
             return None;
         }

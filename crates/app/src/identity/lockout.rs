@@ -18,11 +18,11 @@ use vestry_ports::store::{Repositories, StoreError};
 use crate::identity::password_spraying;
 use crate::identity::quotas::SendQuota;
 use crate::kernel::fault::{causes, retried};
-use crate::kernel::state::failure_log::Untold;
+use crate::kernel::state::failure_log::CountedFailures;
 use crate::{Caller, Fault, Principal, Service};
 
 /// Limit of failures of one subject that are emitted individually (E-8).
-const TOLD: Limit = Limit::per_minute(10);
+const FAILURE_EVENTS: Limit = Limit::per_minute(10);
 /// Interval between checks for finished minutes.
 const EVERY: Duration = Duration::from_secs(10);
 
@@ -126,7 +126,13 @@ async fn emit_of(
     }
     let quotas = tx.quotas();
     let verdict = quotas
-        .spend(&caller.world, "told_failures", subject, TOLD, now)
+        .spend(
+            &caller.world,
+            "failure_events",
+            subject,
+            FAILURE_EVENTS,
+            now,
+        )
         .await?;
     let Failure {
         method,
@@ -140,8 +146,8 @@ async fn emit_of(
             .count(caller.world, user, method, reason, now);
         return Ok(());
     }
-    let told = Fact::sign_in_failed(Some(user), method, reason, None);
-    service.emit(tx, caller, [told]).await
+    let fact = Fact::sign_in_failed(Some(user), method, reason, None);
+    service.emit(tx, caller, [fact]).await
 }
 
 impl Service {
@@ -168,19 +174,19 @@ impl Service {
     ///
     /// The number is lost if it cannot be written, or if the process is killed.
     pub async fn emit_counted_failures(&self, over: Option<Instant>) {
-        for untold in self.failures.end(over) {
-            if let Err(error) = self.emit_count(&untold).await {
+        for counted in self.failures.end(over) {
+            if let Err(error) = self.emit_count(&counted).await {
                 let error = causes(&error);
                 tracing::warn!(error, "could not emit event for counted sign-in failures");
             }
         }
     }
 
-    async fn emit_count(&self, untold: &Untold) -> Result<(), Fault> {
-        let (user, count) = (Some(untold.user), Some(untold.count));
-        let fact = Fact::sign_in_failed(user, untold.method, untold.reason, count);
+    async fn emit_count(&self, counted: &CountedFailures) -> Result<(), Fault> {
+        let (user, count) = (Some(counted.user), Some(counted.count));
+        let fact = Fact::sign_in_failed(user, counted.method, counted.reason, count);
         // It was counted for an App that requested such events.
-        let event = self.new_event(&Principal::system().at(untold.world), &fact);
+        let event = self.new_event(&Principal::system().at(counted.world), &fact);
         retried(async || {
             let mut tx = self.ports.store.begin().await?;
             tx.events().append(std::slice::from_ref(&event)).await?;
@@ -200,8 +206,8 @@ pub(crate) async fn block(
     until: Timestamp,
 ) -> Result<(), StoreError> {
     tx.lockouts().block(&caller.world, subject, until).await?;
-    let told = Fact::sign_in_blocked(Some(failure.user), failure.method, until);
-    service.emit(tx, caller, [told]).await
+    let fact = Fact::sign_in_blocked(Some(failure.user), failure.method, until);
+    service.emit(tx, caller, [fact]).await
 }
 
 /// The subject of an attempt and the address that it came from, each with its own failure count.

@@ -91,7 +91,7 @@ impl<B: Batch> Batcher<B> {
             batcher: Arc::clone(self),
             of,
             memory: Some(memory),
-            told: Vec::new(),
+            receivers: Vec::new(),
         });
         (answer, flush)
     }
@@ -105,8 +105,8 @@ pub(crate) struct Flush<B: Batch> {
     /// The partition whose queue this is.
     of: Partition,
     memory: Option<B::Memory>,
-    /// The receivers of the current batch.
-    told: Vec<oneshot::Sender<B::Answer>>,
+    /// Where the results of the current batch go.
+    receivers: Vec<oneshot::Sender<B::Answer>>,
 }
 
 impl<B: Batch> Flush<B> {
@@ -120,9 +120,9 @@ impl<B: Batch> Flush<B> {
                 return;
             };
             let answers = batcher.batch.serve(asked, memory).await;
-            for (waiting, answer) in self.told.drain(..).zip(answers) {
+            for (receiver, answer) in self.receivers.drain(..).zip(answers) {
                 // The requester may be gone; then there is no one to notify.
-                drop(waiting.send(answer));
+                drop(receiver.send(answer));
             }
         }
     }
@@ -137,8 +137,8 @@ impl<B: Batch> Flush<B> {
         }
         let many = queue.waiting.len().min(B::MAX_SIZE);
         let next = queue.waiting.drain(..many);
-        let (asked, told) = next.map(|next| (next.asked, next.answer)).unzip();
-        self.told = told;
+        let (asked, receivers) = next.map(|next| (next.asked, next.answer)).unzip();
+        self.receivers = receivers;
         Some((asked, self.memory.as_mut()?))
     }
 }

@@ -132,8 +132,8 @@ impl Service {
         if !tx.apps().update(&app).await? {
             return Err(Refusal::NotFound("app"));
         }
-        let told = Fact::app_updated(names);
-        self.emit_in_both_environments(&mut *tx, by, id, told)
+        let fact = Fact::app_updated(names);
+        self.emit_in_both_environments(&mut *tx, by, id, fact)
             .await?;
         self.note_in_both(by, &mut tx, id, ControlAction::AppUpdate, &detail);
         tx.commit().await?;

@@ -73,8 +73,8 @@ impl Service {
         self.app(record.world.app_id).await?;
         let mut tx = self.begin_change([record.world]).await?;
         tx.api_keys().insert(record).await?;
-        let told = Fact::api_key_created(record.id, record.kind, record.scopes.clone());
-        self.emit(&mut *tx, by.at(record.world), [told]).await?;
+        let fact = Fact::api_key_created(record.id, record.kind, record.scopes.clone());
+        self.emit(&mut *tx, by.at(record.world), [fact]).await?;
         let scopes: Vec<_> = record.scopes.iter().map(|scope| scope.as_str()).collect();
         let detail = Detail::default()
             .with("kind", record.kind.as_str())
@@ -145,8 +145,8 @@ impl Service {
         if !tx.api_keys().revoke(app, id, now).await? {
             return Err(not_found);
         }
-        let told = Fact::api_key_revoked(id);
-        self.emit(&mut *tx, by.at(key.world), [told]).await?;
+        let fact = Fact::api_key_revoked(id);
+        self.emit(&mut *tx, by.at(key.world), [fact]).await?;
         let action = ControlAction::ApiKeyRevoke;
         tx.note(self.done(&by.at(key.world), action, id, &Detail::default()));
         Ok(tx.commit().await?)

@@ -92,8 +92,8 @@ impl Service {
             // A concurrent command set or removed the connection.
             return Err(Fault::LostRace.into());
         }
-        let told = Fact::provider_set(wanted.name.clone());
-        self.emit(&mut *tx, by.at(wanted.world), [told]).await?;
+        let fact = Fact::provider_set(wanted.name.clone());
+        self.emit(&mut *tx, by.at(wanted.world), [fact]).await?;
         let detail = changes(known.as_ref(), &stored.connection)?;
         let action = ControlAction::ProviderSet;
         let subject = Subject::provider(&wanted.name);
@@ -146,8 +146,8 @@ impl Service {
         if !tx.provider_connections().remove(&world, name).await? {
             return Err(Refusal::NotFound("provider"));
         }
-        let told = Fact::provider_removed(name.clone());
-        self.emit(&mut *tx, by.at(world), [told]).await?;
+        let fact = Fact::provider_removed(name.clone());
+        self.emit(&mut *tx, by.at(world), [fact]).await?;
         let (action, subject) = (ControlAction::ProviderRemove, Subject::provider(name));
         tx.note(self.done(&by.at(world), action, subject, &Detail::default()));
         Ok(tx.commit().await?)

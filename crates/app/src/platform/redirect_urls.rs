@@ -56,8 +56,8 @@ impl Service {
         self.app(url.world.app_id).await?;
         let mut tx = self.begin_change([url.world]).await?;
         if tx.redirect_urls().insert(url).await? {
-            let told = Fact::redirect_url_added(url.id, url.kind);
-            self.emit(&mut *tx, by.at(url.world), [told]).await?;
+            let fact = Fact::redirect_url_added(url.id, url.kind);
+            self.emit(&mut *tx, by.at(url.world), [fact]).await?;
             let action = ControlAction::RedirectUrlAdd;
             tx.note(self.done(&by.at(url.world), action, url.id, &described(url)));
             tx.commit().await?;
@@ -133,8 +133,8 @@ impl Service {
         if !tx.redirect_urls().remove(app, id).await? {
             return Err(not_found);
         }
-        let told = Fact::redirect_url_removed(id);
-        self.emit(&mut *tx, by.at(url.world), [told]).await?;
+        let fact = Fact::redirect_url_removed(id);
+        self.emit(&mut *tx, by.at(url.world), [fact]).await?;
         let action = ControlAction::RedirectUrlRemove;
         tx.note(self.done(&by.at(url.world), action, id, &described(&url)));
         Ok(tx.commit().await?)

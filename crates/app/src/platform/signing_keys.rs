@@ -63,8 +63,8 @@ impl Service {
             now + PUBLISHED_BEFORE_USE
         };
         let key = self.new_signing_key(&app, world, active_from).await?;
-        let told = || Some(Fact::signing_key_rotated(key.id));
-        retried(|| self.store_signing_key(by, &key, told())).await?;
+        let fact = || Some(Fact::signing_key_rotated(key.id));
+        retried(|| self.store_signing_key(by, &key, fact())).await?;
         Ok(key)
     }
 
@@ -127,8 +127,8 @@ impl Service {
         if !tx.signing_keys().remove(world, id).await? {
             return Err(Refusal::NotFound("signing key"));
         }
-        let told = next.map(|next| Fact::signing_key_rotated(next.id));
-        self.emit(&mut *tx, by.at(*world), told).await?;
+        let fact = next.map(|next| Fact::signing_key_rotated(next.id));
+        self.emit(&mut *tx, by.at(*world), fact).await?;
         if let Some(next) = next {
             tx.note(self.signing_key_made(by, next));
         }
@@ -169,11 +169,11 @@ impl Service {
         &self,
         by: &Principal,
         key: &SigningKey,
-        told: Option<Fact>,
+        fact: Option<Fact>,
     ) -> Result<(), Refusal> {
         let mut tx = self.begin_change([key.world]).await?;
         tx.signing_keys().insert(key).await?;
-        self.emit(&mut *tx, by.at(key.world), told).await?;
+        self.emit(&mut *tx, by.at(key.world), fact).await?;
         tx.note(self.signing_key_made(by, key));
         Ok(tx.commit().await?)
     }

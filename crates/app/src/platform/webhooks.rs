@@ -191,8 +191,8 @@ impl Service {
         }
         tx.webhook_endpoints().insert_secret(secret).await?;
         name_events(&mut *tx, &app).await?;
-        let told = Fact::webhook_endpoint_created(endpoint.id);
-        self.emit(&mut *tx, by.at(world), [told]).await?;
+        let fact = Fact::webhook_endpoint_created(endpoint.id);
+        self.emit(&mut *tx, by.at(world), [fact]).await?;
         let action = ControlAction::WebhookEndpointCreate;
         tx.note(self.done(&by.at(world), action, endpoint.id, &changes(None, endpoint)));
         Ok(tx.commit().await?)
@@ -300,8 +300,8 @@ impl Service {
         }
         name_events(&mut *tx, &app).await?;
         let names = changed.into_iter().map(str::to_owned).collect();
-        let told = Fact::webhook_endpoint_updated(id, ChangedFields(names));
-        self.emit(&mut *tx, by.at(known.world), [told]).await?;
+        let fact = Fact::webhook_endpoint_updated(id, ChangedFields(names));
+        self.emit(&mut *tx, by.at(known.world), [fact]).await?;
         let action = ControlAction::WebhookEndpointUpdate;
         let detail = changes(Some(&known), &wanted);
         tx.note(self.done(&by.at(known.world), action, id, &detail));
@@ -352,8 +352,8 @@ impl Service {
             .expire_secrets(&world, endpoint, until, now)
             .await?;
         endpoints.insert_secret(secret).await?;
-        let told = Fact::webhook_endpoint_secret_rotated(endpoint);
-        self.emit(&mut *tx, by.at(world), [told]).await?;
+        let fact = Fact::webhook_endpoint_secret_rotated(endpoint);
+        self.emit(&mut *tx, by.at(world), [fact]).await?;
         let detail = Detail::default().with("previous_secret_expires_at", until.unix());
         let action = ControlAction::WebhookEndpointRotateSecret;
         tx.note(self.done(&by.at(world), action, endpoint, &detail));
@@ -387,8 +387,8 @@ impl Service {
             if resume == Resume::Nothing {
                 tx.deliveries().drop_waiting(&world, id, now).await?;
             }
-            let told = Fact::webhook_endpoint_enabled(id);
-            self.emit(&mut *tx, by.at(world), [told]).await?;
+            let fact = Fact::webhook_endpoint_enabled(id);
+            self.emit(&mut *tx, by.at(world), [fact]).await?;
             let detail = Detail::default().with("discard_pending", resume == Resume::Nothing);
             let action = ControlAction::WebhookEndpointEnable;
             tx.note(self.done(&by.at(world), action, id, &detail));
@@ -422,8 +422,8 @@ impl Service {
                 return Ok(());
             }
             name_events(&mut *tx, &app).await?;
-            let told = Fact::webhook_endpoint_disabled(id, reason);
-            self.emit(&mut *tx, by.at(world), [told]).await?;
+            let fact = Fact::webhook_endpoint_disabled(id, reason);
+            self.emit(&mut *tx, by.at(world), [fact]).await?;
             let detail = Detail::default().with("reason", reason.as_str());
             let action = ControlAction::WebhookEndpointDisable;
             tx.note(self.done(&by.at(world), action, id, &detail));
@@ -454,8 +454,8 @@ impl Service {
             }
             tx.deliveries().drop_waiting(&world, id, now).await?;
             name_events(&mut *tx, &app).await?;
-            let told = Fact::webhook_endpoint_deleted(id);
-            self.emit(&mut *tx, by.at(world), [told]).await?;
+            let fact = Fact::webhook_endpoint_deleted(id);
+            self.emit(&mut *tx, by.at(world), [fact]).await?;
             let action = ControlAction::WebhookEndpointDelete;
             tx.note(self.done(&by.at(world), action, id, &Detail::default()));
             Ok(tx.commit().await?)

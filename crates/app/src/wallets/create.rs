@@ -102,8 +102,8 @@ impl Service {
         hold_wallet_key(&mut *tx, &world, key.key_version).await?;
         let created = tx.wallets().insert(wallet, key).await?;
         if created == Created::Yes {
-            let told = Fact::wallet_created(user_id, wallet.wallet.id, wallet_type);
-            self.emit(&mut *tx, caller, [told]).await?;
+            let fact = Fact::wallet_created(user_id, wallet.wallet.id, wallet_type);
+            self.emit(&mut *tx, caller, [fact]).await?;
             caller.commit_last(tx).await?;
         }
         Ok(created)

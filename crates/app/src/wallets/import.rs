@@ -147,8 +147,8 @@ impl Service {
         hold_wallet_key(&mut *tx, world, imported.key.key_version).await?;
         for stored in [&imported.as_default, &imported.as_further] {
             if tx.wallets().insert(stored, &imported.key).await? == Created::Yes {
-                let told = Fact::wallet_imported(wallet.user_id, wallet.id, wallet.wallet_type);
-                self.emit(&mut *tx, caller, [told]).await?;
+                let fact = Fact::wallet_imported(wallet.user_id, wallet.id, wallet.wallet_type);
+                self.emit(&mut *tx, caller, [fact]).await?;
                 caller.commit_last(tx).await?;
                 return Ok(stored.clone());
             }

@@ -552,7 +552,7 @@ async fn a_failing_sink_is_reported_and_catches_up() {
     }
     let noted = of_log(&anchored.rig).await;
     let [entry] = &noted[..] else {
-        panic!("told once: {noted:?}");
+        panic!("not one entry: {noted:?}");
     };
     let event = &entry.event;
     assert_eq!(
@@ -749,7 +749,7 @@ async fn aud_10_edited_progress_silences_no_sink() {
     ];
     let anchored = Anchored::new().await;
     let rig = &anchored.rig;
-    let mut told = 0;
+    let mut alarms = 0;
     for (what, edit) in edits {
         anchored.change(what).await;
         anchored.period().await;
@@ -778,8 +778,8 @@ async fn aud_10_edited_progress_silences_no_sink() {
         let found: Vec<_> = found
             .filter(|entry| entry.event.action == ControlAction::AuditFindingReport)
             .collect();
-        told += 1;
-        assert_eq!(found.len(), told, "{what}: {noted:?}");
+        alarms += 1;
+        assert_eq!(found.len(), alarms, "{what}: {noted:?}");
         let first = detail(found[0])["first"].as_str().unwrap().to_owned();
         assert!(first.contains("was altered"), "{what}: {first}");
         assert_eq!(anchored.verify().await.flaws, [], "{what}, afterwards");

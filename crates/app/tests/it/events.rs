@@ -108,9 +108,9 @@ async fn e_1_a_failure_at_any_step_emits_all_or_nothing() {
         let was_reached = !rig.fake.has_yet_to_fail();
         rig.fake.fail_after(None);
         rig.service.sequence_all().await.unwrap();
-        let told = read(&rig, &test, None).await.events.len() - before;
+        let emitted = read(&rig, &test, None).await.events.len() - before;
         let expected = if created.is_ok() { 3 } else { 0 };
-        assert_eq!(told, expected, "after {operations} operations");
+        assert_eq!(emitted, expected, "after {operations} operations");
         if !was_reached {
             return;
         }

@@ -204,12 +204,12 @@ async fn m_26_only_separate_name_fields_are_used() {
         (Some("a\nb"), None, ("", "")),
     ] {
         let desk = Desk::new().await;
-        let told = ProvenIdentity {
+        let identity = ProvenIdentity {
             given_name: given.map(str::to_owned),
             family_name: family.map(str::to_owned),
             ..person("1", "ada@example.com", true)
         };
-        let (_, token, _) = desk.token_of(&told).await;
+        let (_, token, _) = desk.token_of(&identity).await;
         let first = desk.verify(&token, None, lasting(60)).await.unwrap();
         let user = first.link.user_id;
         let user = desk.rig.service.get_user(&desk.test, user).await.unwrap();

@@ -730,8 +730,8 @@ async fn otp_10_resets_share_the_limits_of_codes() {
         for number in 0..most {
             let outcome = begin(&rig, &test, email).await;
             assert_eq!(outcome.is_ok(), email == ADA, "{number}: {outcome:?}");
-            let told = matches!(outcome, Err(Refusal::NotFound("email")));
-            assert_eq!(told, email != ADA);
+            let is_unknown = matches!(outcome, Err(Refusal::NotFound("email")));
+            assert_eq!(is_unknown, email != ADA);
             rig.pass(20);
         }
         let spent = 20 * most;

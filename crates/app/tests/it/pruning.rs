@@ -178,9 +178,9 @@ async fn aud_1_pruning_is_recorded() {
         through.insert(chain.to_string(), place);
         *entries.entry(chain.to_string()).or_default() += 1;
     }
-    let told = written(&grown.rig, World::DEPLOYMENT).await;
-    let mut told_of = Vec::new();
-    for entry in &told {
+    let log = written(&grown.rig, World::DEPLOYMENT).await;
+    let mut chains = Vec::new();
+    for entry in &log {
         assert_eq!(entry.event.action, ControlAction::AuditPrune);
         let chain = entry.event.subject.id.clone();
         let detail = detail(entry);
@@ -188,10 +188,10 @@ async fn aud_1_pruning_is_recorded() {
         assert_eq!(detail["entries"], entries[&chain]);
         assert_eq!(detail["file_sha256"], "00");
         assert_eq!(detail["before"], grown.rig.now().unix());
-        told_of.push(chain);
+        chains.push(chain);
     }
-    told_of.sort();
-    assert!(told_of.iter().eq(through.keys()), "{told_of:?}");
+    chains.sort();
+    assert!(chains.iter().eq(through.keys()), "{chains:?}");
 }
 
 /// A process that has not written for a long time does not report its pruned entries as lost, unless the marker was forged.

@@ -400,9 +400,14 @@ async fn s_6_a_first_code_and_a_removal_end_other_sessions_and_send_notices() {
     assert_eq!(kept.session.factors.len(), 2);
     assert!(rig.by_token(&test, &other.token).await.is_err());
     rig.by_token(&test, &kept.token).await.unwrap();
-    let told = rig.newest_to(&test, "ada@example.com").await;
-    assert_eq!(told.message.kind, MessageKind::SecurityNotice);
-    assert!(told.message.text.contains("An authenticator app was added"));
+    let notice = rig.newest_to(&test, "ada@example.com").await;
+    assert_eq!(notice.message.kind, MessageKind::SecurityNotice);
+    assert!(
+        notice
+            .message
+            .text
+            .contains("An authenticator app was added")
+    );
 
     // A later code changes nothing for the other sessions.
     let other = rig.sign_in(&test, "ada@example.com", 60).await;
@@ -421,9 +426,10 @@ async fn s_6_a_first_code_and_a_removal_end_other_sessions_and_send_notices() {
     );
     assert!(rig.by_token(&test, &other.token).await.is_err());
     assert!(rig.by_token(&test, &kept.token).await.is_err());
-    let told = rig.newest_to(&test, "ada@example.com").await;
+    let notice = rig.newest_to(&test, "ada@example.com").await;
     assert!(
-        told.message
+        notice
+            .message
             .text
             .contains("An authenticator app was removed")
     );

@@ -222,12 +222,12 @@ async fn retiring_waits_for_the_last_key() {
     assert_versions(&status().await, 3, &[3], [&[(3, 2)], &[(3, 3)]]);
     sign(&rig.other_process(), &rig, wallet).await;
     // AUD-1: destruction is recorded once for each root key.
-    let told = written(&rig, World::DEPLOYMENT).await;
-    let told = told
+    let log = written(&rig, World::DEPLOYMENT).await;
+    let log = log
         .iter()
         .map(|entry| (entry.event.action, entry.event.subject.id.as_str()));
     let action = ControlAction::RootKeyRetire;
-    assert!(told.eq([(action, "wallets"), (action, "secrets")]));
+    assert!(log.eq([(action, "wallets"), (action, "secrets")]));
     assert_eq!(rig.service.vault_retire(Principal::cli()).await.unwrap(), 0);
     assert_eq!(written(&rig, World::DEPLOYMENT).await.len(), 2);
 }

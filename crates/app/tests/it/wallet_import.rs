@@ -254,10 +254,10 @@ async fn r10_parallel_imports_of_one_key_make_one_wallet() {
     }))
     .await;
     let made = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
-    let told = outcomes
+    let refused = outcomes
         .iter()
         .filter(|outcome| matches!(outcome, Err(ImportWalletError::Common(Refusal::Taken(_)))));
-    assert_eq!((made, told.count()), (1, outcomes.len() - 1));
+    assert_eq!((made, refused.count()), (1, outcomes.len() - 1));
     assert_eq!(rig.wallets().await, 1);
 }
 

@@ -543,8 +543,8 @@ async fn s_6_a_wallet_joins_an_existing_user() {
     assert_eq!(kept.session.id, session.session.id);
     assert_eq!(kept.session.factors.len(), 2);
     assert!(rig.by_token(&test, &other.token).await.is_err());
-    let told = rig.newest_to(&test, "ada@example.com").await;
-    assert!(told.message.text.contains("A wallet was added"));
+    let notice = rig.newest_to(&test, "ada@example.com").await;
+    assert!(notice.message.text.contains("A wallet was added"));
     // It belongs to this user now, and to no other.
     let mallory = stranger.session.user_id;
     let begun = rig

@@ -17,7 +17,7 @@ const DAY: i64 = 86_400;
 
 impl Rig {
     /// Creates users; returns the endpoint's events about them, oldest first.
-    async fn told_of_users(&self, id: WebhookEndpointId, users: usize) -> Vec<EventId> {
+    async fn emitted_for_users(&self, id: WebhookEndpointId, users: usize) -> Vec<EventId> {
         let test = self.test().await;
         for number in 0..users {
             self.user(&test, &format!("user{number}@example.com")).await;
@@ -76,7 +76,7 @@ fn range(after: EventId) -> Wanted {
 async fn wh_1_abandoned_deliveries_are_sent_again() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.told_of_users(id, 1).await;
+    rig.emitted_for_users(id, 1).await;
     rig.flow().await;
     let begin = rig.now();
     rig.webhooks.answer(HOST, 500, None);
@@ -110,7 +110,7 @@ async fn wh_1_abandoned_deliveries_are_sent_again() {
 async fn a_range_of_the_log_is_replayed_at_a_limited_rate() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    let events = rig.told_of_users(id, 120).await;
+    let events = rig.emitted_for_users(id, 120).await;
     rig.flow().await;
     let asked = rig.replay(id, range(events[0])).await.unwrap();
     assert_eq!(asked.count, 119);
@@ -133,7 +133,7 @@ async fn a_range_of_the_log_is_replayed_at_a_limited_rate() {
 async fn a_long_replay_takes_several_steps() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    let events = rig.told_of_users(id, 620).await;
+    let events = rig.emitted_for_users(id, 620).await;
     rig.flow().await;
     rig.replay(id, range(events[0])).await.unwrap();
     let sent = rig.flow_for(14).await;
@@ -148,7 +148,7 @@ async fn a_long_replay_takes_several_steps() {
 async fn invalid_replays_are_refused() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    let events = rig.told_of_users(id, 3).await;
+    let events = rig.emitted_for_users(id, 3).await;
     let unknown: EventId = "event_1srOrx2ZWZBpBUvZwXKQmoEYga2".parse().unwrap();
     let until = Some(unknown);
     for wanted in [
@@ -198,7 +198,7 @@ async fn wh_1_no_failure_of_a_replay_skips_or_duplicates_an_event() {
     for operations in 0.. {
         let rig = Rig::new().await;
         let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-        let events = rig.told_of_users(id, 4).await;
+        let events = rig.emitted_for_users(id, 4).await;
         rig.flow().await;
         rig.replay(id, range(events[0])).await.unwrap();
         rig.fake.fail_after(operations);
@@ -223,7 +223,7 @@ async fn wh_1_no_failure_of_a_replay_skips_or_duplicates_an_event() {
 async fn two_processes_share_a_replay() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    let events = rig.told_of_users(id, 30).await;
+    let events = rig.emitted_for_users(id, 30).await;
     rig.flow().await;
     rig.replay(id, range(events[0])).await.unwrap();
     let other = rig.other_process();
@@ -237,7 +237,7 @@ async fn two_processes_share_a_replay() {
 async fn wh_10_wh_12_a_replay_pauses_and_ends_with_its_endpoint() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    let events = rig.told_of_users(id, 5).await;
+    let events = rig.emitted_for_users(id, 5).await;
     rig.flow().await;
     rig.replay(id, range(events[0])).await.unwrap();
     rig.service
@@ -267,7 +267,7 @@ async fn wh_10_wh_12_a_replay_pauses_and_ends_with_its_endpoint() {
 async fn held_deliveries_are_sent_at_a_limited_rate() {
     let rig = Rig::new().await;
     let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.told_of_users(id, 120).await;
+    rig.emitted_for_users(id, 120).await;
     rig.service
         .disable_webhook(Principal::cli(), rig.app.id, id)
         .await

@@ -84,7 +84,7 @@ impl Rig {
     }
 
     /// The types of events of the test environment, oldest first.
-    async fn told(&self) -> Vec<EventKind> {
+    async fn emitted(&self) -> Vec<EventKind> {
         self.service.sequence_all().await.unwrap();
         let query = vestry_app::delivery::events::ListEvents {
             limit: Some(1000),
@@ -159,13 +159,13 @@ async fn wh_1_a_matching_event_is_sent() {
     rig.user(&test, "ann@example.com").await;
     rig.flow().await;
     let sent = rig.webhooks.sent_to(HOST);
-    let told: Vec<_> = rig.told().await;
-    let told: Vec<_> = told.into_iter().map(EventKind::as_str).collect();
+    let emitted: Vec<_> = rig.emitted().await;
+    let emitted: Vec<_> = emitted.into_iter().map(EventKind::as_str).collect();
     // Its own creation comes first; earlier events are not sent.
-    let from = told
+    let from = emitted
         .iter()
         .position(|kind| *kind == "webhook_endpoint.created");
-    assert_eq!(kinds(&sent), told[from.unwrap()..]);
+    assert_eq!(kinds(&sent), emitted[from.unwrap()..]);
     let query = vestry_app::delivery::events::ListEvents::default();
     let page = rig.service.list_events(&test, &query).await.unwrap();
     for request in &sent {
@@ -191,8 +191,10 @@ async fn wh_1_a_matching_event_is_sent() {
 async fn types_named_by_an_endpoint_are_written() {
     let rig = Rig::new().await;
     let count = async || {
-        let told = rig.told().await.into_iter();
-        told.filter(|kind| *kind == EventKind::MessageSent).count()
+        let emitted = rig.emitted().await.into_iter();
+        emitted
+            .filter(|kind| *kind == EventKind::MessageSent)
+            .count()
     };
     let send = async |number: usize, expected: usize| {
         let test = rig.test().await;
@@ -417,8 +419,8 @@ async fn an_endpoint_fails_by_the_test_clock() {
     rig.webhooks.answer(HOST, 500, None);
     move_clock(&rig, show(rig.now().unix(), true)).await;
     let count = async |kind| {
-        let told = rig.told().await;
-        told.iter().filter(|told| **told == kind).count()
+        let emitted = rig.emitted().await;
+        emitted.iter().filter(|emitted| **emitted == kind).count()
     };
     for day in 0..7 {
         rig.user(&test, &format!("user{day}@example.com")).await;
@@ -450,7 +452,7 @@ async fn wh_10_an_endpoint_that_is_gone_is_sent_nothing() {
     let endpoint = rig.endpoint(id).await.endpoint;
     assert_eq!(endpoint.disabled, Some(DisabledReason::Gone));
     assert_eq!(
-        rig.told().await.last(),
+        rig.emitted().await.last(),
         Some(&EventKind::WebhookEndpointDisabled)
     );
     rig.user(&test, "bob@example.com").await;
@@ -497,12 +499,12 @@ async fn held_deliveries_are_sent_or_discarded() {
         rig.flow().await;
         assert_eq!(rig.states(id).await, [state]);
         // A second call changes nothing.
-        let before = rig.told().await.len();
+        let before = rig.emitted().await.len();
         rig.service
             .enable_webhook(Principal::cli(), rig.app.id, id, resume)
             .await
             .unwrap();
-        assert_eq!(rig.told().await.len(), before);
+        assert_eq!(rig.emitted().await.len(), before);
     }
 }
 
@@ -529,8 +531,8 @@ async fn an_endpoint_that_fails_for_days_is_disabled() {
         }
         let endpoint = rig.endpoint(id).await.endpoint;
         assert_eq!(endpoint.disabled.is_some(), is_disabled);
-        let told = rig.told().await;
-        let count = |kind| told.iter().filter(|told| **told == kind).count();
+        let emitted = rig.emitted().await;
+        let count = |kind| emitted.iter().filter(|emitted| **emitted == kind).count();
         assert_eq!(count(EventKind::WebhookEndpointFailing), 1);
         let disabled = count(EventKind::WebhookEndpointDisabled);
         assert_eq!(disabled, usize::from(is_disabled));
@@ -687,12 +689,12 @@ async fn an_endpoint_can_be_changed() {
     assert_eq!(endpoint.name.as_deref(), Some("Orders"));
     rig.flow().await;
     assert_eq!(rig.webhooks.sent_to("new.example.com").len(), 1);
-    let told = rig.told().await.len();
+    let emitted = rig.emitted().await.len();
     rig.service
         .change_webhook(Principal::cli(), rig.app.id, id, change)
         .await
         .unwrap();
-    assert_eq!(rig.told().await.len(), told);
+    assert_eq!(rig.emitted().await.len(), emitted);
 }
 
 /// An invalid endpoint is refused with the field's name; URLs are unique, and there are twenty at most.
@@ -755,7 +757,7 @@ async fn a_test_delivery_is_in_no_log() {
     let rig = Rig::new().await;
     let (id, secret) = rig.receiver(HOST, &["*"]).await;
     rig.flow().await;
-    let told = rig.told().await.len();
+    let emitted = rig.emitted().await.len();
     rig.webhooks.answer(HOST, 500, None);
     for kind in [None, Some(EventKind::SessionEnded)] {
         let tried = rig
@@ -768,7 +770,7 @@ async fn a_test_delivery_is_in_no_log() {
         assert!(is_signed_by(&request, &[&secret]));
         assert_eq!(kinds(&[request]), [kind.map_or(TEST, EventKind::as_str)]);
     }
-    assert_eq!(rig.told().await.len(), told);
+    assert_eq!(rig.emitted().await.len(), emitted);
     assert_eq!(
         rig.endpoint(id).await.endpoint.state(),
         EndpointState::Active

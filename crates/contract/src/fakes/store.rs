@@ -229,7 +229,7 @@ impl FakeStore {
             state: lock(&self.0.committed).clone(),
             turn,
             is_dead: false,
-            told: BTreeSet::new(),
+            emitted_in: BTreeSet::new(),
         };
         tokio::task::yield_now().await;
         work
@@ -275,7 +275,7 @@ struct Work {
     turn: Option<Turn<()>>,
     is_dead: bool,
     /// Worlds whose events become visible with the commit.
-    told: BTreeSet<World>,
+    emitted_in: BTreeSet<World>,
 }
 
 impl Work {
@@ -334,7 +334,9 @@ impl Tx for Work {
         drop(faults);
         *lock(&self.store.0.committed) = std::mem::take(&mut self.state);
         if let Some(bell) = self.store.0.bell.get() {
-            std::mem::take(&mut self.told).into_iter().for_each(bell);
+            std::mem::take(&mut self.emitted_in)
+                .into_iter()
+                .for_each(bell);
         }
         Ok(())
     }

@@ -85,8 +85,8 @@ pub async fn events_come_back_as_they_were(store: Arc<dyn Store>) {
     let world = stage.world().await;
     let events = stage.events(world, 20);
     append(&stage.store, &events).await;
-    let told = placed(&stage.store, world, 100).await;
-    assert_eq!(told, placed_behind(0, &events));
+    let sequenced = placed(&stage.store, world, 100).await;
+    assert_eq!(sequenced, placed_behind(0, &events));
     let open = EventFilter::default();
     let found = in_view!(stage.store, |view| view
         .events()
@@ -159,15 +159,15 @@ pub async fn e_2_positions_have_no_gap_and_no_duplicate(store: Arc<dyn Store>) {
         }
         let last = i64::try_from(expected.len()).unwrap_or(i64::MAX);
         expected.extend(events.iter().map(|event| event.id));
-        let mut told = Vec::new();
+        let mut sequenced = Vec::new();
         loop {
             let few = placed(&stage.store, world, 4).await;
             if few.is_empty() {
                 break;
             }
-            told.extend(few);
+            sequenced.extend(few);
         }
-        assert_eq!(told, placed_behind(last, &events));
+        assert_eq!(sequenced, placed_behind(last, &events));
     }
     assert_eq!(log(&stage.store, world).await, expected);
     assert_eq!(head(&stage.store, world).await.position(), 40);

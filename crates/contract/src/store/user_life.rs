@@ -219,11 +219,11 @@ pub async fn a_deletion_names_the_wallets_whose_keys_went(store: Arc<dyn Store>)
         .wallets()
         .insert_keyless(&keyless)
         .await);
-    let told = in_tx!(stage.store, |tx| tx.users().delete(&world, user.id).await);
-    let mut told = told.unwrap_or_default();
-    told.sort_unstable();
+    let deleted = in_tx!(stage.store, |tx| tx.users().delete(&world, user.id).await);
+    let mut deleted = deleted.unwrap_or_default();
+    deleted.sort_unstable();
     expected.sort_unstable();
-    assert_eq!(told, expected);
+    assert_eq!(deleted, expected);
 }
 
 /// Of twenty parallel deletions of one user one succeeds.

@@ -121,7 +121,7 @@ async fn fail(
         .await)
 }
 
-async fn tell(store: &Arc<dyn Store>, endpoint: &Endpoint) -> bool {
+async fn notify_owner(store: &Arc<dyn Store>, endpoint: &Endpoint) -> bool {
     in_tx!(store, |tx| tx
         .webhook_endpoints()
         .note_owner_notified(&endpoint.world, endpoint.id)
@@ -457,7 +457,7 @@ pub async fn an_endpoint_is_disabled_and_enabled_once(store: Arc<dyn Store>) {
         DisabledReason::Operator,
     ] {
         fail(&stage.store, &known, (5, 2), true, at).await;
-        assert!(tell(&stage.store, &known).await);
+        assert!(notify_owner(&stage.store, &known).await);
         let off = stage.samples.tick();
         assert!(disable(&stage.store, &known, reason, off).await);
         let later = stage.samples.tick();
@@ -719,27 +719,45 @@ pub async fn wh_11_an_owner_is_notified_once(store: Arc<dyn Store>) {
     let endpoint = stage.endpoint(world).await;
     let bystander = stage.endpoint(world).await;
     let at = stage.samples.tick();
-    assert!(!tell(&stage.store, &endpoint).await, "it is not failing");
+    assert!(
+        !notify_owner(&stage.store, &endpoint).await,
+        "it is not failing"
+    );
     fail(&stage.store, &endpoint, (1, 1), false, at).await;
-    assert!(!tell(&stage.store, &endpoint).await, "it has barely failed");
+    assert!(
+        !notify_owner(&stage.store, &endpoint).await,
+        "it has barely failed"
+    );
     for round in 0..3 {
         fail(&stage.store, &endpoint, (1, 1), true, at).await;
-        assert!(tell(&stage.store, &endpoint).await, "in round {round}");
+        assert!(
+            notify_owner(&stage.store, &endpoint).await,
+            "in round {round}"
+        );
         fail(&stage.store, &endpoint, (1, 1), true, at + MINUTE).await;
-        assert!(!tell(&stage.store, &endpoint).await, "in round {round}");
+        assert!(
+            !notify_owner(&stage.store, &endpoint).await,
+            "in round {round}"
+        );
         if round == 1 {
             disable(&stage.store, &endpoint, DisabledReason::Failing, at).await;
-            assert!(!tell(&stage.store, &endpoint).await, "it is disabled");
+            assert!(
+                !notify_owner(&stage.store, &endpoint).await,
+                "it is disabled"
+            );
             enable(&stage.store, &endpoint, at).await;
         } else {
             succeed(&stage.store, &endpoint, at).await;
         }
-        assert!(!tell(&stage.store, &endpoint).await, "it is healthy");
+        assert!(
+            !notify_owner(&stage.store, &endpoint).await,
+            "it is healthy"
+        );
     }
     fail(&stage.store, &bystander, (1, 1), true, at).await;
     let tellers = (0..20).map(|_| {
         let (store, bystander) = (Arc::clone(&stage.store), bystander.clone());
-        async move { tell(&store, &bystander).await }
+        async move { notify_owner(&store, &bystander).await }
     });
     assert_eq!(count(&race(tellers).await, &true), 1);
 }
@@ -934,7 +952,7 @@ pub async fn endpoints_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(unchanged.as_ref(), Some(&endpoint));
     fail(&stage.store, &endpoint, (1, 1), true, at).await;
     for foreign in &foreign {
-        assert!(!tell(&stage.store, foreign).await);
+        assert!(!notify_owner(&stage.store, foreign).await);
     }
     for twin in foreign {
         assert!(add(&stage.store, &twin).await);

@@ -125,9 +125,9 @@ fn calls_that_change_something_take_an_idempotency_key() {
                 "{call}: {status}"
             );
         }
-        let told = operation["responses"]["409"]["description"].as_str();
+        let description = operation["responses"]["409"]["description"].as_str();
         assert!(
-            told.is_some_and(|told| told.contains("idempotency_key_reused")),
+            description.is_some_and(|description| description.contains("idempotency_key_reused")),
             "{call}"
         );
     }

@@ -133,10 +133,10 @@ async fn an_address_missing_from_the_id_token_is_requested() {
             draft.claims.remove(claim);
         }
     });
-    let told = identity(&app, &server).await;
-    assert_eq!(told.email.as_deref(), Some("ada@example.com"));
-    assert!(told.email_verified);
-    assert_eq!(told.name.as_deref(), Some("Ada Lovelace"));
+    let proven = identity(&app, &server).await;
+    assert_eq!(proven.email.as_deref(), Some("ada@example.com"));
+    assert!(proven.email_verified);
+    assert_eq!(proven.name.as_deref(), Some("Ada Lovelace"));
     assert_eq!(server.asked(server.userinfo_path()), 1);
     let elsewhere = json!({"sub": "1002", "email": "victim@example.com", "email_verified": true});
     server.replies(server.userinfo_path(), Some(Reply::json(200, &elsewhere)));
@@ -150,8 +150,8 @@ async fn an_address_missing_from_the_id_token_is_requested() {
         server.userinfo_path(),
         Some(Reply::json(200, &json!({"sub": "1001"}))),
     );
-    let told = identity(&app, &server).await;
-    assert_eq!((told.email, told.email_verified), (None, false));
+    let proven = identity(&app, &server).await;
+    assert_eq!((proven.email, proven.email_verified), (None, false));
 }
 
 #[tokio::test]
@@ -222,10 +222,13 @@ async fn apples_form_proves_nothing() {
         let address = app.address(&flow).await.unwrap();
         let mut callback = server.answer(&address);
         callback.user = Some(user.to_owned());
-        let told = app.exchange(&flow, &callback).await.unwrap().identity;
-        assert_eq!(told.subject, "001234.a1b2c3.0638");
-        assert_eq!(told.email.as_deref(), Some("x7k@privaterelay.appleid.com"));
-        assert_eq!(told.family_name, None);
+        let proven = app.exchange(&flow, &callback).await.unwrap().identity;
+        assert_eq!(proven.subject, "001234.a1b2c3.0638");
+        assert_eq!(
+            proven.email.as_deref(),
+            Some("x7k@privaterelay.appleid.com")
+        );
+        assert_eq!(proven.family_name, None);
     }
 }
 
@@ -236,15 +239,15 @@ async fn microsoft_has_an_issuer_for_each_tenant() {
     let server = ProviderServer::start(Shape::Microsoft).await;
     server.signs_by(SignsBy::Rs256);
     let app = App::of(&server, "microsoft");
-    let told = identity(&app, &server).await;
-    assert_eq!(told.issuer, format!("{}/{TENANT}/v2.0", server.url()));
-    assert_eq!(told.name.as_deref(), Some("Ada Lovelace"));
+    let proven = identity(&app, &server).await;
+    assert_eq!(proven.issuer, format!("{}/{TENANT}/v2.0", server.url()));
+    assert_eq!(proven.name.as_deref(), Some("Ada Lovelace"));
     // The same subject in another tenant is another account (O-8).
     let mut elsewhere = Person::new("1001", "ada@example.com");
     OTHER.clone_into(&mut elsewhere.tenant);
     server.signs_in(Some(elsewhere));
-    let told = identity(&app, &server).await;
-    assert_eq!(told.issuer, format!("{}/{OTHER}/v2.0", server.url()));
+    let proven = identity(&app, &server).await;
+    assert_eq!(proven.issuer, format!("{}/{OTHER}/v2.0", server.url()));
 }
 
 /// O-9b: Microsoft's address counts only if its domain is known to be the tenant's, or the App knows the tenant.
@@ -295,7 +298,7 @@ async fn github() {
         None,
         "there is no id token that would repeat it"
     );
-    let told = identity(&app, &server).await;
+    let proven = identity(&app, &server).await;
     let expected = ProvenIdentity {
         issuer: "github".to_owned(),
         subject: "583231".to_owned(),
@@ -306,7 +309,7 @@ async fn github() {
         given_name: None,
         family_name: None,
     };
-    assert_eq!(told, expected);
+    assert_eq!(proven, expected);
     let requests = server.requests();
     let profile = requests.iter().find(|request| request.path == "/user");
     let agent = profile.unwrap().header("user-agent").unwrap();
@@ -321,8 +324,8 @@ async fn github() {
             "/user/emails",
             Some(Reply::json(status, &json!({"message": "Not Found"}))),
         );
-        let told = identity(&app, &server).await;
-        assert_eq!((told.email, told.email_verified), (None, false));
+        let proven = identity(&app, &server).await;
+        assert_eq!((proven.email, proven.email_verified), (None, false));
     }
     server.replies("/user/emails", Some(Reply::json(200, &json!([]))));
     assert_eq!(identity(&app, &server).await.email, None);

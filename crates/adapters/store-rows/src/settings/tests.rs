@@ -144,7 +144,7 @@ fn m_3_modes_that_fall_back_to_plain_text_are_refused() {
 
 #[test]
 fn m_3_the_warning_about_weak_tls_does_not_reveal_the_url() {
-    for (mode, told) in [
+    for (mode, expected) in [
         ("disable", Some("sslmode=disable")),
         ("require", Some("sslmode=require")),
         ("verify-ca", None),
@@ -152,9 +152,9 @@ fn m_3_the_warning_about_weak_tls_does_not_reveal_the_url() {
     ] {
         let url = format!("postgres://someone:hunter2@db.example/d?sslmode={mode}");
         let warning = postgres(&url).warning();
-        assert_eq!(warning.is_some(), told.is_some(), "{mode}");
-        if let (Some(warning), Some(told)) = (warning, told) {
-            assert!(warning.contains(told), "{warning}");
+        assert_eq!(warning.is_some(), expected.is_some(), "{mode}");
+        if let (Some(warning), Some(expected)) = (warning, expected) {
+            assert!(warning.contains(expected), "{warning}");
             for kept in ["someone", "hunter2", "db.example"] {
                 assert!(!warning.contains(kept), "{warning}");
             }

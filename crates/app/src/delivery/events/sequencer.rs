@@ -123,7 +123,7 @@ impl Service {
 
     /// Makes one pass over the environments known to have unsequenced events.
     async fn sequence(&self) -> Pass {
-        let worlds: Vec<World> = self.events.take_told().into_iter().collect();
+        let worlds: Vec<World> = self.events.take_unsequenced().into_iter().collect();
         let mut pass = Pass {
             is_done: true,
             ..Pass::default()
@@ -376,7 +376,7 @@ impl Pass {
 #[derive(Default)]
 struct Worst {
     since: Option<Instant>,
-    told: bool,
+    is_reported: bool,
 }
 
 impl Worst {
@@ -386,8 +386,8 @@ impl Worst {
             return;
         }
         let since = *self.since.get_or_insert_with(Instant::now);
-        if since.elapsed() >= ALARM_AFTER && !self.told {
-            self.told = true;
+        if since.elapsed() >= ALARM_AFTER && !self.is_reported {
+            self.is_reported = true;
             tracing::error!(
                 "ALARM: event sequencing is stalled for over a minute; event reads and webhooks are delayed; check the preceding sequencing warnings and the database"
             );

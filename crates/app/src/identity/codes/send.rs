@@ -455,8 +455,8 @@ impl Service {
             if !store_resolution(&mut *tx, user, *resolution, contact).await? {
                 return Ok(Stored::ChangedMeanwhile);
             }
-            let told = resolution.facts(user.id, contact.method_id(), via(C::CHANNEL));
-            self.emit(&mut *tx, caller, told).await?;
+            let facts = resolution.facts(user.id, contact.method_id(), via(C::CHANNEL));
+            self.emit(&mut *tx, caller, facts).await?;
         }
         tx.codes().replace(&draft.code).await?;
         tx.outbox().push(&draft.job).await?;

@@ -268,7 +268,7 @@ impl Service {
             updated_at: user.updated_at,
         };
         Ok(Some(if caller.settings().enumeration_safe {
-            sent.untelling(now)
+            sent.uniform(now)
         } else {
             sent
         }))
@@ -468,8 +468,8 @@ impl Service {
             return Ok(Stored::ChangedMeanwhile);
         }
         let (resolution, method) = (owner.resolution, MethodId::Email(owner.email.id));
-        let told = resolution.facts(owner.user.id, method, request.via());
-        self.emit(&mut *tx, caller, told).await?;
+        let facts = resolution.facts(owner.user.id, method, request.via());
+        self.emit(&mut *tx, caller, facts).await?;
         tx.links().replace(&draft.link).await?;
         if let Some(code) = &draft.code {
             tx.codes().replace(code).await?;
@@ -522,7 +522,7 @@ impl SentLink {
     ///
     /// The ids must stay, because the caller could do nothing without them. A caller that passes them on also reveals when the user was
     /// created.
-    fn untelling(self, now: Timestamp) -> Self {
+    fn uniform(self, now: Timestamp) -> Self {
         Self {
             status: UserStatus::Pending,
             user_created: false,

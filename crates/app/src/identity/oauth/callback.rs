@@ -150,7 +150,7 @@ impl Service {
             return Err(Gone::Failed(SignInFailure::InvalidState));
         }
         if let Some(error) = &callback.error {
-            return Err(Gone::Failed(told(error)));
+            return Err(Gone::Failed(failure_of(error)));
         }
         let Some(code) = &callback.code else {
             return Err(Gone::Failed(SignInFailure::ProviderError));
@@ -295,7 +295,7 @@ impl From<Fault> for Gone {
 }
 
 /// Maps the provider's own error. Its text is not passed on, because anyone can write it into a link.
-fn told(error: &str) -> SignInFailure {
+fn failure_of(error: &str) -> SignInFailure {
     match error {
         // The second one is Apple's.
         "access_denied" | "user_cancelled_authorize" => SignInFailure::AccessDenied,

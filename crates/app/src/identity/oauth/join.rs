@@ -285,8 +285,8 @@ impl Service {
     ) -> Result<(), Refusal> {
         caller.may_create_user()?;
         tx.users().insert(user).await?;
-        let told = Fact::user_created(user.id, Via::Oauth);
-        Ok(self.emit(tx, caller, [told]).await?)
+        let fact = Fact::user_created(user.id, Via::Oauth);
+        Ok(self.emit(tx, caller, [fact]).await?)
     }
 
     async fn attach_proved(
@@ -344,8 +344,8 @@ impl Service {
             // The same person is signing in concurrently; the next run finds the link.
             return Err(Fault::LostRace.into());
         }
-        let told = Fact::oauth_link_added(user_id, link.id, link.provider.clone());
-        self.emit(&mut *tx, caller, [told]).await?;
+        let fact = Fact::oauth_link_added(user_id, link.id, link.provider.clone());
+        self.emit(&mut *tx, caller, [fact]).await?;
         tx.users().mark_owned(world, user_id, now).await?;
         Ok(Joined { link, adds_a_way })
     }

@@ -58,8 +58,8 @@ impl Service {
         if !one_remains(&mut *tx, caller, user).await? {
             return Err(Refusal::LastSignInMethod);
         }
-        let told = Fact::passkey_removed(user, id);
-        self.emit(&mut *tx, caller, [told]).await?;
+        let fact = Fact::passkey_removed(user, id);
+        self.emit(&mut *tx, caller, [fact]).await?;
         self.apply_with_notice(&mut *tx, caller, change, None, now)
             .await?;
         Ok(caller.commit_last(tx).await?)

@@ -285,8 +285,8 @@ impl Service {
             tx.commit().await?;
             return Err(Refusal::Taken("public_key_credential".into()));
         }
-        let told = Fact::passkey_added(passkey.user_id, passkey.id);
-        self.emit(&mut *tx, caller, [told]).await?;
+        let fact = Fact::passkey_added(passkey.user_id, passkey.id);
+        self.emit(&mut *tx, caller, [fact]).await?;
         tell(&mut *tx, change).await?;
         Ok(caller.commit_last(tx).await?)
     }

@@ -186,9 +186,9 @@ impl Service {
         if !tx.passkeys().record_use(world, passkey.id, usage).await? {
             // A passkey that still exists was refused for its counter. The user's lock keeps it from being deleted now.
             let there = tx.passkeys().find(world, passkey.id).await?;
-            let told =
+            let facts =
                 there.map(|passkey| Fact::passkey_counter_regressed(passkey.user_id, passkey.id));
-            self.emit(&mut *tx, caller, told).await?;
+            self.emit(&mut *tx, caller, facts).await?;
             tx.commit().await?;
             tracing::warn!(
                 passkey = %passkey.id,

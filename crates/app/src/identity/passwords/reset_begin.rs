@@ -172,8 +172,8 @@ impl Service {
                 tx.links().replace(&draft.link).await?;
                 tx.outbox().push(&draft.job).await?;
                 if !draft.is_decoy {
-                    let told = Fact::password_reset_requested(draft.link.user_id);
-                    self.emit(&mut *tx, caller, [told]).await?;
+                    let fact = Fact::password_reset_requested(draft.link.user_id);
+                    self.emit(&mut *tx, caller, [fact]).await?;
                 }
                 Ok(BegunReset::of(&draft.link))
             }

@@ -95,7 +95,7 @@ impl NewPassword {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let user = self.row.user_id;
-        let told = match grounds {
+        let fact = match grounds {
             Grounds::Current(right) => {
                 let seen = Some(&right.seen().sealed);
                 if !tx.passwords().swap(&self.row, seen).await? {
@@ -119,7 +119,7 @@ impl NewPassword {
         };
         let subject = password::guarded_user(user);
         tx.lockouts().reset(&caller.world, &subject).await?;
-        service.emit(&mut *tx, caller, [told]).await?;
+        service.emit(&mut *tx, caller, [fact]).await?;
         service
             .apply_with_notice(tx, caller, &self.change, kept, now)
             .await?;

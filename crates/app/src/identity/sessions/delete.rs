@@ -71,8 +71,8 @@ impl Service {
             .delete(&caller.world, session.id, self.now(&caller.world))
             .await?;
         if is_ended {
-            let told = ended(Some(session.user_id), vec![session.id], EndReason::Deleted);
-            self.emit(&mut *tx, caller, told).await?;
+            let facts = ended(Some(session.user_id), vec![session.id], EndReason::Deleted);
+            self.emit(&mut *tx, caller, facts).await?;
         }
         caller.commit_last(tx).await?;
         Ok(is_ended)
@@ -101,8 +101,8 @@ impl Service {
             .delete_all(&caller.world, user_id, self.now(&caller.world))
             .await?;
         let count = ids.len();
-        let told = ended(Some(user_id), ids, EndReason::Deleted);
-        self.emit(&mut *tx, caller, told).await?;
+        let facts = ended(Some(user_id), ids, EndReason::Deleted);
+        self.emit(&mut *tx, caller, facts).await?;
         caller.commit_last(tx).await?;
         Ok(u64::try_from(count).unwrap_or(u64::MAX))
     }

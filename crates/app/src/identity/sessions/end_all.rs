@@ -44,8 +44,8 @@ impl Service {
         let now = self.now(&world);
         let mut tx = self.ports.store.begin().await?;
         let step = tx.sessions().delete_some(&world, after, STEP, now).await?;
-        let told = ended(None, step.ids.clone(), EndReason::AppWide);
-        self.emit(&mut *tx, caller, told).await?;
+        let facts = ended(None, step.ids.clone(), EndReason::AppWide);
+        self.emit(&mut *tx, caller, facts).await?;
         tx.commit().await?;
         Ok(step)
     }

@@ -257,7 +257,7 @@ impl Service {
                 .await?
                 .filter(|session| session.user_id == sign_in.user_id)
                 .ok_or(Refusal::InvalidSession)?;
-            let told = Fact::session_factor_added(
+            let fact = Fact::session_factor_added(
                 sign_in.user_id,
                 session.id,
                 sign_in.factor.proof.clone(),
@@ -282,19 +282,19 @@ impl Service {
             if !tx.sessions().update(&session, Some(fresh)).await? {
                 return Err(Refusal::InvalidSession.into());
             }
-            self.emit(&mut *tx, caller, [told]).await?;
+            self.emit(&mut *tx, caller, [fact]).await?;
             return Ok(Some((session, token)));
         }
         let Some(length) = wish.length else {
             return Ok(None);
         };
         let id = self.new_id(now);
-        let told = Fact::session_created(sign_in.user_id, id, sign_in.factor.proof.clone());
+        let fact = Fact::session_created(sign_in.user_id, id, sign_in.factor.proof.clone());
         let mut session = Session::start(id, caller.world, sign_in, length, limits, now);
         session.permissions = wish.permissions.clone().unwrap_or_default();
         check_size(&session, "permissions")?;
         tx.sessions().insert(&session, &hash).await?;
-        self.emit(&mut *tx, caller, [told]).await?;
+        self.emit(&mut *tx, caller, [fact]).await?;
         Ok(Some((session, token)))
     }
 

@@ -46,8 +46,8 @@ impl Service {
             return Err(Refusal::NotFound("totp"));
         }
         if totp.verified {
-            let told = Fact::totp_removed(totp.user_id, totp.id);
-            self.emit(&mut *tx, caller, [told]).await?;
+            let fact = Fact::totp_removed(totp.user_id, totp.id);
+            self.emit(&mut *tx, caller, [fact]).await?;
             self.apply_with_notice(&mut *tx, caller, change, None, now)
                 .await?;
         }

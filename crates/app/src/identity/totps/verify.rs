@@ -308,8 +308,8 @@ impl Service {
         guarded
             .count_success(&mut *tx, world, user_id, true, now)
             .await?;
-        let told = told_of(&mut *tx, world, user_id, taken).await?;
-        self.emit(&mut *tx, caller, told).await?;
+        let fact = fact_of(&mut *tx, world, user_id, taken).await?;
+        self.emit(&mut *tx, caller, fact).await?;
         let sign_in = SignIn {
             user_id,
             factor: factor(taken, now),
@@ -361,7 +361,7 @@ fn guarded(command: &VerifyTotp) -> LockoutSubject {
 }
 
 /// The events of a used code: usually none besides the session's.
-async fn told_of(
+async fn fact_of(
     tx: &mut dyn Repositories,
     world: &World,
     user: UserId,

@@ -59,8 +59,8 @@ impl Service {
         if keys.is_empty() {
             let ids = sessions.iter().map(|session| session.id).collect();
             let over = ended(Some(id), ids, EndReason::UserDeleted);
-            let told = over.into_iter().chain([Fact::user_deleted(id)]);
-            self.emit(&mut *tx, caller, told).await?;
+            let facts = over.into_iter().chain([Fact::user_deleted(id)]);
+            self.emit(&mut *tx, caller, facts).await?;
             caller.commit_last(tx).await?;
         }
         Ok(keys)

@@ -92,8 +92,8 @@ impl Service {
         if was_a_way && !one_remains(&mut *tx, caller, user).await? {
             return Err(Refusal::LastSignInMethod);
         }
-        let told = removed(user, method);
-        self.emit(&mut *tx, caller, [told]).await?;
+        let fact = removed(user, method);
+        self.emit(&mut *tx, caller, [fact]).await?;
         self.apply_with_notice(&mut *tx, caller, change, None, now)
             .await?;
         caller.commit_last(tx).await?;

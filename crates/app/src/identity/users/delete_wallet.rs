@@ -69,8 +69,8 @@ impl Service {
         {
             return Err(Refusal::NotFound("wallet").into());
         }
-        let told = Fact::wallet_deleted(wallet.user_id, wallet.id, wallet.wallet_type);
-        self.emit(&mut *tx, caller, [told]).await?;
+        let fact = Fact::wallet_deleted(wallet.user_id, wallet.id, wallet.wallet_type);
+        self.emit(&mut *tx, caller, [fact]).await?;
         if let Some(change) = change {
             if !one_remains(&mut *tx, caller, wallet.user_id).await? {
                 return Err(Refusal::LastSignInMethod.into());

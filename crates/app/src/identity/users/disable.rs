@@ -64,24 +64,24 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
-        let mut told = Vec::new();
+        let mut facts = Vec::new();
         match disabled {
             Some(disabled) => {
                 let is_changed = tx.users().disable(world, id, disabled).await?;
-                told.extend(is_changed.then(|| Fact::user_disabled(id)));
+                facts.extend(is_changed.then(|| Fact::user_disabled(id)));
                 // After the user is locked: a concurrent sign-in has either finished, or will find the user disabled. This also runs for a
                 // user disabled earlier, so that a repeated call ends every session.
                 let over = tx.sessions().delete_all(world, id, now).await?;
-                told.extend(ended(Some(id), over, EndReason::UserDisabled));
+                facts.extend(ended(Some(id), over, EndReason::UserDisabled));
             }
             None => {
                 let is_changed = tx.users().enable(world, id, now).await?;
-                told.extend(is_changed.then(|| Fact::user_enabled(id)));
+                facts.extend(is_changed.then(|| Fact::user_enabled(id)));
             }
         }
         let profile = tx.users().profile(world, id).await?;
         let profile = profile.ok_or(Refusal::NotFound("user"))?;
-        self.emit(&mut *tx, caller, told).await?;
+        self.emit(&mut *tx, caller, facts).await?;
         caller.commit_last(tx).await?;
         Ok(profile)
     }

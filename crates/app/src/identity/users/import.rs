@@ -53,7 +53,7 @@ pub struct UserImport<'a> {
     world: World,
     is_rehearsal: bool,
     /// The number of users created without individual events; `None` when each has its own.
-    untold: Option<u64>,
+    unreported: Option<u64>,
     /// The number of accounts that existed only as claims and were founded.
     founded: u64,
     /// Unique values of earlier lines in a rehearsal, with their users: none of them is in the database.
@@ -112,7 +112,7 @@ impl Service {
             caller: caller.clone(),
             world,
             is_rehearsal,
-            untold: None,
+            unreported: None,
             founded: 0,
             taken: HashSet::new(),
         })
@@ -124,7 +124,7 @@ impl UserImport<'_> {
     #[must_use]
     pub fn without_events(self) -> Self {
         Self {
-            untold: Some(0),
+            unreported: Some(0),
             ..self
         }
     }
@@ -142,7 +142,7 @@ impl UserImport<'_> {
     /// # Errors
     /// See [`Fault`]; then the number is not reported, and the users stay.
     pub async fn finish(self) -> Result<(), Fault> {
-        let Some(count) = self.untold.filter(|count| *count > 0) else {
+        let Some(count) = self.unreported.filter(|count| *count > 0) else {
             return Ok(());
         };
         retried(|| self.emit_count(count)).await
@@ -151,8 +151,8 @@ impl UserImport<'_> {
     async fn emit_count(&self, count: u64) -> Result<(), Fault> {
         let service = self.service;
         let mut tx = service.ports.store.begin().await?;
-        let told = [Fact::users_imported(count)];
-        service.emit(&mut *tx, &self.caller, told).await?;
+        let fact = Fact::users_imported(count);
+        service.emit(&mut *tx, &self.caller, [fact]).await?;
         Ok(tx.commit().await?)
     }
 
@@ -171,9 +171,9 @@ impl UserImport<'_> {
         let mut outcomes = Vec::with_capacity(drafts.len());
         for batch in self.batches(&drafts) {
             let stored = self.store_batch(&batch).await?;
-            if let Some(untold) = &mut self.untold {
+            if let Some(unreported) = &mut self.unreported {
                 let new = stored.iter().filter(|one| matches!(one, Imported::New(_)));
-                *untold += u64::try_from(new.count()).unwrap_or_default();
+                *unreported += u64::try_from(new.count()).unwrap_or_default();
             }
             outcomes.extend(stored);
         }
@@ -185,7 +185,7 @@ impl UserImport<'_> {
         let mut batches: Vec<Vec<_>> = Vec::new();
         let mut room = 0;
         for draft in drafts {
-            let needed = match (draft, self.untold) {
+            let needed = match (draft, self.unreported) {
                 (Ok(draft), None) => draft.facts().len(),
                 _ => 0,
             };
@@ -381,7 +381,7 @@ impl UserImport<'_> {
         let vouches = drafted.any(Draft::vouches);
         let mut tx = self.service.begin_change_if(vouches, self.world).await?;
         let mut outcomes = Vec::with_capacity(drafts.len());
-        let mut told = Vec::new();
+        let mut facts = Vec::new();
         for draft in drafts {
             let draft = match draft {
                 Ok(draft) => draft,
@@ -397,14 +397,14 @@ impl UserImport<'_> {
                     let Some(written) = draft.insert(&mut *tx).await? else {
                         return Ok(Batch::Spoiled);
                     };
-                    told.extend(written.facts);
+                    facts.extend(written.facts);
                     self.note(&mut tx, written.vouched);
                     Imported::New(draft.user.id)
                 }
                 Plan::Store(_) => return Ok(Batch::Spoiled),
             });
         }
-        self.commit(tx, told).await?;
+        self.commit(tx, facts).await?;
         Ok(Batch::Whole(outcomes))
     }
 
@@ -469,8 +469,8 @@ impl UserImport<'_> {
             if !removed_one {
                 return Err(Fault::LostRace);
             }
-            let told = [removed(*owner, *method)];
-            self.service.emit(tx, source.clone(), told).await?;
+            let fact = removed(*owner, *method);
+            self.service.emit(tx, source.clone(), [fact]).await?;
         }
         Ok(())
     }
@@ -547,19 +547,19 @@ impl UserImport<'_> {
     }
 
     /// Commits the transaction, unless this is a dry run.
-    async fn commit(&self, mut tx: Change<'_>, mut told: Vec<Fact>) -> Result<(), Fault> {
+    async fn commit(&self, mut tx: Change<'_>, mut facts: Vec<Fact>) -> Result<(), Fault> {
         if self.is_rehearsal {
             return Ok(());
         }
-        if self.untold.is_some() {
-            told.clear();
+        if self.unreported.is_some() {
+            facts.clear();
         }
-        if told.len() > MAX_AT_ONCE {
+        if facts.len() > MAX_AT_ONCE {
             // One user with more events than fit into a transaction.
-            told = vec![Fact::users_imported(1)];
+            facts = vec![Fact::users_imported(1)];
         }
         let source = Source::from(&self.caller);
-        self.service.emit(&mut *tx, source, told).await?;
+        self.service.emit(&mut *tx, source, facts).await?;
         tx.commit_with_any().await
     }
 }

@@ -61,8 +61,8 @@ impl Service {
                 Some(current) => sessions.delete_others(world, user, current, now).await?,
                 None => sessions.delete_all(world, user, now).await?,
             };
-            let told = ended(Some(user), ids, EndReason::CredentialChanged);
-            self.emit(&mut *tx, caller, told).await?;
+            let facts = ended(Some(user), ids, EndReason::CredentialChanged);
+            self.emit(&mut *tx, caller, facts).await?;
         }
         tell(tx, change).await
     }

@@ -59,9 +59,9 @@ impl Service {
             return Err(Fault::LostRace);
         }
         // One that signed nothing before has got another reason only.
-        let told =
+        let facts =
             signed.then(|| Fact::wallet_disabled(wallet.user_id, wallet.id, wallet.wallet_type));
-        Ok(self.emit(tx, by.clone(), told).await?)
+        Ok(self.emit(tx, by.clone(), facts).await?)
     }
 }
 

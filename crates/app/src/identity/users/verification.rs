@@ -137,8 +137,8 @@ impl Service {
             }
             MethodId::Phone(id) => tx.identifiers().verify_phone(world, id, now).await?,
         }
-        let told = verified(owner.id, proof.method);
-        self.emit(tx, caller, [told]).await?;
+        let fact = verified(owner.id, proof.method);
+        self.emit(tx, caller, [fact]).await?;
         self.found(tx, caller, &owner, now).await?;
         Ok(identifier.proven_by(owner.id))
     }
@@ -213,8 +213,8 @@ impl Service {
         let dropped: Vec<_> = dropped.map(|(kind, _)| kind).collect();
         let claimed = (!dropped.is_empty()).then(|| Fact::user_claimed(user, dropped));
         let ended = ended(Some(user), sessions, EndReason::UserClaimed);
-        let told = claimed.into_iter().chain(ended);
-        self.emit(tx, by.clone(), told).await?;
+        let facts = claimed.into_iter().chain(ended);
+        self.emit(tx, by.clone(), facts).await?;
         self.disable_unproven_wallets(tx, by, user, now).await
     }
 
@@ -231,8 +231,8 @@ impl Service {
             return Ok(());
         }
         tx.users().mark_owned(&user.world, user.id, now).await?;
-        let told = (!is_active).then(|| Fact::user_activated(user.id));
-        self.emit(tx, caller, told).await
+        let fact = (!is_active).then(|| Fact::user_activated(user.id));
+        self.emit(tx, caller, fact).await
     }
 
     /// Moves a claim to its pending owner, whose row is locked like that of the account it leaves.
@@ -254,8 +254,8 @@ impl Service {
             Moved::Gone => return Err(ProofError::Gone),
             Moved::Full => return Err(ProofError::LimitReached(proof.method)),
         };
-        let told = [removed(from, proof.method), added(to, proof.method)];
-        self.emit(tx, caller, told).await?;
+        let facts = [removed(from, proof.method), added(to, proof.method)];
+        self.emit(tx, caller, facts).await?;
         Ok(pending_owner.user)
     }
 }

@@ -52,9 +52,9 @@ async fn everybody_is_served_in_order_and_no_more_than_fit() {
     let batcher = Arc::new(Batcher::new(Doubles::default(), Partitions::One));
     let (answers, flush) = ask(&batcher, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     flush.serve().await;
-    let mut told = Vec::new();
+    let mut results = Vec::new();
     for answer in answers {
-        told.push(answer.await.unwrap());
+        results.push(answer.await.unwrap());
     }
     let expected = [
         (2, 1),
@@ -68,7 +68,7 @@ async fn everybody_is_served_in_order_and_no_more_than_fit() {
         (18, 3),
         (20, 3),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(results, expected);
     assert_eq!(*batcher.batch.sizes.lock().unwrap(), [4, 4, 2]);
     // The next batch finds the memory of the last one.
     let (answers, flush) = ask(&batcher, &[21]);

@@ -17,7 +17,7 @@ struct Found {
     /// Time up to which a sink outside the database has the log. It starts as the start of the process, since everything this process does
     /// comes later.
     anchored: Timestamp,
-    was_told: bool,
+    is_reported: bool,
 }
 
 impl AnchorWatch {
@@ -25,7 +25,7 @@ impl AnchorWatch {
         Self(Mutex::new(Found {
             at: None,
             anchored: start,
-            was_told: false,
+            is_reported: false,
         }))
     }
 
@@ -51,8 +51,8 @@ impl AnchorWatch {
     /// Records whether keys are blocked; returns whether to raise the alarm, which is only on a change.
     pub(crate) fn refuses(&self, refuses: bool) -> bool {
         let mut found = self.found();
-        let is_news = refuses && !found.was_told;
-        found.was_told = refuses;
+        let is_news = refuses && !found.is_reported;
+        found.is_reported = refuses;
         is_news
     }
 }

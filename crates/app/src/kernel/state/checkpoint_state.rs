@@ -100,15 +100,15 @@ impl CheckpointState {
     /// Records success of a sink, or that there was nothing to send. Returns whether its failure had been reported.
     pub(crate) fn took(&self, sink: &str) -> bool {
         let ended = lock(&self.failing).remove(sink);
-        ended.is_some_and(|(_, was_told)| was_told)
+        ended.is_some_and(|(_, is_reported)| is_reported)
     }
 
-    /// Records a failure of a sink. Returns whether to raise the alarm, which is once, if it has failed since `told_from` or earlier.
-    pub(crate) fn failed(&self, sink: &str, now: Timestamp, told_from: Timestamp) -> bool {
+    /// Records a failure of a sink. Returns whether to raise the alarm, which is once, if it has failed since `overdue_from` or earlier.
+    pub(crate) fn failed(&self, sink: &str, now: Timestamp, overdue_from: Timestamp) -> bool {
         let mut failing = lock(&self.failing);
-        let (since, was_told) = failing.entry(sink.to_owned()).or_insert((now, false));
-        let is_due = !*was_told && *since <= told_from;
-        *was_told |= is_due;
+        let (since, is_reported) = failing.entry(sink.to_owned()).or_insert((now, false));
+        let is_due = !*is_reported && *since <= overdue_from;
+        *is_reported |= is_due;
         is_due
     }
 }

@@ -26,7 +26,7 @@ use crate::kernel::state::control_trail::ControlTrail;
 /// Attempt of a delivery from which its endpoint counts as failing.
 const FAILING_FROM: u32 = 3;
 /// How long an endpoint fails before an event is emitted.
-const TOLD_AFTER: Seconds = Seconds(86_400);
+const EVENT_AFTER: Seconds = Seconds(86_400);
 /// Minimum failed attempts, and minimum deliveries they belong to, before an endpoint is disabled.
 const LEAST_ATTEMPTS: i64 = 10;
 const LEAST_DELIVERIES: i64 = 2;
@@ -68,7 +68,7 @@ pub(crate) struct WebhookNotes {
 /// Events to emit and audit entries to write about changed endpoints.
 #[derive(Default)]
 struct Tidings {
-    told: Vec<NewEvent>,
+    events: Vec<NewEvent>,
     noted: Vec<ControlEvent>,
 }
 
@@ -144,9 +144,9 @@ impl WebhookNotes {
             self.judge(&mut *tx, world, endpoint, &tally, &mut tidings)
                 .await?;
         }
-        let Tidings { told, noted } = tidings;
-        if !told.is_empty() {
-            tx.events().append(&told).await?;
+        let Tidings { events, noted } = tidings;
+        if !events.is_empty() {
+            tx.events().append(&events).await?;
         }
         let ends = self.control.write(&mut *tx, noted).await?;
         tx.commit().await?;
@@ -188,12 +188,12 @@ impl WebhookNotes {
         let Some(failures) = failures.await? else {
             return Ok(());
         };
-        let is_old = |since: Timestamp| since + TOLD_AFTER <= now;
+        let is_old = |since: Timestamp| since + EVENT_AFTER <= now;
         if failures.failing_since.is_some_and(is_old)
             && endpoints.note_owner_notified(&world, endpoint).await?
         {
             let fact = Fact::webhook_endpoint_failing(endpoint);
-            tidings.told.push(self.event(world, now, fact));
+            tidings.events.push(self.event(world, now, fact));
         }
         if has_failed_enough(&failures) {
             let app = tx.apps().find(world.app_id).await?;
@@ -220,7 +220,7 @@ impl WebhookNotes {
         tidings: &mut Tidings,
     ) {
         let fact = Fact::webhook_endpoint_disabled(endpoint, reason);
-        tidings.told.push(self.event(world, now, fact));
+        tidings.events.push(self.event(world, now, fact));
         tidings.noted.push(ControlEvent {
             world,
             actor: Actor::System,

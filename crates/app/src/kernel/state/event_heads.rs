@@ -64,7 +64,7 @@ impl EventHeads {
     }
 
     /// Takes the environments that have unsequenced events.
-    pub(crate) fn take_told(&self) -> BTreeSet<World> {
+    pub(crate) fn take_unsequenced(&self) -> BTreeSet<World> {
         std::mem::take(&mut *lock(&self.unsequenced.worlds))
     }
 

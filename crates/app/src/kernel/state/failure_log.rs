@@ -27,7 +27,7 @@ struct Count {
 
 /// The number of failures of one user and method without events of their own.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Untold {
+pub(crate) struct CountedFailures {
     pub(crate) world: World,
     pub(crate) user: UserId,
     pub(crate) method: Method,
@@ -61,20 +61,20 @@ impl FailureLog {
     }
 
     /// Removes and returns the counters that are a minute old, or all of them.
-    pub(crate) fn end(&self, over: Option<Instant>) -> Vec<Untold> {
+    pub(crate) fn end(&self, over: Option<Instant>) -> Vec<CountedFailures> {
         let mut counts = self.lock();
         let is_over = |count: &Count| {
             over.is_none_or(|now| now.saturating_duration_since(count.begun) >= MINUTE)
         };
         let ended = counts.extract_if(.., |_, count| is_over(count));
-        let untold = ended.map(|((world, user, method), count)| Untold {
+        let counted = ended.map(|((world, user, method), count)| CountedFailures {
             world,
             user,
             method,
             reason: count.reason,
             count: count.count,
         });
-        untold.collect()
+        counted.collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<(World, UserId, Method), Count>> {
@@ -96,7 +96,7 @@ mod tests {
         let world = World::new(AppId::new(at, [0; 16]), Environment::Live);
         let [user, other] = [1, 2].map(|number| UserId::new(at, [number; 16]));
         let (wrong, user_disabled) = (FailReason::Wrong, FailReason::UserDisabled);
-        let untold = |user, method, reason, count| Untold {
+        let counted = |user, method, reason, count| CountedFailures {
             world,
             user,
             method,
@@ -110,13 +110,13 @@ mod tests {
         log.count(world, user, Method::Totp, wrong, later);
         log.count(world, other, Method::Password, wrong, later);
         assert_eq!(log.end(Some(later)), []);
-        let expected = untold(user, Method::Password, user_disabled, 2);
+        let expected = counted(user, Method::Password, user_disabled, 2);
         assert_eq!(log.end(Some(first + MINUTE)), [expected]);
         let mut rest = log.end(None);
-        rest.sort_by_key(|untold| (untold.user != user, untold.count));
+        rest.sort_by_key(|counted| (counted.user != user, counted.count));
         let expected = [
-            untold(user, Method::Totp, wrong, 1),
-            untold(other, Method::Password, wrong, 1),
+            counted(user, Method::Totp, wrong, 1),
+            counted(other, Method::Password, wrong, 1),
         ];
         assert_eq!(rest, expected);
         assert_eq!(log.end(None), []);

@@ -24,7 +24,7 @@ pub(crate) struct Note {
     pub(crate) owner: String,
     pub(crate) ending: Ending,
     /// The event to emit about the end, if any.
-    pub(crate) told: Option<NewEvent>,
+    pub(crate) event: Option<NewEvent>,
 }
 
 /// Result of an attempt.
@@ -54,13 +54,13 @@ impl Notes {
         let now = self.clock.machine();
         let mut tx = self.store.begin().await?;
         let mut captured = Vec::with_capacity(notes.len());
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         for note in notes {
             let is_held = write_one(&mut *tx, note, now).await?;
-            told.extend(note.told.as_ref().filter(|_| is_held).cloned());
+            events.extend(note.event.as_ref().filter(|_| is_held).cloned());
             captured.push(is_held && matches!(note.ending, Ending::Captured(_)));
         }
-        let wanted = wanted(&mut *tx, told).await?;
+        let wanted = wanted(&mut *tx, events).await?;
         if !wanted.is_empty() {
             tx.events().append(&wanted).await?;
         }
@@ -98,9 +98,9 @@ impl Batch for Notes {
 
 /// Returns the events that are always emitted, and those optional ones that their App asks for. Apps are read only if there are optional
 /// events.
-async fn wanted(tx: &mut dyn Repositories, told: Vec<NewEvent>) -> Result<Vec<NewEvent>, Fault> {
+async fn wanted(tx: &mut dyn Repositories, events: Vec<NewEvent>) -> Result<Vec<NewEvent>, Fault> {
     let mut apps: HashMap<AppId, App> = HashMap::new();
-    for event in told.iter().filter(|event| event.kind.is_optional()) {
+    for event in events.iter().filter(|event| event.kind.is_optional()) {
         let id = event.world.app_id;
         if !apps.contains_key(&id)
             && let Some(app) = tx.apps().find(id).await?
@@ -116,7 +116,7 @@ async fn wanted(tx: &mut dyn Repositories, told: Vec<NewEvent>) -> Result<Vec<Ne
         let app = apps.get(&app_id);
         !event.kind.is_optional() || app.is_some_and(|app| app.wants(environment, event.kind))
     };
-    Ok(told.into_iter().filter(is_wanted).collect())
+    Ok(events.into_iter().filter(is_wanted).collect())
 }
 
 /// Writes one outcome. If the lease was lost, nothing is written and `false` is returned: the new holder records the outcome.

@@ -79,7 +79,8 @@ impl Events for Work {
             state.unsequenced.extend_from_slice(events);
             Ok(())
         })?;
-        self.told.extend(events.iter().map(|event| event.world));
+        self.emitted_in
+            .extend(events.iter().map(|event| event.world));
         Ok(())
     }
 

@@ -140,7 +140,7 @@ pub(super) struct EndpointRow {
     pub(super) failed_attempts: i64,
     pub(super) failed_deliveries: i64,
     pub(super) failures_since: Option<Timestamp>,
-    pub(super) failing_told: bool,
+    pub(super) failing_emitted: bool,
 }
 
 #[derive(Clone)]

@@ -41,7 +41,7 @@ impl EndpointRow {
     /// Clears all failures.
     const fn make_sound(&mut self) {
         (self.failed_attempts, self.failed_deliveries) = (0, 0);
-        (self.failures_since, self.failing_told) = (None, false);
+        (self.failures_since, self.failing_emitted) = (None, false);
         self.endpoint.failing_since = None;
     }
 }
@@ -129,7 +129,7 @@ impl WebhookEndpoints for Work {
                 failed_attempts: 0,
                 failed_deliveries: 0,
                 failures_since: None,
-                failing_told: false,
+                failing_emitted: false,
             };
             row.make_sound();
             add(&mut state.webhook_endpoints, row, |a, b| {
@@ -300,13 +300,13 @@ impl WebhookEndpoints for Work {
         id: WebhookEndpointId,
     ) -> StoreResult<bool> {
         self.writing(|state| {
-            let untold = state
+            let unemitted = state
                 .endpoint(world, id)
-                .filter(|row| row.endpoint.failing_since.is_some() && !row.failing_told);
-            let Some(row) = untold else {
+                .filter(|row| row.endpoint.failing_since.is_some() && !row.failing_emitted);
+            let Some(row) = unemitted else {
                 return Ok(false);
             };
-            row.failing_told = true;
+            row.failing_emitted = true;
             Ok(true)
         })
     }

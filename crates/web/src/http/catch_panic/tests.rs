@@ -26,10 +26,10 @@ async fn s7_a_panic_of_a_handler_is_an_internal_error() {
     let problem: &Problem = error.as_error().unwrap();
     assert_eq!(problem.code, Code::Internal);
     assert!(problem.closes);
-    let told = serde_json::to_string(&problem.body("id")).unwrap();
+    let body = serde_json::to_string(&problem.body("id")).unwrap();
     assert!(
-        !format!("{told} {problem:?}").contains("canary"),
-        "{told} {problem:?}"
+        !format!("{body} {problem:?}").contains("canary"),
+        "{body} {problem:?}"
     );
 }
 

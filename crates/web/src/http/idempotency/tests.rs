@@ -34,8 +34,8 @@ async fn an_error_is_replayed_in_full() {
     let replayed = replay(TestRequest::default().to_srv_request(), &bytes);
     let error = replayed.response().error().unwrap();
     let again: &Problem = error.as_error().unwrap();
-    let told = |problem: &Problem| serde_json::to_string(&problem.body("id")).unwrap();
-    assert_eq!(told(again), told(&refused()));
+    let body = |problem: &Problem| serde_json::to_string(&problem.body("id")).unwrap();
+    assert_eq!(body(again), body(&refused()));
 }
 
 #[actix_web::test]

@@ -97,11 +97,11 @@ fn a_cause_is_not_in_the_response() {
     let fault = vestry_app::Fault::Internal("canary".into());
     let problem = Problem::from(fault);
     assert_eq!(problem.code, Code::Internal);
-    let told = format!(
+    let shown = format!(
         "{problem} {}",
         serde_json::to_string(&problem.body("id")).unwrap()
     );
-    assert!(!told.contains("canary"), "{told}");
+    assert!(!shown.contains("canary"), "{shown}");
     let cause = problem.cause.unwrap();
     assert!(
         std::error::Error::source(&*cause)

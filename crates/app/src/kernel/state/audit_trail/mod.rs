@@ -40,7 +40,7 @@ pub(crate) struct PendingEvent {
     pub(crate) id: EventId,
     pub(crate) actor: Actor,
     pub(crate) request_id: Option<String>,
-    pub(crate) told: EmittedUse,
+    pub(crate) usage: EmittedUse,
 }
 
 /// What happened to the wallet of an audit entry.
@@ -78,7 +78,7 @@ pub(crate) struct End {
 struct Placed {
     entries: Vec<(AuditEntry, Option<PendingEvent>)>,
     /// Events to emit about them.
-    told: Vec<NewEvent>,
+    events: Vec<NewEvent>,
     /// New ends of the chains that the batch extends.
     ends: Ends,
 }
@@ -125,10 +125,10 @@ impl Batch for ChainWriter {
             error = causes(&fault),
             "audit log write failed; wallet operations are rejected"
         );
-        let told = outcomes
+        let outcomes = outcomes
             .into_iter()
             .map(|outcome| outcome.and_then(|()| Err(shared(&fault))));
-        told.collect()
+        outcomes.collect()
     }
 }
 
@@ -166,7 +166,7 @@ impl ChainWriter {
         let entry = self.in_place(event, end).await?;
         batch.ends.insert(world, End::at(&entry));
         batch
-            .told
+            .events
             .extend(pending.as_ref().map(|pending| pending.of(&entry)));
         batch.entries.push((entry, pending));
         Ok(())
@@ -262,7 +262,7 @@ impl ChainWriter {
             .map(|(entry, _)| entry.clone())
             .collect();
         retried(|| async {
-            if batch.told.is_empty() && lost.is_empty() {
+            if batch.events.is_empty() && lost.is_empty() {
                 let appended = self.store.append_to_audit_log(&entries, &steps);
                 return Ok(Written {
                     left: appended.await?,
@@ -278,7 +278,7 @@ impl ChainWriter {
                     is_whole: false,
                 });
             }
-            tx.events().append(&batch.told).await?;
+            tx.events().append(&batch.events).await?;
             let restarts = lost.iter().map(|(world, end)| self.restarted(*world, end));
             let restarts: Vec<_> = restarts.collect();
             let written = self.control.write(&mut *tx, restarts).await?;
@@ -348,7 +348,7 @@ impl End {
 
 impl PendingEvent {
     fn of(&self, entry: &AuditEntry) -> NewEvent {
-        let fact = self.told.fact(entry);
+        let fact = self.usage.fact(entry);
         NewEvent {
             id: self.id,
             world: entry.event.world,
