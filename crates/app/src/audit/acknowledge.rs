@@ -5,9 +5,9 @@ use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::{Invalid, World};
 
-use super::acknowledged::{FINDING, REASON, finding};
+use super::acknowledged::{FINDING, REASON, fingerprint};
 use super::checkpoint_audit::SourcedNote;
-use super::flaw::AuditFlaw;
+use super::finding::AuditFinding;
 use super::signed_checkpoints::TrustedKeys;
 use crate::{Principal, Refusal, Service};
 
@@ -22,7 +22,7 @@ impl Service {
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::NotFound`] if there is no finding about it.
-    pub async fn acknowledge_flaw(
+    pub async fn acknowledge_finding(
         &self,
         by: &Principal,
         about: &str,
@@ -30,7 +30,7 @@ impl Service {
         notes: &[SourcedNote],
         keys: &TrustedKeys,
         progress: &(dyn Fn(u64) + Send + Sync),
-    ) -> Result<Vec<AuditFlaw>, Refusal> {
+    ) -> Result<Vec<AuditFinding>, Refusal> {
         by.authorize(Action::AcknowledgeFinding)?;
         let reason = reason.trim();
         let escaped = Value::from(reason).to_string();
@@ -43,22 +43,22 @@ impl Service {
         }
         let report = self.verify_audit_log_against(notes, keys, progress).await?;
         let traces = report.traces;
-        let is_about = |flaw: &AuditFlaw| flaw.about.to_string() == about;
-        let found = report.flaws.into_iter().filter(is_about);
-        let found: Vec<(Subject, AuditFlaw)> = found
-            .filter_map(|flaw| Some((flaw.about.subject()?, flaw)))
+        let is_about = |finding: &AuditFinding| finding.about.to_string() == about;
+        let found = report.findings.into_iter().filter(is_about);
+        let found: Vec<(Subject, AuditFinding)> = found
+            .filter_map(|finding| Some((finding.about.subject()?, finding)))
             .collect();
         if found.is_empty() {
             return Err(Refusal::NotFound("finding"));
         }
-        for (subject, flaw) in &found {
+        for (subject, finding) in &found {
             let detail = Detail::default()
-                .with(FINDING, finding(flaw, &traces))
+                .with(FINDING, fingerprint(finding, &traces))
                 .with(REASON, reason);
             let action = ControlAction::AuditFindingAcknowledge;
             let event = self.done(&by.at(World::DEPLOYMENT), action, subject.clone(), &detail);
             self.record_for_deployment(event).await?;
         }
-        Ok(found.into_iter().map(|(_, flaw)| flaw).collect())
+        Ok(found.into_iter().map(|(_, finding)| finding).collect())
     }
 }

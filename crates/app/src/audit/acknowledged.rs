@@ -6,7 +6,7 @@ use serde_json::Value;
 use vestry_domain::World;
 use vestry_domain::audit::control::{ControlAction, ControlEntry, ControlFilter, Subject};
 
-use super::flaw::{About, Acknowledged, AuditFlaw, AuditReport};
+use super::finding::{About, Acknowledged, AuditFinding, AuditReport};
 use crate::{Fault, Service};
 
 /// Entries read in one query.
@@ -16,25 +16,26 @@ pub(super) const FINDING: &str = "finding";
 pub(super) const REASON: &str = "reason";
 
 impl Service {
-    /// Moves acknowledged findings from `flaws` to `acknowledged`.
+    /// Moves acknowledged findings from `findings` to `acknowledged`.
     pub(super) async fn set_acknowledged_aside(
         &self,
         report: &mut AuditReport,
     ) -> Result<(), Fault> {
-        if report.flaws.is_empty() {
+        if report.findings.is_empty() {
             return Ok(());
         }
         let explained = self.acknowledgements().await?;
-        for flaw in std::mem::take(&mut report.flaws) {
-            let subject = flaw.about.subject();
-            let known = subject
-                .and_then(|subject| explained.get(&key(&subject, &finding(&flaw, &report.traces))));
+        for finding in std::mem::take(&mut report.findings) {
+            let subject = finding.about.subject();
+            let known = subject.and_then(|subject| {
+                explained.get(&key(&subject, &fingerprint(&finding, &report.traces)))
+            });
             match known {
                 Some(reason) => report.acknowledged.push(Acknowledged {
-                    flaw,
+                    finding,
                     reason: reason.clone(),
                 }),
-                None => report.flaws.push(flaw),
+                None => report.findings.push(finding),
             }
         }
         Ok(())
@@ -59,26 +60,26 @@ impl Service {
             after = Some(last.id);
             for entry in page {
                 if self.is_authentic(&entry).await?
-                    && let Some((finding, reason)) = said(&entry)
+                    && let Some((fingerprint, reason)) = said(&entry)
                 {
-                    explained.insert(key(&entry.event.subject, &finding), reason);
+                    explained.insert(key(&entry.event.subject, &fingerprint), reason);
                 }
             }
         }
     }
 }
 
-/// Returns the finding as an acknowledgement identifies it: its code, and for a chain a hash of everything that is wrong with it.
-pub(super) fn finding(flaw: &AuditFlaw, traces: &BTreeMap<About, String>) -> String {
-    let code = flaw.flaw.code();
-    match traces.get(&flaw.about) {
+/// Returns the text by which an acknowledgement identifies a finding: its code, and for a chain a hash of everything that is wrong with it.
+pub(super) fn fingerprint(finding: &AuditFinding, traces: &BTreeMap<About, String>) -> String {
+    let code = finding.kind.code();
+    match traces.get(&finding.about) {
         Some(trace) => format!("{code} {trace}"),
         None => code,
     }
 }
 
-fn key(subject: &Subject, finding: &str) -> String {
-    format!("{} {} {finding}", subject.kind, subject.id)
+fn key(subject: &Subject, fingerprint: &str) -> String {
+    format!("{} {} {fingerprint}", subject.kind, subject.id)
 }
 
 fn said(entry: &ControlEntry) -> Option<(String, String)> {

@@ -15,7 +15,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::anchors::{CheckpointSink, SinkError};
 use vestry_ports::store::{SWEEP_STEP, SinkProgress, StoredCheckpoint};
 
-use super::flaw::{About, AuditFlaw, Flaw};
+use super::finding::{About, AuditFinding, FindingKind};
 use crate::kernel::fault::{causes, retried};
 use crate::kernel::state::chain_macs::{held, new_progress, progress_matches};
 use crate::{Fault, Service};
@@ -389,7 +389,7 @@ impl Service {
         let newest = self.newest_checkpoint().await?;
         let newest = newest.map_or(0, |kept| kept.number);
         let name = sink.name();
-        let flaw = match self.recorded_progress(name).await {
+        let finding = match self.recorded_progress(name).await {
             Ok(Recorded::Authentic(progress)) if progress.number <= newest => {
                 return Ok((progress.number, true));
             }
@@ -398,13 +398,13 @@ impl Service {
                 return Ok((self.reached_by_itself(sink, newest).await, false));
             }
             Ok(Recorded::Authentic(progress)) => beyond(progress.number, newest),
-            Ok(Recorded::Forged) => AuditFlaw {
+            Ok(Recorded::Forged) => AuditFinding {
                 about: About::Note(name.to_owned()),
-                flaw: Flaw::ForgedProgress,
+                kind: FindingKind::ForgedProgress,
             },
             Err(fault) => return Err(fault),
         };
-        self.progress_differs(name, newest, &flaw).await;
+        self.progress_differs(name, newest, &finding).await;
         Ok((self.reached_by_itself(sink, newest).await, false))
     }
 
@@ -429,8 +429,8 @@ impl Service {
             match self.recorded_progress(name).await {
                 Ok(Recorded::Authentic(progress)) => {
                     if progress.number > newest {
-                        let flaw = beyond(progress.number, newest);
-                        self.progress_differs(name, newest, &flaw).await;
+                        let finding = beyond(progress.number, newest);
+                        self.progress_differs(name, newest, &finding).await;
                     }
                     furthest = furthest.max(progress.number);
                 }
@@ -457,14 +457,14 @@ impl Service {
     }
 
     /// Returns findings about the recorded progress of the sinks.
-    pub(super) async fn flaws_of_progress(&self) -> Result<Vec<AuditFlaw>, Fault> {
-        let mut flaws = Vec::new();
+    pub(super) async fn findings_of_progress(&self) -> Result<Vec<AuditFinding>, Fault> {
+        let mut findings = Vec::new();
         for sink in &self.ports.sinks {
-            let flaw = match self.recorded_progress(sink.name()).await? {
+            let finding = match self.recorded_progress(sink.name()).await? {
                 Recorded::Nothing => continue,
-                Recorded::Forged => AuditFlaw {
+                Recorded::Forged => AuditFinding {
                     about: About::Note(sink.name().to_owned()),
-                    flaw: Flaw::ForgedProgress,
+                    kind: FindingKind::ForgedProgress,
                 },
                 Recorded::Authentic(progress) => {
                     let newest = self.newest_checkpoint().await?;
@@ -475,19 +475,19 @@ impl Service {
                     beyond(progress.number, newest)
                 }
             };
-            flaws.push(flaw);
+            findings.push(finding);
         }
-        Ok(flaws)
+        Ok(findings)
     }
 
-    async fn progress_differs(&self, sink: &str, newest: i64, flaw: &AuditFlaw) {
+    async fn progress_differs(&self, sink: &str, newest: i64, finding: &AuditFinding) {
         tracing::error!(
             sink,
             newest,
-            flaw = flaw.to_string(),
+            flaw = finding.to_string(),
             "ALARM: recorded progress of an audit sink is wrong (possible tampering or rollback); missing checkpoints are re-sent; run `vestry audit verify --against`"
         );
-        self.note_flaws(sink, newest, std::slice::from_ref(flaw))
+        self.note_findings(sink, newest, std::slice::from_ref(finding))
             .await;
     }
 
@@ -617,10 +617,10 @@ enum Recorded {
     Authentic(SinkProgress),
 }
 
-fn beyond(number: i64, newest: i64) -> AuditFlaw {
-    AuditFlaw {
+fn beyond(number: i64, newest: i64) -> AuditFinding {
+    AuditFinding {
         about: About::Checkpoint(number),
-        flaw: Flaw::NotInDatabase { newest },
+        kind: FindingKind::NotInDatabase { newest },
     }
 }
 

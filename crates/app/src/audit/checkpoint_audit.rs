@@ -10,7 +10,7 @@ use vestry_ports::custody::CheckpointSigner;
 use vestry_ports::store::{ChainEntry, ChainLog, Store, StoreError, StoreResult};
 
 use super::event_logs::StatedEvent;
-use super::flaw::{About, AuditFlaw, Flaw};
+use super::finding::{About, AuditFinding, FindingKind};
 use super::signed_checkpoints::{TrustedKeys, believed};
 use crate::kernel::fault::causes;
 use crate::kernel::state::chain_macs::{held, marker_matches};
@@ -47,7 +47,7 @@ pub(super) struct CheckpointClaims {
     pub(super) own_checkpoints: u64,
     /// Number of the newest supplied checkpoint.
     pub(super) newest: i64,
-    pub(super) flaws: Vec<AuditFlaw>,
+    pub(super) findings: Vec<AuditFinding>,
 }
 
 impl CheckpointClaims {
@@ -68,9 +68,9 @@ impl CheckpointClaims {
                         same.push((text, checkpoint));
                     }
                 }
-                Err(flaw) => claims.flaws.push(AuditFlaw {
+                Err(kind) => claims.findings.push(AuditFinding {
                     about: About::Note(found.place.clone()),
-                    flaw,
+                    kind,
                 }),
             }
         }
@@ -90,16 +90,16 @@ impl CheckpointClaims {
         let mut before: Option<(i64, Vec<[u8; 32]>)> = None;
         for (number, same) in by_number {
             if same.len() > 1 {
-                self.blame(*number, Flaw::GivenTwice);
+                self.blame(*number, FindingKind::GivenTwice);
             }
             if let Some((last, hashes)) = &before {
                 let missing = number.saturating_sub(*last).saturating_sub(1);
                 let follows =
                     |(_, checkpoint): &(_, Checkpoint)| hashes.contains(&checkpoint.previous);
                 if missing > 0 {
-                    self.blame(*number, Flaw::NumbersMissing { missing });
+                    self.blame(*number, FindingKind::NumbersMissing { missing });
                 } else if !same.iter().all(follows) && same.len() <= 1 {
-                    self.blame(*number, Flaw::OtherBefore);
+                    self.blame(*number, FindingKind::OtherBefore);
                 }
             }
             let hashes = same.iter().map(|(text, _)| Checkpoint::hash_of(text));
@@ -107,9 +107,9 @@ impl CheckpointClaims {
         }
     }
 
-    fn blame(&mut self, number: i64, flaw: Flaw) {
+    fn blame(&mut self, number: i64, kind: FindingKind) {
         let about = About::Checkpoint(number);
-        self.flaws.push(AuditFlaw { about, flaw });
+        self.findings.push(AuditFinding { about, kind });
     }
 
     fn take(&mut self, stated: Checkpoint, is_own: bool) {
@@ -207,15 +207,15 @@ impl Service {
             for kept in page {
                 last = kept.number;
                 let Some((text, checkpoint)) = self.own_checkpoint(&kept).await? else {
-                    claims.blame(kept.number, Flaw::ForgedCheckpoint);
+                    claims.blame(kept.number, FindingKind::ForgedCheckpoint);
                     continue;
                 };
                 if let Some((number, hash)) = before {
                     let missing = kept.number.saturating_sub(number).saturating_sub(1);
                     if missing > 0 {
-                        claims.blame(kept.number, Flaw::NumbersMissing { missing });
+                        claims.blame(kept.number, FindingKind::NumbersMissing { missing });
                     } else if checkpoint.previous != hash {
-                        claims.blame(kept.number, Flaw::OtherBefore);
+                        claims.blame(kept.number, FindingKind::OtherBefore);
                     }
                 }
                 before = Some((kept.number, Checkpoint::hash_of(&text)));
@@ -230,8 +230,8 @@ impl Service {
         &self,
         claims: &CheckpointClaims,
         progress: &(dyn Fn(u64) + Send + Sync),
-    ) -> Result<Vec<AuditFlaw>, Fault> {
-        let mut flaws = Vec::new();
+    ) -> Result<Vec<AuditFinding>, Fault> {
+        let mut findings = Vec::new();
         let mut looked_at = 0_u64;
         let mut chains: BTreeMap<(World, AuditChainId), Vec<&StatedEnd>> = BTreeMap::new();
         for (chain, ends) in &claims.chains {
@@ -241,9 +241,9 @@ impl Service {
             chains.entry(*chain).or_default().push(end);
         }
         for ((world, chain), stated) in &chains {
-            if let Some(flaw) = self.flaw_of_chain(world, *chain, stated).await? {
+            if let Some(kind) = self.finding_of_chain(world, *chain, stated).await? {
                 let about = About::Chain(*world, *chain);
-                flaws.push(AuditFlaw { about, flaw });
+                findings.push(AuditFinding { about, kind });
             }
             looked_at += 1;
             if looked_at.is_multiple_of(1_000) {
@@ -251,12 +251,12 @@ impl Service {
             }
         }
         for (world, stated) in &claims.events {
-            if let Some(flaw) = self.flaw_of_stated_events(world, stated).await? {
+            if let Some(kind) = self.finding_of_stated_events(world, stated).await? {
                 let about = About::Events(*world);
-                flaws.push(AuditFlaw { about, flaw });
+                findings.push(AuditFinding { about, kind });
             }
         }
-        Ok(flaws)
+        Ok(findings)
     }
 
     /// Compares the newest checkpoint of each readable sink with the database. A mismatch raises an alarm and writes an audit entry; the
@@ -291,41 +291,41 @@ impl Service {
     async fn look_at(&self, found: SourcedNote) -> Result<(), Fault> {
         let sink = found.place.clone();
         let mut claims = self.claims(&[found], &TrustedKeys::Own).await?;
-        let mut flaws = std::mem::take(&mut claims.flaws);
-        flaws.extend(self.unborne(&claims, &|_| {}).await?);
+        let mut findings = std::mem::take(&mut claims.findings);
+        findings.extend(self.unborne(&claims, &|_| {}).await?);
         let newest = self
             .newest_checkpoint()
             .await?
             .map_or(0, |kept| kept.number);
         if newest < claims.newest {
             let about = About::Checkpoint(claims.newest);
-            flaws.push(AuditFlaw {
+            findings.push(AuditFinding {
                 about,
-                flaw: Flaw::NotInDatabase { newest },
+                kind: FindingKind::NotInDatabase { newest },
             });
         }
-        let Some(first) = flaws.first() else {
+        let Some(first) = findings.first() else {
             return Ok(());
         };
         tracing::error!(
             sink,
-            flaws = flaws.len(),
+            flaws = findings.len(),
             first = first.to_string(),
             "ALARM: database contradicts the checkpoint in an audit sink (possible rollback or tampering); run `vestry audit verify --against`"
         );
-        self.note_flaws(&sink, claims.newest, &flaws).await;
+        self.note_findings(&sink, claims.newest, &findings).await;
         Ok(())
     }
 }
 
 impl Service {
     /// Returns the first statement about a chain that does not hold, or the highest one if the chain is too short for several.
-    async fn flaw_of_chain(
+    async fn finding_of_chain(
         &self,
         world: &World,
         chain: AuditChainId,
         stated: &[&StatedEnd],
-    ) -> Result<Option<Flaw>, Fault> {
+    ) -> Result<Option<FindingKind>, Fault> {
         let store = &*self.ports.store;
         let mut known = HashMap::<i64, Option<[u8; 32]>>::new();
         let mut marker = None;
@@ -352,7 +352,7 @@ impl Service {
             match there {
                 Some(hash) if hash == end.hash => {}
                 Some(_) => {
-                    return Ok(Some(Flaw::OtherEntry {
+                    return Ok(Some(FindingKind::OtherEntry {
                         sequence: end.sequence,
                         checkpoint: end.checkpoint,
                     }));
@@ -365,7 +365,7 @@ impl Service {
             return Ok(None);
         };
         let found = end_of(store, world, chain).await?;
-        Ok(Some(Flaw::SetBack {
+        Ok(Some(FindingKind::SetBack {
             found,
             stated,
             checkpoint,

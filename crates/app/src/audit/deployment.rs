@@ -5,7 +5,7 @@ use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::event::Actor;
 
-use super::flaw::AuditFlaw;
+use super::finding::AuditFinding;
 use crate::kernel::fault::{causes, retried};
 use crate::kernel::key_pins::hold_root;
 use crate::{Fault, Service};
@@ -69,11 +69,16 @@ impl Service {
     }
 
     /// Records that a sink and the database disagree.
-    pub(super) async fn note_flaws(&self, sink: &str, checkpoint: i64, flaws: &[AuditFlaw]) {
-        let first = flaws.first().map(ToString::to_string);
+    pub(super) async fn note_findings(
+        &self,
+        sink: &str,
+        checkpoint: i64,
+        findings: &[AuditFinding],
+    ) {
+        let first = findings.first().map(ToString::to_string);
         let detail = Detail::default()
             .with("checkpoint", checkpoint)
-            .with("flaws", flaws.len())
+            .with("flaws", findings.len())
             .with("first", first);
         self.note_of_log(
             ControlAction::AuditFindingReport,

@@ -10,7 +10,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{EventFilter, PositionRange};
 
-use super::flaw::Flaw;
+use super::finding::FindingKind;
 use crate::{Fault, Service};
 
 /// Events or entries read in one query.
@@ -33,7 +33,10 @@ pub(super) struct StatedEvent {
 
 impl Service {
     /// Compares the events of an environment with the head of its log.
-    pub(super) async fn flaw_of_events(&self, world: &World) -> Result<Option<Flaw>, Fault> {
+    pub(super) async fn finding_of_events(
+        &self,
+        world: &World,
+    ) -> Result<Option<FindingKind>, Fault> {
         let floor = self.events_kept_from(world).await?;
         loop {
             let mut read = self.ports.store.read().await?;
@@ -49,24 +52,26 @@ impl Service {
                 .await?;
             let head = read.events().head(world).await?;
             drop(read);
-            let flaw = self.flaw_of_head(world, &head, last.first(), floor).await?;
+            let finding = self
+                .finding_of_head(world, &head, last.first(), floor)
+                .await?;
             let mut read = self.ports.store.read().await?;
             // The retention sweep may have deleted events in between.
-            if flaw.is_none() || read.events().head(world).await? == head {
-                return Ok(flaw);
+            if finding.is_none() || read.events().head(world).await? == head {
+                return Ok(finding);
             }
         }
     }
 
-    async fn flaw_of_head(
+    async fn finding_of_head(
         &self,
         world: &World,
         head: &EventHead,
         last: Option<&Event>,
         floor: Timestamp,
-    ) -> Result<Option<Flaw>, Fault> {
+    ) -> Result<Option<FindingKind>, Fault> {
         if last.is_some_and(|last| last.position > head.position()) {
-            return Ok(Some(Flaw::OtherEnds));
+            return Ok(Some(FindingKind::OtherEnds));
         }
         let Some(newest) = head.newest else {
             return Ok(None);
@@ -74,7 +79,7 @@ impl Service {
         let Some(oldest) = head.oldest else {
             // Either all events were old enough to be deleted, or the head hides events that exist.
             let is_right = last.is_none() && newest.id.timestamp() < floor;
-            return Ok((!is_right).then_some(Flaw::OtherEnds));
+            return Ok((!is_right).then_some(FindingKind::OtherEnds));
         };
         let stretch = PositionRange {
             from: oldest.position,
@@ -90,7 +95,7 @@ impl Service {
             .saturating_add(1);
         if count != expected {
             let missing = expected.saturating_sub(count);
-            return Ok(Some(Flaw::EventsMissing { missing }));
+            return Ok(Some(FindingKind::EventsMissing { missing }));
         }
         let ends = read
             .events()
@@ -104,18 +109,18 @@ impl Service {
             at(oldest.position, oldest.id),
             at(newest.position, newest.id),
         ) else {
-            return Ok(Some(Flaw::OtherEnds));
+            return Ok(Some(FindingKind::OtherEnds));
         };
         let is_of_log = end.log == head.log;
-        Ok((!is_of_log).then_some(Flaw::NotRestarted { log: head.log }))
+        Ok((!is_of_log).then_some(FindingKind::NotRestarted { log: head.log }))
     }
 
     /// Returns the first checkpoint claim about an event log that does not hold, or the highest one if the log is too short for several.
-    pub(super) async fn flaw_of_stated_events(
+    pub(super) async fn finding_of_stated_events(
         &self,
         world: &World,
         stated: &[StatedEvent],
-    ) -> Result<Option<Flaw>, Fault> {
+    ) -> Result<Option<FindingKind>, Fault> {
         let floor = self.events_kept_from(world).await?;
         let mut read = self.ports.store.read().await?;
         let head = read.events().head(world).await?;
@@ -142,7 +147,7 @@ impl Service {
                     continue;
                 }
                 if !is_explained(said, head.log, &restarts, floor) {
-                    return Ok(Some(Flaw::NotRestarted { log: head.log }));
+                    return Ok(Some(FindingKind::NotRestarted { log: head.log }));
                 }
                 let found = there.get(&said.event);
                 if found.is_some_and(|found| *found != place) {
@@ -154,14 +159,14 @@ impl Service {
                 let instead = read.events().at(world, said.position).await?;
                 return Ok(Some(match instead {
                     Some(_) => other(said),
-                    None => Flaw::Missing {
+                    None => FindingKind::Missing {
                         sequence: said.position,
                         checkpoint: said.checkpoint,
                     },
                 }));
             }
         }
-        Ok(short.map(|(stated, checkpoint)| Flaw::SetBack {
+        Ok(short.map(|(stated, checkpoint)| FindingKind::SetBack {
             found: Some(head.position()),
             stated,
             checkpoint,
@@ -286,8 +291,8 @@ fn is_explained(said: &StatedEvent, now: i64, restarts: &[(i64, i64)], floor: Ti
     said.log >= now || said.at < floor || restarts.iter().any(|(log, _)| *log == now)
 }
 
-fn other(said: &StatedEvent) -> Flaw {
-    Flaw::OtherEntry {
+fn other(said: &StatedEvent) -> FindingKind {
+    FindingKind::OtherEntry {
         sequence: said.position,
         checkpoint: said.checkpoint,
     }

@@ -73,7 +73,7 @@ impl Service {
         }
         // A damaged log is evidence, so it must not be pruned.
         let report = self.verify_audit_log(progress).await?;
-        if !report.flaws.is_empty() {
+        if !report.findings.is_empty() {
             return Err(Refusal::NotNow(
                 "audit log verification failed; run `vestry audit verify`, and acknowledge explained findings with `vestry audit acknowledge`",
             ));

@@ -6,7 +6,7 @@ use vestry_domain::envelope::KeyPurpose;
 use vestry_ports::custody::CheckpointSigner;
 use vestry_ports::store::StoredCheckpoint;
 
-use super::flaw::Flaw;
+use super::finding::FindingKind;
 use crate::{Fault, Service};
 
 /// Keys whose checkpoints are trusted.
@@ -24,9 +24,9 @@ pub(super) fn believed(
     keys: &TrustedKeys,
     own: Option<[u8; 32]>,
     checkpoint_signer: &dyn CheckpointSigner,
-) -> Result<(String, Checkpoint), Flaw> {
-    let note = SignedNote::parse(note).map_err(|_invalid| Flaw::NoCheckpoint)?;
-    let checkpoint = Checkpoint::parse(&note.text).map_err(|_invalid| Flaw::NoCheckpoint)?;
+) -> Result<(String, Checkpoint), FindingKind> {
+    let note = SignedNote::parse(note).map_err(|_invalid| FindingKind::NoCheckpoint)?;
+    let checkpoint = Checkpoint::parse(&note.text).map_err(|_invalid| FindingKind::NoCheckpoint)?;
     let is_good = |key: &VerifierKey| {
         let mut signatures = note.signatures.iter();
         key.name == checkpoint.deployment
@@ -49,7 +49,7 @@ pub(super) fn believed(
     if is_signed {
         Ok((note.text, checkpoint))
     } else {
-        Err(Flaw::NotSigned)
+        Err(FindingKind::NotSigned)
     }
 }
 

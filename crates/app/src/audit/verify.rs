@@ -10,7 +10,7 @@ use vestry_domain::ids::AuditChainId;
 use vestry_ports::store::{ChainEntry, ChainLink, ChainLog, StoreError, StoreResult};
 
 use super::checkpoint_audit::{CheckpointClaims, SourcedNote};
-use super::flaw::{About, AuditFlaw, AuditReport, Flaw};
+use super::finding::{About, AuditFinding, AuditReport, FindingKind};
 use super::signed_checkpoints::TrustedKeys;
 use crate::kernel::state::chain_macs::{
     control_head_matches, entry_matches, head_matches, held, marker_matches,
@@ -108,19 +108,21 @@ impl Service {
         } else {
             self.claims(notes, keys).await?
         };
-        report.flaws.extend(self.flaws_of_progress().await?);
+        report.findings.extend(self.findings_of_progress().await?);
         self.take_own_checkpoints(&mut claims).await?;
         report.checkpoints = claims.checkpoints;
         report.own_checkpoints = claims.own_checkpoints;
         for world in self.worlds_of_logs().await? {
             self.verify_world(&world, &mut report, progress).await?;
-            if let Some(flaw) = self.flaw_of_events(&world).await? {
+            if let Some(kind) = self.finding_of_events(&world).await? {
                 let about = About::Events(world);
-                report.flaws.push(AuditFlaw { about, flaw });
+                report.findings.push(AuditFinding { about, kind });
             }
         }
-        report.flaws.extend(self.unborne(&claims, progress).await?);
-        report.flaws.extend(claims.flaws);
+        report
+            .findings
+            .extend(self.unborne(&claims, progress).await?);
+        report.findings.extend(claims.findings);
         self.set_acknowledged_aside(&mut report).await?;
         Ok(report)
     }
@@ -178,21 +180,21 @@ impl Service {
         for (chain, log) in headless {
             report.chains += 1;
             let about = About::Chain(*world, chain);
-            let flaw = Flaw::NoHead;
+            let kind = FindingKind::NoHead;
             let end = End::unknown(log, *world, chain);
             report.traces.insert(about.clone(), self.trace(&end).await?);
-            report.flaws.push(AuditFlaw { about, flaw });
+            report.findings.push(AuditFinding { about, kind });
         }
         for (begins, end) in stretches {
             report.chains += 1;
             let about = About::Chain(*world, end.chain);
             let (log, chain) = (end.log, end.chain);
-            if let Some(flaw) = self.flaw_of(end, begins, report, progress).await? {
+            if let Some(kind) = self.finding_of(end, begins, report, progress).await? {
                 let mut ends = self.ends_of(world).await?.into_iter();
                 let end = ends.find(|end| end.chain == chain);
                 let end = end.unwrap_or_else(|| End::unknown(log, *world, chain));
                 report.traces.insert(about.clone(), self.trace(&end).await?);
-                report.flaws.push(AuditFlaw { about, flaw });
+                report.findings.push(AuditFinding { about, kind });
             }
         }
         Ok(())
@@ -217,33 +219,33 @@ impl Service {
     }
 
     /// Returns the first finding about a chain. The marker was read before the head, and the head before the entries.
-    async fn flaw_of(
+    async fn finding_of(
         &self,
         mut head: End,
         mut begins: Option<AuditMarker>,
         report: &mut AuditReport,
         progress: &(dyn Fn(u64) + Send + Sync),
-    ) -> Result<Option<Flaw>, Fault> {
+    ) -> Result<Option<FindingKind>, Fault> {
         loop {
             if !head.is_authentic {
-                return Ok(Some(Flaw::ForgedHead));
+                return Ok(Some(FindingKind::ForgedHead));
             }
-            let flaw = match self.beginning(begins.as_ref()).await? {
-                Some(walked) => self.flaw_behind(walked, &head, report, progress).await?,
-                None => Some(Flaw::ForgedMarker),
+            let finding = match self.beginning(begins.as_ref()).await? {
+                Some(walked) => self.finding_behind(walked, &head, report, progress).await?,
+                None => Some(FindingKind::ForgedMarker),
             };
-            if flaw.is_none() {
+            if finding.is_none() {
                 return Ok(None);
             }
             let now = self.marker_of(&head).await?;
             if now == begins {
-                return Ok(flaw);
+                return Ok(finding);
             }
             // The chain is being pruned, perhaps beyond its former end.
             begins = now;
             let mut ends = self.ends_of(&head.world).await?.into_iter();
             let Some(end) = ends.find(|end| end.chain == head.chain) else {
-                return Ok(Some(Flaw::NoHead));
+                return Ok(Some(FindingKind::NoHead));
             };
             head = end;
         }
@@ -317,17 +319,17 @@ impl Service {
         Ok(hex::encode(trace.finalize()).chars().take(32).collect())
     }
 
-    async fn flaw_behind(
+    async fn finding_behind(
         &self,
         mut walked: Walked,
         head: &End,
         report: &mut AuditReport,
         progress: &(dyn Fn(u64) + Send + Sync),
-    ) -> Result<Option<Flaw>, Fault> {
+    ) -> Result<Option<FindingKind>, Fault> {
         loop {
             let Some(page) = self.entries_after(head, walked.sequence).await? else {
                 let sequence = walked.sequence.saturating_add(1);
-                return Ok(Some(Flaw::Broken { sequence }));
+                return Ok(Some(FindingKind::Broken { sequence }));
             };
             if page.is_empty() {
                 break;
@@ -335,7 +337,7 @@ impl Service {
             for entry in page {
                 if !self.is_next(&head.world, &walked, &entry).await? {
                     let sequence = walked.sequence.saturating_add(1);
-                    return Ok(Some(Flaw::Broken { sequence }));
+                    return Ok(Some(FindingKind::Broken { sequence }));
                 }
                 walked.step(&entry, head);
                 report.entries += 1;
@@ -344,12 +346,12 @@ impl Service {
         }
         if walked.at_head != Some(head.hash) {
             let (found, expected) = (walked.sequence, head.sequence);
-            return Ok(Some(Flaw::Ends { found, expected }));
+            return Ok(Some(FindingKind::Ends { found, expected }));
         }
         // Entries written during the walk have advanced the head.
         let expected = self.sequence_now(head).await?;
         let found = walked.sequence;
-        Ok((found > expected).then_some(Flaw::Ends { found, expected }))
+        Ok((found > expected).then_some(FindingKind::Ends { found, expected }))
     }
 
     /// Returns the current end of the chain.

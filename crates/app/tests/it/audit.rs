@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use vestry_app::audit::{AuditFlaw, Flaw, ListAudit};
+use vestry_app::audit::{AuditFinding, FindingKind, ListAudit};
 use vestry_app::wallets::{CallMethod, SignError, SignMessage};
 use vestry_app::{Caller, Fault, Refusal};
 use vestry_contract::race::race;
@@ -33,8 +33,12 @@ pub(crate) fn actions(entries: &[AuditEntry]) -> Vec<AuditAction> {
     entries.iter().map(|entry| entry.event.action).collect()
 }
 
-pub(crate) async fn flaws(rig: &Rig) -> Vec<AuditFlaw> {
-    rig.service.verify_audit_log(&|_| {}).await.unwrap().flaws
+pub(crate) async fn findings(rig: &Rig) -> Vec<AuditFinding> {
+    rig.service
+        .verify_audit_log(&|_| {})
+        .await
+        .unwrap()
+        .findings
 }
 
 #[tokio::test]
@@ -67,7 +71,7 @@ async fn every_use_of_a_key_is_recorded() {
         assert_eq!(entry.chain, noted[0].chain);
     }
     assert_eq!(noted[3].event.at, rig.now());
-    assert_eq!(flaws(&rig).await, []);
+    assert_eq!(findings(&rig).await, []);
 }
 
 #[tokio::test]
@@ -137,7 +141,7 @@ async fn loses_one_signature(rig: &Rig, test: &Caller, wallet: WalletId) {
     );
     // It is unknown whether the first entry was written, so a new chain was started.
     assert_ne!(noted[0].chain, noted[1].chain);
-    assert_eq!(flaws(rig).await, []);
+    assert_eq!(findings(rig).await, []);
 }
 
 /// A deleted wallet's history remains in the log and ends with the destruction of its key.
@@ -153,7 +157,7 @@ async fn the_log_outlives_the_wallet() {
     let noted = entries(&rig, &test, wallet).await;
     assert_eq!(actions(&noted), [Delete, SignMessage, Create]);
     assert_eq!(noted[0].event.api_key_id, test.key().unwrap().id);
-    assert_eq!(flaws(&rig).await, []);
+    assert_eq!(findings(&rig).await, []);
     let query = ListAudit {
         wallet_id: wallet,
         limit: None,
@@ -231,7 +235,7 @@ async fn lost_commits_are_retried() {
     rig.fake.lose_commits(3);
     rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
     assert_eq!(entries(&rig, &test, wallet).await.len(), 2);
-    assert_eq!(flaws(&rig).await, []);
+    assert_eq!(findings(&rig).await, []);
 }
 
 /// Concurrent signatures share commits and wallet reads, and each has its own position in one chain.
@@ -258,7 +262,7 @@ async fn parallel_signatures_share_reads_and_commits() {
     let report = rig.service.verify_audit_log(&|_| {}).await.unwrap();
     assert_eq!(report.chains, before.chains);
     assert_eq!(report.entries, before.entries + 300);
-    assert_eq!(report.flaws, []);
+    assert_eq!(report.findings, []);
 }
 
 /// Two processes write separate chains into one log.
@@ -275,7 +279,7 @@ async fn processes_write_separate_chains() {
     let report = rig.service.verify_audit_log(&|_| {}).await.unwrap();
     assert_eq!(report.chains, before.chains + 1);
     assert_eq!(report.entries, before.entries + 3);
-    assert_eq!(report.flaws, []);
+    assert_eq!(report.findings, []);
 }
 
 #[tokio::test]
@@ -304,7 +308,7 @@ async fn a_log_stays_in_its_environment() {
 /// Everything that an attacker with write access to the database but no key can do (S8).
 #[tokio::test]
 async fn s8_tampering_with_the_log_is_found() {
-    type Forge = fn(&[AuditEntry], &AuditHead) -> (Vec<AuditEntry>, Vec<AuditHead>, Flaw);
+    type Forge = fn(&[AuditEntry], &AuditHead) -> (Vec<AuditEntry>, Vec<AuditHead>, FindingKind);
     let forgeries: [(&str, Forge); 5] = [
         ("an entry after the end", |entries, head| {
             let mut last = entries.last().unwrap().clone();
@@ -318,7 +322,7 @@ async fn s8_tampering_with_the_log_is_found() {
                 &last.event,
                 &last.previous,
             );
-            (vec![last], vec![], Flaw::Broken { sequence: 4 })
+            (vec![last], vec![], FindingKind::Broken { sequence: 4 })
         }),
         ("a head rolled back", |entries, head| {
             let back = AuditHead {
@@ -326,7 +330,7 @@ async fn s8_tampering_with_the_log_is_found() {
                 hash: entries[1].hash,
                 ..head.clone()
             };
-            (vec![], vec![back], Flaw::ForgedHead)
+            (vec![], vec![back], FindingKind::ForgedHead)
         }),
         (
             "a head that uses the keyed hash of its entry",
@@ -338,14 +342,14 @@ async fn s8_tampering_with_the_log_is_found() {
                         mac,
                         ..head.clone()
                     }],
-                    Flaw::ForgedHead,
+                    FindingKind::ForgedHead,
                 )
             },
         ),
         ("a forged chain", |entries, _| {
             let mut first = entries[0].clone();
             first.chain = vestry_domain::ids::Id::new(first.event.at, [9; 16]);
-            (vec![first], vec![], Flaw::NoHead)
+            (vec![first], vec![], FindingKind::NoHead)
         }),
         ("a forged chain and head", |entries, head| {
             let mut first = entries[0].clone();
@@ -356,7 +360,7 @@ async fn s8_tampering_with_the_log_is_found() {
                 hash: first.hash,
                 ..head.clone()
             };
-            (vec![first], vec![forged], Flaw::ForgedHead)
+            (vec![first], vec![forged], FindingKind::ForgedHead)
         }),
     ];
     for (what, forge) in forgeries {
@@ -388,8 +392,8 @@ async fn s8_tampering_with_the_log_is_found() {
         let left = tx.audit_log().append(&forged, &steps).await.unwrap();
         assert_eq!(left, []);
         tx.commit().await.unwrap();
-        let found = flaws(&rig).await;
-        let found: Vec<Flaw> = found.into_iter().map(|found| found.flaw).collect();
+        let found = findings(&rig).await;
+        let found: Vec<FindingKind> = found.into_iter().map(|found| found.kind).collect();
         assert_eq!(found, [expected], "{what}");
     }
 }
@@ -423,7 +427,7 @@ async fn aud_4_lost_signatures_leave_no_finding() {
     assert_ne!(noted[1].chain, lost.chain);
     assert_eq!(noted[1].sequence, 1);
     assert_eq!(noted[2].chain, lost.chain);
-    assert_eq!(flaws(&rig).await, []);
+    assert_eq!(findings(&rig).await, []);
     let mut read = rig.fake.read().await.unwrap();
     let restarts = ControlFilter {
         actions: vec![ControlAction::ChainRestart],

@@ -8,7 +8,7 @@ use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{Disabled, DisabledReason, StoredWallet, WalletType};
 use vestry_ports::store::Store;
 
-use crate::audit::{actions, entries, flaws};
+use crate::audit::{actions, entries, findings};
 use crate::rig::Rig;
 use crate::tamper::{store, unstored_of};
 use crate::wallets::text;
@@ -45,7 +45,7 @@ async fn changes_by_another_process_take_effect_at_once() {
     let thrice = [Enable, Disable, SignMessage].repeat(3);
     let noted = entries(&rig, &test, wallet).await;
     assert_eq!(actions(&noted), [thrice, vec![Create]].concat());
-    assert_eq!(flaws(&rig).await, []);
+    assert_eq!(findings(&rig).await, []);
 }
 
 /// An edit to a wallet and its key by an attacker with write access to the database.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use vestry_app::audit::{About, Flaw, ListChanges};
+use vestry_app::audit::{About, FindingKind, ListChanges};
 use vestry_app::identity::users::{CreateUser, NewIdentifier, UpdateUser};
 use vestry_app::platform::webhooks::{EndpointChange, NewEndpoint, Replayed, Resume};
 use vestry_app::{Caller, Principal, Refusal};
@@ -23,7 +23,7 @@ use vestry_domain::redirect::RedirectKind;
 use vestry_domain::timestamp::Seconds;
 use vestry_ports::store::Store;
 
-use crate::audit::flaws;
+use crate::audit::findings;
 use crate::rig::{Rig, operator};
 
 /// Entries of an environment, oldest first.
@@ -405,7 +405,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
             &ChainRestart
         ]
     );
-    assert_eq!(flaws(&rig).await, []);
+    assert_eq!(findings(&rig).await, []);
 }
 
 impl Watch<'_> {
@@ -474,7 +474,7 @@ async fn aud_1_a_failure_at_any_step_leaves_both_or_neither() {
             .len()
             - keys;
         assert_eq!(new, made_keys, "after {operations} operations");
-        assert_eq!(flaws(&rig).await, []);
+        assert_eq!(findings(&rig).await, []);
         if is_over {
             assert_eq!((made.is_ok(), new), (true, 1));
             return;
@@ -503,7 +503,7 @@ async fn aud_2_parallel_changes_form_one_chain() {
     let sequences: Vec<_> = entries.iter().map(|entry| entry.sequence).collect();
     let expected: Vec<_> = (1..).take(entries.len()).collect();
     assert_eq!(sequences, expected, "ordered by id");
-    assert_eq!(flaws(&rig).await, []);
+    assert_eq!(findings(&rig).await, []);
 }
 
 /// A database rollback leaves two sound chains and an entry that says what is lost.
@@ -544,7 +544,7 @@ async fn aud_4_a_rolled_back_chain_is_abandoned() {
         })
     );
     assert_eq!(new[0].event.subject.kind, SubjectKind::Chain);
-    assert_eq!(flaws(&rig).await, []);
+    assert_eq!(findings(&rig).await, []);
     // Another process continues from here and writes no second entry.
     let url = "https://app.example.com/other";
     let other = rig.other_process();
@@ -655,11 +655,14 @@ async fn aud_2_a_chain_is_not_continued_from_an_altered_end() {
             json!({"chain": left.chain.to_string(), "found_at": left.sequence, "is_altered": true});
         assert_eq!(detail(&new[0]), altered, "{what}");
         assert_ne!(new[0].chain, left.chain);
-        let found = flaws(&rig).await;
+        let found = findings(&rig).await;
         assert_eq!(found.len(), 1, "{what}: {found:?}");
         assert_eq!(
-            (&found[0].about, found[0].flaw),
-            (&About::Chain(left.world, left.chain), Flaw::ForgedHead)
+            (&found[0].about, found[0].kind),
+            (
+                &About::Chain(left.world, left.chain),
+                FindingKind::ForgedHead
+            )
         );
     }
 }
@@ -695,7 +698,7 @@ async fn aud_2_an_altered_chain_is_found() {
                 .add_redirect_url(Principal::cli(), world, RedirectKind::Login, &url, false);
         added.await.unwrap();
     }
-    assert_eq!(flaws(&rig).await, []);
+    assert_eq!(findings(&rig).await, []);
     let whole = rig.fake.kept();
     type Edit = fn(&mut Vec<ControlEntry>);
     let edits: [(&str, Edit); 5] = [
@@ -729,10 +732,13 @@ async fn aud_2_an_altered_chain_is_found() {
             edit(&mut chain);
             entries.extend(chain.into_iter().chain(others));
         });
-        let found = flaws(&rig).await;
+        let found = findings(&rig).await;
         assert_eq!(found.len(), 1, "{what}: {found:?}");
         assert!(
-            matches!(found[0].flaw, Flaw::Broken { .. } | Flaw::Ends { .. }),
+            matches!(
+                found[0].kind,
+                FindingKind::Broken { .. } | FindingKind::Ends { .. }
+            ),
             "{what}: {found:?}"
         );
         rig.fake.set_back(whole.clone());

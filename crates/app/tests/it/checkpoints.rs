@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use ed25519_dalek::{Signature, VerifyingKey};
 use serde_json::json;
 use tempfile::TempDir;
-use vestry_app::audit::{About, AuditFlaw, AuditReport, Flaw, SourcedNote, TrustedKeys};
+use vestry_app::audit::{About, AuditFinding, AuditReport, FindingKind, SourcedNote, TrustedKeys};
 use vestry_app::identity::users::CreateUser;
 use vestry_app::wallets::SignError;
 use vestry_app::{Fault, Principal, Refusal, Service};
@@ -27,7 +27,7 @@ use vestry_ports::anchors::{CheckpointSink, SinkError};
 use vestry_ports::port;
 use vestry_ports::store::{SinkProgress, Store, StoredCheckpoint};
 
-use crate::audit::flaws;
+use crate::audit::findings;
 use crate::changes::{detail, written};
 use crate::rig::{ISSUER_HOST, Rig};
 use crate::wallets::text;
@@ -163,7 +163,7 @@ async fn a_checkpoint_names_the_chains_that_grew() {
         panic!("{:?}", second.lines);
     };
     let report = anchored.verify().await;
-    assert_eq!((report.flaws, report.checkpoints), (vec![], 2));
+    assert_eq!((report.findings, report.checkpoints), (vec![], 2));
 }
 
 /// Losses from a failover are named chain by chain. Without a checkpoint none of them would be visible, and nothing false is reported.
@@ -194,24 +194,24 @@ async fn aud_3_aud_4_rolled_back_chains_are_named() {
     anchored.change("unstated").await;
     rig.fake.set_back(kept);
 
-    assert_eq!(flaws(rig).await, []);
+    assert_eq!(findings(rig).await, []);
     let report = anchored.verify().await;
     assert_eq!(report.checkpoints, 2);
-    let lost = |flaw: &AuditFlaw| match (&flaw.about, flaw.flaw) {
+    let lost = |finding: &AuditFinding| match (&finding.about, finding.kind) {
         (
             About::Chain(world, _),
-            Flaw::SetBack {
+            FindingKind::SetBack {
                 found,
                 stated,
                 checkpoint: 2,
             },
         ) => format!("chain of {} {found:?} {stated}", world.environment),
-        (About::Events(world), Flaw::SetBack { checkpoint: 2, .. }) => {
+        (About::Events(world), FindingKind::SetBack { checkpoint: 2, .. }) => {
             format!("events of {}", world.environment)
         }
         other => format!("{other:?}"),
     };
-    let mut named: Vec<_> = report.flaws.iter().map(lost).collect();
+    let mut named: Vec<_> = report.findings.iter().map(lost).collect();
     named.sort();
     assert_eq!(
         named,
@@ -230,10 +230,14 @@ async fn aud_3_aud_4_rolled_back_chains_are_named() {
     let other = rig.other_process();
     other.sequence_all().await.unwrap();
     anchored.period().await;
-    assert_eq!(flaws(rig).await, []);
+    assert_eq!(findings(rig).await, []);
     let report = anchored.verify().await;
-    let about: Vec<_> = report.flaws.iter().map(|flaw| flaw.about.clone()).collect();
-    assert_eq!(about.len(), 5, "{:?}", report.flaws);
+    let about: Vec<_> = report
+        .findings
+        .iter()
+        .map(|finding| finding.about.clone())
+        .collect();
+    assert_eq!(about.len(), 5, "{:?}", report.findings);
 }
 
 /// Asserts that without the checkpoints of the database the keys alone find nothing.
@@ -243,7 +247,7 @@ async fn assert_keys_find_nothing(rig: &Rig, what: &str) {
         checkpoints.clear();
         sinks.clear();
     });
-    assert_eq!(flaws(rig).await, [], "{what}");
+    assert_eq!(findings(rig).await, [], "{what}");
     rig.fake.set_back(kept);
 }
 
@@ -285,26 +289,26 @@ async fn aud_3_a_deleted_chain_is_found() {
         delete(rig, test.world);
         assert_keys_find_nothing(rig, what).await;
         // The checkpoint in the database states as much as the external one.
-        let inside = flaws(rig).await;
-        let found = anchored.verify().await.flaws;
+        let inside = findings(rig).await;
+        let found = anchored.verify().await.findings;
         assert_eq!(inside, found, "{what}");
         let expected = if what == "both" { 2 } else { 1 };
         assert_eq!(found.len(), expected, "{what}: {found:?}");
-        for flaw in found {
+        for finding in found {
             assert!(
                 matches!(
-                    flaw.flaw,
-                    Flaw::SetBack {
+                    finding.kind,
+                    FindingKind::SetBack {
                         found: None,
                         checkpoint: 1,
                         ..
                     }
                 ),
-                "{what}: {flaw:?}"
+                "{what}: {finding:?}"
             );
         }
         rig.fake.set_back(whole.clone());
-        assert_eq!(anchored.verify().await.flaws, [], "{what}");
+        assert_eq!(anchored.verify().await.findings, [], "{what}");
     }
 }
 
@@ -324,23 +328,23 @@ async fn aud_8_the_root_keys_cannot_undo_a_checkpoint() {
     let url = "https://app.example.com/false";
     let added = other.add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false);
     added.await.unwrap();
-    assert_eq!(flaws(rig).await, []);
-    let found = anchored.verify().await.flaws;
+    assert_eq!(findings(rig).await, []);
+    let found = anchored.verify().await.findings;
     let sequence = length(rig, world).await;
     let [
-        AuditFlaw {
+        AuditFinding {
             about: About::Chain(of, _),
-            flaw,
+            kind,
         },
     ] = &found[..]
     else {
         panic!("{found:?}");
     };
     assert_eq!(
-        (*of, *flaw),
+        (*of, *kind),
         (
             world,
-            Flaw::OtherEntry {
+            FindingKind::OtherEntry {
                 sequence,
                 checkpoint: 1
             }
@@ -361,13 +365,13 @@ async fn aud_3_another_database_is_found() {
     let other = Rig::new().await;
     let keys = TrustedKeys::These(vec![key.to_string().parse().unwrap()]);
     let report = against(&other.service, &notes, &keys).await;
-    let is_gone = |flaw: &AuditFlaw| matches!(flaw.flaw, Flaw::SetBack { .. });
-    assert!(report.flaws.iter().all(is_gone), "{:?}", report.flaws);
-    assert_eq!(report.flaws.len(), lines);
+    let is_gone = |finding: &AuditFinding| matches!(finding.kind, FindingKind::SetBack { .. });
+    assert!(report.findings.iter().all(is_gone), "{:?}", report.findings);
+    assert_eq!(report.findings.len(), lines);
     // Under this database's key it is not a valid checkpoint.
     let report = against(&other.service, &notes, &TrustedKeys::Own).await;
-    let flaws: Vec<_> = report.flaws.iter().map(|flaw| flaw.flaw).collect();
-    assert_eq!(flaws, [Flaw::NotSigned]);
+    let findings: Vec<_> = report.findings.iter().map(|finding| finding.kind).collect();
+    assert_eq!(findings, [FindingKind::NotSigned]);
     assert_eq!(report.checkpoints, 0);
 }
 
@@ -407,18 +411,22 @@ async fn aud_8_a_forged_checkpoint_states_nothing() {
     let text = |note: &str| note.rsplit_once("\n\n").unwrap().0.to_owned();
     let crossed = format!("{}\n\n{}", text(&strange), signature(&note));
     let renamed = note.replacen(ISSUER_HOST, "id.example.org", 1);
-    for (what, forged, flaw) in [
-        ("edited", &*edited, Flaw::NotSigned),
-        ("from another deployment", &*strange, Flaw::NotSigned),
+    for (what, forged, kind) in [
+        ("edited", &*edited, FindingKind::NotSigned),
+        ("from another deployment", &*strange, FindingKind::NotSigned),
         (
             "with the signature of another checkpoint",
             &*crossed,
-            Flaw::NotSigned,
+            FindingKind::NotSigned,
         ),
-        ("under another name", &*renamed, Flaw::NotSigned),
-        ("no note", "hello\n", Flaw::NoCheckpoint),
-        ("nothing", "", Flaw::NoCheckpoint),
-        ("without a signature", &*text(&note), Flaw::NoCheckpoint),
+        ("under another name", &*renamed, FindingKind::NotSigned),
+        ("no note", "hello\n", FindingKind::NoCheckpoint),
+        ("nothing", "", FindingKind::NoCheckpoint),
+        (
+            "without a signature",
+            &*text(&note),
+            FindingKind::NoCheckpoint,
+        ),
     ] {
         let found = SourcedNote {
             place: "a file".to_owned(),
@@ -426,12 +434,12 @@ async fn aud_8_a_forged_checkpoint_states_nothing() {
         };
         for keys in [TrustedKeys::Own, TrustedKeys::These(vec![own.clone()])] {
             let report = against(&anchored.service, std::slice::from_ref(&found), &keys).await;
-            let expected = AuditFlaw {
+            let expected = AuditFinding {
                 about: About::Note("a file".to_owned()),
-                flaw,
+                kind,
             };
             assert_eq!(
-                (report.checkpoints, report.flaws),
+                (report.checkpoints, report.findings),
                 (0, vec![expected]),
                 "{what}"
             );
@@ -444,7 +452,7 @@ async fn aud_8_a_forged_checkpoint_states_nothing() {
     );
     let keys = TrustedKeys::These(vec![wrong.unwrap()]);
     let report = against(&anchored.service, &anchored.notes(), &keys).await;
-    assert_eq!(report.flaws[0].flaw, Flaw::NotSigned);
+    assert_eq!(report.findings[0].kind, FindingKind::NotSigned);
 }
 
 /// Two processes use each number once and write a single sequence of checkpoints.
@@ -472,7 +480,7 @@ async fn parallel_processes_write_one_sequence_of_checkpoints() {
     assert!(numbers.len() >= 6, "{numbers:?}");
     let expected: Vec<_> = (1..).take(numbers.len()).collect();
     assert_eq!(numbers, expected);
-    assert_eq!(anchored.verify().await.flaws, []);
+    assert_eq!(anchored.verify().await.findings, []);
     assert_eq!(of_log(&anchored.rig).await, []);
 }
 
@@ -492,7 +500,7 @@ async fn one_process_makes_them() {
     assert_eq!(anchored.numbers().await, [1, 2]);
     // It had not seen what the first one named.
     assert!(stated(&anchored.notes()[1].note).lines.len() > 1);
-    assert_eq!(anchored.verify().await.flaws, []);
+    assert_eq!(anchored.verify().await.findings, []);
 }
 
 /// A test sink that can be made to fail.
@@ -576,7 +584,7 @@ async fn a_failing_sink_is_reported_and_catches_up() {
     anchored.change("again").await;
     anchored.period().await;
     assert_eq!(of_log(&anchored.rig).await.len(), 1);
-    assert_eq!(flaws(&anchored.rig).await, []);
+    assert_eq!(findings(&anchored.rig).await, []);
 }
 
 /// A service that blocks keys without an anchor, with a wallet to try it on.
@@ -753,20 +761,20 @@ async fn aud_10_edited_progress_silences_no_sink() {
     for (what, edit) in edits {
         anchored.change(what).await;
         anchored.period().await;
-        assert_eq!(anchored.verify().await.flaws, [], "{what}");
+        assert_eq!(anchored.verify().await.findings, [], "{what}");
         rig.fake.edit_checkpoints(|_, sinks| {
             sinks.values_mut().for_each(edit);
         });
-        let found = flaws(&anchored.rig).await;
+        let found = findings(&anchored.rig).await;
         assert_eq!(found, [], "{what}: a service without that sink");
         let report = anchored.verify().await;
         assert!(
             report
-                .flaws
+                .findings
                 .iter()
-                .any(|flaw| flaw.flaw == Flaw::ForgedProgress),
+                .any(|finding| finding.kind == FindingKind::ForgedProgress),
             "{what}: {:?}",
-            report.flaws
+            report.findings
         );
         let before = anchored.numbers().await;
         anchored.change(&format!("{what}-later")).await;
@@ -782,7 +790,7 @@ async fn aud_10_edited_progress_silences_no_sink() {
         assert_eq!(found.len(), alarms, "{what}: {noted:?}");
         let first = detail(found[0])["first"].as_str().unwrap().to_owned();
         assert!(first.contains("was altered"), "{what}: {first}");
-        assert_eq!(anchored.verify().await.flaws, [], "{what}, afterwards");
+        assert_eq!(anchored.verify().await.findings, [], "{what}, afterwards");
     }
 }
 
@@ -798,10 +806,10 @@ async fn aud_10_progress_beyond_the_newest_checkpoint_is_reported() {
     rig.fake.edit_checkpoints(|checkpoints, _| {
         checkpoints.retain(|(_, number), _| *number < 2);
     });
-    let found = anchored.verify().await.flaws;
-    let beyond = AuditFlaw {
+    let found = anchored.verify().await.findings;
+    let beyond = AuditFinding {
         about: About::Checkpoint(3),
-        flaw: Flaw::NotInDatabase { newest: 1 },
+        kind: FindingKind::NotInDatabase { newest: 1 },
     };
     assert!(found.contains(&beyond), "{found:?}");
     anchored.change("d").await;
@@ -840,11 +848,11 @@ async fn aud_10_planted_checkpoints_reach_no_sink() {
             checkpoints.insert((World::DEPLOYMENT, number), planted);
         }
     });
-    let found = anchored.verify().await.flaws;
+    let found = anchored.verify().await.findings;
     for number in [3, 4] {
-        let forged = AuditFlaw {
+        let forged = AuditFinding {
             about: About::Checkpoint(number),
-            flaw: Flaw::ForgedCheckpoint,
+            kind: FindingKind::ForgedCheckpoint,
         };
         assert!(found.contains(&forged), "{found:?}");
     }
@@ -895,7 +903,7 @@ async fn aud_10_a_held_lease_silences_nothing() {
         let made = anchored.numbers().await.len();
         if made > 1 {
             assert!((10..=13).contains(&period), "after {period} periods");
-            assert_eq!(anchored.verify().await.flaws, []);
+            assert_eq!(anchored.verify().await.findings, []);
             return;
         }
     }
@@ -936,17 +944,18 @@ async fn a_conflicting_sink_is_reported() {
     assert_eq!(last.number, 4);
     // The control chain of the live environment twice, that of the deployment, and that of the test environment.
     assert!(last.lines.len() >= 4, "{:?}", last.lines);
-    let found = anchored.verify().await.flaws;
+    let found = anchored.verify().await.findings;
     assert!(
         found
             .iter()
-            .any(|flaw| flaw.about == About::Checkpoint(4) && flaw.flaw == Flaw::OtherBefore),
+            .any(|finding| finding.about == About::Checkpoint(4)
+                && finding.kind == FindingKind::OtherBefore),
         "{found:?}"
     );
     assert!(
         found
             .iter()
-            .any(|flaw| matches!(flaw.flaw, Flaw::SetBack { .. })),
+            .any(|finding| matches!(finding.kind, FindingKind::SetBack { .. })),
         "{found:?}"
     );
 }
@@ -999,16 +1008,16 @@ async fn an_acknowledged_finding_is_set_aside() {
     anchored.period().await;
     rig.fake.set_back(kept);
     let notes = anchored.notes();
-    let found = anchored.verify().await.flaws;
-    let [flaw] = &found[..] else {
+    let found = anchored.verify().await.findings;
+    let [finding] = &found[..] else {
         panic!("{found:?}");
     };
-    let about = flaw.about.to_string();
+    let about = finding.about.to_string();
     let acknowledge = async |about: &str, reason: &str| {
         let keys = &TrustedKeys::Own;
         let service = &anchored.service;
         service
-            .acknowledge_flaw(Principal::cli(), about, reason, &notes, keys, &|_| {})
+            .acknowledge_finding(Principal::cli(), about, reason, &notes, keys, &|_| {})
             .await
     };
     for reason in ["", "  ", &"x".repeat(201), &"\"".repeat(150)] {
@@ -1033,14 +1042,14 @@ async fn an_acknowledged_finding_is_set_aside() {
     );
     assert_eq!(noted[0].event.actor, Actor::Cli);
     let report = anchored.verify().await;
-    assert_eq!(report.flaws, []);
+    assert_eq!(report.findings, []);
     assert_eq!(report.acknowledged.len(), 1);
     assert_eq!(
         (
-            &report.acknowledged[0].flaw,
+            &report.acknowledged[0].finding,
             &*report.acknowledged[0].reason
         ),
-        (flaw, reason)
+        (finding, reason)
     );
 
     // An attacker who can write to the database but has no key cannot acknowledge anything.
@@ -1053,7 +1062,7 @@ async fn an_acknowledged_finding_is_set_aside() {
         entry.event.detail = entry.event.detail.replace("ticket 17", "ticket 18");
     });
     let report = anchored.verify().await;
-    assert!(report.flaws.contains(flaw), "{:?}", report.flaws);
+    assert!(report.findings.contains(finding), "{:?}", report.findings);
     assert_eq!(report.acknowledged, []);
 }
 
@@ -1143,7 +1152,7 @@ async fn the_key_stays_when_root_keys_are_rotated() {
         assert_eq!(other.checkpoint_key().await.unwrap(), before);
         let verified = other.vault_verify(&|_| {}).await.unwrap();
         assert!(verified.failed_app_keys.is_empty(), "{verified:?}");
-        assert_eq!(flaws(rig).await, []);
+        assert_eq!(findings(rig).await, []);
     }
     let rewrapped = of_log(rig).await;
     let rewrapped = rewrapped
@@ -1191,25 +1200,25 @@ async fn aud_10_an_acknowledgement_covers_nothing_later() {
             rig.fake
                 .edit_control_entries(|entries| alter(entries, places[0]));
         }
-        let found = flaws(&rig).await;
-        let [flaw] = &found[..] else {
+        let found = findings(&rig).await;
+        let [finding] = &found[..] else {
             panic!("{what}: {found:?}");
         };
-        let about = flaw.about.to_string();
+        let about = finding.about.to_string();
         let keys = &TrustedKeys::Own;
         let done =
             rig.service
-                .acknowledge_flaw(Principal::cli(), &about, "a test", &[], keys, &|_| {});
+                .acknowledge_finding(Principal::cli(), &about, "a test", &[], keys, &|_| {});
         done.await.unwrap();
-        assert_eq!(flaws(&rig).await, [], "{what}");
+        assert_eq!(findings(&rig).await, [], "{what}");
         let kept = rig.fake.kept();
         rig.fake
             .edit_control_entries(|entries| alter(entries, places[2]));
-        assert_eq!(flaws(&rig).await, found, "{what}, and another entry");
+        assert_eq!(findings(&rig).await, found, "{what}, and another entry");
         rig.fake.set_back(kept);
         rig.fake
             .edit_control_entries(|entries| drop(entries.remove(*places.last().unwrap())));
-        let after = flaws(&rig).await;
+        let after = findings(&rig).await;
         assert!(!after.is_empty(), "{what}, and the end is cut");
     }
 }
@@ -1229,9 +1238,9 @@ async fn aud_11_e_9_a_higher_log_number_needs_its_event() {
     anchored.period().await;
     let whole = rig.fake.kept();
     let about_events = |report: &AuditReport| {
-        let flaws = report.flaws.iter();
-        let flaws = flaws.filter(|flaw| matches!(flaw.about, About::Events(_)));
-        flaws.map(|flaw| flaw.flaw).collect::<Vec<_>>()
+        let findings = report.findings.iter();
+        let findings = findings.filter(|finding| matches!(finding.about, About::Events(_)));
+        findings.map(|finding| finding.kind).collect::<Vec<_>>()
     };
 
     // A failover that the process detects.
@@ -1287,7 +1296,7 @@ async fn aud_11_e_9_a_higher_log_number_needs_its_event() {
         });
         let found = about_events(&anchored.verify().await);
         assert!(
-            found.contains(&Flaw::NotRestarted { log: 2 }),
+            found.contains(&FindingKind::NotRestarted { log: 2 }),
             "made up: {is_made_up}: {found:?}"
         );
         rig.fake.set_back(whole.clone());

@@ -16,7 +16,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::StoredCheckpoint;
 
-use crate::audit::flaws;
+use crate::audit::findings;
 use crate::checkpoints::Shelf;
 use crate::rig::Rig;
 use crate::wallets::text;
@@ -463,7 +463,7 @@ impl Past {
             events.clear();
             heads.clear();
         });
-        let found = flaws(&self.rig).await;
+        let found = findings(&self.rig).await;
         self.rig.fake.set_back(kept);
         found.len()
     }
@@ -473,7 +473,7 @@ impl Past {
 async fn ev_a1_aud_2_aud_3_aud_11_every_cut_is_found() {
     let mut rng = Rng::from_seed(rng::seed());
     let past = Past::new(&mut rng).await;
-    assert_eq!(past.verify().await.flaws, []);
+    assert_eq!(past.verify().await.findings, []);
     let mut rounds = 0;
     let enough = rng::rounds(ROUNDS);
     while rounds < enough {
@@ -486,12 +486,15 @@ async fn ev_a1_aud_2_aud_3_aud_11_every_cut_is_found() {
             }
             if what.is_found_inside() {
                 let inside = past.service.verify_audit_log(&|_| {}).await.unwrap();
-                assert!(!inside.flaws.is_empty(), "round {rounds}: {what:?}, inside");
+                assert!(
+                    !inside.findings.is_empty(),
+                    "round {rounds}: {what:?}, inside"
+                );
             }
-            let found = past.verify().await.flaws;
+            let found = past.verify().await.findings;
             assert!(!found.is_empty(), "round {rounds}: {what:?}");
         }
         past.rig.fake.set_back(past.whole.clone());
     }
-    assert_eq!(past.verify().await.flaws, []);
+    assert_eq!(past.verify().await.findings, []);
 }

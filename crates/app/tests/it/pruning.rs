@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use vestry_app::audit::{AuditFlaw, Exported, Flaw, SourcedNote, TrustedKeys};
+use vestry_app::audit::{AuditFinding, Exported, FindingKind, SourcedNote, TrustedKeys};
 use vestry_app::{Principal, Refusal};
 use vestry_contract::sealing::Recipient;
 use vestry_domain::api_key::Scope;
@@ -15,7 +15,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{ChainLog, Store};
 
-use crate::audit::flaws;
+use crate::audit::findings;
 use crate::changes::{detail, written};
 use crate::rig::Rig;
 use crate::wallet_export::to;
@@ -149,7 +149,7 @@ async fn aud_2_aud_3_a_pruned_log_is_verified_from_its_new_start() {
     let added = other.add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false);
     added.await.unwrap();
     grown.goes_on("later").await;
-    assert_eq!((flaws(rig).await, grown.restarts().await), (vec![], 0));
+    assert_eq!((findings(rig).await, grown.restarts().await), (vec![], 0));
     let notes = [old.note, between.note].map(|note| SourcedNote {
         place: "a file".to_owned(),
         note,
@@ -158,12 +158,12 @@ async fn aud_2_aud_3_a_pruned_log_is_verified_from_its_new_start() {
         .service
         .verify_audit_log_against(&notes, &TrustedKeys::Own, &|_| {});
     let report = report.await.unwrap();
-    assert_eq!((report.flaws, report.checkpoints), (vec![], 2));
+    assert_eq!((report.findings, report.checkpoints), (vec![], 2));
 
     // And again, after the markers.
     rig.pass(10);
     assert!(!grown.prune().await.unwrap().is_empty());
-    assert_eq!(flaws(rig).await, []);
+    assert_eq!(findings(rig).await, []);
     assert_eq!(grown.prune().await.unwrap(), []);
 }
 
@@ -250,10 +250,10 @@ async fn aud_2_an_altered_marker_is_found() {
         let grown = Grown::new().await;
         grown.prune().await.unwrap();
         grown.rig.fake.edit_audit_markers(edit);
-        let found = flaws(&grown.rig).await;
-        let kind = |flaw: &AuditFlaw| match flaw.flaw {
-            Flaw::ForgedMarker => "forged_marker",
-            Flaw::Broken { .. } => "broken",
+        let found = findings(&grown.rig).await;
+        let kind = |finding: &AuditFinding| match finding.kind {
+            FindingKind::ForgedMarker => "forged_marker",
+            FindingKind::Broken { .. } => "broken",
             other => panic!("{what}: {other:?}"),
         };
         let kinds: Vec<_> = found.iter().map(kind).collect();
@@ -270,9 +270,9 @@ async fn aud_3_a_deleted_pruned_chain_is_found() {
         entries.clear();
         heads.clear();
     });
-    let found = flaws(&grown.rig).await;
-    let found: Vec<_> = found.iter().map(|flaw| flaw.flaw).collect();
-    assert_eq!(found, [Flaw::NoHead]);
+    let found = findings(&grown.rig).await;
+    let found: Vec<_> = found.iter().map(|finding| finding.kind).collect();
+    assert_eq!(found, [FindingKind::NoHead]);
 }
 
 /// Whatever fails, no unexported entry is removed and no chain is broken. A second run completes the prune.
@@ -285,12 +285,12 @@ async fn aud_2_no_failure_of_a_prune_breaks_a_chain() {
         let was_reached = !grown.rig.fake.has_yet_to_fail();
         grown.rig.fake.fail_after(None);
         assert_eq!(
-            flaws(&grown.rig).await,
+            findings(&grown.rig).await,
             [],
             "after {operations}, {pruned:?}"
         );
         grown.prune().await.unwrap();
-        assert_eq!(flaws(&grown.rig).await, [], "after {operations}");
+        assert_eq!(findings(&grown.rig).await, [], "after {operations}");
         assert_eq!(grown.prune().await.unwrap(), []);
         if !was_reached {
             assert!(pruned.is_ok());
@@ -320,7 +320,7 @@ async fn exports_are_not_pruned() {
             .unwrap()
     );
     drop(read);
-    assert_eq!(flaws(rig).await, []);
+    assert_eq!(findings(rig).await, []);
 }
 
 /// Nothing is removed from a log that does not verify, for a time in the future, or if the export cannot be written.

@@ -19,7 +19,7 @@ use vestry_domain::provider::ConnectionSettings;
 use vestry_domain::webhook::SigningSecret;
 use vestry_ports::store::{KeyUsage, PersistentKind, PersistentSecret, Store};
 
-use crate::audit::flaws;
+use crate::audit::findings;
 use crate::passwords::{change, verify, with_password};
 use crate::rig::Rig;
 use crate::totps::{code, is_invalid, recovery, shown_at};
@@ -351,7 +351,7 @@ async fn m_8_the_audit_log_outlives_its_keys() {
     assert_eq!(versions(&rig, KeyPurpose::PastAudit).await, [1, 2]);
     let other = rig.other_process();
     let report = other.verify_audit_log(&|_| {}).await.unwrap();
-    assert_eq!(report.flaws, []);
+    assert_eq!(report.findings, []);
     let query = ListAudit {
         wallet_id: wallet,
         limit: None,
@@ -365,7 +365,7 @@ async fn m_8_the_audit_log_outlives_its_keys() {
         .await
         .unwrap();
     assert_eq!(other.vault_retire(Principal::cli()).await.unwrap(), 0);
-    assert_eq!(flaws(&rig).await, []);
+    assert_eq!(findings(&rig).await, []);
 }
 
 /// Attack 9: the ids of a nonexistent user survive a rotation like those of every other user.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use url::Url;
-use vestry_app::audit::{About, AuditFlaw, AuditReport, SourcedNote, TrustedKeys};
+use vestry_app::audit::{About, AuditFinding, AuditReport, SourcedNote, TrustedKeys};
 use vestry_app::{Principal, Service};
 use vestry_checkpoint_sinks::{Settings as Reach, notes_at, notes_from};
 use vestry_domain::audit::checkpoint::VerifierKey;
@@ -160,7 +160,7 @@ impl Audit {
                 against,
             } => {
                 let (notes, keys) = witnesses(against, &reach).await?;
-                let found = service.acknowledge_flaw(
+                let found = service.acknowledge_finding(
                     Principal::cli(),
                     &about,
                     &reason,
@@ -170,7 +170,9 @@ impl Audit {
                 );
                 let found = found.await?;
                 let documents: Vec<_> = found.iter().map(document).collect();
-                let lines = found.iter().map(|flaw| format!("Acknowledged: {flaw}"));
+                let lines = found
+                    .iter()
+                    .map(|finding| format!("Acknowledged: {finding}"));
                 Ok(Output::new(
                     json!({ "acknowledged": documents }),
                     lines.collect::<Vec<_>>().join("\n"),
@@ -230,18 +232,18 @@ async fn checkpoint(service: &Service) -> Result<Output, Failure> {
 }
 
 fn verified(report: &AuditReport) -> Output {
-    let ok = report.flaws.is_empty();
+    let ok = report.findings.is_empty();
     let acknowledged = report
         .acknowledged
         .iter()
-        .map(|known| with(document(&known.flaw), "reason", known.reason.as_str()));
+        .map(|known| with(document(&known.finding), "reason", known.reason.as_str()));
     let whole = json!({
         "ok": ok,
         "chains": report.chains,
         "entries": report.entries,
         "checkpoints": report.checkpoints,
         "database_checkpoints": report.own_checkpoints,
-        "flaws": report.flaws.iter().map(document).collect::<Vec<_>>(),
+        "flaws": report.findings.iter().map(document).collect::<Vec<_>>(),
         "acknowledged": acknowledged.collect::<Vec<_>>(),
     });
     Output::new(whole, sentences(report)).failing((!ok).then_some("audit verification failed"))
@@ -267,26 +269,26 @@ fn sentences(report: &AuditReport) -> String {
     for known in &report.acknowledged {
         text.push_str(&format!(
             "\nAcknowledged: {} ({})",
-            known.flaw, known.reason
+            known.finding, known.reason
         ));
     }
-    for flaw in &report.flaws {
-        text.push_str(&format!("\nFINDING: {flaw}"));
+    for finding in &report.findings {
+        text.push_str(&format!("\nFINDING: {finding}"));
     }
     text
 }
 
-fn document(flaw: &AuditFlaw) -> Value {
-    let about = flaw.about.to_string();
-    let finding = flaw.flaw.to_string();
-    match &flaw.about {
+fn document(finding: &AuditFinding) -> Value {
+    let about = finding.about.to_string();
+    let kind = finding.kind.to_string();
+    match &finding.about {
         About::Chain(world, chain) => json!({
             "about": about,
             "app_id": world.app_id,
             "environment": world.environment,
             "chain": chain,
-            "flaw": finding,
+            "flaw": kind,
         }),
-        _ => json!({ "about": about, "flaw": finding }),
+        _ => json!({ "about": about, "flaw": kind }),
     }
 }

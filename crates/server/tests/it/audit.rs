@@ -53,9 +53,9 @@ async fn an_altered_log_is_found(installation: Installation) {
         }
         let (code, found) = verify(&installation);
         assert_eq!(code, 1, "{statements:?}");
-        let flaws = found["flaws"].as_array().unwrap();
-        assert_eq!(flaws.len(), 1, "{statements:?}: {flaws:?}");
-        let output = flaws[0]["flaw"].as_str().unwrap();
+        let findings = found["flaws"].as_array().unwrap();
+        assert_eq!(findings.len(), 1, "{statements:?}: {findings:?}");
+        let output = findings[0]["flaw"].as_str().unwrap();
         assert!(output.contains(finding), "{statements:?}: {output}");
         for table in COPIED {
             let clear = format!("DELETE FROM {table}");
@@ -244,10 +244,10 @@ async fn pruned_entries_are_in_the_file(installation: Installation) {
         .execute("UPDATE audit_markers SET sequence = sequence + 1")
         .await;
     let (code, found) = verify(&installation);
-    let flaws = found["flaws"].as_array().unwrap();
-    let output = flaws
+    let findings = found["flaws"].as_array().unwrap();
+    let output = findings
         .iter()
-        .all(|flaw| flaw["flaw"].as_str().unwrap().contains("prune marker"));
+        .all(|finding| finding["flaw"].as_str().unwrap().contains("prune marker"));
     assert!(code == 1 && output && removed > 0, "{found}");
     server.process.stop().await;
 }

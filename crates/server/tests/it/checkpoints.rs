@@ -106,7 +106,7 @@ async fn logs_that_were_set_back_are_found(mut installation: Installation) {
         assert_eq!(code, 1, "{found}");
         let output: Vec<_> = list(&found, "flaws")
             .iter()
-            .map(|flaw| text(flaw, "flaw"))
+            .map(|finding| text(finding, "flaw"))
             .collect();
         assert_eq!(
             output.len(),
@@ -149,8 +149,8 @@ async fn logs_that_were_set_back_are_found(mut installation: Installation) {
 fn acknowledge(installation: &Installation, directory: &str) {
     let against = ["--against", directory];
     let (_, found) = verify(installation, &against);
-    let flaws = list(&found, "flaws");
-    assert_eq!(flaws.len(), 2, "{found}");
+    let findings = list(&found, "flaws");
+    assert_eq!(findings.len(), 2, "{found}");
     let explain = |about: &str| -> CommandOutput {
         let arguments = [
             "audit",
@@ -161,8 +161,8 @@ fn acknowledge(installation: &Installation, directory: &str) {
         ];
         installation.run(&[&arguments[..], &against, &["--json"]].concat())
     };
-    for flaw in flaws {
-        explain(&text(flaw, "about")).done();
+    for finding in findings {
+        explain(&text(finding, "about")).done();
     }
     let (code, after) = verify(installation, &against);
     assert_eq!((code, &after["flaws"]), (0, &json!([])));
@@ -172,7 +172,7 @@ fn acknowledge(installation: &Installation, directory: &str) {
         assert_eq!(known["reason"], "restored a backup");
     }
     // No findings are left.
-    assert_eq!(explain(&text(&flaws[0], "about")).code, 1);
+    assert_eq!(explain(&text(&findings[0], "about")).code, 1);
 }
 
 /// A change to the database, and how to undo it.
@@ -498,9 +498,9 @@ async fn ev_a2_aud_4_entries_lost_in_a_failover_are_reported() {
             fs::write(&kept, text(&made, "note")).unwrap();
             let (code, found) = verify(&installation, &["--against", kept.to_str().unwrap()]);
             // In addition to the chains, events that had been sequenced by then.
-            let is_of_chain = |flaw: &&Value| flaw.get("chain").is_some();
-            let flaws = list(&found, "flaws").iter().filter(is_of_chain);
-            let named: BTreeSet<_> = flaws.map(|flaw| text(flaw, "about")).collect();
+            let is_of_chain = |finding: &&Value| finding.get("chain").is_some();
+            let findings = list(&found, "flaws").iter().filter(is_of_chain);
+            let named: BTreeSet<_> = findings.map(|finding| text(finding, "about")).collect();
             assert_eq!((code, named), (1, lost), "round {round}: {found}");
         });
     }

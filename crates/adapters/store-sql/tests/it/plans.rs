@@ -100,7 +100,7 @@ impl Instrumentation for Look {
         let watch = watch.as_mut().unwrap();
         if watch.seen.insert(text.to_owned()) {
             let plan = plan(&mut watch.conn, text);
-            watch.found.extend(flaw(text, &plan));
+            watch.found.extend(finding(text, &plan));
         }
     }
 }
@@ -217,7 +217,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("FROM sqlite_schema t JOIN pragma_index_list", "migrating"),
 ];
 
-fn flaw(text: &str, plan: &[String]) -> Option<String> {
+fn finding(text: &str, plan: &[String]) -> Option<String> {
     let walks = plan.iter().any(|step| walks(step));
     let is_allowed = ALLOWED.iter().any(|(part, _)| text.contains(part));
     (walks && !is_page(text, plan) && !is_allowed)
@@ -263,10 +263,10 @@ fn compared(step: &str) -> impl Iterator<Item = &str> {
 
 #[tokio::test]
 async fn pr_58_scans_of_a_whole_app_on_sqlite_are_found() {
-    let flaw_of = |text: &str| {
+    let finding_of = |text: &str| {
         let mut watch = watch();
         let conn = &mut watch.as_mut().unwrap().conn;
-        flaw(text, &plan(conn, text))
+        finding(text, &plan(conn, text))
     };
     look().await;
     let of_app = "FROM users WHERE app_id = ? AND environment = ?";
@@ -290,7 +290,7 @@ async fn pr_58_scans_of_a_whole_app_on_sqlite_are_found() {
         ("SELECT id FROM users WHERE last_name = ?".to_owned(), true),
         ("SELECT id FROM apps ORDER BY created_at".to_owned(), false),
     ] {
-        assert_eq!(flaw_of(&text).is_some(), is_found, "{text}");
+        assert_eq!(finding_of(&text).is_some(), is_found, "{text}");
     }
 }
 

@@ -19,7 +19,7 @@ pub struct AuditReport {
     /// Number of checkpoints from the database compared with the rest of it.
     pub own_checkpoints: u64,
     /// Findings: at most the first one per chain, and one more from checkpoints.
-    pub flaws: Vec<AuditFlaw>,
+    pub findings: Vec<AuditFinding>,
     /// For each chain with a finding, a hash of everything that is wrong with it. An acknowledgement therefore covers no more than existed
     /// when it was made.
     pub(super) traces: BTreeMap<About, String>,
@@ -29,11 +29,11 @@ pub struct AuditReport {
 
 /// A finding and its subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditFlaw {
+pub struct AuditFinding {
     /// The subject of the finding.
     pub about: About,
     /// The kind of finding.
-    pub flaw: Flaw,
+    pub kind: FindingKind,
 }
 
 /// Subject of a finding.
@@ -74,20 +74,20 @@ impl About {
 }
 
 /// Formats the finding as a sentence.
-impl fmt::Display for AuditFlaw {
+impl fmt::Display for AuditFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.about {
-            About::Chain(world, chain) => write!(f, "{world} {chain}: {}", self.flaw),
-            About::Events(world) => write!(f, "events of {world}: {}", self.flaw),
-            About::Checkpoint(number) => write!(f, "checkpoint {number}: {}", self.flaw),
-            About::Note(place) => write!(f, "{place}: {}", self.flaw),
+            About::Chain(world, chain) => write!(f, "{world} {chain}: {}", self.kind),
+            About::Events(world) => write!(f, "events of {world}: {}", self.kind),
+            About::Checkpoint(number) => write!(f, "checkpoint {number}: {}", self.kind),
+            About::Note(place) => write!(f, "{place}: {}", self.kind),
         }
     }
 }
 
 /// Kinds of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flaw {
+pub enum FindingKind {
     /// A chain has entries but no head.
     NoHead,
     /// The head was not written by the service.
@@ -165,7 +165,7 @@ pub enum Flaw {
     OtherBefore,
 }
 
-impl Flaw {
+impl FindingKind {
     /// Returns a stable code for the finding. It is stored in acknowledgements.
     pub(super) fn code(self) -> String {
         match self {
@@ -202,7 +202,7 @@ impl Flaw {
     }
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for FindingKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoHead => f.write_str("chain head is missing"),
@@ -284,7 +284,7 @@ impl fmt::Display for Flaw {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acknowledged {
     /// The finding.
-    pub flaw: AuditFlaw,
+    pub finding: AuditFinding,
     /// The reason that the operator gave.
     pub reason: String,
 }
