@@ -40,7 +40,7 @@ impl Limit {
 
 /// A limiter's decision, and the values of the three `X-RateLimit-*` headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verdict {
+pub struct LimitVerdict {
     /// Whether this use is within the limit.
     pub admitted: bool,
     /// `X-RateLimit-Limit`.
@@ -51,7 +51,7 @@ pub struct Verdict {
     pub reset: Timestamp,
 }
 
-impl Verdict {
+impl LimitVerdict {
     /// The verdict on use number `used` (from 1) in a window that opened at `opened`.
     pub fn on(limit: Limit, used: u32, opened: Timestamp) -> Self {
         Self {

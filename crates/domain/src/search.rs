@@ -43,7 +43,7 @@ pub enum Combined {
 #[derive(Clone, PartialEq, Eq)]
 pub enum Condition {
     /// Matches no user: the value is impossible for its field, such as an id of another kind or an invalid address.
-    Nobody,
+    NoUser,
     /// The id.
     UserId(Vec<UserId>),
     /// The user's id in the service from which they were imported.
@@ -88,7 +88,7 @@ pub enum Condition {
 impl std::fmt::Debug for Condition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Nobody => "Nobody",
+            Self::NoUser => "NoUser",
             Self::UserId(_) => "UserId",
             Self::ExternalKey(_) => "ExternalKey",
             Self::Status(_) => "Status",

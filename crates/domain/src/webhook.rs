@@ -9,7 +9,7 @@ mod url;
 mod window;
 
 pub use crate::event::DisabledReason;
-pub use attempt::{Attempt, Failing, Verdict, judge};
+pub use attempt::{Attempt, AttemptOutcome, Failing, judge};
 pub use delivery::{Delivery, DeliveryState, MAX_ATTEMPTS, wait_after};
 pub use endpoint::{Endpoint, EndpointState, EventTypes, SealedSecret};
 pub use replay::{MAX_REPLAYED, Missed, PACE, Replay, paced};

@@ -1,6 +1,6 @@
 //! The general request rate limit.
 
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
@@ -21,11 +21,11 @@ pub trait RateLimiter: Send + Sync {
         world: &World,
         limit: Limit,
         now: Timestamp,
-    ) -> Result<Verdict, LimiterUnavailable>;
+    ) -> Result<LimitVerdict, LimiterUnavailable>;
 
     /// Same as [`RateLimiter::hit`] but without waiting, for a limiter whose counter is in this process. `None`, without counting, for any
     /// other. It saves a web worker the round trip to the service's runtime.
-    fn hit_at_once(&self, world: &World, limit: Limit, now: Timestamp) -> Option<Verdict> {
+    fn hit_at_once(&self, world: &World, limit: Limit, now: Timestamp) -> Option<LimitVerdict> {
         let _ = (world, limit, now);
         None
     }

@@ -26,7 +26,7 @@ const API: &str = "docs/openapi.json";
 const LOGS: &str = "logs";
 
 /// A fault in a file.
-struct Found<'a> {
+struct LocatedFault<'a> {
     folder: &'a str,
     path: &'a str,
     fault: Fault,
@@ -122,12 +122,12 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
     if arguments.iter().any(|argument| argument == "--write") {
         return limits.lower(&tree, &counts);
     }
-    let is_asked = |found: &&Found<'_>| {
+    let is_asked = |found: &&LocatedFault<'_>| {
         let mut paths = arguments.iter();
         arguments.is_empty()
             || paths.any(|path| found.path.starts_with(path) || found.folder == path)
     };
-    for Found { path, fault, .. } in found.iter().filter(is_asked) {
+    for LocatedFault { path, fault, .. } in found.iter().filter(is_asked) {
         println!("{path}:{}: {}: {}", fault.line, fault.what, fault.sentence);
     }
     for (folder, count) in &counts {
@@ -137,7 +137,10 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 /// The faults of all texts, except accepted ones, and the entries that accept nothing.
-fn faults<'a>(tree: &'a Tree, limits: &Limits) -> Result<(Vec<Found<'a>>, Vec<Finding>), Failure> {
+fn faults<'a>(
+    tree: &'a Tree,
+    limits: &Limits,
+) -> Result<(Vec<LocatedFault<'a>>, Vec<Finding>), Failure> {
     let crates: BTreeSet<&str> = tree
         .files
         .iter()
@@ -155,7 +158,7 @@ fn faults<'a>(tree: &'a Tree, limits: &Limits) -> Result<(Vec<Found<'a>>, Vec<Fi
                 if let Some(accepted) = accepted {
                     unused.remove(accepted);
                 } else {
-                    found.push(Found {
+                    found.push(LocatedFault {
                         folder,
                         path: &file.path,
                         fault,
@@ -219,7 +222,7 @@ fn folder<'a>(crates: &BTreeSet<&'a str>, file: &'a File) -> &'a str {
     found.or(directory(&file.path)).unwrap_or(".")
 }
 
-fn counts<'a>(found: &[Found<'a>]) -> BTreeMap<&'a str, usize> {
+fn counts<'a>(found: &[LocatedFault<'a>]) -> BTreeMap<&'a str, usize> {
     let mut counts = BTreeMap::new();
     for found in found {
         *counts.entry(found.folder).or_default() += 1;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
 
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
 use vestry_ports::port;
@@ -37,9 +37,9 @@ impl MemoryLimiter {
     }
 
     /// Counts one use, like [`RateLimiter::hit`], but cannot fail.
-    pub fn count(&self, world: &World, limit: Limit, now: Timestamp) -> Verdict {
+    pub fn count(&self, world: &World, limit: Limit, now: Timestamp) -> LimitVerdict {
         if limit.is_off() {
-            return Verdict::on(limit, 0, now);
+            return LimitVerdict::on(limit, 0, now);
         }
         // A panic cannot leave a window in an inconsistent state.
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,7 +48,7 @@ impl MemoryLimiter {
 }
 
 impl Windows {
-    fn hit(&mut self, world: World, limit: Limit, now: Timestamp) -> Verdict {
+    fn hit(&mut self, world: World, limit: Limit, now: Timestamp) -> LimitVerdict {
         let full = self.by_world.len() >= self.sweep_at.max(SMALL);
         match self.by_world.entry(world) {
             Entry::Occupied(mut window) => window.get_mut().hit(limit, now),
@@ -75,11 +75,11 @@ impl RateLimiter for MemoryLimiter {
         world: &World,
         limit: Limit,
         now: Timestamp,
-    ) -> Result<Verdict, LimiterUnavailable> {
+    ) -> Result<LimitVerdict, LimiterUnavailable> {
         Ok(self.count(world, limit, now))
     }
 
-    fn hit_at_once(&self, world: &World, limit: Limit, now: Timestamp) -> Option<Verdict> {
+    fn hit_at_once(&self, world: &World, limit: Limit, now: Timestamp) -> Option<LimitVerdict> {
         Some(self.count(world, limit, now))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::Client;
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::{Secret, Timestamp, World};
 use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
 use vestry_ports::port;
@@ -99,9 +99,9 @@ impl RateLimiter for RedisLimiter {
         world: &World,
         limit: Limit,
         now: Timestamp,
-    ) -> Result<Verdict, LimiterUnavailable> {
+    ) -> Result<LimitVerdict, LimiterUnavailable> {
         if limit.is_off() {
-            return Ok(Verdict::on(limit, 0, now));
+            return Ok(LimitVerdict::on(limit, 0, now));
         }
         let key = format!("vestry:rate:{}:{}", world.app_id, world.environment);
         Ok(match self.link.count(&key, limit).await {
@@ -115,7 +115,7 @@ impl RateLimiter for RedisLimiter {
 ///
 /// The window's end is a time of the server's clock. While both clocks agree it is returned unchanged, so that it is the same in all
 /// responses. If they differ, it is shifted by the difference, so that "in 20 seconds" is right.
-fn verdict(count: Count, limit: Limit, now: Timestamp) -> Verdict {
+fn verdict(count: Count, limit: Limit, now: Timestamp) -> LimitVerdict {
     let difference = now - Timestamp::from_unix(count.now);
     let opened = Timestamp::from_unix(count.opened);
     let opened = if difference.0.unsigned_abs() <= SAME_CLOCK {
@@ -123,7 +123,7 @@ fn verdict(count: Count, limit: Limit, now: Timestamp) -> Verdict {
     } else {
         opened + difference
     };
-    Verdict::on(limit, u32::try_from(count.used).unwrap_or(u32::MAX), opened)
+    LimitVerdict::on(limit, u32::try_from(count.used).unwrap_or(u32::MAX), opened)
 }
 
 #[cfg(test)]

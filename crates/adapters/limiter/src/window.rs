@@ -1,7 +1,7 @@
 //! A single rate-limit window.
 
 use vestry_domain::Timestamp;
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 
 /// The uses since the window opened. The script of the shared limiter follows the same rules.
 #[derive(Debug, Clone, Copy)]
@@ -22,13 +22,13 @@ impl Window {
     }
 
     /// Counts a use, in a new window if this one is over.
-    pub(crate) fn hit(&mut self, limit: Limit, now: Timestamp) -> Verdict {
+    pub(crate) fn hit(&mut self, limit: Limit, now: Timestamp) -> LimitVerdict {
         if self.is_over(limit, now) {
             *self = Self::open(limit, now);
         }
         self.closes = self.opened + limit.window;
         self.used = self.used.saturating_add(1);
-        Verdict::on(limit, self.used, self.opened)
+        LimitVerdict::on(limit, self.used, self.opened)
     }
 
     /// Uses the current limit, which a restart may have changed. A clock set back by more than a window also ends it: otherwise nothing

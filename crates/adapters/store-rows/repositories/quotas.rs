@@ -5,7 +5,7 @@ use diesel::dsl::case_when;
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
 use diesel::sql_types::BigInt;
 use diesel_async::RunQueryDsl;
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
@@ -66,9 +66,9 @@ impl Quotas for Unit {
         subject: &str,
         limit: Limit,
         now: Timestamp,
-    ) -> StoreResult<Verdict> {
+    ) -> StoreResult<LimitVerdict> {
         if limit.is_off() {
-            return Ok(Verdict::on(limit, 0, now));
+            return Ok(LimitVerdict::on(limit, 0, now));
         }
         let upsert = use_once!(world, name, subject, limit, now)
             .returning((quotas::used, quotas::opened_at));

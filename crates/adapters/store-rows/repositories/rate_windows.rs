@@ -5,7 +5,7 @@ use diesel::dsl::case_when;
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods};
 use diesel::sql_types::BigInt;
 use diesel_async::RunQueryDsl;
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::StoreResult;
 
@@ -20,7 +20,7 @@ pub(crate) async fn hit(
     world: &World,
     limit: Limit,
     now: Timestamp,
-) -> StoreResult<Verdict> {
+) -> StoreResult<LimitVerdict> {
     let over = || rate_window::is_over!(rate_windows, limit, now);
     let upsert =
         diesel::insert_into(rate_windows::table)

@@ -41,7 +41,7 @@ enum Predicate {
     /// In rows of this table that refer to the user.
     Others(&'static str, Vec<SqlPart>),
     /// Nowhere: no user matches.
-    Nobody,
+    NoUser,
 }
 
 /// Maximum number of users listed by id. A condition that matches more stays in its SQL form.
@@ -66,7 +66,7 @@ pub fn lookups(
             parts.push(SqlPart::Number(i64::from(MAX_LISTED) + 1));
             Some(IndexLookup(parts))
         }
-        Predicate::Own(_) | Predicate::Others(..) | Predicate::Nobody => None,
+        Predicate::Own(_) | Predicate::Others(..) | Predicate::NoUser => None,
     };
     conditions.map(lookup).collect()
 }
@@ -168,7 +168,7 @@ fn predicates(
 /// Matches exactly these users.
 fn among_users(users: &[String]) -> Predicate {
     if users.is_empty() {
-        return Predicate::Nobody;
+        return Predicate::NoUser;
     }
     Predicate::Own(among("id IN (", users.iter().map(|id| text(id))))
 }
@@ -193,7 +193,7 @@ impl Predicate {
                 parts.push(SqlPart::Sql(")"));
                 parts
             }
-            Self::Nobody => vec![SqlPart::Sql("1 = 0")],
+            Self::NoUser => vec![SqlPart::Sql("1 = 0")],
         }
     }
 
@@ -202,7 +202,7 @@ impl Predicate {
         let (from, condition) = match self {
             Self::Own(condition) => ("SELECT id FROM users WHERE app_id = ", condition),
             Self::Indexed(from, condition) | Self::Others(from, condition) => (from, condition),
-            Self::Nobody => (
+            Self::NoUser => (
                 "SELECT id FROM users WHERE app_id = ",
                 vec![SqlPart::Sql("1 = 0")],
             ),
@@ -230,7 +230,7 @@ const METADATA: &str = "SELECT user_id FROM user_metadata WHERE app_id = ";
 
 fn predicate(condition: &Condition, now: Timestamp) -> Predicate {
     match condition {
-        Condition::Nobody => Predicate::Nobody,
+        Condition::NoUser => Predicate::NoUser,
         Condition::UserId(ids) => Predicate::Own(among("id IN (", texts(ids))),
         Condition::ExternalKey(keys) => {
             let keys = keys.iter().map(|key| text(key));

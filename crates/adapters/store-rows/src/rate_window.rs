@@ -1,7 +1,7 @@
-//! SQL for the rate-limit windows that [`Verdict`] describes, which open with their first use.
+//! SQL for the rate-limit windows that [`LimitVerdict`] describes, which open with their first use.
 
 use vestry_domain::Timestamp;
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 
 /// The condition under which a stored window is over at `now`. Either it has closed, or it opened so far in the future that the clock that
 /// set it must have been wrong (F8).
@@ -15,7 +15,7 @@ macro_rules! is_over {
 pub use is_over;
 
 /// Returns the verdict on a use that the database has counted.
-pub fn verdict(limit: Limit, used: i64, opened_at: i64) -> Verdict {
+pub fn verdict(limit: Limit, used: i64, opened_at: i64) -> LimitVerdict {
     let used = u32::try_from(used).unwrap_or(u32::MAX);
-    Verdict::on(limit, used, Timestamp::from_unix(opened_at))
+    LimitVerdict::on(limit, used, Timestamp::from_unix(opened_at))
 }

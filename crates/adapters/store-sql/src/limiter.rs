@@ -1,6 +1,6 @@
 //! The general rate limit, shared by all processes that share the database (R16).
 
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
 use vestry_ports::port;
@@ -33,9 +33,9 @@ impl RateLimiter for SqlRateLimiter {
         world: &World,
         limit: Limit,
         now: Timestamp,
-    ) -> Result<Verdict, LimiterUnavailable> {
+    ) -> Result<LimitVerdict, LimiterUnavailable> {
         if limit.is_off() {
-            return Ok(Verdict::on(limit, 0, now));
+            return Ok(LimitVerdict::on(limit, 0, now));
         }
         let verdict = match &self.0 {
             Engine::Sqlite(pool) => pool.hit(world, limit, now).await,

@@ -28,7 +28,7 @@ use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use tokio::runtime::Handle;
 use vestry_domain::audit::{AuditEntry, AuditStep};
 use vestry_domain::ids::AuditChainId;
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Bell, Repositories, StoreError, StoreResult, Tx};
 use vestry_store_rows::failure;
@@ -248,7 +248,12 @@ impl LimiterPool {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn hit(&self, world: &World, limit: Limit, now: Timestamp) -> StoreResult<Verdict> {
+    pub async fn hit(
+        &self,
+        world: &World,
+        limit: Limit,
+        now: Timestamp,
+    ) -> StoreResult<LimitVerdict> {
         self.file.check()?;
         let _turn = self.turn.get().await.map_err(failure::of_pool)?;
         let mut connection = self.connection.get().await.map_err(failure::of_pool)?;

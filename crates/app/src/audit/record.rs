@@ -8,7 +8,7 @@ use vestry_domain::wallet::Wallet;
 use vestry_ports::custody::CustodyError;
 use vestry_ports::store::StoreError;
 
-use crate::kernel::state::audit_trail::{EmittedUse, Note, PendingEvent, unwritten};
+use crate::kernel::state::audit_trail::{AuditNote, EmittedUse, PendingEvent, unwritten};
 use crate::{Caller, Fault, Service};
 
 /// Maximum length of a method name in an entry, in bytes. All existing names are shorter.
@@ -20,7 +20,9 @@ impl Service {
     /// # Errors
     /// The entry may be missing, so the result that it records must not be returned to the caller.
     async fn record(&self, event: AuditEvent, pending: Option<PendingEvent>) -> Result<(), Fault> {
-        let written = self.batched(&self.trail, Note { event, pending }).await;
+        let written = self
+            .batched(&self.trail, AuditNote { event, pending })
+            .await;
         written.unwrap_or_else(|| Err(unwritten()))
     }
 

@@ -28,7 +28,7 @@ use vestry_ports::store::Partitions;
 
 use crate::kernel::fault::{causes, retried};
 use crate::kernel::partition;
-use crate::kernel::state::outbox_outcomes::{Ending, Note};
+use crate::kernel::state::outbox_outcomes::{Ending, JobOutcome};
 use crate::{Fault, Principal, Service};
 
 /// Jobs claimed in one transaction.
@@ -191,14 +191,14 @@ impl Service {
                 Outcome::Again(None)
             }
         };
-        let note = Note {
+        let note = JobOutcome {
             world: job.world,
             job: id,
             owner: owner.to_owned(),
             event: self.event_of(&job, &outcome),
             ending: self.ending(&job, outcome),
         };
-        match self.batched(&self.notes, note).await {
+        match self.batched(&self.outbox_outcomes, note).await {
             Some(Ok(true)) => self.captured_bell.notify_waiters(),
             Some(Ok(false)) => {}
             // If recording fails, the message is sent again when the lease expires.

@@ -371,7 +371,7 @@ async fn keep_in(
     let (user, must_exist) = match run.about().or(named) {
         Some(About::User(user)) => (Some(user), true),
         Some(About::Coming(user)) => (Some(user), false),
-        Some(About::Nobody) | None => (None, false),
+        Some(About::NoUser) | None => (None, false),
     };
     // A deletion of the user waits for this lock and then finds the response.
     let gone = match user.filter(|_| must_exist) {

@@ -12,7 +12,7 @@
 //! sender holds their counters until commit.
 
 use vestry_domain::app::AppSettings;
-use vestry_domain::limits::{self, Limit, Verdict};
+use vestry_domain::limits::{self, Limit, LimitVerdict};
 use vestry_domain::link::LinkPurpose;
 use vestry_domain::phone::{NumberRange, PhoneNumber};
 use vestry_domain::session::DeviceFingerprint;
@@ -84,7 +84,7 @@ impl Kind {
 }
 
 /// A send counted against its identifier, whose counter stays locked until the transaction ends.
-pub(crate) struct Turn(Verdict);
+pub(crate) struct Turn(LimitVerdict);
 
 impl SendQuota<'_> {
     async fn count(
@@ -93,7 +93,7 @@ impl SendQuota<'_> {
         name: &'static str,
         subject: &str,
         limit: Limit,
-    ) -> Result<Verdict, StoreError> {
+    ) -> Result<LimitVerdict, StoreError> {
         let quotas = tx.quotas();
         quotas
             .spend(self.world, name, subject, limit, self.now)
@@ -111,7 +111,7 @@ impl SendQuota<'_> {
         self.admit(verdict)
     }
 
-    fn admit(&self, verdict: Verdict) -> Result<(), Refusal> {
+    fn admit(&self, verdict: LimitVerdict) -> Result<(), Refusal> {
         if verdict.admitted {
             return Ok(());
         }
@@ -183,7 +183,7 @@ impl SendQuota<'_> {
         let verdict = quota
             .count(tx, send.kind.beyond(), send.identifier, beyond)
             .await?;
-        self.admit(Verdict {
+        self.admit(LimitVerdict {
             reset: verdict.reset.min(open_again),
             ..verdict
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vestry_domain::api_key::{self, ApiKeyKind};
 use vestry_domain::app::App;
 use vestry_domain::ids::AppId;
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::LimiterUnavailable;
@@ -143,7 +143,7 @@ impl Service {
     ///
     /// # Errors
     /// The limiter's store is unavailable and the limiter has no fallback.
-    pub async fn admit(&self, caller: &Caller) -> Result<Verdict, Fault> {
+    pub async fn admit(&self, caller: &Caller) -> Result<LimitVerdict, Fault> {
         let (limit, now) = (
             self.request_limit(caller),
             self.now_for_limits(&caller.world),
@@ -158,7 +158,7 @@ impl Service {
     ///
     /// `None` says nothing about the key, and nothing was counted. Pass only text in the form of the expected kind of key: the form
     /// determines the kind.
-    pub fn admit_at_once(&self, presented: &str) -> Option<(Arc<Caller>, Verdict)> {
+    pub fn admit_at_once(&self, presented: &str) -> Option<(Arc<Caller>, LimitVerdict)> {
         let now = self.ports.clock.machine();
         let caller = self.callers.get(&TokenHash::of(presented), now)?;
         let limit = self.request_limit(&caller);

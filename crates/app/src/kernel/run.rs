@@ -31,7 +31,7 @@ pub(crate) enum About {
     /// A user that may not exist yet.
     Coming(UserId),
     /// No user, even if the response contains an id.
-    Nobody,
+    NoUser,
 }
 
 /// The open last transaction of a use case.

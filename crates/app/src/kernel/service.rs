@@ -23,13 +23,13 @@ use crate::kernel::state::anchor_watch::AnchorWatch;
 use crate::kernel::state::audit_trail::ChainWriter;
 use crate::kernel::state::checkpoint_state::CheckpointState;
 use crate::kernel::state::control_trail::ControlTrail;
-use crate::kernel::state::delivery_outcomes::WebhookNotes;
+use crate::kernel::state::delivery_outcomes::DeliveryOutcomes;
 use crate::kernel::state::delivery_scheduler::DeliveryScheduler;
 use crate::kernel::state::event_heads::EventHeads;
 use crate::kernel::state::failure_log::FailureLog;
 use crate::kernel::state::last_seen::Touches;
 use crate::kernel::state::memory::{JwtTimes, SigningKeys, TestClocks};
-use crate::kernel::state::outbox_outcomes::Notes;
+use crate::kernel::state::outbox_outcomes::OutboxOutcomes;
 use crate::kernel::state::reads::{
     BatchedReads, Kind, PresentedSessions, WalletsToUse, WholeUsers,
 };
@@ -111,7 +111,7 @@ pub struct Service {
     pub(crate) control: Arc<ControlTrail>,
     pub(crate) refusals: RefusalLog,
     pub(crate) failures: FailureLog,
-    pub(crate) notes: Arc<Batcher<Notes>>,
+    pub(crate) outbox_outcomes: Arc<Batcher<OutboxOutcomes>>,
     pub(crate) last_seen: Arc<Batcher<Touches>>,
     pub(crate) wallets_to_use: Arc<Batcher<BatchedReads<WalletsToUse>>>,
     pub(crate) presented_sessions: Arc<Batcher<BatchedReads<PresentedSessions>>>,
@@ -121,7 +121,7 @@ pub struct Service {
     pub(crate) searches: Semaphore,
     pub(crate) events: EventHeads,
     pub(crate) webhooks: DeliveryScheduler,
-    pub(crate) webhook_notes: Arc<Batcher<WebhookNotes>>,
+    pub(crate) delivery_outcomes: Arc<Batcher<DeliveryOutcomes>>,
     pub(crate) checkpoints: CheckpointState,
     pub(crate) anchors: AnchorWatch,
 }
@@ -133,7 +133,7 @@ impl Service {
         let control = Arc::new(ControlTrail::new(&ports));
         Self {
             trail: Arc::new(Batcher::new(ChainWriter::new(&ports, &control), partitions)),
-            notes: Arc::new(Batcher::new(Notes::new(&ports), partitions)),
+            outbox_outcomes: Arc::new(Batcher::new(OutboxOutcomes::new(&ports), partitions)),
             last_seen: Arc::new(Batcher::new(Touches::new(&ports), partitions)),
             wallets_to_use: BatchedReads::batcher(&ports.store),
             presented_sessions: BatchedReads::batcher(&ports.store),
@@ -142,8 +142,8 @@ impl Service {
             searches: Semaphore::new(settings.searches_at_once),
             events: EventHeads::of(&*ports.store),
             webhooks: DeliveryScheduler::new(settings.webhooks_in_flight),
-            webhook_notes: Arc::new(Batcher::new(
-                WebhookNotes::new(&ports, &control),
+            delivery_outcomes: Arc::new(Batcher::new(
+                DeliveryOutcomes::new(&ports, &control),
                 partitions,
             )),
             control,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
 use vestry_ports::port;
@@ -40,13 +40,13 @@ impl RateLimiter for FakeLimiter {
         world: &World,
         limit: Limit,
         now: Timestamp,
-    ) -> Result<Verdict, LimiterUnavailable> {
+    ) -> Result<LimitVerdict, LimiterUnavailable> {
         let mut counters = lock(&self.0);
         if counters.unavailable {
             return Err(LimiterUnavailable("made unavailable by the test".into()));
         }
         if limit.is_off() {
-            return Ok(Verdict::on(limit, 0, now));
+            return Ok(LimitVerdict::on(limit, 0, now));
         }
         let window = counters.windows.entry(*world).or_insert(Window {
             opened: now,
@@ -59,6 +59,6 @@ impl RateLimiter for FakeLimiter {
             };
         }
         window.used = window.used.saturating_add(1);
-        Ok(Verdict::on(limit, window.used, window.opened))
+        Ok(LimitVerdict::on(limit, window.used, window.opened))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::timestamp::Seconds;
 use vestry_ports::limiter::RateLimiter;
 
@@ -16,7 +16,11 @@ pub async fn the_reset_is_fixed_in_the_window(limiter: Arc<dyn RateLimiter>) {
     let limit = Limit::per_minute(3);
     for (used, later) in [(1, 0), (2, 1), (3, 30), (4, 58), (5, 59)] {
         let verdict = hit(&*limiter, world, limit, opened + Seconds(later)).await;
-        assert_eq!(verdict, Verdict::on(limit, used, opened), "after {later}");
+        assert_eq!(
+            verdict,
+            LimitVerdict::on(limit, used, opened),
+            "after {later}"
+        );
     }
 }
 
@@ -29,7 +33,11 @@ pub async fn a_new_window_opens_at_the_reset(limiter: Arc<dyn RateLimiter>) {
         opened = opened + Seconds(pause);
         for used in 1..=3 {
             let verdict = hit(&*limiter, world, limit, opened).await;
-            assert_eq!(verdict, Verdict::on(limit, used, opened), "after {pause}");
+            assert_eq!(
+                verdict,
+                LimitVerdict::on(limit, used, opened),
+                "after {pause}"
+            );
         }
     }
 }
@@ -44,7 +52,7 @@ pub async fn windows_of_two_worlds_open_apart(limiter: Arc<dyn RateLimiter>) {
     hit(&*limiter, other, limit, late).await;
     let now = opened + limit.window;
     let first = hit(&*limiter, world, limit, now).await;
-    assert_eq!(first, Verdict::on(limit, 1, now));
+    assert_eq!(first, LimitVerdict::on(limit, 1, now));
     let second = hit(&*limiter, other, limit, now).await;
-    assert_eq!(second, Verdict::on(limit, 2, late));
+    assert_eq!(second, LimitVerdict::on(limit, 2, late));
 }

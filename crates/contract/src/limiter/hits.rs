@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::limiter::RateLimiter;
@@ -31,7 +31,7 @@ pub(super) async fn hit(
     world: World,
     limit: Limit,
     now: Timestamp,
-) -> Verdict {
+) -> LimitVerdict {
     match limiter.hit(&world, limit, now).await {
         Ok(verdict) => verdict,
         Err(error) => panic!("the limiter failed: {error:?}"),
@@ -44,7 +44,7 @@ pub async fn a_window_admits_exactly_its_limit(limiter: Arc<dyn RateLimiter>) {
     let ([world, ..], now) = (worlds(&mut samples), samples.tick());
     for used in 1..=15 {
         let verdict = hit(&*limiter, world, limit(10), now).await;
-        let expected = Verdict::on(limit(10), used, now);
+        let expected = LimitVerdict::on(limit(10), used, now);
         assert_eq!(verdict.admitted, used <= 10, "hit {used}");
         let seen = (verdict.admitted, verdict.limit, verdict.remaining);
         assert_eq!(seen, (expected.admitted, 10, expected.remaining));

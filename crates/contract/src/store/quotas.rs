@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{SWEEP_STEP, Store};
@@ -17,7 +17,13 @@ const LIMIT: Limit = Limit {
 const NAME: &str = "contract_sends";
 
 impl Stage {
-    async fn spend(&self, world: World, subject: &str, limit: Limit, now: Timestamp) -> Verdict {
+    async fn spend(
+        &self,
+        world: World,
+        subject: &str,
+        limit: Limit,
+        now: Timestamp,
+    ) -> LimitVerdict {
         in_tx!(self.store, |tx| tx
             .quotas()
             .spend(&world, NAME, subject, limit, now)
@@ -34,7 +40,7 @@ pub async fn a_window_admits_exactly_its_limit(store: Arc<dyn Store>) {
         let verdict = stage
             .spend(world, "subject", LIMIT, opened + Seconds(later))
             .await;
-        assert_eq!(verdict, Verdict::on(LIMIT, used, opened));
+        assert_eq!(verdict, LimitVerdict::on(LIMIT, used, opened));
         assert_eq!(verdict.admitted, used <= 3);
     }
 }
@@ -64,7 +70,11 @@ pub async fn a_new_window_opens_at_the_reset(store: Arc<dyn Store>) {
         opened = opened + Seconds(pause);
         for used in 1..=4 {
             let verdict = stage.spend(world, "subject", LIMIT, opened).await;
-            assert_eq!(verdict, Verdict::on(LIMIT, used, opened), "after {pause}");
+            assert_eq!(
+                verdict,
+                LimitVerdict::on(LIMIT, used, opened),
+                "after {pause}"
+            );
         }
     }
 }
@@ -97,7 +107,7 @@ pub async fn unlimited_uses_are_counted(store: Arc<dyn Store>) {
     let again = stage
         .spend(world, "subject", LIMIT, opened + Seconds(600))
         .await;
-    assert_eq!(again, Verdict::on(LIMIT, 2, opened + Seconds(600)));
+    assert_eq!(again, LimitVerdict::on(LIMIT, 2, opened + Seconds(600)));
 }
 
 /// A use whose transaction is dropped does not count.
@@ -130,20 +140,20 @@ pub async fn uses_are_given_back(store: Arc<dyn Store>) {
     for (world, subject) in [(world, "subject"), (world, "bystander"), (other, "subject")] {
         for used in 1..=3 {
             let verdict = stage.spend(world, subject, LIMIT, now).await;
-            assert_eq!(verdict, Verdict::on(LIMIT, used, now), "{subject}");
+            assert_eq!(verdict, LimitVerdict::on(LIMIT, used, now), "{subject}");
         }
     }
     give(world, "subject", 2).await;
     for used in [2, 3, 4] {
         let verdict = stage.spend(world, "subject", LIMIT, now).await;
-        assert_eq!(verdict, Verdict::on(LIMIT, used, now));
+        assert_eq!(verdict, LimitVerdict::on(LIMIT, used, now));
     }
     give(world, "subject", 1_000).await;
     let verdict = stage.spend(world, "subject", LIMIT, now).await;
-    assert_eq!(verdict, Verdict::on(LIMIT, 1, now));
+    assert_eq!(verdict, LimitVerdict::on(LIMIT, 1, now));
     for (world, subject) in [(world, "bystander"), (other, "subject")] {
         let verdict = stage.spend(world, subject, LIMIT, now).await;
-        assert_eq!(verdict, Verdict::on(LIMIT, 4, now), "{subject}");
+        assert_eq!(verdict, LimitVerdict::on(LIMIT, 4, now), "{subject}");
     }
 }
 
@@ -329,7 +339,7 @@ pub async fn a_sweep_deletes_closed_windows(store: Arc<dyn Store>) {
         .await);
     assert_eq!(swept, 1, "the other environment must be left alone");
     let verdict = stage.spend(world, "young", LIMIT, closes).await;
-    assert_eq!(verdict, Verdict::on(LIMIT, 2, opened + Seconds(1)));
+    assert_eq!(verdict, LimitVerdict::on(LIMIT, 2, opened + Seconds(1)));
 }
 
 /// A sweep deletes a thousand rows at most; after a full batch there may be more (PR-60).

@@ -142,7 +142,7 @@ impl Place<'_> {
         };
         let values: Vec<T> = texts.iter().filter_map(|text| read(text)).collect();
         Ok(match values.is_empty() {
-            true => Condition::Nobody,
+            true => Condition::NoUser,
             false => condition(values),
         })
     }
@@ -171,7 +171,7 @@ impl Place<'_> {
 
     fn truth(&self, condition: impl Fn(bool) -> Condition) -> Result<Condition, Invalid> {
         let truth = self.only()?.parse();
-        Ok(truth.map_or(Condition::Nobody, condition))
+        Ok(truth.map_or(Condition::NoUser, condition))
     }
 
     fn needle(
@@ -187,7 +187,7 @@ impl Place<'_> {
     /// The two spellings of a domain are separated by a space in the searched text; no address contains one.
     fn part_of_email(&self) -> Result<Condition, Invalid> {
         let part = |needle: String| match needle.contains(char::is_whitespace) {
-            true => Condition::Nobody,
+            true => Condition::NoUser,
             false => Condition::EmailMatch(needle),
         };
         self.needle(part, text::lower)
@@ -199,7 +199,7 @@ impl Place<'_> {
         self.within_length(&text)?;
         let digits: String = text.chars().filter(char::is_ascii_digit).collect();
         Ok(match digits.is_empty() {
-            true => Condition::Nobody,
+            true => Condition::NoUser,
             false => Condition::PhoneNumberMatch(digits),
         })
     }
@@ -214,7 +214,7 @@ impl Place<'_> {
             Eq | In | Lt | Gt => first.clone(),
         };
         let (Ok(value), Ok(second)) = (first.parse::<i64>(), second.parse::<i64>()) else {
-            return Ok(Condition::Nobody);
+            return Ok(Condition::NoUser);
         };
         let (from, to) = match operator {
             Lt => (i64::MIN, value.saturating_sub(1)),

@@ -336,7 +336,7 @@ fn m_28_an_impossible_value_matches_no_user() {
         ("created_at", json!("yesterday")),
         ("created_at", json!(1.5)),
     ] {
-        assert_eq!(read(field, "eq", value), Condition::Nobody, "{field}");
+        assert_eq!(read(field, "eq", value), Condition::NoUser, "{field}");
     }
     let both = RawCondition {
         values: Some(vec![json!("gone"), json!("active"), json!(0)]),
@@ -348,13 +348,13 @@ fn m_28_an_impossible_value_matches_no_user() {
         values: Some(vec![json!("gone"), json!("user_1")]),
         ..both
     };
-    assert!(one(&neither).unwrap() == Condition::Nobody);
+    assert!(one(&neither).unwrap() == Condition::NoUser);
     for (value, second) in [(json!("a"), json!(1)), (json!(1), json!("b"))] {
         let between = RawCondition {
             second_value: Some(second),
             ..raw("created_at", "between", value)
         };
-        assert!(one(&between).unwrap() == Condition::Nobody);
+        assert!(one(&between).unwrap() == Condition::NoUser);
     }
 }
 

@@ -33,7 +33,7 @@ pub struct Attempt {
 
 /// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AttemptOutcome {
     /// The endpoint accepted it.
     Delivered,
     /// The endpoint no longer exists (410).
@@ -52,14 +52,14 @@ pub struct Failing {
 }
 
 /// The outcome for a status and its `Retry-After`.
-pub fn judge(status: u16, retry_after: Option<Seconds>) -> Verdict {
+pub fn judge(status: u16, retry_after: Option<Seconds>) -> AttemptOutcome {
     match status {
-        200..=299 => Verdict::Delivered,
-        410 => Verdict::Gone,
-        429 | 502 | 503 | 504 => Verdict::Failed(Failing {
+        200..=299 => AttemptOutcome::Delivered,
+        410 => AttemptOutcome::Gone,
+        429 | 502 | 503 | 504 => AttemptOutcome::Failed(Failing {
             is_overload: true,
             retry_after: retry_after.map(|asked| asked.min(MAX_REQUESTED)),
         }),
-        _ => Verdict::Failed(Failing::default()),
+        _ => AttemptOutcome::Failed(Failing::default()),
     }
 }

@@ -104,24 +104,24 @@ fn ten_attempts_take_three_days_and_some_hours() {
 #[test]
 fn statuses_map_to_outcomes() {
     let failed = |is_overload, retry_after: Option<i64>| {
-        Verdict::Failed(Failing {
+        AttemptOutcome::Failed(Failing {
             is_overload,
             retry_after: retry_after.map(Seconds),
         })
     };
     let asked = Some(Seconds(1_000_000_000));
-    for (status, verdict) in [
-        (200, Verdict::Delivered),
-        (299, Verdict::Delivered),
+    for (status, outcome) in [
+        (200, AttemptOutcome::Delivered),
+        (299, AttemptOutcome::Delivered),
         (301, failed(false, None)),
         (307, failed(false, None)),
         (400, failed(false, None)),
-        (410, Verdict::Gone),
+        (410, AttemptOutcome::Gone),
         (429, failed(true, Some(86_400))),
         (500, failed(false, None)),
         (503, failed(true, Some(86_400))),
     ] {
-        assert_eq!(judge(status, asked), verdict, "{status}");
+        assert_eq!(judge(status, asked), outcome, "{status}");
     }
 }
 

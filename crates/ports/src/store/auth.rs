@@ -2,7 +2,7 @@
 
 use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::ids::{SessionId, SigningKeyId, UserId};
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::session::{Session, SessionLimits};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
@@ -105,7 +105,7 @@ pub trait Quotas: Send {
         subject: &str,
         limit: Limit,
         now: Timestamp,
-    ) -> StoreResult<Verdict>;
+    ) -> StoreResult<LimitVerdict>;
     /// Counts one use that is never rejected, in the window that its first use opened. It may become visible only at the commit, so
     /// concurrent callers wait for nothing but each other's commits.
     async fn count(

@@ -12,7 +12,7 @@ use vestry_outbound::{Answer, Call, Outbound, OutboundError};
 
 use super::calls::{outbound, reason};
 use super::event::Event;
-use super::source::{Found, Source};
+use super::source::{KeyOrigin, Source};
 use crate::config::BaseUrl;
 use crate::failure::{Context, Failure};
 
@@ -28,7 +28,7 @@ pub(super) struct Client {
     outbound: Outbound,
     pub(super) base: BaseUrl,
     key: Secret<String>,
-    found: Found,
+    key_origin: KeyOrigin,
 }
 
 /// The reason why nothing was read.
@@ -100,7 +100,7 @@ impl Client {
             outbound: outbound(WHOLE, PAGE)?,
             base: source.base.clone(),
             key: source.key.clone(),
-            found: source.found,
+            key_origin: source.key_origin,
         })
     }
 
@@ -172,11 +172,11 @@ impl Client {
             }
             401 => format!(
                 "{} rejected the key {} ({message}); create one with `vestry key create APP test`",
-                self.base, self.found
+                self.base, self.key_origin
             ),
             403 => format!(
                 "the key {} may not read events ({message}); create one with `vestry key create APP test --scope events:read`",
-                self.found
+                self.key_origin
             ),
             _ => format!("{} returned {status} ({message})", self.base),
         };

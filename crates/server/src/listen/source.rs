@@ -21,19 +21,19 @@ const DEFAULT: &str = "http://127.0.0.1:8080";
 pub(super) struct Source {
     pub(super) base: BaseUrl,
     pub(super) key: Secret<String>,
-    pub(super) found: Found,
+    pub(super) key_origin: KeyOrigin,
 }
 
 /// Where the key was found, so that a message can say which one to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum KeyOrigin {
     Argument,
     File,
     Variable,
     Record,
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for KeyOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Argument => "from --key",
@@ -72,9 +72,13 @@ impl Source {
         record: Option<Record>,
     ) -> Result<Self, Failure> {
         let base = base(asked, record.as_ref())?;
-        let (key, found) = key(asked, variable, record, &base)?;
+        let (key, key_origin) = key(asked, variable, record, &base)?;
         check(key.expose(), asked.live)?;
-        Ok(Self { base, key, found })
+        Ok(Self {
+            base,
+            key,
+            key_origin,
+        })
     }
 }
 
@@ -103,20 +107,20 @@ fn key(
     variable: Option<Secret<String>>,
     record: Option<Record>,
     base: &BaseUrl,
-) -> Result<(Secret<String>, Found), Failure> {
+) -> Result<(Secret<String>, KeyOrigin), Failure> {
     if let Some(key) = &asked.key {
-        return Ok((key.clone(), Found::Argument));
+        return Ok((key.clone(), KeyOrigin::Argument));
     }
     if let Some(file) = &asked.key_file {
-        return Ok((read_secret(file)?, Found::File));
+        return Ok((read_secret(file)?, KeyOrigin::File));
     }
     if let Some(key) = variable {
-        return Ok((key, Found::Variable));
+        return Ok((key, KeyOrigin::Variable));
     }
     match record {
         Some(record) if base.is_loopback() => {
             let keys = if asked.live { record.live } else { record.test };
-            Ok((Secret::new(keys.secret_key), Found::Record))
+            Ok((Secret::new(keys.secret_key), KeyOrigin::Record))
         }
         _ => Err(Failure::usage(format!(
             "no key: set {VARIABLE} or --key-file to a secret key of the App (create one with `vestry key create APP test`), or start `vestry dev` in this directory"

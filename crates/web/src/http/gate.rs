@@ -13,7 +13,7 @@ use actix_web::{Error, HttpMessage};
 use vestry_app::{AuthenticateError, Caller};
 use vestry_domain::Secret;
 use vestry_domain::api_key::{self, ApiKeyKind};
-use vestry_domain::limits::Verdict;
+use vestry_domain::limits::LimitVerdict;
 
 use crate::http::catch_panic::catch_panic;
 use crate::http::client;
@@ -176,7 +176,7 @@ async fn admission(
     state: &State,
     policy: &RoutePolicy,
     request: &ServiceRequest,
-) -> Result<(Arc<Caller>, Verdict), Problem> {
+) -> Result<(Arc<Caller>, LimitVerdict), Problem> {
     let presented = presented_key(policy, request)?;
     let has_form = presented.has_form();
     // The form distinguishes the kinds, so a cached key of the other kind grants nothing here.
@@ -313,7 +313,7 @@ fn credentials_of<'a>(value: &'a HeaderValue, scheme: &str) -> Option<&'a str> {
 }
 
 /// Adds the rate limit headers, or none if there is no limit: a limit of 0 would mean the opposite.
-fn limit_headers(verdict: &Verdict, headers: &mut HeaderMap) {
+fn limit_headers(verdict: &LimitVerdict, headers: &mut HeaderMap) {
     if verdict.limit == 0 {
         return;
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
 use vestry_ports::port;
@@ -230,7 +230,12 @@ struct Panics;
 
 #[port]
 impl RateLimiter for Panics {
-    async fn hit(&self, _: &World, _: Limit, _: Timestamp) -> Result<Verdict, LimiterUnavailable> {
+    async fn hit(
+        &self,
+        _: &World,
+        _: Limit,
+        _: Timestamp,
+    ) -> Result<LimitVerdict, LimiterUnavailable> {
         panic!("canary-of-a-panic");
     }
 }

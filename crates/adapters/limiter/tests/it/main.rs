@@ -10,7 +10,7 @@ mod server;
 mod sharing;
 
 use vestry_domain::ids::{AppId, Id};
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::limiter::RateLimiter;
 
@@ -37,7 +37,7 @@ fn now() -> Timestamp {
 }
 
 /// Counts one use now.
-async fn hit(limiter: &dyn RateLimiter, world: &World, limit: Limit) -> Verdict {
+async fn hit(limiter: &dyn RateLimiter, world: &World, limit: Limit) -> LimitVerdict {
     limiter
         .hit(world, limit, now())
         .await

@@ -14,7 +14,7 @@ use vestry_domain::event::Event;
 use vestry_domain::ids::AppId;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{
-    Attempt, Delivery, EndpointUrl, Failing, SigningSecret, Verdict, judge,
+    Attempt, AttemptOutcome, Delivery, EndpointUrl, Failing, SigningSecret, judge,
 };
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Lane, Partitions, Queue};
@@ -24,7 +24,7 @@ use super::{opened_secrets, webhook_request};
 use crate::delivery::events::show_addresses;
 use crate::kernel::fault::{causes, retried};
 use crate::kernel::partition;
-use crate::kernel::state::delivery_outcomes::Note;
+use crate::kernel::state::delivery_outcomes::DeliveryOutcome;
 use crate::kernel::state::delivery_scheduler::Showing;
 use crate::{Fault, Service};
 
@@ -36,7 +36,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const QUEUES: usize = 256;
 
 /// A claimed delivery and everything needed to send it.
-struct Job {
+struct ClaimedDelivery {
     queue: Queue,
     delivery: Delivery,
     /// The event; `None` if it no longer exists.
@@ -68,16 +68,20 @@ impl Service {
             while let Some((queue, room)) = self.webhooks.next() {
                 // Keep driving the attempts in flight: one of them may hold the connection that the claim waits for.
                 let mut taking = std::pin::pin!(self.taken_from(queue, room));
-                let jobs = loop {
+                let claimed = loop {
                     tokio::select! {
                         biased;
                         () = &mut stop => break 'working,
-                        jobs = &mut taking => break jobs,
+                        claimed = &mut taking => break claimed,
                         Some(seen) = looking.next() => cursor = seen,
                         Some(()) = under_way.next() => {}
                     }
                 };
-                under_way.extend(jobs.into_iter().map(|job| self.send_event(sender, job)));
+                under_way.extend(
+                    claimed
+                        .into_iter()
+                        .map(|delivery| self.send_event(sender, delivery)),
+                );
             }
             tokio::select! {
                 biased;
@@ -107,15 +111,17 @@ impl Service {
         loop {
             let mut cursor = None;
             self.queues_behind(&mut cursor).await?;
-            let mut jobs = Vec::new();
+            let mut claimed = Vec::new();
             while let Some((queue, room)) = self.webhooks.next() {
-                jobs.extend(self.taken_from(queue, room).await);
+                claimed.extend(self.taken_from(queue, room).await);
             }
-            if jobs.is_empty() {
+            if claimed.is_empty() {
                 return Ok(sent);
             }
-            sent += jobs.len();
-            let sending = jobs.into_iter().map(|job| self.send_event(sender, job));
+            sent += claimed.len();
+            let sending = claimed
+                .into_iter()
+                .map(|delivery| self.send_event(sender, delivery));
             futures_util::future::join_all(sending).await;
         }
     }
@@ -228,18 +234,18 @@ impl Service {
     }
 
     /// Claims due deliveries of a queue, up to its capacity.
-    async fn taken_from(&self, queue: Queue, room: usize) -> Vec<Job> {
+    async fn taken_from(&self, queue: Queue, room: usize) -> Vec<ClaimedDelivery> {
         let taking = retried(|| self.claim_from(queue, room));
         match partition::limited(self.ports.store.partitions(), taking).await {
-            Ok(jobs) => {
-                for _ in &jobs {
+            Ok(claimed) => {
+                for _ in &claimed {
                     self.webhooks.begin(&queue);
                 }
                 // There may be more.
-                if jobs.len() >= room {
+                if claimed.len() >= room {
                     self.webhooks.ring([queue]);
                 }
-                jobs
+                claimed
             }
             // The next poll finds it again.
             Err(fault) => {
@@ -253,7 +259,7 @@ impl Service {
         }
     }
 
-    async fn claim_from(&self, queue: Queue, room: usize) -> Result<Vec<Job>, Fault> {
+    async fn claim_from(&self, queue: Queue, room: usize) -> Result<Vec<ClaimedDelivery>, Fault> {
         let world = queue.world;
         let machine = self.ports.clock.machine();
         let now = match queue.lane {
@@ -290,22 +296,22 @@ impl Service {
         });
         tx.commit().await?;
         // The same event can occur twice: as a delivery and as a replay.
-        let job = |delivery: Delivery| Job {
+        let claimed = |delivery: Delivery| ClaimedDelivery {
             queue,
             event: events.get(&delivery.event_id).cloned(),
             delivery,
             to: Arc::clone(&to),
         };
-        Ok(taken.into_iter().map(job).collect())
+        Ok(taken.into_iter().map(claimed).collect())
     }
 
-    async fn send_event(&self, sender: &dyn WebhookSender, job: Job) {
-        let Job {
+    async fn send_event(&self, sender: &dyn WebhookSender, claimed: ClaimedDelivery) {
+        let ClaimedDelivery {
             queue,
             delivery,
             event,
             to,
-        } = job;
+        } = claimed;
         let at = self.ports.clock.machine();
         let begun = Instant::now();
         let body = event.as_ref().map(Event::json).transpose();
@@ -313,7 +319,7 @@ impl Service {
             // The event expired before its delivery: the App's retention is shorter than the retry period.
             self.webhooks.end(&queue, Showing::Unasked);
             let now = self.now(&delivery.world);
-            self.note(Note::gone(delivery, now)).await;
+            self.note(DeliveryOutcome::gone(delivery, now)).await;
             return;
         };
         let mut besides = vec![
@@ -326,7 +332,7 @@ impl Service {
         let request = webhook_request(&to.url, &to.secrets, delivery.event_id, at, body, besides);
         let answer = sender.send(request).await;
         let duration = begun.elapsed();
-        let verdict = verdict_of(&answer);
+        let outcome = outcome_of(&answer);
         let attempt = Attempt {
             world: delivery.world,
             delivery_id: delivery.id,
@@ -338,27 +344,27 @@ impl Service {
             error: answer.as_ref().err().map(WebhookError::to_string),
             response_excerpt: answer.ok().and_then(|answer| answer.excerpt),
         };
-        let showing = match verdict {
-            Verdict::Delivered => Showing::Took,
-            Verdict::Gone => Showing::Failed { is_overload: true },
-            Verdict::Failed(failing) => Showing::Failed {
+        let showing = match outcome {
+            AttemptOutcome::Delivered => Showing::Took,
+            AttemptOutcome::Gone => Showing::Failed { is_overload: true },
+            AttemptOutcome::Failed(failing) => Showing::Failed {
                 is_overload: failing.is_overload,
             },
         };
-        let now = match verdict {
-            Verdict::Delivered => self.now(&delivery.world),
+        let now = match outcome {
+            AttemptOutcome::Delivered => self.now(&delivery.world),
             // The delay starts now, and the test clock may have been moved during the attempt.
-            Verdict::Failed(_) | Verdict::Gone => {
+            AttemptOutcome::Failed(_) | AttemptOutcome::Gone => {
                 let read = self.latest_now(delivery.world).await;
                 read.unwrap_or_else(|_away| self.now(&delivery.world))
             }
         };
-        self.note(Note {
+        self.note(DeliveryOutcome {
             drawn: self.drawn(),
             now,
             delivery,
             attempt: Some(attempt),
-            verdict,
+            outcome,
         })
         .await;
         // Free the slot only after recording, so that attempts do not outpace recording.
@@ -372,9 +378,9 @@ impl Service {
         byte
     }
 
-    async fn note(&self, note: Note) {
+    async fn note(&self, note: DeliveryOutcome) {
         let id = note.delivery.id;
-        match self.batched(&self.webhook_notes, note).await {
+        match self.batched(&self.delivery_outcomes, note).await {
             Some(Ok(())) => {}
             // If recording fails, the event is sent again when the lease expires.
             None => {
@@ -387,9 +393,9 @@ impl Service {
     }
 }
 
-fn verdict_of(answer: &Result<WebhookAnswer, WebhookError>) -> Verdict {
+fn outcome_of(answer: &Result<WebhookAnswer, WebhookError>) -> AttemptOutcome {
     match answer {
         Ok(answer) => judge(answer.status, answer.retry_after),
-        Err(_none) => Verdict::Failed(Failing::default()),
+        Err(_none) => AttemptOutcome::Failed(Failing::default()),
     }
 }

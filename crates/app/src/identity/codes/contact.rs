@@ -11,7 +11,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Attached, Repositories, StoreResult};
 
-use crate::identity::users::account_resolution::Found;
+use crate::identity::users::account_resolution::FoundIdentifier;
 use crate::identity::users::new_identifier::{new_email, new_phone};
 
 /// A user's identifier that codes can be sent to.
@@ -56,7 +56,7 @@ pub(crate) trait Contact: Clone + Send + Sync + Sized {
     /// Whether its messages go to the spelling of the request.
     fn is_sent_as_asked(&self) -> bool;
     /// The identifier and its owner, used to decide which user a proof signs in.
-    fn found(&self, owner: User) -> Found;
+    fn found(&self, owner: User) -> FoundIdentifier;
     /// The message that carries a code. Mail to a verified address uses the spelling that was verified (attack 5).
     fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message;
 }
@@ -126,8 +126,8 @@ impl Contact for UserEmail {
         !self.verified
     }
 
-    fn found(&self, owner: User) -> Found {
-        Found::email(self, owner)
+    fn found(&self, owner: User) -> FoundIdentifier {
+        FoundIdentifier::email(self, owner)
     }
 
     fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message {
@@ -200,8 +200,8 @@ impl Contact for UserPhone {
         false
     }
 
-    fn found(&self, owner: User) -> Found {
-        Found::phone(self, owner)
+    fn found(&self, owner: User) -> FoundIdentifier {
+        FoundIdentifier::phone(self, owner)
     }
 
     fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message {

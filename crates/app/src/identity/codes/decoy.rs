@@ -20,7 +20,7 @@ impl Service {
         typed: &C::Typed,
         now: Timestamp,
     ) -> Result<C, Fault> {
-        caller.is_about(About::Nobody);
+        caller.is_about(About::NoUser);
         let subject = C::subject(typed).as_bytes();
         let parts: [&[u8]; 3] = [b"decoy", C::RESOURCE.as_bytes(), subject];
         let sealer = &self.ports.sealer;

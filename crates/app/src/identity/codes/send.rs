@@ -141,7 +141,7 @@ enum Owner<C> {
         resolution: Resolution,
         contact: C,
     },
-    Nobody {
+    Unknown {
         decoy: C,
     },
 }
@@ -150,7 +150,7 @@ impl<C> Owner<C> {
     const fn contact(&self) -> &C {
         match self {
             Self::User { contact, .. } => contact,
-            Self::Nobody { decoy } => decoy,
+            Self::Unknown { decoy } => decoy,
         }
     }
 
@@ -349,7 +349,7 @@ impl Service {
             return Ok(Err(refused));
         }
         let decoy = self.decoy(caller, &request.typed, now).await?;
-        Ok(Ok(Owner::Nobody { decoy }))
+        Ok(Ok(Owner::Unknown { decoy }))
     }
 
     /// Counts a send to an unknown identifier, which meets the same limits as a known one: a missing limit would reveal it (OTP-10).
@@ -390,7 +390,7 @@ impl Service {
         let digits = new_digits(&self.ports, world, request.reserved, now).await?;
         let contact = owner.contact();
         let method_id = contact.method_id();
-        let is_decoy = matches!(owner, Owner::Nobody { .. });
+        let is_decoy = matches!(owner, Owner::Unknown { .. });
         let never_matches = is_decoy || request.reserved == Some(Reserved::Wrong);
         let accepted = (!never_matches).then_some(&digits);
         let mac = digits_mac(&self.ports, world, method_id, accepted).await?;
@@ -565,7 +565,7 @@ const fn via(channel: Channel) -> Via {
 fn answer<C>(caller: &Caller, owner: Owner<C>, user_created: bool) -> Sent<C> {
     let (contact, status) = match owner {
         Owner::User { user, contact, .. } => (contact, user.status),
-        Owner::Nobody { decoy } => (decoy, UserStatus::Pending),
+        Owner::Unknown { decoy } => (decoy, UserStatus::Pending),
     };
     if caller.settings().enumeration_safe {
         return Sent {

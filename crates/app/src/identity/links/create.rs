@@ -12,7 +12,7 @@ use vestry_domain::{Invalid, Secret};
 
 use crate::identity::reserved;
 use crate::identity::sessions::SessionNamed;
-use crate::identity::users::account_resolution::Found;
+use crate::identity::users::account_resolution::FoundIdentifier;
 use crate::identity::users::verification::is_provable;
 use crate::kernel::fault::retried;
 use crate::kernel::mint;
@@ -63,7 +63,7 @@ impl Service {
         let (email, owner) = self
             .address_of(caller, command.user_id, email.as_ref())
             .await?;
-        let found = Found::email(&email, owner);
+        let found = FoundIdentifier::email(&email, owner);
         if in_session != Some(found.owner.id) && !is_provable(caller, &found) {
             return Err(match caller.settings().enumeration_safe {
                 true => Refusal::NotFound("email"),

@@ -21,7 +21,7 @@ use crate::identity::codes::{digits_mac, new_digits};
 use crate::identity::landing::Registered;
 use crate::identity::reserved;
 use crate::identity::sign_in_binding::Starter;
-use crate::identity::users::account_resolution::{Found, Resolution, resolve_account};
+use crate::identity::users::account_resolution::{FoundIdentifier, Resolution, resolve_account};
 use crate::identity::users::new_identifier::new_email;
 use crate::kernel::fault::retried;
 use crate::kernel::mint;
@@ -304,7 +304,7 @@ impl Service {
             });
         };
         let (user, resolution) =
-            resolve_account(&mut *read, Found::email(&email, owner), new).await?;
+            resolve_account(&mut *read, FoundIdentifier::email(&email, owner), new).await?;
         Ok(Owner {
             user,
             email: email.addressed(&request.email),

@@ -19,7 +19,7 @@ use vestry_domain::user::{User, UserEmail, UserStatus};
 use vestry_domain::{Timestamp, World, text};
 use vestry_ports::store::{Attached, Repositories, StoreError};
 
-use crate::identity::users::account_resolution::{Found, resolve_account};
+use crate::identity::users::account_resolution::{FoundIdentifier, resolve_account};
 use crate::identity::users::new_identifier::new_email;
 use crate::identity::users::verification::{IdentifierVerification, ProofError, Spelling};
 use crate::{Caller, Fault, Refusal, Service};
@@ -213,7 +213,8 @@ impl Service {
         let profile = tx.users().profile(world, owned.user_id).await?;
         let owner = profile.ok_or(Fault::LostRace)?.user;
         let new = || self.person_as_user(world, candidate.identity, now);
-        let (user, resolution) = resolve_account(tx, Found::email(owned, owner), new).await?;
+        let (user, resolution) =
+            resolve_account(tx, FoundIdentifier::email(owned, owner), new).await?;
         if resolution.is_new() {
             self.insert_person(tx, caller, &user).await?;
         }

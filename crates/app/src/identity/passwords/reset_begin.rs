@@ -19,7 +19,7 @@ use crate::identity::landing::Registered;
 use crate::identity::links::repeat::{link_to, repeated};
 use crate::identity::reserved;
 use crate::identity::sessions::SessionNamed;
-use crate::identity::users::account_resolution::Found;
+use crate::identity::users::account_resolution::FoundIdentifier;
 use crate::identity::users::verification::is_provable;
 use crate::kernel::fault::retried;
 use crate::kernel::mint;
@@ -199,7 +199,7 @@ impl Service {
         drop(read);
         let refused = match found {
             Some((email, user)) => {
-                let found = Found::email(&email, user);
+                let found = FoundIdentifier::email(&email, user);
                 if request.in_session == Some(found.owner.id) || is_provable(caller, &found) {
                     return Ok(Ok(Owner {
                         email,

@@ -22,14 +22,14 @@ pub(crate) enum Resolution {
 }
 
 /// The relevant facts about an identifier that was found.
-pub(crate) struct Found {
+pub(crate) struct FoundIdentifier {
     pub(crate) owner: User,
     pub(crate) verified: bool,
     pub(crate) pending_owner: Option<UserId>,
     pub(crate) of_owned: bool,
 }
 
-impl Found {
+impl FoundIdentifier {
     pub(crate) fn email(email: &UserEmail, owner: User) -> Self {
         Self {
             owner,
@@ -52,7 +52,7 @@ impl Found {
 /// The user that a proof from outside will sign in; `new` creates a user if one is needed.
 pub(crate) async fn resolve_account(
     read: &mut dyn Repositories,
-    found: Found,
+    found: FoundIdentifier,
     new: impl FnOnce() -> User + Send,
 ) -> StoreResult<(User, Resolution)> {
     if found.verified || !found.owner.is_owned {

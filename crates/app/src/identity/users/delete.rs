@@ -23,7 +23,7 @@ impl Service {
     pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), Refusal> {
         caller.authorize(Action::DeleteUser)?;
         // The response says which user was deleted, and nothing else about the user.
-        caller.is_about(About::Nobody);
+        caller.is_about(About::NoUser);
         let mut noted = HashSet::new();
         loop {
             let unnoted = retried(|| self.try_to_delete_user(caller, id, &noted)).await?;

@@ -7,7 +7,7 @@
 use vestry_domain::ids::UserId;
 use vestry_ports::store::{Repositories, StoreError};
 
-use super::account_resolution::Found;
+use super::account_resolution::FoundIdentifier;
 use super::verification::is_provable;
 use crate::Caller;
 
@@ -36,11 +36,11 @@ pub(crate) async fn count_ways(
         let emails = profile
             .emails
             .iter()
-            .map(|email| Found::email(email, owner.clone()));
+            .map(|email| FoundIdentifier::email(email, owner.clone()));
         let phones = profile
             .phones
             .iter()
-            .map(|phone| Found::phone(phone, owner.clone()));
+            .map(|phone| FoundIdentifier::phone(phone, owner.clone()));
         let all = emails.chain(phones);
         all.filter(|found| is_provable(caller, found)).count()
     });

@@ -23,7 +23,7 @@ use vestry_domain::user::{User, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{self, Moved, Repositories, StoreError};
 
-use super::account_resolution::{Found, added, removed, verified};
+use super::account_resolution::{FoundIdentifier, added, removed, verified};
 use crate::identity::sessions::ended;
 use crate::kernel::source::Source;
 use crate::{Caller, Fault, Service};
@@ -95,7 +95,7 @@ impl From<StoreError> for ProofError {
 ///
 /// An App that trusts what it attaches is trusted only for identifiers attached to an owned account. Those from before the account had
 /// an owner may belong to anyone (CL-9).
-pub(crate) fn is_provable(caller: &Caller, found: &Found) -> bool {
+pub(crate) fn is_provable(caller: &Caller, found: &FoundIdentifier) -> bool {
     let trusts = caller.settings().attached_identifiers == AttachedIdentifiers::Trusted;
     found.verified || !found.owner.is_owned || (trusts && found.of_owned)
 }
@@ -170,7 +170,7 @@ impl Service {
             // Nothing is revealed about a disabled user, not even what a proof would require.
             return Err(ProofError::Gone);
         }
-        let found = Found {
+        let found = FoundIdentifier {
             owner: owner.clone(),
             verified: false,
             pending_owner: None,

@@ -9,7 +9,7 @@ use vestry_domain::event::{Actor, Fact, NewEvent};
 use vestry_domain::ids::{AppId, EventId, WebhookEndpointId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{
-    Attempt, Delivery, DeliveryState, DisabledReason, Verdict, wait_after,
+    Attempt, AttemptOutcome, Delivery, DeliveryState, DisabledReason, wait_after,
 };
 use vestry_domain::{Timestamp, World};
 use vestry_ports::clock::Clock;
@@ -32,33 +32,33 @@ const LEAST_ATTEMPTS: i64 = 10;
 const LEAST_DELIVERIES: i64 = 2;
 
 /// The outcome of one attempt.
-pub(crate) struct Note {
+pub(crate) struct DeliveryOutcome {
     /// The delivery as claimed.
     pub(crate) delivery: Delivery,
     /// The attempt; `None` if nothing was sent.
     pub(crate) attempt: Option<Attempt>,
-    pub(crate) verdict: Verdict,
+    pub(crate) outcome: AttemptOutcome,
     /// Random byte for the retry delay.
     pub(crate) drawn: u8,
     /// The time of the environment, from which the retry delay counts.
     pub(crate) now: Timestamp,
 }
 
-impl Note {
+impl DeliveryOutcome {
     /// Returns the outcome for a delivery whose event no longer exists.
     pub(crate) const fn gone(delivery: Delivery, now: Timestamp) -> Self {
         Self {
             delivery,
             now,
             attempt: None,
-            verdict: Verdict::Delivered,
+            outcome: AttemptOutcome::Delivered,
             drawn: 0,
         }
     }
 }
 
 /// The writer of outcomes.
-pub(crate) struct WebhookNotes {
+pub(crate) struct DeliveryOutcomes {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
@@ -84,13 +84,13 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, note: &Note) {
+    fn add(&mut self, note: &DeliveryOutcome) {
         let delivery = &note.delivery;
         self.now = note.now;
-        match note.verdict {
-            Verdict::Delivered => self.took = true,
-            Verdict::Gone => self.is_gone = true,
-            Verdict::Failed(_) => {
+        match note.outcome {
+            AttemptOutcome::Delivered => self.took = true,
+            AttemptOutcome::Gone => self.is_gone = true,
+            AttemptOutcome::Failed(_) => {
                 self.failed_attempts += 1;
                 self.failed_deliveries += i64::from(delivery.attempts == 1);
                 self.is_failing |= delivery.attempts >= FAILING_FROM;
@@ -99,7 +99,7 @@ impl Tally {
     }
 }
 
-impl WebhookNotes {
+impl DeliveryOutcomes {
     pub(crate) fn new(ports: &Ports, control: &Arc<ControlTrail>) -> Self {
         Self {
             store: Arc::clone(&ports.store),
@@ -110,11 +110,11 @@ impl WebhookNotes {
     }
 
     /// Writes all outcomes or none.
-    async fn write(&self, notes: &[Note]) -> Result<(), Fault> {
+    async fn write(&self, notes: &[DeliveryOutcome]) -> Result<(), Fault> {
         let now = self.clock.machine();
         let failed = notes
             .iter()
-            .filter(|note| !matches!(note.verdict, Verdict::Delivered));
+            .filter(|note| !matches!(note.outcome, AttemptOutcome::Delivered));
         for world in failed
             .map(|note| note.delivery.world)
             .collect::<BTreeSet<_>>()
@@ -259,25 +259,29 @@ fn has_failed_for_long(app: &App, failures: &Failures, now: Timestamp) -> bool {
 }
 
 /// Ends a delivery or schedules a retry. Returns `false` if another worker has taken it over and will do so.
-async fn end(tx: &mut dyn Repositories, note: &Note, now: Timestamp) -> Result<bool, Fault> {
-    let Note {
-        delivery, verdict, ..
+async fn end(
+    tx: &mut dyn Repositories,
+    note: &DeliveryOutcome,
+    now: Timestamp,
+) -> Result<bool, Fault> {
+    let DeliveryOutcome {
+        delivery, outcome, ..
     } = note;
     let deliveries = tx.deliveries();
-    let is_held = match verdict {
-        Verdict::Delivered if note.attempt.is_none() => {
+    let is_held = match outcome {
+        AttemptOutcome::Delivered if note.attempt.is_none() => {
             deliveries
                 .finish(delivery, DeliveryState::Dropped, now)
                 .await?
         }
-        Verdict::Delivered => {
+        AttemptOutcome::Delivered => {
             deliveries
                 .finish(delivery, DeliveryState::Delivered, now)
                 .await?
         }
         // The endpoint is disabled as well. The delivery is retried when it is enabled.
-        Verdict::Gone => deliveries.retry(delivery, note.now).await?,
-        Verdict::Failed(failing) => match wait_after(delivery.attempts, note.drawn) {
+        AttemptOutcome::Gone => deliveries.retry(delivery, note.now).await?,
+        AttemptOutcome::Failed(failing) => match wait_after(delivery.attempts, note.drawn) {
             Some(wait) => {
                 let wait = wait.max(failing.retry_after.unwrap_or_default());
                 deliveries.retry(delivery, note.now + wait).await?
@@ -292,18 +296,18 @@ async fn end(tx: &mut dyn Repositories, note: &Note, now: Timestamp) -> Result<b
     Ok(is_held)
 }
 
-impl Batch for WebhookNotes {
-    type Asked = Note;
+impl Batch for DeliveryOutcomes {
+    type Asked = DeliveryOutcome;
     type Answer = Result<(), Fault>;
     type Memory = ();
 
     const MAX_SIZE: usize = 64;
 
-    fn app(note: &Note) -> AppId {
+    fn app(note: &DeliveryOutcome) -> AppId {
         note.delivery.world.app_id
     }
 
-    async fn serve(&self, notes: Vec<Note>, (): &mut ()) -> Vec<Self::Answer> {
+    async fn serve(&self, notes: Vec<DeliveryOutcome>, (): &mut ()) -> Vec<Self::Answer> {
         if retried(|| self.write(&notes)).await.is_ok() {
             return notes.iter().map(|_noted| Ok(())).collect();
         }

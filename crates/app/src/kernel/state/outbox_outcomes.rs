@@ -17,7 +17,7 @@ use crate::kernel::fault::retried;
 use crate::kernel::ports::Ports;
 
 /// The outcome of one job.
-pub(crate) struct Note {
+pub(crate) struct JobOutcome {
     pub(crate) world: World,
     pub(crate) job: JobId,
     /// The worker that holds the lease.
@@ -36,12 +36,12 @@ pub(crate) enum Ending {
 }
 
 /// The writer of outcomes.
-pub(crate) struct Notes {
+pub(crate) struct OutboxOutcomes {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
 }
 
-impl Notes {
+impl OutboxOutcomes {
     pub(crate) fn new(ports: &Ports) -> Self {
         Self {
             store: Arc::clone(&ports.store),
@@ -50,7 +50,7 @@ impl Notes {
     }
 
     /// Writes all outcomes or none. Returns for each whether a message was captured.
-    async fn write(&self, notes: &[Note]) -> Result<Vec<bool>, Fault> {
+    async fn write(&self, notes: &[JobOutcome]) -> Result<Vec<bool>, Fault> {
         let now = self.clock.machine();
         let mut tx = self.store.begin().await?;
         let mut captured = Vec::with_capacity(notes.len());
@@ -69,19 +69,19 @@ impl Notes {
     }
 }
 
-impl Batch for Notes {
-    type Asked = Note;
+impl Batch for OutboxOutcomes {
+    type Asked = JobOutcome;
     /// Returns whether a message was captured.
     type Answer = Result<bool, Fault>;
     type Memory = ();
 
     const MAX_SIZE: usize = 64;
 
-    fn app(note: &Note) -> AppId {
+    fn app(note: &JobOutcome) -> AppId {
         note.world.app_id
     }
 
-    async fn serve(&self, notes: Vec<Note>, (): &mut ()) -> Vec<Self::Answer> {
+    async fn serve(&self, notes: Vec<JobOutcome>, (): &mut ()) -> Vec<Self::Answer> {
         if let Ok(captured) = retried(|| self.write(&notes)).await {
             return captured.into_iter().map(Ok).collect();
         }
@@ -120,8 +120,12 @@ async fn wanted(tx: &mut dyn Repositories, events: Vec<NewEvent>) -> Result<Vec<
 }
 
 /// Writes one outcome. If the lease was lost, nothing is written and `false` is returned: the new holder records the outcome.
-async fn write_one(tx: &mut dyn Repositories, note: &Note, now: Timestamp) -> Result<bool, Fault> {
-    let Note {
+async fn write_one(
+    tx: &mut dyn Repositories,
+    note: &JobOutcome,
+    now: Timestamp,
+) -> Result<bool, Fault> {
+    let JobOutcome {
         world, job, owner, ..
     } = note;
     match &note.ending {

@@ -1,6 +1,6 @@
 //! Consecutive failures, and send counters.
 
-use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
@@ -65,7 +65,7 @@ impl Quotas for Work {
         subject: &str,
         limit: Limit,
         now: Timestamp,
-    ) -> StoreResult<Verdict> {
+    ) -> StoreResult<LimitVerdict> {
         self.writing(|state| {
             let fresh = Quota {
                 opened: now,
@@ -78,7 +78,7 @@ impl Quotas for Work {
                 *quota = fresh;
             }
             quota.used = quota.used.saturating_add(1);
-            Ok(Verdict::on(limit, quota.used, quota.opened))
+            Ok(LimitVerdict::on(limit, quota.used, quota.opened))
         })
     }
 

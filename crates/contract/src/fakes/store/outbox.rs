@@ -7,9 +7,9 @@ use vestry_ports::port;
 use vestry_ports::store::{Captured, CapturedFilter, Outbox, StoreResult};
 
 use super::Work;
-use super::state::{Job, Lease, State, add, at_most, remove, remove_few};
+use super::state::{Lease, OutboxRow, State, add, at_most, remove, remove_few};
 
-impl Job {
+impl OutboxRow {
     fn is_free(&self, now: Timestamp) -> bool {
         let held = self.lease.as_ref().is_some_and(|lease| now < lease.until);
         self.ended_at.is_none() && self.job.not_before <= now && !held
@@ -22,7 +22,7 @@ impl Job {
 }
 
 impl State {
-    fn held(&mut self, world: World, id: JobId, owner: &str) -> Option<&mut Job> {
+    fn held(&mut self, world: World, id: JobId, owner: &str) -> Option<&mut OutboxRow> {
         let mut rows = self.jobs.iter_mut();
         rows.find(|row| row.job.world == world && row.job.id == id && row.is_held_by(owner))
     }
@@ -57,7 +57,7 @@ impl State {
 impl Outbox for Work {
     async fn push(&mut self, job: &OutboxJob) -> StoreResult<()> {
         self.writing(|state| {
-            let row = Job {
+            let row = OutboxRow {
                 job: job.clone(),
                 lease: None,
                 ended_at: None,
@@ -151,7 +151,7 @@ impl Outbox for Work {
 
     async fn sweep(&mut self, ended_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
-            let is_old = |row: &Job| row.ended_at.is_some_and(|at| at < ended_before);
+            let is_old = |row: &OutboxRow| row.ended_at.is_some_and(|at| at < ended_before);
             Ok(remove_few(&mut state.jobs, is_old))
         })
     }

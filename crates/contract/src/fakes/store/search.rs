@@ -24,7 +24,7 @@ impl State {
             phones,
         } = profile;
         match condition {
-            Condition::Nobody => false,
+            Condition::NoUser => false,
             Condition::UserId(ids) => ids.contains(&user.id),
             Condition::ExternalKey(keys) => self
                 .imported_users

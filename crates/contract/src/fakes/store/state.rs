@@ -71,7 +71,7 @@ pub(super) struct State {
     pub(super) oauth_tokens: Vec<Pending>,
     pub(super) provider_links: Vec<ProviderLink>,
     pub(super) sessions: Vec<(TokenHash, Session)>,
-    pub(super) jobs: Vec<Job>,
+    pub(super) jobs: Vec<OutboxRow>,
     pub(super) captured: Vec<CapturedMessage>,
     /// Events without a position yet, in the order they were appended.
     pub(super) unsequenced: Vec<NewEvent>,
@@ -122,7 +122,7 @@ pub(super) struct Quota {
 }
 
 #[derive(Clone)]
-pub(super) struct Job {
+pub(super) struct OutboxRow {
     pub(super) job: OutboxJob,
     pub(super) lease: Option<Lease>,
     pub(super) ended_at: Option<Timestamp>,

@@ -6,7 +6,7 @@ fn client() -> Client {
     Client::new(&Source {
         base: "http://127.0.0.1:8080".parse().unwrap(),
         key: Secret::new("sk_test_abc".to_owned()),
-        found: Found::Argument,
+        key_origin: KeyOrigin::Argument,
     })
     .unwrap()
 }

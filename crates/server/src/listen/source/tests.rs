@@ -26,16 +26,16 @@ fn record() -> Option<Record> {
 }
 
 /// The chosen service and key, and where the key was found.
-fn chosen(source: Result<Source, Failure>) -> (String, String, Found) {
+fn chosen(source: Result<Source, Failure>) -> (String, String, KeyOrigin) {
     let source = source.unwrap();
     let key = source.key.expose().clone();
-    (source.base.to_string(), key, source.found)
+    (source.base.to_string(), key, source.key_origin)
 }
 
 #[test]
 fn explicit_values_take_precedence() {
     let variable = || Some(Secret::new("sk_test_variable".to_owned()));
-    let of = |base: &str, key: &str, found| (base.to_owned(), key.to_owned(), found);
+    let of = |base: &str, key: &str, key_origin| (base.to_owned(), key.to_owned(), key_origin);
     let url = Some("http://127.0.0.1:9001");
     assert_eq!(
         chosen(Source::of(
@@ -43,23 +43,27 @@ fn explicit_values_take_precedence() {
             variable(),
             record()
         )),
-        of("http://127.0.0.1:9001", KEY, Found::Argument)
+        of("http://127.0.0.1:9001", KEY, KeyOrigin::Argument)
     );
     assert_eq!(
         chosen(Source::of(&asked(None, None, false), variable(), record())),
-        of("http://127.0.0.1:9000", "sk_test_variable", Found::Variable)
+        of(
+            "http://127.0.0.1:9000",
+            "sk_test_variable",
+            KeyOrigin::Variable
+        )
     );
     assert_eq!(
         chosen(Source::of(&asked(None, None, false), None, record())),
-        of("http://127.0.0.1:9000", "sk_test_dev", Found::Record)
+        of("http://127.0.0.1:9000", "sk_test_dev", KeyOrigin::Record)
     );
     assert_eq!(
         chosen(Source::of(&asked(url, None, true), None, record())),
-        of("http://127.0.0.1:9001", "sk_live_dev", Found::Record)
+        of("http://127.0.0.1:9001", "sk_live_dev", KeyOrigin::Record)
     );
     assert_eq!(
         chosen(Source::of(&asked(None, Some(KEY), false), None, None)),
-        of("http://127.0.0.1:8080", KEY, Found::Argument)
+        of("http://127.0.0.1:8080", KEY, KeyOrigin::Argument)
     );
 }
 

@@ -30,7 +30,7 @@ const MAX_AT_ONCE: usize = 256;
 const MAX_ENDS: usize = 10_000;
 
 /// An audit event, and the event to emit in the same transaction.
-pub(crate) struct Note {
+pub(crate) struct AuditNote {
     pub(crate) event: AuditEvent,
     pub(crate) pending: Option<PendingEvent>,
 }
@@ -104,19 +104,19 @@ fn shared(fault: &Fault) -> Fault {
 }
 
 impl Batch for ChainWriter {
-    type Asked = Note;
+    type Asked = AuditNote;
     /// After a fault it is unknown whether the entry was written.
     type Answer = Result<(), Fault>;
     type Memory = Ends;
 
     const MAX_SIZE: usize = MAX_AT_ONCE;
 
-    fn app(note: &Note) -> AppId {
+    fn app(note: &AuditNote) -> AppId {
         note.event.world.app_id
     }
 
     /// Writes notes in one transaction and returns the outcome of each. After a panic the chain ends are unknown, so new chains begin.
-    async fn serve(&self, notes: Vec<Note>, ends: &mut Ends) -> Vec<Result<(), Fault>> {
+    async fn serve(&self, notes: Vec<AuditNote>, ends: &mut Ends) -> Vec<Result<(), Fault>> {
         let (batch, outcomes) = self.placed(notes, ends).await;
         let Err(fault) = self.keep(batch, ends).await else {
             return outcomes;
@@ -144,10 +144,10 @@ impl ChainWriter {
     }
 
     /// Assigns a position to each note. Returns the batch, and each note's outcome if the batch is written.
-    async fn placed(&self, notes: Vec<Note>, ends: &Ends) -> (Placed, Vec<Result<(), Fault>>) {
+    async fn placed(&self, notes: Vec<AuditNote>, ends: &Ends) -> (Placed, Vec<Result<(), Fault>>) {
         let mut batch = Placed::default();
         let mut outcomes = Vec::with_capacity(notes.len());
-        for Note { event, pending } in notes {
+        for AuditNote { event, pending } in notes {
             let placed = self.place(event, pending, &mut batch, ends).await;
             outcomes.push(placed);
         }
@@ -227,7 +227,7 @@ impl ChainWriter {
             ends.extend(moved.map(|(world, end)| (*world, *end)));
             let again = batch.entries.into_iter();
             let again = again.filter(|(entry, _)| is_again(entry.chain));
-            let again = again.map(|(entry, pending)| Note {
+            let again = again.map(|(entry, pending)| AuditNote {
                 event: entry.event,
                 pending,
             });
