@@ -28,12 +28,12 @@ struct Place {
     claims: Map<String, Value>,
 }
 
-struct Desk {
+struct Fixture {
     provider: Provider,
     places: Vec<Place>,
 }
 
-static DESK: LazyLock<Desk> = LazyLock::new(|| {
+static FIXTURE: LazyLock<Fixture> = LazyLock::new(|| {
     let provider = Provider::start();
     let keys = SignsBy::ALL.map(SignsBy::published);
     provider.answers("keys", 200, json!({ "keys": keys }).to_string());
@@ -71,7 +71,7 @@ static DESK: LazyLock<Desk> = LazyLock::new(|| {
         place("microsoft", false),
         place("apple", false),
     ];
-    Desk { provider, places }
+    Fixture { provider, places }
 });
 
 /// The claims in a part of a token, if it is valid JSON.
@@ -168,8 +168,8 @@ fn proven(place: &Place, claims: &Map<String, Value>) -> ProvenIdentity {
 /// Exchanges a code for the token.
 fn exchanged(place: &Place, token: &str, named: Option<&str>) -> Option<ProvenIdentity> {
     let answer = json!({"access_token": "access", "token_type": "Bearer", "id_token": token});
-    DESK.provider.answers("token", 200, answer.to_string());
-    let exchanged = DESK.provider.exchange(&place.connection, named, None);
+    FIXTURE.provider.answers("token", 200, answer.to_string());
+    let exchanged = FIXTURE.provider.exchange(&place.connection, named, None);
     exchanged.ok().map(|exchanged| exchanged.identity)
 }
 
@@ -177,7 +177,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((options, rest)) = choice(data) else {
         return;
     };
-    let place = pick(&DESK.places, options);
+    let place = pick(&FIXTURE.places, options);
     let by = *pick(&SignsBy::ALL, options / 5);
     let header = json_of(&by.header());
     let right = by.token(&header, &json_of(&place.claims));

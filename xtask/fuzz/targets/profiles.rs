@@ -15,12 +15,12 @@ use vestry_fuzz::id_tokens::{ISSUER, SUBJECT, SignsBy, claims, json_of};
 use vestry_fuzz::input::{choice, part, pick};
 use vestry_fuzz::provider::{Provider, connection, status};
 
-struct Desk {
+struct Fixture {
     provider: Provider,
     connections: Vec<Connection>,
 }
 
-static DESK: LazyLock<Desk> = LazyLock::new(|| {
+static FIXTURE: LazyLock<Fixture> = LazyLock::new(|| {
     let provider = Provider::start();
     let keys = SignsBy::ALL.map(SignsBy::published);
     provider.answers("keys", 200, json!({ "keys": keys }).to_string());
@@ -43,7 +43,7 @@ static DESK: LazyLock<Desk> = LazyLock::new(|| {
         };
         connection(name, settings)
     });
-    Desk {
+    Fixture {
         provider,
         connections: connections.into(),
     }
@@ -105,13 +105,13 @@ fuzz_target!(|data: &[u8]| {
     let Some((of_list, rest)) = choice(rest) else {
         return;
     };
-    let connection = pick(&DESK.connections, options);
+    let connection = pick(&FIXTURE.connections, options);
     let of_profile = status(options / 3);
     let of_list = status(of_list);
     let (profile, list) = part(rest);
-    DESK.provider.answers("user", of_profile, profile);
-    DESK.provider.answers("user/emails", of_list, list);
-    let exchanged = DESK.provider.exchange(connection, None, None);
+    FIXTURE.provider.answers("user", of_profile, profile);
+    FIXTURE.provider.answers("user/emails", of_list, list);
+    let exchanged = FIXTURE.provider.exchange(connection, None, None);
     let name = connection.name.as_str();
     let expected = expected(name, (of_profile, profile), (of_list, list));
     let proven = exchanged.ok().map(|exchanged| exchanged.identity);

@@ -54,7 +54,7 @@ static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
 });
 
 /// A service with a user and wallets, replaced before it grows.
-struct Desk {
+struct Fixture {
     fuzz: FuzzService,
     send: Send,
     /// The values for `{…_id}` in paths, by name.
@@ -72,7 +72,7 @@ const CALLS: usize = 500;
 thread_local! {
     static SYSTEM: &'static SystemRunner = Box::leak(Box::new(System::new()));
     /// Never dropped with the thread, because the objects it would use in `drop` are gone by then.
-    static DESK: RefCell<ManuallyDrop<Option<Desk>>> =
+    static FIXTURE: RefCell<ManuallyDrop<Option<Fixture>>> =
         const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
@@ -93,7 +93,7 @@ async fn application(fuzz: &FuzzService) -> Send {
     })
 }
 
-async fn desk() -> Desk {
+async fn fixture() -> Fixture {
     let fuzz = FuzzService::build().await;
     let send = application(&fuzz).await;
     let post = |path: &str, body: Value| {
@@ -132,7 +132,7 @@ async fn desk() -> Desk {
         ("{oauthcb_id}", callback.to_string()),
         ("{user_id}", user_id),
     ];
-    Desk {
+    Fixture {
         fuzz,
         send,
         ids,
@@ -141,9 +141,9 @@ async fn desk() -> Desk {
 }
 
 /// The path with existing ids; ids of other kinds are unknown ones.
-fn path(operation: &Operation, desk: &Desk) -> String {
+fn path(operation: &Operation, fixture: &Fixture) -> String {
     let mut path = operation.path.clone();
-    for (name, id) in &desk.ids {
+    for (name, id) in &fixture.ids {
         path = path.replace(name, id);
     }
     path.replace("{provider}", "test")
@@ -173,7 +173,12 @@ fn header(request: TestRequest, name: &'static str, value: &[u8]) -> TestRequest
 }
 
 /// The request; `None` for one that would only wait.
-fn request(operation: &Operation, head: usize, rest: &[u8], desk: &Desk) -> Option<TestRequest> {
+fn request(
+    operation: &Operation,
+    head: usize,
+    rest: &[u8],
+    fixture: &Fixture,
+) -> Option<TestRequest> {
     let mut request = TestRequest::default()
         .method(operation.method.clone())
         .peer_addr(([127, 0, 0, 1], 4711).into());
@@ -188,9 +193,9 @@ fn request(operation: &Operation, head: usize, rest: &[u8], desk: &Desk) -> Opti
         (&[][..], rest)
     };
     let key = if head & 1 == 0 {
-        &desk.fuzz.test_key
+        &fixture.fuzz.test_key
     } else {
-        &desk.fuzz.live_key
+        &fixture.fuzz.live_key
     };
     let bearer = format!("Bearer {key}");
     request = match head & 0x70 {
@@ -206,7 +211,7 @@ fn request(operation: &Operation, head: usize, rest: &[u8], desk: &Desk) -> Opti
     if head & 0x70 == 0x50 {
         request = header(request, "idempotency-key", line);
     }
-    let mut path = path(operation, desk);
+    let mut path = path(operation, fixture);
     if operation.has_body {
         if head & 0x70 != 0x30 {
             request = header(request, "content-type", b"application/json");
@@ -243,17 +248,17 @@ fuzz_target!(|data: &[u8]| {
     };
     let operation = pick(&OPERATIONS, operation);
     SYSTEM.with(|system| {
-        DESK.with_borrow_mut(|place| {
-            let old = place.take().filter(|desk| desk.calls < CALLS);
-            let mut desk = match old {
-                Some(desk) => desk,
-                None => system.block_on(desk()),
+        FIXTURE.with_borrow_mut(|place| {
+            let old = place.take().filter(|fixture| fixture.calls < CALLS);
+            let mut fixture = match old {
+                Some(fixture) => fixture,
+                None => system.block_on(fixture()),
             };
-            desk.calls += 1;
-            if let Some(request) = request(operation, head, rest, &desk) {
-                judge(operation, &system.block_on((desk.send)(request)));
+            fixture.calls += 1;
+            if let Some(request) = request(operation, head, rest, &fixture) {
+                judge(operation, &system.block_on((fixture.send)(request)));
             }
-            **place = Some(desk);
+            **place = Some(fixture);
         })
     });
 });

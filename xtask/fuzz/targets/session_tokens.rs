@@ -13,13 +13,13 @@ use vestry_fuzz::input::{altered, choice, part};
 use vestry_ports::tokens::TokenSigner;
 use vestry_token_jwt::JwtSigner;
 
-struct Desk {
+struct Fixture {
     signer: JwtSigner,
     keys: Vec<SigningKey>,
     tokens: Vec<String>,
 }
 
-static DESK: LazyLock<Desk> = LazyLock::new(|| {
+static FIXTURE: LazyLock<Fixture> = LazyLock::new(|| {
     let house = House::new();
     let signer = JwtSigner::new(house.custody.clone());
     let claims = r#"{"sub":"user_1"}"#;
@@ -31,7 +31,7 @@ static DESK: LazyLock<Desk> = LazyLock::new(|| {
         tokens.push(house.wait(signer.sign(&key, claims)).expect("a token"));
         keys.push(key);
     }
-    Desk {
+    Fixture {
         signer,
         keys,
         tokens,
@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((options, rest)) = choice(data) else {
         return;
     };
-    let right = &DESK.tokens[options % 3];
+    let right = &FIXTURE.tokens[options % 3];
     let token = match options / 3 % 4 {
         0 => String::from_utf8_lossy(rest).into_owned(),
         1 => String::from_utf8_lossy(&altered(right.as_bytes(), rest)).into_owned(),
@@ -61,6 +61,6 @@ fuzz_target!(|data: &[u8]| {
             format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))
         }
     };
-    let accepted = DESK.signer.authenticate(&token, &DESK.keys).is_ok();
-    assert_eq!(accepted, DESK.tokens.contains(&token), "{token}");
+    let accepted = FIXTURE.signer.authenticate(&token, &FIXTURE.keys).is_ok();
+    assert_eq!(accepted, FIXTURE.tokens.contains(&token), "{token}");
 });

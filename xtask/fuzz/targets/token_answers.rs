@@ -18,13 +18,13 @@ use vestry_fuzz::provider::{Provider, connection, status};
 /// One that holds at every provider.
 const RIGHT: &str = r#"{"access_token":"a","token_type":"Bearer","id_token":"ID_TOKEN"}"#;
 
-struct Desk {
+struct Fixture {
     provider: Provider,
     connections: Vec<Connection>,
     id_token: String,
 }
 
-static DESK: LazyLock<Desk> = LazyLock::new(|| {
+static FIXTURE: LazyLock<Fixture> = LazyLock::new(|| {
     let provider = Provider::start();
     let keys = SignsBy::ALL.map(SignsBy::published);
     provider.answers("keys", 200, json!({ "keys": keys }).to_string());
@@ -46,7 +46,7 @@ static DESK: LazyLock<Desk> = LazyLock::new(|| {
     let mut claims = claims();
     claims.remove("given_name");
     claims.remove("family_name");
-    Desk {
+    Fixture {
         provider,
         connections: connections.into(),
         id_token: by.token(&json_of(&by.header()), &json_of(&claims)),
@@ -57,16 +57,16 @@ fuzz_target!(|data: &[u8]| {
     let Some((options, rest)) = choice(data) else {
         return;
     };
-    let connection = pick(&DESK.connections, options);
+    let connection = pick(&FIXTURE.connections, options);
     let has_id_tokens = connection.settings.issuer.is_some();
     let (form, answer) = part(rest);
     let form = String::from_utf8_lossy(form);
     let status = status(options / 4);
     let must_hold = status == 200 && answer == RIGHT.as_bytes();
-    let answer = String::from_utf8_lossy(answer).replace("ID_TOKEN", &DESK.id_token);
-    DESK.provider.answers("token", status, answer.as_bytes());
+    let answer = String::from_utf8_lossy(answer).replace("ID_TOKEN", &FIXTURE.id_token);
+    FIXTURE.provider.answers("token", status, answer.as_bytes());
     let user = Some(&*form).filter(|form| !form.is_empty());
-    let exchanged = match DESK.provider.exchange(connection, None, user) {
+    let exchanged = match FIXTURE.provider.exchange(connection, None, user) {
         Ok(exchanged) => exchanged,
         Err(fault) => {
             assert!(!must_hold, "{fault}");
@@ -92,7 +92,7 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!((&identity.email, &identity.given_name), (&None, &None));
         return;
     }
-    assert_eq!(text("id_token"), Some(&*DESK.id_token));
+    assert_eq!(text("id_token"), Some(&*FIXTURE.id_token));
     assert_eq!(identity.issuer, ISSUER);
     assert_eq!(identity.email.as_deref(), Some("ada@example.com"));
     assert_eq!(identity.name.as_deref(), Some("Ada Lovelace"));

@@ -14,30 +14,30 @@ use sealer::TestSealer;
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::ES256, Algorithm::RS256, Algorithm::EdDSA];
 
 /// A signer with one key per algorithm, all in one world.
-struct Desk {
+struct Fixture {
     signer: JwtSigner,
     sealer: Arc<TestSealer>,
     keys: Vec<SigningKey>,
     samples: Samples,
 }
 
-impl Desk {
+impl Fixture {
     async fn new() -> Self {
         let sealer = Arc::new(TestSealer::default());
         let mut samples = Samples::fresh();
         let now = samples.tick();
-        let mut desk = Self {
+        let mut fixture = Self {
             signer: JwtSigner::new(sealer.clone()),
             sealer,
             keys: Vec::new(),
             samples,
         };
-        let world = World::new(desk.samples.id(now), Environment::Live);
+        let world = World::new(fixture.samples.id(now), Environment::Live);
         for algorithm in ALGORITHMS {
-            let key = desk.generate(world, algorithm).await;
-            desk.keys.push(key);
+            let key = fixture.generate(world, algorithm).await;
+            fixture.keys.push(key);
         }
-        desk
+        fixture
     }
 
     async fn generate(&mut self, world: World, algorithm: Algorithm) -> SigningKey {

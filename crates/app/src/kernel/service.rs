@@ -199,10 +199,10 @@ impl Service {
     /// Submits a request to a batcher and waits for the response; `None` if the batch panicked or the service stops.
     pub(crate) async fn batched<B: Batch>(
         &self,
-        desk: &Arc<Batcher<B>>,
+        batcher: &Arc<Batcher<B>>,
         asked: B::Asked,
     ) -> Option<B::Answer> {
-        let (answer, turn) = desk.join(asked);
+        let (answer, turn) = batcher.join(asked);
         // Flush in a separate task. The first caller must return once its own part is done, and its request can panic or end while others
         // wait.
         if let Some(turn) = turn {
@@ -214,13 +214,13 @@ impl Service {
     /// Looks an object up by name with a query that starts after this call, so that everything committed before is visible.
     pub(crate) async fn find<K: Kind>(
         &self,
-        desk: &Arc<Batcher<BatchedReads<K>>>,
+        batcher: &Arc<Batcher<BatchedReads<K>>>,
         name: K::Name,
     ) -> Result<K::Found, Fault>
     where
         K::Name: Clone,
     {
-        if let Some(found) = self.find_with_others(desk, name.clone()).await {
+        if let Some(found) = self.find_with_others(batcher, name.clone()).await {
             return Ok(found);
         }
         let mut read = self.ports.store.read().await?;
@@ -233,10 +233,10 @@ impl Service {
     /// out.
     pub(crate) async fn find_with_others<K: Kind>(
         &self,
-        desk: &Arc<Batcher<BatchedReads<K>>>,
+        batcher: &Arc<Batcher<BatchedReads<K>>>,
         name: K::Name,
     ) -> Option<K::Found> {
-        let asked = self.batched(desk, name);
+        let asked = self.batched(batcher, name);
         tokio::time::timeout(PATIENCE, asked).await.ok()??
     }
 

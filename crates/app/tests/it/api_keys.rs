@@ -12,7 +12,7 @@ use vestry_domain::invalid::Reason;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, World};
 
-use crate::rig::{Rig, START};
+use crate::harness::{Harness, START};
 
 async fn is_unknown(service: &Service, presented: &str) -> bool {
     matches!(
@@ -23,15 +23,15 @@ async fn is_unknown(service: &Service, presented: &str) -> bool {
 
 #[tokio::test]
 async fn a_key_opens_its_world() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for (environment, kind, prefix) in [
         (Environment::Test, ApiKeyKind::Secret, "sk_test_"),
         (Environment::Live, ApiKeyKind::Secret, "sk_live_"),
         (Environment::Test, ApiKeyKind::Public, "pk_test_"),
         (Environment::Live, ApiKeyKind::Public, "pk_live_"),
     ] {
-        let world = rig.world(environment);
-        let made = rig
+        let world = harness.world(environment);
+        let made = harness
             .service
             .create_api_key(Principal::cli(), world, kind, Vec::new())
             .await
@@ -42,19 +42,19 @@ async fn a_key_opens_its_world() {
         assert!(random.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         if kind == ApiKeyKind::Public {
             assert!(
-                is_unknown(&rig.service, key).await,
+                is_unknown(&harness.service, key).await,
                 "a public token is not a key"
             );
             continue;
         }
-        let caller = rig.service.authenticate(key).await.unwrap();
+        let caller = harness.service.authenticate(key).await.unwrap();
         assert_eq!(
             (caller.world, caller.is_test()),
             (world, environment == Environment::Test)
         );
         assert_eq!(
             (caller.key().unwrap(), &*caller.app),
-            (&made.record, &rig.app)
+            (&made.record, &harness.app)
         );
     }
 }
@@ -62,12 +62,12 @@ async fn a_key_opens_its_world() {
 /// Anything that is not one of our keys gets the same response. A string that cannot be a key costs no query.
 #[tokio::test]
 async fn an_unknown_key_opens_nothing() {
-    let rig = Rig::new().await;
-    let made = rig
+    let harness = Harness::new().await;
+    let made = harness
         .service
         .create_api_key(
             Principal::cli(),
-            rig.world(Environment::Test),
+            harness.world(Environment::Test),
             ApiKeyKind::Secret,
             Vec::new(),
         )
@@ -75,7 +75,7 @@ async fn an_unknown_key_opens_nothing() {
         .unwrap();
     let key = made.key.expose().as_str();
     let random = &key["sk_test_".len()..];
-    rig.store.count();
+    harness.store.count();
     for malformed in [
         "",
         "sk_test_",
@@ -89,37 +89,40 @@ async fn an_unknown_key_opens_nothing() {
         &format!("SK_TEST_{random}"),
         &format!("sk_test_{}é", &random[2..]),
     ] {
-        assert!(is_unknown(&rig.service, malformed).await, "{malformed:?}");
+        assert!(
+            is_unknown(&harness.service, malformed).await,
+            "{malformed:?}"
+        );
     }
-    assert_eq!(rig.store.count(), (0, 0));
+    assert_eq!(harness.store.count(), (0, 0));
     for unknown in [
         format!("sk_live_{random}"),
         format!("sk_test_{}", "x".repeat(48)),
     ] {
-        assert!(is_unknown(&rig.service, &unknown).await, "{unknown}");
+        assert!(is_unknown(&harness.service, &unknown).await, "{unknown}");
     }
-    rig.service.authenticate(key).await.unwrap();
+    harness.service.authenticate(key).await.unwrap();
 }
 
 /// S-15: only the hash and the last four characters are stored, never the key.
 #[tokio::test]
 async fn s_15_only_a_hash_is_stored() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let scopes = vec![Scope::UsersRead, Scope::WalletsSign];
-    let made = rig
+    let made = harness
         .service
         .create_api_key(
             Principal::cli(),
-            rig.world(Environment::Test),
+            harness.world(Environment::Test),
             ApiKeyKind::Secret,
             scopes.clone(),
         )
         .await
         .unwrap();
     let key = made.key.expose().clone();
-    let listed = rig
+    let listed = harness
         .service
-        .list_api_keys(Principal::cli(), rig.app.id)
+        .list_api_keys(Principal::cli(), harness.app.id)
         .await
         .unwrap();
     assert_eq!(listed.len(), 3);
@@ -134,7 +137,7 @@ async fn s_15_only_a_hash_is_stored() {
         (record.scopes.clone(), record.created_at, record.revoked_at),
         (scopes, START, None)
     );
-    let caller = rig.service.authenticate(&key).await.unwrap();
+    let caller = harness.service.authenticate(&key).await.unwrap();
     for debug in [
         format!("{record:?}"),
         format!("{made:?}"),
@@ -181,24 +184,28 @@ fn waiting_calls(
 /// R12: within a second every process rejects a revoked key, for good. That includes calls that are waiting at the time.
 #[tokio::test]
 async fn r12_a_revoked_key_stops_within_a_second() {
-    let rig = Rig::new().await;
-    let made = rig
+    let harness = Harness::new().await;
+    let made = harness
         .service
         .create_api_key(
             Principal::cli(),
-            rig.world(Environment::Test),
+            harness.world(Environment::Test),
             ApiKeyKind::Secret,
             Vec::new(),
         )
         .await
         .unwrap();
     let key = made.key.expose();
-    let other = rig.other_process();
-    rig.service.sequence_all().await.unwrap();
-    let newest = rig.service.events_head(&*rig.test().await).await.unwrap();
+    let other = harness.other_process();
+    harness.service.sequence_all().await.unwrap();
+    let newest = harness
+        .service
+        .events_head(&*harness.test().await)
+        .await
+        .unwrap();
     let newest = newest.newest.map(|mark| mark.id);
     let mut waiting = Vec::new();
-    for service in [&rig.service, &other] {
+    for service in [&harness.service, &other] {
         let caller = service.authenticate(key).await.unwrap();
         waiting.extend(waiting_calls(service, &caller, newest));
     }
@@ -207,8 +214,9 @@ async fn r12_a_revoked_key_stops_within_a_second() {
         tokio::task::yield_now().await;
     }
     assert!(waiting.iter().all(|call| !call.is_finished()));
-    rig.service
-        .revoke_api_key(Principal::cli(), rig.app.id, made.record.id)
+    harness
+        .service
+        .revoke_api_key(Principal::cli(), harness.app.id, made.record.id)
         .await
         .unwrap();
     for call in waiting {
@@ -216,29 +224,29 @@ async fn r12_a_revoked_key_stops_within_a_second() {
         assert!(matches!(ended, Err(Refusal::KeyEnded)), "R12: {ended:?}");
     }
     assert!(
-        is_unknown(&rig.other_process(), key).await,
+        is_unknown(&harness.other_process(), key).await,
         "a process that had not seen the key within the last second"
     );
-    for service in [&rig.service, &other] {
+    for service in [&harness.service, &other] {
         assert!(is_unknown(service, key).await);
     }
-    rig.pass(1);
-    for service in [&rig.service, &other] {
+    harness.pass(1);
+    for service in [&harness.service, &other] {
         assert!(is_unknown(service, key).await);
     }
-    rig.live().await;
-    let record = rig
+    harness.live().await;
+    let record = harness
         .service
-        .list_api_keys(Principal::cli(), rig.app.id)
+        .list_api_keys(Principal::cli(), harness.app.id)
         .await
         .unwrap()
         .into_iter()
         .find(|listed| listed.id == made.record.id)
         .unwrap();
     assert_eq!(record.revoked_at, Some(START));
-    let again = rig
+    let again = harness
         .service
-        .revoke_api_key(Principal::cli(), rig.app.id, made.record.id)
+        .revoke_api_key(Principal::cli(), harness.app.id, made.record.id)
         .await;
     assert!(matches!(again, Err(Refusal::NotFound(_))), "{again:?}");
 }
@@ -246,9 +254,9 @@ async fn r12_a_revoked_key_stops_within_a_second() {
 /// Rotation: both keys work until the old one is revoked.
 #[tokio::test]
 async fn rotation_overlaps() {
-    let rig = Rig::new().await;
-    let world = rig.world(Environment::Live);
-    let old = rig
+    let harness = Harness::new().await;
+    let world = harness.world(Environment::Live);
+    let old = harness
         .service
         .create_api_key(
             Principal::cli(),
@@ -258,9 +266,9 @@ async fn rotation_overlaps() {
         )
         .await
         .unwrap();
-    let new = rig
+    let new = harness
         .service
-        .rotate_api_key(Principal::cli(), rig.app.id, old.record.id)
+        .rotate_api_key(Principal::cli(), harness.app.id, old.record.id)
         .await
         .unwrap();
     assert_ne!(old.key.expose(), new.key.expose());
@@ -271,7 +279,8 @@ async fn rotation_overlaps() {
     );
     for key in [&old, &new] {
         assert_eq!(
-            rig.service
+            harness
+                .service
                 .authenticate(key.key.expose())
                 .await
                 .unwrap()
@@ -279,52 +288,70 @@ async fn rotation_overlaps() {
             world
         );
     }
-    rig.service
-        .revoke_api_key(Principal::cli(), rig.app.id, old.record.id)
+    harness
+        .service
+        .revoke_api_key(Principal::cli(), harness.app.id, old.record.id)
         .await
         .unwrap();
-    rig.pass(1);
-    assert!(is_unknown(&rig.service, old.key.expose()).await);
-    rig.service.authenticate(new.key.expose()).await.unwrap();
-    let dead = rig
+    harness.pass(1);
+    assert!(is_unknown(&harness.service, old.key.expose()).await);
+    harness
         .service
-        .rotate_api_key(Principal::cli(), rig.app.id, old.record.id)
+        .authenticate(new.key.expose())
+        .await
+        .unwrap();
+    let dead = harness
+        .service
+        .rotate_api_key(Principal::cli(), harness.app.id, old.record.id)
         .await;
     assert!(matches!(dead, Err(Refusal::NotFound(_))), "{dead:?}");
 }
 
 #[tokio::test]
 async fn an_app_manages_its_own_keys() {
-    let rig = Rig::new().await;
-    let stranger = rig.stranger().await;
+    let harness = Harness::new().await;
+    let stranger = harness.stranger().await;
     let theirs = stranger.key().unwrap().id;
     let nobody = AppId::new(START, [7; 16]);
     let no_key = ApiKeyId::new(START, [7; 16]);
-    for (app, key) in [(rig.app.id, theirs), (rig.app.id, no_key), (nobody, theirs)] {
+    for (app, key) in [
+        (harness.app.id, theirs),
+        (harness.app.id, no_key),
+        (nobody, theirs),
+    ] {
         assert!(matches!(
-            rig.service.revoke_api_key(Principal::cli(), app, key).await,
+            harness
+                .service
+                .revoke_api_key(Principal::cli(), app, key)
+                .await,
             Err(Refusal::NotFound(_))
         ));
         assert!(matches!(
-            rig.service.rotate_api_key(Principal::cli(), app, key).await,
+            harness
+                .service
+                .rotate_api_key(Principal::cli(), app, key)
+                .await,
             Err(Refusal::NotFound(_))
         ));
     }
     assert!(matches!(
-        rig.service.list_api_keys(Principal::cli(), nobody).await,
+        harness
+            .service
+            .list_api_keys(Principal::cli(), nobody)
+            .await,
         Err(Refusal::NotFound("app"))
     ));
     let world = World::new(nobody, Environment::Test);
-    let refused = rig
+    let refused = harness
         .service
         .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new())
         .await;
     assert!(matches!(refused, Err(Refusal::NotFound("app"))));
-    let scoped = rig
+    let scoped = harness
         .service
         .create_api_key(
             Principal::cli(),
-            rig.world(Environment::Test),
+            harness.world(Environment::Test),
             ApiKeyKind::Public,
             vec![Scope::UsersRead],
         )
@@ -333,9 +360,9 @@ async fn an_app_manages_its_own_keys() {
         panic!("{scoped:?}");
     };
     assert_eq!((&*invalid.param, invalid.reason), ("scope", Reason::Value));
-    let listed = rig
+    let listed = harness
         .service
-        .list_api_keys(Principal::cli(), rig.app.id)
+        .list_api_keys(Principal::cli(), harness.app.id)
         .await
         .unwrap();
     assert_eq!(listed.len(), 2, "nothing was created along the way");
@@ -344,15 +371,15 @@ async fn an_app_manages_its_own_keys() {
 /// A busy key costs one query a second.
 #[tokio::test]
 async fn a_key_is_read_once_a_second() {
-    let rig = Rig::new().await;
-    let first = rig.test().await;
-    rig.pass(1);
-    rig.store.count();
+    let harness = Harness::new().await;
+    let first = harness.test().await;
+    harness.pass(1);
+    harness.store.count();
     for _ in 0..100 {
-        rig.test().await;
+        harness.test().await;
     }
-    assert_eq!(rig.store.count(), (1, 0));
-    rig.pass(1);
-    assert!(!Arc::ptr_eq(&first, &rig.test().await));
-    assert_eq!(rig.store.count(), (1, 0));
+    assert_eq!(harness.store.count(), (1, 0));
+    harness.pass(1);
+    assert!(!Arc::ptr_eq(&first, &harness.test().await));
+    assert_eq!(harness.store.count(), (1, 0));
 }

@@ -7,11 +7,12 @@ use vestry_app::Refusal;
 use vestry_app::delivery::test_messages::{FindMessages, TestEnvError};
 use vestry_domain::message::CapturedMessage;
 
-use crate::rig::{Rig, START, login};
+use crate::harness::{Harness, START, login};
 
-async fn find(rig: &Rig, query: FindMessages) -> Vec<CapturedMessage> {
-    rig.service
-        .captured_messages(&*rig.test().await, query)
+async fn find(harness: &Harness, query: FindMessages) -> Vec<CapturedMessage> {
+    harness
+        .service
+        .captured_messages(&*harness.test().await, query)
         .await
         .unwrap()
 }
@@ -32,41 +33,41 @@ fn codes(messages: &[CapturedMessage]) -> Vec<&str> {
 
 #[tokio::test]
 async fn filters_by_recipient_and_kind() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.login(&test, "ada@example.com").await;
-    rig.login(&test, "bob@example.com").await;
-    rig.deliver().await;
-    assert_eq!(find(&rig, FindMessages::default()).await.len(), 2);
-    let ada = find(&rig, to("ada@example.com")).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.login(&test, "ada@example.com").await;
+    harness.login(&test, "bob@example.com").await;
+    harness.deliver().await;
+    assert_eq!(find(&harness, FindMessages::default()).await.len(), 2);
+    let ada = find(&harness, to("ada@example.com")).await;
     assert_eq!(ada.len(), 1);
     assert_eq!(
         (&*ada[0].message.to, ada[0].world, ada[0].created_at),
         ("ada@example.com", test.world, START)
     );
-    assert!(find(&rig, to("nobody@example.com")).await.is_empty());
+    assert!(find(&harness, to("nobody@example.com")).await.is_empty());
     let otp = FindMessages {
         kind: Some("otp".into()),
         ..to("bob@example.com")
     };
-    assert_eq!(find(&rig, otp).await.len(), 1);
+    assert_eq!(find(&harness, otp).await.len(), 1);
 }
 
 /// Newest-first order and the "after this one" cursor hold even for messages of the same second.
 #[tokio::test]
 async fn order_and_cursor_hold_within_a_second() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let mut sent = Vec::new();
     for number in 0..40 {
         // A reserved address, because of the send limits; its digits are random and its mail is captured.
         let email = format!("wrong+{number}@vestry.test");
-        sent.push(rig.fresh_code(&test, &email).await.1);
+        sent.push(harness.fresh_code(&test, &email).await.1);
         if number == 20 {
-            rig.pass(1);
+            harness.pass(1);
         }
     }
-    let all = find(&rig, FindMessages::default()).await;
+    let all = find(&harness, FindMessages::default()).await;
     let newest_first: Vec<_> = sent.iter().rev().map(String::as_str).collect();
     assert_eq!(codes(&all), newest_first);
     for (number, captured) in all.iter().enumerate() {
@@ -75,56 +76,59 @@ async fn order_and_cursor_hold_within_a_second() {
             after: Some(captured.id),
             ..FindMessages::default()
         };
-        assert_eq!(codes(&find(&rig, query).await), newest_first[..number]);
+        assert_eq!(codes(&find(&harness, query).await), newest_first[..number]);
     }
 }
 
 #[tokio::test]
 async fn clears_only_its_own_environment() {
-    let rig = Rig::new().await;
-    let (test, stranger) = (rig.test().await, rig.stranger().await);
+    let harness = Harness::new().await;
+    let (test, stranger) = (harness.test().await, harness.stranger().await);
     for caller in [&test, &stranger] {
-        rig.login(caller, "ada@example.com").await;
-        rig.login(caller, "bob@example.com").await;
+        harness.login(caller, "ada@example.com").await;
+        harness.login(caller, "bob@example.com").await;
     }
-    rig.deliver().await;
-    assert_eq!(rig.service.clear_captured(&test).await.unwrap(), 2);
-    assert!(find(&rig, FindMessages::default()).await.is_empty());
-    assert_eq!(rig.service.clear_captured(&test).await.unwrap(), 0);
-    let theirs = rig
+    harness.deliver().await;
+    assert_eq!(harness.service.clear_captured(&test).await.unwrap(), 2);
+    assert!(find(&harness, FindMessages::default()).await.is_empty());
+    assert_eq!(harness.service.clear_captured(&test).await.unwrap(), 0);
+    let theirs = harness
         .service
         .captured_messages(&stranger, FindMessages::default())
         .await
         .unwrap();
     assert_eq!(theirs.len(), 2);
-    rig.pass(20);
-    let (_, digits) = rig.fresh_code(&test, "ada@example.com").await;
-    assert_eq!(codes(&find(&rig, FindMessages::default()).await), [digits]);
+    harness.pass(20);
+    let (_, digits) = harness.fresh_code(&test, "ada@example.com").await;
+    assert_eq!(
+        codes(&find(&harness, FindMessages::default()).await),
+        [digits]
+    );
 }
 
 /// S-17: for a live key the route does not exist, and live mail is never captured.
 #[tokio::test]
 async fn s_17_a_live_key_finds_no_route() {
-    let rig = Rig::new().await;
-    let live = rig.live().await;
-    rig.login(&live, "ada@example.com").await;
-    rig.deliver().await;
-    let found = rig
+    let harness = Harness::new().await;
+    let live = harness.live().await;
+    harness.login(&live, "ada@example.com").await;
+    harness.deliver().await;
+    let found = harness
         .service
         .captured_messages(&live, FindMessages::default())
         .await;
     assert!(matches!(found, Err(TestEnvError::NotFound)));
     assert!(matches!(
-        rig.service.clear_captured(&live).await,
+        harness.service.clear_captured(&live).await,
         Err(TestEnvError::NotFound)
     ));
-    assert!(find(&rig, FindMessages::default()).await.is_empty());
+    assert!(find(&harness, FindMessages::default()).await.is_empty());
 }
 
 #[tokio::test]
 async fn bad_queries_name_the_field() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let too_long = FindMessages {
         wait: Some(31),
         ..FindMessages::default()
@@ -134,7 +138,7 @@ async fn bad_queries_name_the_field() {
         ..FindMessages::default()
     };
     for (param, query) in [("wait", too_long), ("kind", odd_kind)] {
-        let refused = rig.service.captured_messages(&test, query).await;
+        let refused = harness.service.captured_messages(&test, query).await;
         assert!(
             matches!(refused, Err(TestEnvError::Common(Refusal::Invalid(invalid))) if invalid.param == param)
         );
@@ -144,11 +148,11 @@ async fn bad_queries_name_the_field() {
 /// A long poll ends with the first message, which is delivered by the worker that the send wakes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_poll_ends_with_the_message() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let (stop, stopped) = oneshot::channel::<()>();
     let worker = tokio::spawn({
-        let service = Arc::clone(&rig.service);
+        let service = Arc::clone(&harness.service);
         async move { service.run_outbox(async { drop(stopped.await) }).await }
     });
     for round in 0..3 {
@@ -158,17 +162,18 @@ async fn a_long_poll_ends_with_the_message() {
             ..to(&email)
         };
         let waiting = tokio::spawn({
-            let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+            let (service, test) = (Arc::clone(&harness.service), Arc::clone(&test));
             async move { service.captured_messages(&test, query).await.unwrap() }
         });
-        let sent = rig
+        let sent = harness
             .service
             .login_or_create_by_email(&test, login(&email))
             .await
             .unwrap();
         let found = waiting.await.unwrap();
         assert_eq!(found.len(), 1);
-        rig.verify(&test, sent.email.id, &found[0].message.code)
+        harness
+            .verify(&test, sent.email.id, &found[0].message.code)
             .await
             .unwrap();
     }
@@ -179,21 +184,21 @@ async fn a_long_poll_ends_with_the_message() {
 /// Two processes: the second is not notified by the first, but finds the message anyway.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_poll_ends_with_the_message_of_another_process() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.login(&test, "ada@example.com").await;
-    let first = rig.newest_to(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.login(&test, "ada@example.com").await;
+    let first = harness.newest_to(&test, "ada@example.com").await;
     let query = FindMessages {
         wait: Some(30),
         after: Some(first.id),
         ..to("ada@example.com")
     };
     let waiting = tokio::spawn({
-        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let (service, test) = (Arc::clone(&harness.service), Arc::clone(&test));
         async move { service.captured_messages(&test, query).await.unwrap() }
     });
-    rig.pass(20);
-    let other = rig.other_process();
+    harness.pass(20);
+    let other = harness.other_process();
     other
         .login_or_create_by_email(&test, login("ada@example.com"))
         .await
@@ -207,31 +212,31 @@ async fn a_long_poll_ends_with_the_message_of_another_process() {
 /// Without a delivery worker, a long poll runs to its timeout.
 #[tokio::test]
 async fn a_long_poll_for_nothing_ends_empty() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for wait in [0, 1] {
         let query = FindMessages {
             wait: Some(wait),
             ..FindMessages::default()
         };
-        assert!(find(&rig, query).await.is_empty());
+        assert!(find(&harness, query).await.is_empty());
     }
 }
 
 /// Captured messages are plain text, so they are deleted after a week of real time, whatever the test clock shows.
 #[tokio::test]
 async fn old_messages_are_swept() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let back = vestry_domain::test_clock::ClockChange {
         now: Some(1_500_000_000),
         ..Default::default()
     };
-    rig.service.set_test_clock(&test, back).await.unwrap();
-    rig.login(&test, "ada@example.com").await;
-    rig.deliver().await;
+    harness.service.set_test_clock(&test, back).await.unwrap();
+    harness.login(&test, "ada@example.com").await;
+    harness.deliver().await;
     for (later, left) in [(7 * 86_400, 1), (1, 0)] {
-        rig.pass(later);
-        rig.sweep().await;
-        assert_eq!(find(&rig, FindMessages::default()).await.len(), left);
+        harness.pass(later);
+        harness.sweep().await;
+        assert_eq!(find(&harness, FindMessages::default()).await.len(), left);
     }
 }

@@ -9,7 +9,7 @@ use vestry_domain::wallet::{Disabled, DisabledReason, StoredWallet, WalletType};
 use vestry_ports::store::Store;
 
 use crate::audit::{actions, entries, findings};
-use crate::rig::Rig;
+use crate::harness::Harness;
 use crate::tamper::{store, unstored_of};
 use crate::wallets::text;
 
@@ -21,16 +21,16 @@ async fn sign(service: &Service, caller: &Caller, wallet: WalletId) -> Result<()
 /// A change made by another process takes effect as soon as that process has responded (T6, R17).
 #[tokio::test]
 async fn changes_by_another_process_take_effect_at_once() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
-    let other = rig.other_process();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let wallet = harness.user(&test, "ada@example.com").await.wallets[0].id;
+    let other = harness.other_process();
     for _ in 0..3 {
-        rig.pass(1);
-        sign(&rig.service, &test, wallet).await.unwrap();
-        rig.pass(1);
+        harness.pass(1);
+        sign(&harness.service, &test, wallet).await.unwrap();
+        harness.pass(1);
         other.disable_wallet(&test, wallet).await.unwrap();
-        for service in [&rig.service, &other] {
+        for service in [&harness.service, &other] {
             let refused = sign(service, &test, wallet).await;
             let expected = UnusableWallet::Disabled;
             assert!(
@@ -38,14 +38,14 @@ async fn changes_by_another_process_take_effect_at_once() {
                 "{refused:?}"
             );
         }
-        rig.pass(1);
+        harness.pass(1);
         other.enable_wallet(&test, wallet).await.unwrap();
     }
     use AuditAction::{Create, Disable, Enable, SignMessage};
     let thrice = [Enable, Disable, SignMessage].repeat(3);
-    let noted = entries(&rig, &test, wallet).await;
+    let noted = entries(&harness, &test, wallet).await;
     assert_eq!(actions(&noted), [thrice, vec![Create]].concat());
-    assert_eq!(findings(&rig).await, []);
+    assert_eq!(findings(&harness).await, []);
 }
 
 /// An edit to a wallet and its key by an attacker with write access to the database.
@@ -67,20 +67,20 @@ async fn rows_edited_after_a_signature_are_refused() {
     ];
     for (what, edit) in edits {
         for wallet_type in WalletType::ALL {
-            let rig = Rig::new().await;
-            let test = rig.test().await;
-            let row = unstored_of(&rig, &test, "ada@example.com", wallet_type).await;
-            let wallet = store(&rig, &row).await;
-            sign(&rig.service, &test, wallet).await.unwrap();
+            let harness = Harness::new().await;
+            let test = harness.test().await;
+            let row = unstored_of(&harness, &test, "ada@example.com", wallet_type).await;
+            let wallet = store(&harness, &row).await;
+            sign(&harness.service, &test, wallet).await.unwrap();
             let (mut stored, mut key) = row.clone();
             edit(&mut stored, &mut key);
-            let mut tx = rig.fake.begin().await.unwrap();
+            let mut tx = harness.fake.begin().await.unwrap();
             let wallets = tx.wallets();
             assert!(wallets.replace(&stored, &row.0.mac).await.unwrap());
             let rewrapped = wallets.rewrap(&stored, Some(&key), &stored.mac).await;
             assert!(rewrapped.unwrap());
             tx.commit().await.unwrap();
-            let refused = sign(&rig.service, &test, wallet).await;
+            let refused = sign(&harness.service, &test, wallet).await;
             assert!(
                 matches!(
                     &refused,
@@ -88,7 +88,7 @@ async fn rows_edited_after_a_signature_are_refused() {
                 ),
                 "{what} of {wallet_type}: {refused:?}"
             );
-            let noted = actions(&entries(&rig, &test, wallet).await);
+            let noted = actions(&entries(&harness, &test, wallet).await);
             let expected = [AuditAction::Tampered, AuditAction::SignMessage];
             assert_eq!(noted, expected, "{what} of {wallet_type}");
         }
@@ -97,14 +97,14 @@ async fn rows_edited_after_a_signature_are_refused() {
 
 #[tokio::test]
 async fn a_wallet_that_is_gone_is_not_found() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
-    sign(&rig.service, &test, wallet).await.unwrap();
-    let mut tx = rig.fake.begin().await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let wallet = harness.user(&test, "ada@example.com").await.wallets[0].id;
+    sign(&harness.service, &test, wallet).await.unwrap();
+    let mut tx = harness.fake.begin().await.unwrap();
     assert!(tx.wallets().delete(&test.world, wallet).await.unwrap());
     tx.commit().await.unwrap();
-    let refused = sign(&rig.service, &test, wallet).await;
+    let refused = sign(&harness.service, &test, wallet).await;
     assert!(
         matches!(&refused, Err(SignError::Unusable(UnusableWallet::NotFound))),
         "{refused:?}"

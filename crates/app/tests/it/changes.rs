@@ -24,11 +24,11 @@ use vestry_domain::timestamp::Seconds;
 use vestry_ports::store::Store;
 
 use crate::audit::findings;
-use crate::rig::{Rig, operator};
+use crate::harness::{Harness, operator};
 
 /// Entries of an environment, oldest first.
-pub(crate) async fn written(rig: &Rig, world: World) -> Vec<ControlEntry> {
-    let mut read = rig.fake.read().await.unwrap();
+pub(crate) async fn written(harness: &Harness, world: World) -> Vec<ControlEntry> {
+    let mut read = harness.fake.read().await.unwrap();
     let all = ControlFilter::default();
     let mut page = read
         .control_log()
@@ -41,18 +41,18 @@ pub(crate) async fn written(rig: &Rig, world: World) -> Vec<ControlEntry> {
 
 /// Reads the entries written since the last read.
 struct Watch<'a> {
-    rig: &'a Rig,
+    harness: &'a Harness,
     world: World,
     seen: usize,
     all: BTreeSet<ControlAction>,
 }
 
 impl<'a> Watch<'a> {
-    async fn new(rig: &'a Rig, environment: Environment) -> Self {
-        let world = rig.world(environment);
-        let before = written(rig, world).await;
+    async fn new(harness: &'a Harness, environment: Environment) -> Self {
+        let world = harness.world(environment);
+        let before = written(harness, world).await;
         Self {
-            rig,
+            harness,
             world,
             seen: before.len(),
             all: before.iter().map(|entry| entry.event.action).collect(),
@@ -61,13 +61,13 @@ impl<'a> Watch<'a> {
 
     /// Asserts that exactly these actions were recorded, in this order, and returns the last entry.
     async fn sees(&mut self, expected: &[ControlAction]) -> ControlEntry {
-        let entries = written(self.rig, self.world).await;
+        let entries = written(self.harness, self.world).await;
         let new = &entries[self.seen..];
         let actions: Vec<_> = new.iter().map(|entry| entry.event.action).collect();
         assert_eq!(actions, expected);
         self.seen = entries.len();
         self.all.extend(actions);
-        self.rig.pass(1);
+        self.harness.pass(1);
         new[new.len() - 1].clone()
     }
 }
@@ -81,10 +81,14 @@ pub(crate) fn detail(entry: &ControlEntry) -> Value {
 #[tokio::test]
 async fn aud_1_every_change_of_an_operator_has_its_entry() {
     use ControlAction::*;
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (service, app, world) = (&rig.service, rig.app.id, rig.world(Environment::Test));
-    let mut watch = Watch::new(&rig, Environment::Test).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (service, app, world) = (
+        &harness.service,
+        harness.app.id,
+        harness.world(Environment::Test),
+    );
+    let mut watch = Watch::new(&harness, Environment::Test).await;
     assert_eq!(
         watch.all.iter().copied().collect::<Vec<_>>(),
         [AppCreate, ApiKeyCreate, SigningKeyRotate]
@@ -99,7 +103,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     let entry = watch.sees(&[AppUpdate]).await;
     assert_eq!(
         detail(&entry),
-        json!({"freshness_minutes": {"from": rig.app.settings.freshness_minutes, "to": 7}})
+        json!({"freshness_minutes": {"from": harness.app.settings.freshness_minutes, "to": 7}})
     );
     assert_eq!(entry.event.actor, Actor::Cli);
     assert_eq!(entry.event.subject.id, app.to_string());
@@ -282,7 +286,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         .await
         .unwrap();
     watch.sees(&[WebhookEndpointEnable]).await;
-    let user = rig.walletless(&test, "ada@example.com").await;
+    let user = harness.walletless(&test, "ada@example.com").await;
     service.sequence_all().await.unwrap();
     watch.sees_nothing().await;
     let events = service
@@ -379,7 +383,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         .await
         .unwrap();
     watch.sees(&[AppKeyRotate; 2]).await;
-    rig.clock.advance(Seconds(7_200));
+    harness.clock.advance(Seconds(7_200));
     let retired =
         service.vault_retire_apps(Principal::cli(), std::time::Duration::ZERO, &|_, _| {});
     retired.await.unwrap();
@@ -405,12 +409,12 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
             &ChainRestart
         ]
     );
-    assert_eq!(findings(&rig).await, []);
+    assert_eq!(findings(&harness).await, []);
 }
 
 impl Watch<'_> {
     async fn sees_nothing(&self) {
-        let entries = written(self.rig, self.world).await;
+        let entries = written(self.harness, self.world).await;
         let new: Vec<_> = entries[self.seen..]
             .iter()
             .map(|it| it.event.action)
@@ -448,33 +452,33 @@ fn aud_1_no_operator_call_bypasses_the_log() {
 #[tokio::test]
 async fn aud_1_a_failure_at_any_step_leaves_both_or_neither() {
     for operations in 0.. {
-        let rig = Rig::new().await;
-        let world = rig.world(Environment::Live);
-        let before = written(&rig, world).await.len();
-        let keys = rig
+        let harness = Harness::new().await;
+        let world = harness.world(Environment::Live);
+        let before = written(&harness, world).await.len();
+        let keys = harness
             .service
-            .list_api_keys(Principal::cli(), rig.app.id)
+            .list_api_keys(Principal::cli(), harness.app.id)
             .await
             .unwrap()
             .len();
-        rig.fake.fail_after(operations);
+        harness.fake.fail_after(operations);
         let scopes = Vec::new();
-        let made = rig
+        let made = harness
             .service
             .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, scopes)
             .await;
-        let is_over = rig.fake.has_yet_to_fail();
-        rig.fake.fail_after(None);
-        let new = written(&rig, world).await.len() - before;
-        let made_keys = rig
+        let is_over = harness.fake.has_yet_to_fail();
+        harness.fake.fail_after(None);
+        let new = written(&harness, world).await.len() - before;
+        let made_keys = harness
             .service
-            .list_api_keys(Principal::cli(), rig.app.id)
+            .list_api_keys(Principal::cli(), harness.app.id)
             .await
             .unwrap()
             .len()
             - keys;
         assert_eq!(new, made_keys, "after {operations} operations");
-        assert_eq!(findings(&rig).await, []);
+        assert_eq!(findings(&harness).await, []);
         if is_over {
             assert_eq!((made.is_ok(), new), (true, 1));
             return;
@@ -485,10 +489,10 @@ async fn aud_1_a_failure_at_any_step_leaves_both_or_neither() {
 /// Two processes write to one chain concurrently.
 #[tokio::test]
 async fn aud_2_parallel_changes_form_one_chain() {
-    let rig = Rig::new().await;
-    let world = rig.world(Environment::Live);
-    let before = written(&rig, world).await.len();
-    let processes = [rig.service.clone(), rig.other_process()];
+    let harness = Harness::new().await;
+    let world = harness.world(Environment::Live);
+    let before = written(&harness, world).await.len();
+    let processes = [harness.service.clone(), harness.other_process()];
     let urls = (0..24).map(|number| (number, processes[number % 2].clone()));
     let made = race(urls.map(|(number, service)| async move {
         let url = format!("https://app.example.com/{number}");
@@ -498,36 +502,40 @@ async fn aud_2_parallel_changes_form_one_chain() {
     }))
     .await;
     assert!(made.iter().all(Result::is_ok), "{made:?}");
-    let entries = written(&rig, world).await;
+    let entries = written(&harness, world).await;
     assert_eq!(entries.len(), before + 24);
     let sequences: Vec<_> = entries.iter().map(|entry| entry.sequence).collect();
     let expected: Vec<_> = (1..).take(entries.len()).collect();
     assert_eq!(sequences, expected, "ordered by id");
-    assert_eq!(findings(&rig).await, []);
+    assert_eq!(findings(&harness).await, []);
 }
 
 /// A database rollback leaves two sound chains and an entry that says what is lost.
 #[tokio::test]
 async fn aud_4_a_rolled_back_chain_is_abandoned() {
-    let rig = Rig::new().await;
-    let world = rig.world(Environment::Live);
+    let harness = Harness::new().await;
+    let world = harness.world(Environment::Live);
     let add = async |name: &str| {
         let url = format!("https://app.example.com/{name}");
-        let added =
-            rig.service
-                .add_redirect_url(Principal::cli(), world, RedirectKind::Login, &url, false);
+        let added = harness.service.add_redirect_url(
+            Principal::cli(),
+            world,
+            RedirectKind::Login,
+            &url,
+            false,
+        );
         added.await.unwrap();
-        rig.pass(1);
+        harness.pass(1);
     };
     add("kept").await;
-    let kept = rig.fake.kept();
-    let survived = written(&rig, world).await;
+    let kept = harness.fake.kept();
+    let survived = written(&harness, world).await;
     add("lost").await;
-    let lost = written(&rig, world).await.pop().unwrap();
-    rig.fake.set_back(kept);
+    let lost = written(&harness, world).await.pop().unwrap();
+    harness.fake.set_back(kept);
     add("after").await;
     add("later").await;
-    let entries = written(&rig, world).await;
+    let entries = written(&harness, world).await;
     let new = &entries[survived.len()..];
     let actions: Vec<_> = new.iter().map(|entry| entry.event.action).collect();
     let add = ControlAction::RedirectUrlAdd;
@@ -544,41 +552,41 @@ async fn aud_4_a_rolled_back_chain_is_abandoned() {
         })
     );
     assert_eq!(new[0].event.subject.kind, SubjectKind::Chain);
-    assert_eq!(findings(&rig).await, []);
+    assert_eq!(findings(&harness).await, []);
     // Another process continues from here and writes no second entry.
     let url = "https://app.example.com/other";
-    let other = rig.other_process();
+    let other = harness.other_process();
     let added = other
         .add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false)
         .await;
     added.unwrap();
-    let entries = written(&rig, world).await;
+    let entries = written(&harness, world).await;
     assert_eq!(entries[entries.len() - 1].chain, new[0].chain);
 }
 
 /// The page lists entries to authorized callers and reports altered ones.
 #[tokio::test]
 async fn entries_are_listed_to_authorized_callers() {
-    let rig = Rig::new().await;
-    let reader = rig.scoped(vec![Scope::AuditRead]).await;
+    let harness = Harness::new().await;
+    let reader = harness.scoped(vec![Scope::AuditRead]).await;
     let list = |caller: &Caller, filter: ControlFilter| {
         let query = ListChanges {
             filter,
             limit: Some(100),
             starting_after: None,
         };
-        let (service, caller) = (rig.service.clone(), caller.clone());
+        let (service, caller) = (harness.service.clone(), caller.clone());
         async move { service.list_changes(&caller, query).await }
     };
     // A key without scopes has only the implied scopes, and this one is not implied.
-    let refused = list(&*rig.test().await, ControlFilter::default()).await;
+    let refused = list(&*harness.test().await, ControlFilter::default()).await;
     assert!(matches!(
         refused,
         Err(Refusal::NotAllowed(Some(Scope::AuditRead)))
     ));
 
     let page = list(&reader, ControlFilter::default()).await.unwrap();
-    let mut expected = written(&rig, reader.world).await;
+    let mut expected = written(&harness, reader.world).await;
     expected.reverse();
     assert_eq!(page.entries, expected);
     let of = |filter: ControlFilter| {
@@ -624,29 +632,29 @@ async fn aud_2_a_chain_is_not_continued_from_an_altered_end() {
         ("with another key", 9, &with_another_key),
     ];
     for (what, kept, edit) in edits {
-        let rig = Rig::new().await;
-        let world = rig.world(Environment::Live);
-        let entries = written(&rig, world).await;
-        rig.fake.edit_control_entries(|all| {
+        let harness = Harness::new().await;
+        let world = harness.world(Environment::Live);
+        let entries = written(&harness, world).await;
+        harness.fake.edit_control_entries(|all| {
             all.retain(|entry| entry.event.world != world || entry.sequence <= kept);
         });
         let mut left = None;
-        rig.fake.edit_control_heads(|heads| {
+        harness.fake.edit_control_heads(|heads| {
             let head = heads.iter_mut().find(|head| head.world == world).unwrap();
             edit(head, &entries);
             left = Some(head.clone());
         });
         let left = left.unwrap();
-        rig.pass(1);
+        harness.pass(1);
         // A process that has seen none of it, and one that continues afterwards.
         for url in ["https://app.example.com/a", "https://app.example.com/b"] {
-            let other = rig.other_process();
+            let other = harness.other_process();
             let added =
                 other.add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false);
             added.await.unwrap();
-            rig.pass(1);
+            harness.pass(1);
         }
-        let new = written(&rig, world).await;
+        let new = written(&harness, world).await;
         let new = &new[new.len() - 3..];
         let actions: Vec<_> = new.iter().map(|entry| entry.event.action).collect();
         let add = ControlAction::RedirectUrlAdd;
@@ -655,7 +663,7 @@ async fn aud_2_a_chain_is_not_continued_from_an_altered_end() {
             json!({"chain": left.chain.to_string(), "found_at": left.sequence, "is_altered": true});
         assert_eq!(detail(&new[0]), altered, "{what}");
         assert_ne!(new[0].chain, left.chain);
-        let found = findings(&rig).await;
+        let found = findings(&harness).await;
         assert_eq!(found.len(), 1, "{what}: {found:?}");
         assert_eq!(
             (&found[0].about, found[0].kind),
@@ -670,17 +678,21 @@ async fn aud_2_a_chain_is_not_continued_from_an_altered_end() {
 /// The clock of the previous process may be ahead of the next one's.
 #[tokio::test]
 async fn ids_rise_within_a_chain_whatever_the_clocks_say() {
-    let rig = Rig::new().await;
-    let world = rig.world(Environment::Live);
+    let harness = Harness::new().await;
+    let world = harness.world(Environment::Live);
     for seconds in [3_600, -7_200, 1] {
-        rig.pass(seconds);
+        harness.pass(seconds);
         let url = format!("https://app.example.com/{seconds}");
-        let added =
-            rig.service
-                .add_redirect_url(Principal::cli(), world, RedirectKind::Login, &url, false);
+        let added = harness.service.add_redirect_url(
+            Principal::cli(),
+            world,
+            RedirectKind::Login,
+            &url,
+            false,
+        );
         added.await.unwrap();
     }
-    let entries = written(&rig, world).await;
+    let entries = written(&harness, world).await;
     let sequences: Vec<_> = entries.iter().map(|entry| entry.sequence).collect();
     let expected: Vec<_> = (1..).take(entries.len()).collect();
     assert_eq!(sequences, expected);
@@ -689,17 +701,21 @@ async fn ids_rise_within_a_chain_whatever_the_clocks_say() {
 /// Every alteration is found, and altered entries are not listed.
 #[tokio::test]
 async fn aud_2_an_altered_chain_is_found() {
-    let rig = Rig::new().await;
-    let world = rig.world(Environment::Live);
+    let harness = Harness::new().await;
+    let world = harness.world(Environment::Live);
     for name in ["a", "b", "c"] {
         let url = format!("https://app.example.com/{name}");
-        let added =
-            rig.service
-                .add_redirect_url(Principal::cli(), world, RedirectKind::Login, &url, false);
+        let added = harness.service.add_redirect_url(
+            Principal::cli(),
+            world,
+            RedirectKind::Login,
+            &url,
+            false,
+        );
         added.await.unwrap();
     }
-    assert_eq!(findings(&rig).await, []);
-    let whole = rig.fake.kept();
+    assert_eq!(findings(&harness).await, []);
+    let whole = harness.fake.kept();
     type Edit = fn(&mut Vec<ControlEntry>);
     let edits: [(&str, Edit); 5] = [
         ("a word", |chain| chain[1].event.detail = "{}".to_owned()),
@@ -724,7 +740,7 @@ async fn aud_2_an_altered_chain_is_found() {
         }),
     ];
     for (what, edit) in edits {
-        rig.fake.edit_control_entries(|entries| {
+        harness.fake.edit_control_entries(|entries| {
             let (mut chain, others): (Vec<_>, Vec<_>) = std::mem::take(entries)
                 .into_iter()
                 .partition(|entry| entry.event.world == world);
@@ -732,7 +748,7 @@ async fn aud_2_an_altered_chain_is_found() {
             edit(&mut chain);
             entries.extend(chain.into_iter().chain(others));
         });
-        let found = findings(&rig).await;
+        let found = findings(&harness).await;
         assert_eq!(found.len(), 1, "{what}: {found:?}");
         assert!(
             matches!(
@@ -741,6 +757,6 @@ async fn aud_2_an_altered_chain_is_found() {
             ),
             "{what}: {found:?}"
         );
-        rig.fake.set_back(whole.clone());
+        harness.fake.set_back(whole.clone());
     }
 }

@@ -29,23 +29,23 @@ use vestry_ports::store::{SinkProgress, Store, StoredCheckpoint};
 
 use crate::audit::findings;
 use crate::changes::{detail, written};
-use crate::rig::{ISSUER_HOST, Rig};
+use crate::harness::{Harness, ISSUER_HOST};
 use crate::wallets::text;
 
 /// A test harness whose service writes checkpoints to a directory.
 struct Anchored {
-    rig: Rig,
+    harness: Harness,
     service: Arc<Service>,
     directory: TempDir,
 }
 
 impl Anchored {
     async fn new() -> Self {
-        let rig = Rig::new().await;
+        let harness = Harness::new().await;
         let directory = TempDir::new().unwrap();
-        let service = rig.process_with_sinks(vec![sink_in(directory.path())]);
+        let service = harness.process_with_sinks(vec![sink_in(directory.path())]);
         Self {
-            rig,
+            harness,
             service,
             directory,
         }
@@ -54,7 +54,7 @@ impl Anchored {
     /// Makes a change in the live environment.
     async fn change(&self, name: &str) {
         let url = format!("https://app.example.com/{name}");
-        let world = self.rig.world(Environment::Live);
+        let world = self.harness.world(Environment::Live);
         let added = self.service.add_redirect_url(
             Principal::cli(),
             world,
@@ -63,13 +63,13 @@ impl Anchored {
             false,
         );
         added.await.unwrap();
-        self.rig.pass(1);
+        self.harness.pass(1);
     }
 
     /// Runs one period of the checkpoint process.
     async fn period(&self) {
         self.service.checkpoint_round("this process").await.unwrap();
-        self.rig.pass(60);
+        self.harness.pass(60);
     }
 
     fn notes(&self) -> Vec<SourcedNote> {
@@ -106,29 +106,33 @@ async fn against(service: &Service, notes: &[SourcedNote], keys: &TrustedKeys) -
     report.await.unwrap()
 }
 
-async fn length(rig: &Rig, world: World) -> i64 {
-    i64::try_from(written(rig, world).await.len()).unwrap()
+async fn length(harness: &Harness, world: World) -> i64 {
+    i64::try_from(written(harness, world).await.len()).unwrap()
 }
 
 /// Entries about the log itself, oldest first.
-async fn of_log(rig: &Rig) -> Vec<ControlEntry> {
-    written(rig, World::DEPLOYMENT).await
+async fn of_log(harness: &Harness) -> Vec<ControlEntry> {
+    written(harness, World::DEPLOYMENT).await
 }
 
-async fn sign(rig: &Rig, wallet: WalletId) {
-    let test = rig.test().await;
-    rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
+async fn sign(harness: &Harness, wallet: WalletId) {
+    let test = harness.test().await;
+    harness
+        .service
+        .sign(&test, text(wallet, "hi"))
+        .await
+        .unwrap();
 }
 
 /// Each checkpoint names the chains that grew since the one before; the first names them all. Without growth there is no checkpoint.
 #[tokio::test]
 async fn a_checkpoint_names_the_chains_that_grew() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
-    let test = rig.test().await;
-    let user = rig.user(&test, "ada@example.com").await;
+    let harness = &anchored.harness;
+    let test = harness.test().await;
+    let user = harness.user(&test, "ada@example.com").await;
     let wallet = user.wallets[0].id;
-    rig.service.sequence_all().await.unwrap();
+    harness.service.sequence_all().await.unwrap();
     anchored.period().await;
     anchored.period().await;
     let [first] = &anchored.notes()[..] else {
@@ -154,7 +158,7 @@ async fn a_checkpoint_names_the_chains_that_grew() {
     );
     assert!(matches!(first.lines.last(), Some(Line::Events { position, .. }) if *position > 0));
 
-    sign(rig, wallet).await;
+    sign(harness, wallet).await;
     anchored.period().await;
     let second = stated(&anchored.notes()[1].note);
     let before = SignedNote::parse(&anchored.notes()[0].note).unwrap();
@@ -170,31 +174,31 @@ async fn a_checkpoint_names_the_chains_that_grew() {
 #[tokio::test]
 async fn aud_3_aud_4_rolled_back_chains_are_named() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
-    let test = rig.test().await;
-    let user = rig.user(&test, "ada@example.com").await;
+    let harness = &anchored.harness;
+    let test = harness.test().await;
+    let user = harness.user(&test, "ada@example.com").await;
     let wallet = user.wallets[0].id;
-    rig.service.sequence_all().await.unwrap();
+    harness.service.sequence_all().await.unwrap();
     anchored.period().await;
-    let kept = rig.fake.kept();
-    let survived = length(rig, rig.world(Environment::Live)).await;
+    let kept = harness.fake.kept();
+    let survived = length(harness, harness.world(Environment::Live)).await;
 
     anchored.change("lost").await;
     anchored.change("lost-too").await;
-    sign(rig, wallet).await;
+    sign(harness, wallet).await;
     // Another process has chains of its own, and this one is lost entirely.
     let bob = CreateUser {
         email: Some("bob@example.com".to_owned()),
         ..CreateUser::default()
     };
     anchored.service.create_user(&test, bob).await.unwrap();
-    rig.service.sequence_all().await.unwrap();
+    harness.service.sequence_all().await.unwrap();
     anchored.period().await;
     // In no checkpoint, so its loss cannot be detected.
     anchored.change("unstated").await;
-    rig.fake.set_back(kept);
+    harness.fake.set_back(kept);
 
-    assert_eq!(findings(rig).await, []);
+    assert_eq!(findings(harness).await, []);
     let report = anchored.verify().await;
     assert_eq!(report.checkpoints, 2);
     let lost = |finding: &AuditFinding| match (&finding.about, finding.kind) {
@@ -225,12 +229,12 @@ async fn aud_3_aud_4_rolled_back_chains_are_named() {
     );
 
     // The service continues, in processes that saw the loss and in one that did not. The losses stay named.
-    sign(rig, wallet).await;
+    sign(harness, wallet).await;
     anchored.change("later").await;
-    let other = rig.other_process();
+    let other = harness.other_process();
     other.sequence_all().await.unwrap();
     anchored.period().await;
-    assert_eq!(findings(rig).await, []);
+    assert_eq!(findings(harness).await, []);
     let report = anchored.verify().await;
     let about: Vec<_> = report
         .findings
@@ -241,55 +245,59 @@ async fn aud_3_aud_4_rolled_back_chains_are_named() {
 }
 
 /// Asserts that without the checkpoints of the database the keys alone find nothing.
-async fn assert_keys_find_nothing(rig: &Rig, what: &str) {
-    let kept = rig.fake.kept();
-    rig.fake.edit_checkpoints(|checkpoints, sinks| {
+async fn assert_keys_find_nothing(harness: &Harness, what: &str) {
+    let kept = harness.fake.kept();
+    harness.fake.edit_checkpoints(|checkpoints, sinks| {
         checkpoints.clear();
         sinks.clear();
     });
-    assert_eq!(findings(rig).await, [], "{what}");
-    rig.fake.set_back(kept);
+    assert_eq!(findings(harness).await, [], "{what}");
+    harness.fake.set_back(kept);
 }
 
 /// If a chain is deleted with all references to it, the keys find nothing; a checkpoint does.
 #[tokio::test]
 async fn aud_3_a_deleted_chain_is_found() {
-    type Delete = fn(&Rig, World);
+    type Delete = fn(&Harness, World);
     let deletions: [(&str, Delete); 3] = [
-        ("an entire control chain", |rig, world| {
-            rig.fake
+        ("an entire control chain", |harness, world| {
+            harness
+                .fake
                 .edit_control_entries(|all| all.retain(|entry| entry.event.world != world));
-            rig.fake
+            harness
+                .fake
                 .edit_control_heads(|heads| heads.retain(|head| head.world != world));
         }),
-        ("an entire wallet chain", |rig, world| {
-            rig.fake.edit_audit_log(|entries, heads| {
+        ("an entire wallet chain", |harness, world| {
+            harness.fake.edit_audit_log(|entries, heads| {
                 entries.retain(|entry| entry.event.world != world);
                 heads.retain(|head| head.world != world);
             });
         }),
-        ("both", |rig, world| {
-            rig.fake.edit_audit_log(|entries, heads| {
+        ("both", |harness, world| {
+            harness.fake.edit_audit_log(|entries, heads| {
                 entries.retain(|entry| entry.event.world != world);
                 heads.retain(|head| head.world != world);
             });
-            rig.fake
+            harness
+                .fake
                 .edit_control_entries(|all| all.retain(|entry| entry.event.world != world));
-            rig.fake
+            harness
+                .fake
                 .edit_control_heads(|heads| heads.retain(|head| head.world != world));
         }),
     ];
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
-    let test = rig.test().await;
-    rig.user(&test, "ada@example.com").await;
+    let harness = &anchored.harness;
+    let test = harness.test().await;
+    harness.user(&test, "ada@example.com").await;
     anchored.period().await;
-    let whole = rig.fake.kept();
+    let whole = harness.fake.kept();
     for (what, delete) in deletions {
-        delete(rig, test.world);
-        assert_keys_find_nothing(rig, what).await;
+        delete(harness, test.world);
+        assert_keys_find_nothing(harness, what).await;
         // The checkpoint in the database states as much as the external one.
-        let inside = findings(rig).await;
+        let inside = findings(harness).await;
         let found = anchored.verify().await.findings;
         assert_eq!(inside, found, "{what}");
         let expected = if what == "both" { 2 } else { 1 };
@@ -307,7 +315,7 @@ async fn aud_3_a_deleted_chain_is_found() {
                 "{what}: {finding:?}"
             );
         }
-        rig.fake.set_back(whole.clone());
+        harness.fake.set_back(whole.clone());
         assert_eq!(anchored.verify().await.findings, [], "{what}");
     }
 }
@@ -317,20 +325,20 @@ async fn aud_3_a_deleted_chain_is_found() {
 #[tokio::test]
 async fn aud_8_the_root_keys_cannot_undo_a_checkpoint() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
-    let kept = rig.fake.kept();
+    let harness = &anchored.harness;
+    let kept = harness.fake.kept();
     anchored.change("true").await;
     anchored.period().await;
-    rig.fake.set_back(kept);
+    harness.fake.set_back(kept);
     // A process that never saw the other history.
-    let other = rig.other_process();
-    let world = rig.world(Environment::Live);
+    let other = harness.other_process();
+    let world = harness.world(Environment::Live);
     let url = "https://app.example.com/false";
     let added = other.add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false);
     added.await.unwrap();
-    assert_eq!(findings(rig).await, []);
+    assert_eq!(findings(harness).await, []);
     let found = anchored.verify().await.findings;
-    let sequence = length(rig, world).await;
+    let sequence = length(harness, world).await;
     let [
         AuditFinding {
             about: About::Chain(of, _),
@@ -362,7 +370,7 @@ async fn aud_3_another_database_is_found() {
     let notes = anchored.notes();
     let lines = stated(&notes[0].note).lines.len();
 
-    let other = Rig::new().await;
+    let other = Harness::new().await;
     let keys = TrustedKeys::These(vec![key.to_string().parse().unwrap()]);
     let report = against(&other.service, &notes, &keys).await;
     let is_gone = |finding: &AuditFinding| matches!(finding.kind, FindingKind::SetBack { .. });
@@ -460,7 +468,7 @@ async fn aud_8_a_forged_checkpoint_states_nothing() {
 async fn parallel_processes_write_one_sequence_of_checkpoints() {
     let anchored = Anchored::new().await;
     let other = anchored
-        .rig
+        .harness
         .process_with_sinks(vec![sink_in(anchored.directory.path())]);
     let processes = [anchored.service.clone(), other];
     for round in 0..6 {
@@ -481,21 +489,21 @@ async fn parallel_processes_write_one_sequence_of_checkpoints() {
     let expected: Vec<_> = (1..).take(numbers.len()).collect();
     assert_eq!(numbers, expected);
     assert_eq!(anchored.verify().await.findings, []);
-    assert_eq!(of_log(&anchored.rig).await, []);
+    assert_eq!(of_log(&anchored.harness).await, []);
 }
 
 /// One process makes the checkpoints; the other takes over when it is gone.
 #[tokio::test]
 async fn one_process_makes_them() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
-    let other = rig.process_with_sinks(vec![sink_in(anchored.directory.path())]);
+    let harness = &anchored.harness;
+    let other = harness.process_with_sinks(vec![sink_in(anchored.directory.path())]);
     anchored.change("a").await;
     anchored.service.checkpoint_round("first").await.unwrap();
     anchored.change("b").await;
     other.checkpoint_round("second").await.unwrap();
     assert_eq!(anchored.numbers().await, [1]);
-    rig.pass(121);
+    harness.pass(121);
     other.checkpoint_round("second").await.unwrap();
     assert_eq!(anchored.numbers().await, [1, 2]);
     // It had not seen what the first one named.
@@ -547,18 +555,22 @@ async fn a_failing_sink_is_reported_and_catches_up() {
     let shelf = Arc::new(Shelf::default());
     let directory = sink_in(anchored.directory.path());
     anchored.service = anchored
-        .rig
+        .harness
         .process_with_sinks(vec![shelf.clone(), directory]);
     shelf.is_closed.store(true, Ordering::SeqCst);
     for period in 1..=10 {
         anchored.change(&period.to_string()).await;
         anchored.period().await;
     }
-    assert_eq!(of_log(&anchored.rig).await, [], "it may be a short failure");
+    assert_eq!(
+        of_log(&anchored.harness).await,
+        [],
+        "it may be a short failure"
+    );
     for _ in 0..5 {
         anchored.period().await;
     }
-    let noted = of_log(&anchored.rig).await;
+    let noted = of_log(&anchored.harness).await;
     let [entry] = &noted[..] else {
         panic!("not one entry: {noted:?}");
     };
@@ -583,13 +595,13 @@ async fn a_failing_sink_is_reported_and_catches_up() {
     shelf.is_closed.store(true, Ordering::SeqCst);
     anchored.change("again").await;
     anchored.period().await;
-    assert_eq!(of_log(&anchored.rig).await.len(), 1);
-    assert_eq!(findings(&anchored.rig).await, []);
+    assert_eq!(of_log(&anchored.harness).await.len(), 1);
+    assert_eq!(findings(&anchored.harness).await, []);
 }
 
 /// A service that blocks keys without an anchor, with a wallet to try it on.
 struct Guarded {
-    rig: Rig,
+    harness: Harness,
     service: Arc<Service>,
     shelf: Arc<Shelf>,
     wallet: WalletId,
@@ -597,14 +609,14 @@ struct Guarded {
 
 impl Guarded {
     async fn new() -> Self {
-        let rig = Rig::new().await;
+        let harness = Harness::new().await;
         let shelf = Arc::new(Shelf::default());
         let sinks: Vec<Arc<dyn CheckpointSink>> = vec![Arc::new(LogSink), shelf.clone()];
-        let service = rig.process_that_requires_an_anchor(sinks, Seconds(600));
-        let test = rig.test().await;
-        let wallet = rig.user(&test, "ann@example.com").await.wallets[0].id;
+        let service = harness.process_that_requires_an_anchor(sinks, Seconds(600));
+        let test = harness.test().await;
+        let wallet = harness.user(&test, "ann@example.com").await.wallets[0].id;
         Self {
-            rig,
+            harness,
             service,
             shelf,
             wallet,
@@ -614,7 +626,7 @@ impl Guarded {
     async fn signs(&self) -> bool {
         let test = self
             .service
-            .authenticate(self.rig.test_key())
+            .authenticate(self.harness.test_key())
             .await
             .unwrap();
         match self.service.sign(&test, text(self.wallet, "hi")).await {
@@ -635,11 +647,15 @@ impl Guarded {
 #[tokio::test]
 async fn aud_5_keys_are_blocked_without_a_required_anchor() {
     let guarded = Guarded::new().await;
-    let (rig, shelf) = (&guarded.rig, &guarded.shelf);
+    let (harness, shelf) = (&guarded.harness, &guarded.shelf);
     assert!(guarded.signs().await, "a process that has just started");
-    rig.pass(601);
+    harness.pass(601);
     assert!(!guarded.signs().await);
-    let test = guarded.service.authenticate(rig.test_key()).await.unwrap();
+    let test = guarded
+        .service
+        .authenticate(harness.test_key())
+        .await
+        .unwrap();
     assert!(
         guarded
             .service
@@ -648,24 +664,24 @@ async fn aud_5_keys_are_blocked_without_a_required_anchor() {
             .is_ok()
     );
     guarded.round().await;
-    rig.pass(5);
+    harness.pass(5);
     assert!(guarded.signs().await);
     // Only that happens.
     guarded.round().await;
     for _ in 0..3 {
-        rig.pass(500);
+        harness.pass(500);
         guarded.round().await;
     }
-    rig.pass(500);
+    harness.pass(500);
     assert!(guarded.signs().await);
     shelf.is_closed.store(true, Ordering::SeqCst);
-    rig.pass(110);
+    harness.pass(110);
     guarded.round().await;
-    rig.pass(5);
+    harness.pass(5);
     assert!(!guarded.signs().await);
     shelf.is_closed.store(false, Ordering::SeqCst);
     guarded.round().await;
-    rig.pass(5);
+    harness.pass(5);
     assert!(guarded.signs().await);
 }
 
@@ -703,26 +719,28 @@ async fn aud_5_aud_10_edited_progress_is_no_anchor() {
         }),
     ];
     let guarded = Guarded::new().await;
-    let rig = &guarded.rig;
+    let harness = &guarded.harness;
     guarded.round().await;
-    rig.pass(5);
+    harness.pass(5);
     // The log has something that the sink lacks.
     assert!(guarded.signs().await);
     guarded.shelf.is_closed.store(true, Ordering::SeqCst);
-    rig.pass(601);
+    harness.pass(601);
     guarded.round().await;
-    let whole = rig.fake.kept();
+    let whole = harness.fake.kept();
     for (what, edit) in edits {
-        rig.fake.edit_checkpoints(|_, sinks| edit(sinks, rig.now()));
+        harness
+            .fake
+            .edit_checkpoints(|_, sinks| edit(sinks, harness.now()));
         assert!(!guarded.signs().await, "{what}");
         // The result of a check is cached for some seconds.
-        rig.pass(6);
+        harness.pass(6);
         assert!(!guarded.signs().await, "{what}, later");
-        rig.fake.set_back(whole.clone());
+        harness.fake.set_back(whole.clone());
     }
     guarded.shelf.is_closed.store(false, Ordering::SeqCst);
     guarded.round().await;
-    rig.pass(6);
+    harness.pass(6);
     assert!(guarded.signs().await);
 }
 
@@ -731,16 +749,16 @@ async fn aud_5_aud_10_edited_progress_is_no_anchor() {
 async fn aud_5_an_anchor_in_the_future_counts_as_never() {
     let mut guarded = Guarded::new().await;
     guarded.round().await;
-    guarded.rig.pass(100_000);
+    guarded.harness.pass(100_000);
     guarded.round().await;
-    guarded.rig.pass(-100_000);
+    guarded.harness.pass(-100_000);
     // A process with no memory of the sink having been in time.
     let sinks: Vec<Arc<dyn CheckpointSink>> = vec![Arc::new(LogSink), guarded.shelf.clone()];
     guarded.service = guarded
-        .rig
+        .harness
         .process_that_requires_an_anchor(sinks, Seconds(600));
     assert!(guarded.signs().await, "a process that has just started");
-    guarded.rig.pass(601);
+    guarded.harness.pass(601);
     assert!(!guarded.signs().await);
 }
 
@@ -756,16 +774,16 @@ async fn aud_10_edited_progress_silences_no_sink() {
         ("mac", |progress| progress.mac.tag[3] ^= 1),
     ];
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
+    let harness = &anchored.harness;
     let mut alarms = 0;
     for (what, edit) in edits {
         anchored.change(what).await;
         anchored.period().await;
         assert_eq!(anchored.verify().await.findings, [], "{what}");
-        rig.fake.edit_checkpoints(|_, sinks| {
+        harness.fake.edit_checkpoints(|_, sinks| {
             sinks.values_mut().for_each(edit);
         });
-        let found = findings(&anchored.rig).await;
+        let found = findings(&anchored.harness).await;
         assert_eq!(found, [], "{what}: a service without that sink");
         let report = anchored.verify().await;
         assert!(
@@ -781,7 +799,7 @@ async fn aud_10_edited_progress_silences_no_sink() {
         anchored.period().await;
         let after = anchored.numbers().await;
         assert_eq!(after.len(), before.len() + 1, "{what}");
-        let noted = of_log(rig).await;
+        let noted = of_log(harness).await;
         let found = noted.iter().rev();
         let found: Vec<_> = found
             .filter(|entry| entry.event.action == ControlAction::AuditFindingReport)
@@ -798,12 +816,12 @@ async fn aud_10_edited_progress_silences_no_sink() {
 #[tokio::test]
 async fn aud_10_progress_beyond_the_newest_checkpoint_is_reported() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
+    let harness = &anchored.harness;
     for name in ["a", "b", "c"] {
         anchored.change(name).await;
         anchored.period().await;
     }
-    rig.fake.edit_checkpoints(|checkpoints, _| {
+    harness.fake.edit_checkpoints(|checkpoints, _| {
         checkpoints.retain(|(_, number), _| *number < 2);
     });
     let found = anchored.verify().await.findings;
@@ -815,7 +833,7 @@ async fn aud_10_progress_beyond_the_newest_checkpoint_is_reported() {
     anchored.change("d").await;
     anchored.period().await;
     assert_eq!(anchored.numbers().await, [1, 2, 3, 4]);
-    let noted = of_log(rig).await;
+    let noted = of_log(harness).await;
     let found = noted
         .iter()
         .find(|entry| entry.event.action == ControlAction::AuditFindingReport);
@@ -832,12 +850,12 @@ async fn aud_10_progress_beyond_the_newest_checkpoint_is_reported() {
 #[tokio::test]
 async fn aud_10_planted_checkpoints_reach_no_sink() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
+    let harness = &anchored.harness;
     for name in ["a", "b"] {
         anchored.change(name).await;
         anchored.period().await;
     }
-    rig.fake.edit_checkpoints(|checkpoints, _| {
+    harness.fake.edit_checkpoints(|checkpoints, _| {
         let last = checkpoints.values().next_back().unwrap().clone();
         for (number, note) in [(3, last.note.clone()), (4, "no note\n".to_owned())] {
             let planted = StoredCheckpoint {
@@ -868,12 +886,12 @@ async fn aud_10_planted_checkpoints_reach_no_sink() {
 #[tokio::test]
 async fn aud_10_a_deleted_checkpoint_is_missed() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
+    let harness = &anchored.harness;
     anchored.change("a").await;
     anchored.period().await;
     anchored.change("b").await;
     anchored.service.make_checkpoint().await.unwrap().unwrap();
-    rig.fake.edit_checkpoints(|checkpoints, _| {
+    harness.fake.edit_checkpoints(|checkpoints, _| {
         checkpoints.retain(|(_, number), _| *number < 2);
     });
     anchored.service.bring_to_sinks().await;
@@ -886,9 +904,9 @@ async fn aud_10_a_deleted_checkpoint_is_missed() {
 #[tokio::test]
 async fn aud_10_a_held_lease_silences_nothing() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
+    let harness = &anchored.harness;
     let hold = |until: Timestamp| {
-        rig.fake.edit_leases(|leases| {
+        harness.fake.edit_leases(|leases| {
             leases.insert("checkpoint".to_owned(), ("nobody".to_owned(), until));
         });
     };
@@ -898,7 +916,7 @@ async fn aud_10_a_held_lease_silences_nothing() {
     assert_eq!(anchored.numbers().await, [1]);
     for period in 1..=20 {
         anchored.change(&period.to_string()).await;
-        hold(rig.now() + Seconds(60));
+        hold(harness.now() + Seconds(60));
         anchored.period().await;
         let made = anchored.numbers().await.len();
         if made > 1 {
@@ -914,21 +932,21 @@ async fn aud_10_a_held_lease_silences_nothing() {
 #[tokio::test]
 async fn a_conflicting_sink_is_reported() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
+    let harness = &anchored.harness;
     anchored.change("a").await;
     anchored.period().await;
-    let kept = rig.fake.kept();
+    let kept = harness.fake.kept();
     for name in ["b", "c"] {
         anchored.change(name).await;
         anchored.period().await;
     }
     let whole = anchored.notes();
-    rig.fake.set_back(kept);
+    harness.fake.set_back(kept);
     for name in ["d", "e", "f"] {
         anchored.change(name).await;
         anchored.period().await;
     }
-    let differs: Vec<_> = of_log(rig)
+    let differs: Vec<_> = of_log(harness)
         .await
         .iter()
         .filter(|entry| entry.event.action == ControlAction::AuditSinkConflict)
@@ -964,21 +982,21 @@ async fn a_conflicting_sink_is_reported() {
 #[tokio::test]
 async fn aud_3_a_start_after_a_restore_is_recorded() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
+    let harness = &anchored.harness;
     anchored.change("a").await;
     anchored.period().await;
-    let kept = rig.fake.kept();
+    let kept = harness.fake.kept();
     anchored.change("b").await;
     anchored.period().await;
     let start = async || {
         let sink = sink_in(anchored.directory.path());
-        rig.process_with_sinks(vec![sink]).look_at_sinks().await;
+        harness.process_with_sinks(vec![sink]).look_at_sinks().await;
     };
     start().await;
-    assert_eq!(of_log(rig).await, [], "all is well");
-    rig.fake.set_back(kept);
+    assert_eq!(of_log(harness).await, [], "all is well");
+    harness.fake.set_back(kept);
     start().await;
-    let noted = of_log(rig).await;
+    let noted = of_log(harness).await;
     let [entry] = &noted[..] else {
         panic!("{noted:?}");
     };
@@ -1002,11 +1020,11 @@ async fn aud_3_a_start_after_a_restore_is_recorded() {
 #[tokio::test]
 async fn an_acknowledged_finding_is_set_aside() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
-    let kept = rig.fake.kept();
+    let harness = &anchored.harness;
+    let kept = harness.fake.kept();
     anchored.change("lost").await;
     anchored.period().await;
-    rig.fake.set_back(kept);
+    harness.fake.set_back(kept);
     let notes = anchored.notes();
     let found = anchored.verify().await.findings;
     let [finding] = &found[..] else {
@@ -1029,12 +1047,12 @@ async fn an_acknowledged_finding_is_set_aside() {
         matches!(refused, Err(Refusal::NotFound("finding"))),
         "{refused:?}"
     );
-    assert_eq!(of_log(rig).await, []);
+    assert_eq!(of_log(harness).await, []);
 
     let reason = "failover of 2027-01-15, \"ticket 17\"";
     let done = acknowledge(&about, reason).await.unwrap();
     assert_eq!(done, found);
-    let noted = of_log(rig).await;
+    let noted = of_log(harness).await;
     assert_eq!(noted.len(), 1);
     assert_eq!(
         noted[0].event.action,
@@ -1053,7 +1071,7 @@ async fn an_acknowledged_finding_is_set_aside() {
     );
 
     // An attacker who can write to the database but has no key cannot acknowledge anything.
-    rig.fake.edit_control_entries(|entries| {
+    harness.fake.edit_control_entries(|entries| {
         let mut acknowledged = entries.iter_mut();
         let entry = acknowledged
             .find(|entry| entry.event.world == World::DEPLOYMENT)
@@ -1069,11 +1087,11 @@ async fn an_acknowledged_finding_is_set_aside() {
 /// Without the root key there are no checkpoints, and no checkpoint key is created.
 #[tokio::test]
 async fn without_the_root_key_none_is_made() {
-    let rig = Rig::new().await;
-    std::fs::remove_file(rig.root_key(KeyPurpose::Wallets)).unwrap();
-    let refused = rig.service.make_checkpoint().await;
+    let harness = Harness::new().await;
+    std::fs::remove_file(harness.root_key(KeyPurpose::Wallets)).unwrap();
+    let refused = harness.service.make_checkpoint().await;
     assert!(matches!(refused, Err(Fault::Sealed(_))), "{refused:?}");
-    let mut read = rig.fake.read().await.unwrap();
+    let mut read = harness.fake.read().await.unwrap();
     let key = read
         .app_keys()
         .newest(&World::DEPLOYMENT, KeyPurpose::Audit)
@@ -1086,16 +1104,18 @@ async fn without_the_root_key_none_is_made() {
 #[tokio::test]
 async fn aud_7_a_checkpoint_holds_ids_and_hashes_only() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
-    let test = rig.test().await;
-    let user = rig.user(&test, "canary@example.com").await;
-    let (_, code) = rig.fresh_code(&test, "canary-two@example.com").await;
+    let harness = &anchored.harness;
+    let test = harness.test().await;
+    let user = harness.user(&test, "canary@example.com").await;
+    let (_, code) = harness.fresh_code(&test, "canary-two@example.com").await;
     let wallet = &user.wallets[0];
-    let signed = rig.service.sign(&test, text(wallet.id, "a canary message"));
+    let signed = harness
+        .service
+        .sign(&test, text(wallet.id, "a canary message"));
     signed.await.unwrap();
     let secret = Secret::new("canary-secret-of-google".to_owned());
     let google = ProviderName::parse("google").unwrap();
-    let set = rig.service.set_provider(
+    let set = harness.service.set_provider(
         Principal::cli(),
         test.world,
         google,
@@ -1104,7 +1124,7 @@ async fn aud_7_a_checkpoint_holds_ids_and_hashes_only() {
         ConnectionSettings::default(),
     );
     set.await.unwrap();
-    rig.service.sequence_all().await.unwrap();
+    harness.service.sequence_all().await.unwrap();
     anchored.period().await;
     let note = anchored.notes().remove(0).note;
     let own = anchored.service.checkpoint_key().await.unwrap();
@@ -1112,7 +1132,7 @@ async fn aud_7_a_checkpoint_holds_ids_and_hashes_only() {
         "canary",
         &*code,
         &wallet.public_address,
-        rig.test_key(),
+        harness.test_key(),
         "client",
         // The key itself is for an operator who wants to keep it, not for someone who finds a note.
         own.to_string().rsplit_once('+').unwrap().1,
@@ -1125,19 +1145,19 @@ async fn aud_7_a_checkpoint_holds_ids_and_hashes_only() {
 #[tokio::test]
 async fn the_key_stays_when_root_keys_are_rotated() {
     let anchored = Anchored::new().await;
-    let (rig, service) = (&anchored.rig, &anchored.service);
+    let (harness, service) = (&anchored.harness, &anchored.service);
     anchored.period().await;
     let before = service.checkpoint_key().await.unwrap();
     for is_logged in [false, true] {
         if is_logged {
             // A database rollback that has an entry.
-            let kept = rig.fake.kept();
+            let kept = harness.fake.kept();
             anchored.change("lost").await;
             anchored.period().await;
-            rig.fake.set_back(kept);
+            harness.fake.set_back(kept);
             service.look_at_sinks().await;
             assert_eq!(
-                of_log(rig).await.last().unwrap().event.action,
+                of_log(harness).await.last().unwrap().event.action,
                 ControlAction::AuditFindingReport
             );
         }
@@ -1147,14 +1167,14 @@ async fn the_key_stays_when_root_keys_are_rotated() {
             .unwrap();
         assert!(rotated.failed.is_empty(), "{rotated:?}");
         assert_eq!(service.vault_retire(Principal::cli()).await.unwrap(), 0);
-        rig.pass(3_600);
-        let other = rig.other_process();
+        harness.pass(3_600);
+        let other = harness.other_process();
         assert_eq!(other.checkpoint_key().await.unwrap(), before);
         let verified = other.vault_verify(&|_| {}).await.unwrap();
         assert!(verified.failed_app_keys.is_empty(), "{verified:?}");
-        assert_eq!(findings(rig).await, []);
+        assert_eq!(findings(harness).await, []);
     }
-    let rewrapped = of_log(rig).await;
+    let rewrapped = of_log(harness).await;
     let rewrapped = rewrapped
         .iter()
         .filter(|entry| entry.event.action == ControlAction::AppKeyRewrap);
@@ -1168,11 +1188,11 @@ async fn aud_10_an_acknowledgement_covers_nothing_later() {
     type Edit = fn(&mut Vec<ControlEntry>, usize);
     let alter: Edit = |entries, at| entries[at].event.request_id = Some("altered".to_owned());
     for (what, is_head) in [("an entry", false), ("the head", true)] {
-        let rig = Rig::new().await;
-        let world = rig.world(Environment::Live);
+        let harness = Harness::new().await;
+        let world = harness.world(Environment::Live);
         for name in ["a", "b", "c", "d"] {
             let url = format!("https://app.example.com/{name}");
-            let added = rig.service.add_redirect_url(
+            let added = harness.service.add_redirect_url(
                 Principal::cli(),
                 world,
                 RedirectKind::Login,
@@ -1183,7 +1203,7 @@ async fn aud_10_an_acknowledgement_covers_nothing_later() {
         }
         let places: Vec<usize> = {
             let mut places = Vec::new();
-            rig.fake.edit_control_entries(|entries| {
+            harness.fake.edit_control_entries(|entries| {
                 let of_world = entries.iter().enumerate();
                 let of_world = of_world.filter(|(_, entry)| entry.event.world == world);
                 places.extend(of_world.map(|(at, _)| at));
@@ -1191,34 +1211,42 @@ async fn aud_10_an_acknowledgement_covers_nothing_later() {
             places
         };
         if is_head {
-            rig.fake.edit_control_heads(|heads| {
+            harness.fake.edit_control_heads(|heads| {
                 let mut heads = heads.iter_mut();
                 let head = heads.find(|head| head.world == world).unwrap();
                 head.mac.tag[0] ^= 1;
             });
         } else {
-            rig.fake
+            harness
+                .fake
                 .edit_control_entries(|entries| alter(entries, places[0]));
         }
-        let found = findings(&rig).await;
+        let found = findings(&harness).await;
         let [finding] = &found[..] else {
             panic!("{what}: {found:?}");
         };
         let about = finding.about.to_string();
         let keys = &TrustedKeys::Own;
-        let done =
-            rig.service
-                .acknowledge_finding(Principal::cli(), &about, "a test", &[], keys, &|_| {});
+        let done = harness.service.acknowledge_finding(
+            Principal::cli(),
+            &about,
+            "a test",
+            &[],
+            keys,
+            &|_| {},
+        );
         done.await.unwrap();
-        assert_eq!(findings(&rig).await, [], "{what}");
-        let kept = rig.fake.kept();
-        rig.fake
+        assert_eq!(findings(&harness).await, [], "{what}");
+        let kept = harness.fake.kept();
+        harness
+            .fake
             .edit_control_entries(|entries| alter(entries, places[2]));
-        assert_eq!(findings(&rig).await, found, "{what}, and another entry");
-        rig.fake.set_back(kept);
-        rig.fake
+        assert_eq!(findings(&harness).await, found, "{what}, and another entry");
+        harness.fake.set_back(kept);
+        harness
+            .fake
             .edit_control_entries(|entries| drop(entries.remove(*places.last().unwrap())));
-        let after = findings(&rig).await;
+        let after = findings(&harness).await;
         assert!(!after.is_empty(), "{what}, and the end is cut");
     }
 }
@@ -1228,15 +1256,15 @@ async fn aud_10_an_acknowledgement_covers_nothing_later() {
 #[tokio::test]
 async fn aud_11_e_9_a_higher_log_number_needs_its_event() {
     let anchored = Anchored::new().await;
-    let rig = &anchored.rig;
-    let test = rig.test().await;
-    rig.user(&test, "ann@example.com").await;
-    rig.service.sequence_all().await.unwrap();
-    let survived = rig.fake.kept();
-    rig.user(&test, "bob@example.com").await;
-    rig.service.sequence_all().await.unwrap();
+    let harness = &anchored.harness;
+    let test = harness.test().await;
+    harness.user(&test, "ann@example.com").await;
+    harness.service.sequence_all().await.unwrap();
+    let survived = harness.fake.kept();
+    harness.user(&test, "bob@example.com").await;
+    harness.service.sequence_all().await.unwrap();
     anchored.period().await;
-    let whole = rig.fake.kept();
+    let whole = harness.fake.kept();
     let about_events = |report: &AuditReport| {
         let findings = report.findings.iter();
         let findings = findings.filter(|finding| matches!(finding.about, About::Events(_)));
@@ -1244,16 +1272,16 @@ async fn aud_11_e_9_a_higher_log_number_needs_its_event() {
     };
 
     // A failover that the process detects.
-    rig.fake.set_back(survived);
-    rig.user(&test, "cat@example.com").await;
-    rig.service.sequence_all().await.unwrap();
+    harness.fake.set_back(survived);
+    harness.user(&test, "cat@example.com").await;
+    harness.service.sequence_all().await.unwrap();
     assert_eq!(about_events(&anchored.verify().await), []);
-    let control = written(rig, test.world).await;
+    let control = written(harness, test.world).await;
     let entry = control.last().unwrap();
     assert_eq!(entry.event.action, ControlAction::ChainRestart);
     assert_eq!(detail(entry), json!({"log": 2}));
     let mut restarted = Vec::new();
-    rig.fake.edit_events(|events, heads| {
+    harness.fake.edit_events(|events, heads| {
         let of_world = events
             .iter()
             .filter(|event| event.event.world == test.world);
@@ -1266,9 +1294,9 @@ async fn aud_11_e_9_a_higher_log_number_needs_its_event() {
     };
 
     // The same by hand: cut, renumbered, and with the event.
-    rig.fake.set_back(whole.clone());
+    harness.fake.set_back(whole.clone());
     for is_made_up in [false, true] {
-        rig.fake.edit_events(|events, heads| {
+        harness.fake.edit_events(|events, heads| {
             let place = restarted.position;
             events.retain(|event| event.event.world != test.world || event.position < place);
             let head = heads.get_mut(&test.world).unwrap();
@@ -1299,6 +1327,6 @@ async fn aud_11_e_9_a_higher_log_number_needs_its_event() {
             found.contains(&FindingKind::NotRestarted { log: 2 }),
             "made up: {is_made_up}: {found:?}"
         );
-        rig.fake.set_back(whole.clone());
+        harness.fake.set_back(whole.clone());
     }
 }

@@ -14,12 +14,12 @@ use vestry_domain::code::MethodId;
 use vestry_domain::ids::{EmailId, Id, UserId};
 use vestry_ports::port;
 
-use crate::rig::{Rig, lasting, login, proof, text};
+use crate::harness::{Harness, lasting, login, proof, text};
 use crate::{send, texts, totps};
 
 /// The use cases as a history runs them.
 struct UseCases {
-    rig: Rig,
+    harness: Harness,
     caller: Arc<Caller>,
     /// Where the newest code of each identifier was sent.
     methods: HashMap<String, MethodId>,
@@ -42,20 +42,21 @@ fn id(user: &str) -> UserId {
 
 impl UseCases {
     async fn fresh() -> Self {
-        let rig = Rig::new().await;
-        rig.set(&[
-            ("end_sessions_on_change", "false"),
-            ("notify_on_change", "false"),
-            ("login_requires_verification", "false"),
-            ("new_users_per_hour", "0"),
-            ("sms_per_hour", "0"),
-            ("sms_country_per_hour", "0"),
-            ("sms_prefix_per_hour", "0"),
-        ])
-        .await;
+        let harness = Harness::new().await;
+        harness
+            .set(&[
+                ("end_sessions_on_change", "false"),
+                ("notify_on_change", "false"),
+                ("login_requires_verification", "false"),
+                ("new_users_per_hour", "0"),
+                ("sms_per_hour", "0"),
+                ("sms_country_per_hour", "0"),
+                ("sms_prefix_per_hour", "0"),
+            ])
+            .await;
         Self {
-            caller: rig.test().await,
-            rig,
+            caller: harness.test().await,
+            harness,
             methods: HashMap::new(),
         }
     }
@@ -73,7 +74,11 @@ impl Accounts for UseCases {
             phone_number: of(false),
             ..CreateUser::default()
         };
-        let created = self.rig.service.create_user(&self.caller, command).await;
+        let created = self
+            .harness
+            .service
+            .create_user(&self.caller, command)
+            .await;
         Some(created.ok()?.user.profile.user.id.to_string())
     }
 
@@ -93,36 +98,36 @@ impl Accounts for UseCases {
                 ..UpdateUser::default()
             }
         };
-        let service = &self.rig.service;
+        let service = &self.harness.service;
         let updated = service.update_user(&self.caller, id(user), command).await;
         updated.is_ok()
     }
 
     async fn enrol(&mut self, user: &str) -> String {
-        let made = self.rig.verified_totp(&self.caller, id(user)).await;
+        let made = self.harness.verified_totp(&self.caller, id(user)).await;
         made.secret.expose().clone()
     }
 
     async fn enter(&mut self, user: &str, authenticator: &str) -> Option<String> {
-        self.rig.pass(30);
-        let shown = totps::shown_by(authenticator, self.rig.now());
+        self.harness.pass(30);
+        let shown = totps::shown_by(authenticator, self.harness.now());
         let command = vestry_app::identity::totps::VerifyTotp {
             session_fields: lasting(600),
             ..totps::code(id(user), &shown)
         };
-        let entered = self.rig.try_totp(&self.caller, command).await.ok()?;
+        let entered = self.harness.try_totp(&self.caller, command).await.ok()?;
         Some(entered.issued?.token.expose().clone())
     }
 
     async fn now(&mut self) -> i64 {
-        self.rig.now().unix()
+        self.harness.now().unix()
     }
 
     async fn ask(&mut self, identifier: &str) -> String {
         // The order of two messages of one second is unknown.
-        self.rig.pass(1);
+        self.harness.pass(1);
         loop {
-            let (service, caller) = (&self.rig.service, &self.caller);
+            let (service, caller) = (&self.harness.service, &self.caller);
             let asked = if is_address(identifier) {
                 let sent = service.login_or_create_by_email(caller, login(identifier));
                 let sent = sent.await;
@@ -137,17 +142,17 @@ impl Accounts for UseCases {
                     self.methods.insert(identifier.to_owned(), method);
                     return user.to_string();
                 }
-                Err(Refusal::TooMany { retry_after }) => self.rig.pass(retry_after.0),
+                Err(Refusal::TooMany { retry_after }) => self.harness.pass(retry_after.0),
                 Err(other) => panic!("{other:?}"),
             }
         }
     }
 
     async fn ask_for(&mut self, identifier: &str, session: Option<&str>) -> Option<String> {
-        self.rig.pass(1);
+        self.harness.pass(1);
         loop {
             let session = named(session);
-            let (service, caller) = (&self.rig.service, &self.caller);
+            let (service, caller) = (&self.harness.service, &self.caller);
             let expires_in = Some(10);
             let asked = if is_address(identifier) {
                 let command = SendCode {
@@ -171,7 +176,7 @@ impl Accounts for UseCases {
                     self.methods.insert(identifier.to_owned(), method);
                     return Some(user.to_string());
                 }
-                Err(Refusal::TooMany { retry_after }) => self.rig.pass(retry_after.0),
+                Err(Refusal::TooMany { retry_after }) => self.harness.pass(retry_after.0),
                 Err(_) => return None,
             }
         }
@@ -179,16 +184,23 @@ impl Accounts for UseCases {
 
     async fn prove(&mut self, identifier: &str, session: Option<&str>) -> Option<Entered> {
         let method_id = *self.methods.get(identifier)?;
-        let newest = self.rig.newest_to(&self.caller, identifier).await;
+        let newest = self.harness.newest_to(&self.caller, identifier).await;
         let command = VerifyCode {
             method_id,
             session_fields: SessionFields {
                 session_token: session.map(|token| Secret::new(token.to_owned())),
                 ..lasting(600)
             },
-            ..proof(EmailId::new(self.rig.now(), [0; 16]), &newest.message.code)
+            ..proof(
+                EmailId::new(self.harness.now(), [0; 16]),
+                &newest.message.code,
+            )
         };
-        let verified = self.rig.service.verify_code(&self.caller, command).await;
+        let verified = self
+            .harness
+            .service
+            .verify_code(&self.caller, command)
+            .await;
         let verified = verified.ok()?;
         Some(Entered {
             user: verified.user_id.to_string(),
@@ -198,12 +210,12 @@ impl Accounts for UseCases {
 
     async fn opens(&mut self, token: &str) -> Option<String> {
         let token = Secret::new(token.to_owned());
-        let open = self.rig.by_token(&self.caller, &token).await.ok()?;
+        let open = self.harness.by_token(&self.caller, &token).await.ok()?;
         Some(open.session.user_id.to_string())
     }
 
     async fn identifiers(&mut self, user: &str) -> Vec<(String, bool)> {
-        let found = self.rig.service.get_user(&self.caller, id(user)).await;
+        let found = self.harness.service.get_user(&self.caller, id(user)).await;
         let profile = found.unwrap().profile;
         let emails = profile.emails.iter();
         let mut all: Vec<_> = emails

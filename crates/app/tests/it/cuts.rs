@@ -18,7 +18,7 @@ use vestry_ports::store::StoredCheckpoint;
 
 use crate::audit::findings;
 use crate::checkpoints::Shelf;
-use crate::rig::Rig;
+use crate::harness::Harness;
 use crate::wallets::text;
 
 /// Rounds of tampering. This is the number that the plan requires of the nightly run; here it takes seconds.
@@ -248,7 +248,7 @@ fn alter<E: Link>(rng: &mut Rng, entries: &mut [E]) {
 
 /// A test harness with a history, a snapshot of each step, and the checkpoints kept outside.
 struct Past {
-    rig: Rig,
+    harness: Harness,
     /// The process that verifies. It has a sink.
     service: Arc<Service>,
     whole: Kept,
@@ -260,20 +260,20 @@ struct Past {
 
 impl Past {
     async fn new(rng: &mut Rng) -> Self {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
-        let user = rig.user(&test, "ada@example.com").await;
+        let harness = Harness::new().await;
+        let test = harness.test().await;
+        let user = harness.user(&test, "ada@example.com").await;
         let wallet = user.wallets[0].id;
         let mut past = Self {
-            whole: rig.fake.kept(),
-            service: rig.process_with_sinks(vec![Arc::new(Shelf::default())]),
-            rig,
+            whole: harness.fake.kept(),
+            service: harness.process_with_sinks(vec![Arc::new(Shelf::default())]),
+            harness,
             states: Vec::new(),
             heads: Vec::new(),
             control_heads: Vec::new(),
             notes: Vec::new(),
         };
-        let processes = [past.service.clone(), past.rig.other_process()];
+        let processes = [past.service.clone(), past.harness.other_process()];
         for step in 0..STEPS {
             past.remember();
             let process = &processes[rng.below(2)];
@@ -288,36 +288,36 @@ impl Past {
                 });
             }
         }
-        past.whole = past.rig.fake.kept();
+        past.whole = past.harness.fake.kept();
         past
     }
 
     fn remember(&mut self) {
-        self.states.push(self.rig.fake.kept());
+        self.states.push(self.harness.fake.kept());
         let (heads, control_heads) = (&mut self.heads, &mut self.control_heads);
-        let fake = &self.rig.fake;
+        let fake = &self.harness.fake;
         fake.edit_audit_log(|_, now| heads.extend(now.iter().cloned()));
         fake.edit_control_heads(|now| control_heads.extend(now.iter().cloned()));
     }
 
     /// Does something that leaves an entry.
     async fn go_on(&self, rng: &mut Rng, process: &Service, wallet: WalletId, step: usize) {
-        let test = self.rig.test().await;
+        let test = self.harness.test().await;
         if rng.below(2) == 0 {
             process.sign(&test, text(wallet, "hi")).await.unwrap();
         } else {
-            let world = self.rig.world(Environment::ALL[rng.below(2)]);
+            let world = self.harness.world(Environment::ALL[rng.below(2)]);
             let url = format!("https://app.example.com/{step}");
             let added =
                 process.add_redirect_url(Principal::cli(), world, RedirectKind::Login, &url, false);
             added.await.unwrap();
         }
-        self.rig.pass(1);
+        self.harness.pass(1);
     }
 
     /// Applies a cut; `false` if it changed nothing.
     fn cut(&self, what: Cut, rng: &mut Rng) -> bool {
-        let fake = &self.rig.fake;
+        let fake = &self.harness.fake;
         if what == Cut::Database {
             let state = self.states[rng.below(self.states.len())].clone();
             fake.set_back(state);
@@ -339,7 +339,7 @@ impl Past {
     /// Removes events.
     fn cut_events(&self, rng: &mut Rng) -> bool {
         let mut changed = false;
-        self.rig.fake.edit_events(|events, heads| {
+        self.harness.fake.edit_events(|events, heads| {
             let before = events.len();
             let at = rng.below(before);
             let (world, position) = (events[at].event.world, events[at].position);
@@ -360,7 +360,7 @@ impl Past {
 
     /// Cuts an event log and gives it another number.
     fn raise_log(&self, rng: &mut Rng) -> bool {
-        self.rig.fake.edit_events(|events, heads| {
+        self.harness.fake.edit_events(|events, heads| {
             let at = rng.below(events.len());
             let (world, position) = (events[at].event.world, events[at].position);
             events.retain(|event| event.event.world != world || event.position < position);
@@ -380,7 +380,7 @@ impl Past {
 
     /// Edits the recorded progress of the sink.
     fn edit_progress(&self, rng: &mut Rng) -> bool {
-        self.rig.fake.edit_checkpoints(|_, sinks| {
+        self.harness.fake.edit_checkpoints(|_, sinks| {
             let mut sinks = sinks.values_mut();
             let progress = sinks.find(|progress| progress.sink == "shelf").unwrap();
             match rng.below(3) {
@@ -397,7 +397,7 @@ impl Past {
 
     /// Cuts the sequence of checkpoints. Without the first of them the state is the same as after a sweep.
     fn cut_checkpoints(&self, rng: &mut Rng) -> bool {
-        self.rig.fake.edit_checkpoints(|checkpoints, _| {
+        self.harness.fake.edit_checkpoints(|checkpoints, _| {
             let numbers: Vec<_> = checkpoints.keys().copied().collect();
             let place = numbers[1 + rng.below(numbers.len() - 1)];
             let kept = checkpoints.remove(&place).unwrap();
@@ -423,7 +423,7 @@ impl Past {
 
     /// Cuts one of the two logs; `false` if it changed nothing.
     fn cut_log(&self, what: Cut, rng: &mut Rng) -> bool {
-        let fake = &self.rig.fake;
+        let fake = &self.harness.fake;
         let mut changed = false;
         if rng.below(2) == 0 {
             fake.edit_audit_log(|entries, heads| {
@@ -454,17 +454,17 @@ impl Past {
 
     /// The number of findings by the log's keys alone.
     async fn found_by_keys(&self) -> usize {
-        let kept = self.rig.fake.kept();
-        self.rig.fake.edit_checkpoints(|checkpoints, sinks| {
+        let kept = self.harness.fake.kept();
+        self.harness.fake.edit_checkpoints(|checkpoints, sinks| {
             checkpoints.clear();
             sinks.clear();
         });
-        self.rig.fake.edit_events(|events, heads| {
+        self.harness.fake.edit_events(|events, heads| {
             events.clear();
             heads.clear();
         });
-        let found = findings(&self.rig).await;
-        self.rig.fake.set_back(kept);
+        let found = findings(&self.harness).await;
+        self.harness.fake.set_back(kept);
         found.len()
     }
 }
@@ -494,7 +494,7 @@ async fn ev_a1_aud_2_aud_3_aud_11_every_cut_is_found() {
             let found = past.verify().await.findings;
             assert!(!found.is_empty(), "round {rounds}: {what:?}");
         }
-        past.rig.fake.set_back(past.whole.clone());
+        past.harness.fake.set_back(past.whole.clone());
     }
     assert_eq!(past.verify().await.findings, []);
 }

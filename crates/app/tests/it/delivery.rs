@@ -14,81 +14,87 @@ use vestry_ports::mailer::{Mailer, SendError};
 use vestry_ports::port;
 use vestry_ports::store::Store;
 
-use crate::rig::{Rig, login};
+use crate::harness::{Harness, login};
 
 #[tokio::test]
 async fn live_mail_goes_to_the_transport_and_nowhere_else() {
-    let rig = Rig::new().await;
-    let live = rig.live().await;
-    let sent = rig.login(&live, "Ada@example.com").await;
+    let harness = Harness::new().await;
+    let live = harness.live().await;
+    let sent = harness.login(&live, "Ada@example.com").await;
     assert_eq!(
-        rig.mailer.tries(),
+        harness.mailer.tries(),
         0,
         "nothing is sent before the commit or within the request"
     );
-    assert_eq!(rig.waiting().await, 1);
-    assert_eq!(rig.service.deliver_due("worker").await.unwrap(), 1);
-    let (_, mail) = rig.mailer.sent().remove(0);
+    assert_eq!(harness.waiting().await, 1);
+    assert_eq!(harness.service.deliver_due("worker").await.unwrap(), 1);
+    let (_, mail) = harness.mailer.sent().remove(0);
     assert_eq!(mail.to, "Ada@example.com");
-    rig.verify(&live, sent.email.id, &mail.code).await.unwrap();
-    assert_eq!(rig.waiting().await, 0);
-    assert_eq!(rig.service.deliver_due("worker").await.unwrap(), 0);
+    harness
+        .verify(&live, sent.email.id, &mail.code)
+        .await
+        .unwrap();
+    assert_eq!(harness.waiting().await, 0);
+    assert_eq!(harness.service.deliver_due("worker").await.unwrap(), 0);
 }
 
 /// I7: a transient transport failure is retried, not immediately but within half a minute.
 #[tokio::test]
 async fn a_transient_failure_is_retried_later() {
-    let rig = Rig::new().await;
-    let live = rig.live().await;
-    rig.mailer.fail_for_now(3);
-    let sent = rig.login(&live, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let live = harness.live().await;
+    harness.mailer.fail_for_now(3);
+    let sent = harness.login(&live, "ada@example.com").await;
     for tries in 1..=3 {
-        rig.deliver().await;
-        assert_eq!(rig.mailer.tries(), tries);
-        rig.deliver().await;
-        assert_eq!(rig.mailer.tries(), tries, "not in the same second");
-        assert_eq!(rig.waiting().await, 1);
-        rig.pass(30);
+        harness.deliver().await;
+        assert_eq!(harness.mailer.tries(), tries);
+        harness.deliver().await;
+        assert_eq!(harness.mailer.tries(), tries, "not in the same second");
+        assert_eq!(harness.waiting().await, 1);
+        harness.pass(30);
     }
-    rig.deliver().await;
-    assert_eq!(rig.mailer.tries(), 4);
-    let (_, mail) = rig.mailer.sent().remove(0);
-    rig.verify(&live, sent.email.id, &mail.code).await.unwrap();
-    assert_eq!(rig.waiting().await, 0);
+    harness.deliver().await;
+    assert_eq!(harness.mailer.tries(), 4);
+    let (_, mail) = harness.mailer.sent().remove(0);
+    harness
+        .verify(&live, sent.email.id, &mail.code)
+        .await
+        .unwrap();
+    assert_eq!(harness.waiting().await, 0);
 }
 
 #[tokio::test]
 async fn a_permanent_failure_is_final() {
-    let rig = Rig::new().await;
-    let live = rig.live().await;
-    rig.mailer.refuse();
-    rig.login(&live, "ada@example.com").await;
-    rig.deliver().await;
-    assert_eq!((rig.mailer.tries(), rig.waiting().await), (1, 0));
-    rig.mailer.take();
-    rig.pass(60);
-    rig.deliver().await;
-    assert_eq!(rig.mailer.tries(), 1);
+    let harness = Harness::new().await;
+    let live = harness.live().await;
+    harness.mailer.refuse();
+    harness.login(&live, "ada@example.com").await;
+    harness.deliver().await;
+    assert_eq!((harness.mailer.tries(), harness.waiting().await), (1, 0));
+    harness.mailer.take();
+    harness.pass(60);
+    harness.deliver().await;
+    assert_eq!(harness.mailer.tries(), 1);
 }
 
 /// A late code is worse than none.
 #[tokio::test]
 async fn an_expired_message_is_never_sent() {
     for age in [599, 600, 10_000] {
-        let rig = Rig::new().await;
-        let live = rig.live().await;
-        rig.mailer.fail_for_now(1);
-        rig.login(&live, "ada@example.com").await;
-        rig.deliver().await;
-        rig.pass(age);
-        rig.deliver().await;
+        let harness = Harness::new().await;
+        let live = harness.live().await;
+        harness.mailer.fail_for_now(1);
+        harness.login(&live, "ada@example.com").await;
+        harness.deliver().await;
+        harness.pass(age);
+        harness.deliver().await;
         let sent = if age < 600 { 1 } else { 0 };
         assert_eq!(
-            (rig.mailer.sent().len(), rig.mailer.tries()),
+            (harness.mailer.sent().len(), harness.mailer.tries()),
             (sent, 1 + sent),
             "after {age} s"
         );
-        assert_eq!(rig.waiting().await, 0);
+        assert_eq!(harness.waiting().await, 0);
     }
 }
 
@@ -97,16 +103,18 @@ async fn an_expired_message_is_never_sent() {
 async fn a_failure_while_outcomes_are_recorded_loses_none() {
     // Before it, jobs are claimed: a begin, a claim, a commit.
     for operations in 3.. {
-        let rig = Rig::new().await;
-        let live = rig.live().await;
+        let harness = Harness::new().await;
+        let live = harness.live().await;
         for number in 0..5 {
-            rig.login(&live, &format!("u{number}@example.com")).await;
+            harness
+                .login(&live, &format!("u{number}@example.com"))
+                .await;
         }
-        rig.fake.fail_after(operations);
-        assert_eq!(rig.service.deliver_due("worker").await.unwrap(), 5);
-        let was_reached = !rig.fake.has_yet_to_fail();
-        rig.fake.fail_after(None);
-        assert_eq!((rig.mailer.tries(), rig.waiting().await), (5, 0));
+        harness.fake.fail_after(operations);
+        assert_eq!(harness.service.deliver_due("worker").await.unwrap(), 5);
+        let was_reached = !harness.fake.has_yet_to_fail();
+        harness.fake.fail_after(None);
+        assert_eq!((harness.mailer.tries(), harness.waiting().await), (5, 0));
         if !was_reached {
             assert!(
                 operations > 8,
@@ -120,16 +128,18 @@ async fn a_failure_while_outcomes_are_recorded_loses_none() {
 /// R15: a job goes to one worker, however many there are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r15_workers_share_the_jobs() {
-    let rig = Rig::new().await;
-    let live = rig.live().await;
+    let harness = Harness::new().await;
+    let live = harness.live().await;
     for number in 0..60 {
-        rig.login(&live, &format!("u{number}@example.com")).await;
+        harness
+            .login(&live, &format!("u{number}@example.com"))
+            .await;
     }
     let tasks = (0..8).map(|number| {
         let service = if number % 2 == 0 {
-            Arc::clone(&rig.service)
+            Arc::clone(&harness.service)
         } else {
-            rig.other_process()
+            harness.other_process()
         };
         async move {
             let mut taken = 0;
@@ -147,13 +157,13 @@ async fn r15_workers_share_the_jobs() {
     });
     let taken: usize = vestry_contract::race::race(tasks).await.into_iter().sum();
     assert_eq!(taken, 60);
-    let to: HashSet<_> = rig
+    let to: HashSet<_> = harness
         .mailer
         .sent()
         .into_iter()
         .map(|(_, mail)| mail.to)
         .collect();
-    assert_eq!((to.len(), rig.mailer.tries()), (60, 60));
+    assert_eq!((to.len(), harness.mailer.tries()), (60, 60));
 }
 
 /// A transport that accepts every mail, and a database in which something happens right afterwards.
@@ -190,24 +200,24 @@ async fn an_unrecorded_delivery_sends_the_same_mail_again() {
         unreachable_after: AtomicUsize::new(1),
         ..Accident::default()
     });
-    let rig = Rig::with_mail(mailer.clone()).await;
-    mailer.store.set(rig.fake.clone()).unwrap();
-    let live = rig.live().await;
-    rig.login(&live, "ada@example.com").await;
-    rig.deliver_once().await;
-    rig.fake.set_unavailable(false);
-    rig.pass(LEASE.0 - 1);
+    let harness = Harness::with_mail(mailer.clone()).await;
+    mailer.store.set(harness.fake.clone()).unwrap();
+    let live = harness.live().await;
+    harness.login(&live, "ada@example.com").await;
+    harness.deliver_once().await;
+    harness.fake.set_unavailable(false);
+    harness.pass(LEASE.0 - 1);
     assert_eq!(
-        rig.deliver_once().await,
+        harness.deliver_once().await,
         0,
         "another worker may still be on it"
     );
-    rig.pass(1);
-    assert_eq!(rig.deliver_once().await, 1);
+    harness.pass(1);
+    assert_eq!(harness.deliver_once().await, 1);
     let sent = mailer.sent.lock().unwrap().clone();
     assert_eq!(sent.len(), 2);
     assert_eq!(sent[0], sent[1]);
-    assert_eq!(rig.waiting().await, 0);
+    assert_eq!(harness.waiting().await, 0);
 }
 
 /// R14: an outcome that loses its race is written again; the mail is not sent again.
@@ -217,16 +227,16 @@ async fn r14_a_lost_race_sends_nothing_twice() {
         lost_commits: 3,
         ..Accident::default()
     });
-    let rig = Rig::with_mail(mailer.clone()).await;
-    mailer.store.set(rig.fake.clone()).unwrap();
-    let live = rig.live().await;
-    rig.login(&live, "ada@example.com").await;
-    rig.fake.lose_commits(3);
-    assert_eq!(rig.deliver_once().await, 1);
-    rig.pass(LEASE.0);
-    assert_eq!(rig.deliver_once().await, 0);
+    let harness = Harness::with_mail(mailer.clone()).await;
+    mailer.store.set(harness.fake.clone()).unwrap();
+    let live = harness.live().await;
+    harness.login(&live, "ada@example.com").await;
+    harness.fake.lose_commits(3);
+    assert_eq!(harness.deliver_once().await, 1);
+    harness.pass(LEASE.0);
+    assert_eq!(harness.deliver_once().await, 0);
     assert_eq!(mailer.sent.lock().unwrap().len(), 1);
-    assert_eq!(rig.waiting().await, 0);
+    assert_eq!(harness.waiting().await, 0);
 }
 
 /// A transport that blocks until it is released.
@@ -261,18 +271,19 @@ impl Mailer for Gate {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn k6_a_stopping_worker_finishes_its_jobs() {
     let gate = Arc::new(Gate::default());
-    let rig = Rig::with_mail(gate.clone()).await;
-    let live = rig.live().await;
+    let harness = Harness::with_mail(gate.clone()).await;
+    let live = harness.live().await;
     let (arrive, arrived) = oneshot::channel();
     let (open, opened) = oneshot::channel();
     *gate.arrived.lock().unwrap() = Some(arrive);
     *gate.opened.lock().unwrap() = Some(opened);
     let (stop, stopped) = oneshot::channel::<()>();
     let worker = tokio::spawn({
-        let service = Arc::clone(&rig.service);
+        let service = Arc::clone(&harness.service);
         async move { service.run_outbox(async { drop(stopped.await) }).await }
     });
-    rig.service
+    harness
+        .service
         .login_or_create_by_email(&live, login("ada@example.com"))
         .await
         .unwrap();
@@ -281,33 +292,33 @@ async fn k6_a_stopping_worker_finishes_its_jobs() {
     open.send(()).unwrap();
     worker.await.unwrap();
     assert_eq!(gate.taken.load(Ordering::SeqCst), 1);
-    assert_eq!(rig.waiting().await, 0);
+    assert_eq!(harness.waiting().await, 0);
 }
 
 /// A live job of a service that has lost its transport stays queued until there is one.
 #[tokio::test]
 async fn a_job_without_a_transport_waits() {
-    let rig = Rig::new().await;
-    let live = rig.live().await;
-    rig.login(&live, "ada@example.com").await;
-    let bare = rig.process_without_mail();
+    let harness = Harness::new().await;
+    let live = harness.live().await;
+    harness.login(&live, "ada@example.com").await;
+    let bare = harness.process_without_mail();
     assert_eq!(bare.deliver_due("bare").await.unwrap(), 1);
-    assert_eq!((rig.mailer.tries(), rig.waiting().await), (0, 1));
-    rig.pass(30);
-    rig.deliver().await;
-    assert_eq!((rig.mailer.tries(), rig.waiting().await), (1, 0));
+    assert_eq!((harness.mailer.tries(), harness.waiting().await), (0, 1));
+    harness.pass(30);
+    harness.deliver().await;
+    assert_eq!((harness.mailer.tries(), harness.waiting().await), (1, 0));
 }
 
 /// A payload from the outbox of one environment does not decrypt in another: a moved row is never sent.
 #[tokio::test]
 async fn t1_a_moved_payload_is_never_sent() {
-    let rig = Rig::new().await;
-    let (live, stranger) = (rig.live().await, rig.stranger().await);
-    rig.login(&live, "ada@example.com").await;
-    let mut tx = rig.fake.begin().await.unwrap();
+    let harness = Harness::new().await;
+    let (live, stranger) = (harness.live().await, harness.stranger().await);
+    harness.login(&live, "ada@example.com").await;
+    let mut tx = harness.fake.begin().await.unwrap();
     let job = tx
         .outbox()
-        .claim("thief", rig.now(), rig.now() + LEASE, 1)
+        .claim("thief", harness.now(), harness.now() + LEASE, 1)
         .await
         .unwrap()
         .remove(0);
@@ -318,14 +329,18 @@ async fn t1_a_moved_payload_is_never_sent() {
     tx.outbox().push(&moved).await.unwrap();
     tx.commit().await.unwrap();
     for _ in 0..10 {
-        rig.deliver_once().await;
-        rig.pass(30);
+        harness.deliver_once().await;
+        harness.pass(30);
     }
-    assert_eq!(rig.mailer.sent().len(), 1, "the row moved into its place");
-    rig.pass(600);
-    rig.deliver().await;
     assert_eq!(
-        (rig.mailer.tries(), rig.waiting().await),
+        harness.mailer.sent().len(),
+        1,
+        "the row moved into its place"
+    );
+    harness.pass(600);
+    harness.deliver().await;
+    assert_eq!(
+        (harness.mailer.tries(), harness.waiting().await),
         (1, 0),
         "the other one expired"
     );
@@ -334,8 +349,8 @@ async fn t1_a_moved_payload_is_never_sent() {
 /// The database is unreachable: no job is claimed, and the worker reports it.
 #[tokio::test]
 async fn an_unreachable_outbox_is_a_fault() {
-    let rig = Rig::new().await;
-    rig.fake.set_unavailable(true);
-    let outcome = rig.service.deliver_due("worker").await;
+    let harness = Harness::new().await;
+    harness.fake.set_unavailable(true);
+    let outcome = harness.service.deliver_due("worker").await;
     assert!(matches!(outcome, Err(Fault::Unavailable(_))), "{outcome:?}");
 }

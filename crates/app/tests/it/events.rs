@@ -5,15 +5,15 @@ use vestry_app::delivery::events::{EventPage, ListEvents, ListEventsError};
 use vestry_domain::event::{Event, EventKind};
 use vestry_domain::ids::EventId;
 
-use crate::rig::Rig;
+use crate::harness::Harness;
 
-async fn read(rig: &Rig, caller: &Caller, after: Option<EventId>) -> EventPage {
+async fn read(harness: &Harness, caller: &Caller, after: Option<EventId>) -> EventPage {
     let query = ListEvents {
         after,
         limit: Some(1000),
         ..ListEvents::default()
     };
-    rig.service.list_events(caller, &query).await.unwrap()
+    harness.service.list_events(caller, &query).await.unwrap()
 }
 
 fn places(events: &[Event]) -> Vec<(i64, i64)> {
@@ -24,21 +24,21 @@ fn places(events: &[Event]) -> Vec<(i64, i64)> {
 /// If a database has lost events that a process saw, it continues as another log and says where the previous one ended.
 #[tokio::test]
 async fn e_9_a_rolled_back_database_is_noticed() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.user(&test, "ann@example.com").await;
-    rig.service.sequence_all().await.unwrap();
-    let survived = read(&rig, &test, None).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.user(&test, "ann@example.com").await;
+    harness.service.sequence_all().await.unwrap();
+    let survived = read(&harness, &test, None).await;
     let last = survived.events.last().unwrap().clone();
-    let kept = rig.fake.kept();
-    rig.user(&test, "bob@example.com").await;
-    rig.service.sequence_all().await.unwrap();
-    let seen = read(&rig, &test, Some(last.event.id)).await;
+    let kept = harness.fake.kept();
+    harness.user(&test, "bob@example.com").await;
+    harness.service.sequence_all().await.unwrap();
+    let seen = read(&harness, &test, Some(last.event.id)).await;
     let lost = seen.events.last().unwrap().event.id;
-    rig.fake.set_back(kept);
-    rig.user(&test, "cat@example.com").await;
-    rig.service.sequence_all().await.unwrap();
-    let page = read(&rig, &test, Some(last.event.id)).await;
+    harness.fake.set_back(kept);
+    harness.user(&test, "cat@example.com").await;
+    harness.service.sequence_all().await.unwrap();
+    let page = read(&harness, &test, Some(last.event.id)).await;
     let first = &page.events[0];
     assert_eq!(first.event.kind, EventKind::LogRestarted);
     let expected = format!(r#"{{"previous_log":1,"lost_after":"{}"}}"#, last.event.id);
@@ -50,14 +50,14 @@ async fn e_9_a_rolled_back_database_is_noticed() {
         after: Some(lost),
         ..ListEvents::default()
     };
-    let refused = rig.service.list_events(&test, &query).await;
+    let refused = harness.service.list_events(&test, &query).await;
     assert!(matches!(refused, Err(ListEventsError::CursorUnknown)));
     // It is reported once, by one process.
-    rig.user(&test, "dan@example.com").await;
-    rig.other_process().sequence_all().await.unwrap();
-    rig.user(&test, "eve@example.com").await;
-    rig.service.sequence_all().await.unwrap();
-    let page = read(&rig, &test, Some(last.event.id)).await;
+    harness.user(&test, "dan@example.com").await;
+    harness.other_process().sequence_all().await.unwrap();
+    harness.user(&test, "eve@example.com").await;
+    harness.service.sequence_all().await.unwrap();
+    let page = read(&harness, &test, Some(last.event.id)).await;
     let restarts = page.events.iter();
     let restarts = restarts.filter(|event| event.event.kind == EventKind::LogRestarted);
     assert_eq!(restarts.count(), 1);
@@ -66,21 +66,21 @@ async fn e_9_a_rolled_back_database_is_noticed() {
 /// The same if the log has grown past what was seen, with other events at its positions.
 #[tokio::test]
 async fn e_9_other_events_at_known_positions_are_noticed() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.service.sequence_all().await.unwrap();
-    let kept = rig.fake.kept();
-    rig.user(&test, "ann@example.com").await;
-    rig.service.sequence_all().await.unwrap();
-    rig.fake.set_back(kept);
-    let other = rig.other_process();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.service.sequence_all().await.unwrap();
+    let kept = harness.fake.kept();
+    harness.user(&test, "ann@example.com").await;
+    harness.service.sequence_all().await.unwrap();
+    harness.fake.set_back(kept);
+    let other = harness.other_process();
     for name in ["bob", "cat", "dan"] {
-        rig.user(&test, &format!("{name}@example.com")).await;
+        harness.user(&test, &format!("{name}@example.com")).await;
     }
     other.sequence_all().await.unwrap();
-    rig.user(&test, "eve@example.com").await;
-    rig.service.sequence_all().await.unwrap();
-    let page = read(&rig, &test, None).await;
+    harness.user(&test, "eve@example.com").await;
+    harness.service.sequence_all().await.unwrap();
+    let page = read(&harness, &test, None).await;
     let restarted = page.events.iter();
     let restarted = restarted.filter(|event| event.event.kind == EventKind::LogRestarted);
     assert_eq!(restarted.count(), 1);
@@ -95,20 +95,20 @@ async fn e_9_other_events_at_known_positions_are_noticed() {
 #[tokio::test]
 async fn e_1_a_failure_at_any_step_emits_all_or_nothing() {
     for operations in 0.. {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
-        rig.service.sequence_all().await.unwrap();
-        let before = read(&rig, &test, None).await.events.len();
-        rig.fake.fail_after(operations);
+        let harness = Harness::new().await;
+        let test = harness.test().await;
+        harness.service.sequence_all().await.unwrap();
+        let before = read(&harness, &test, None).await.events.len();
+        harness.fake.fail_after(operations);
         let command = vestry_app::identity::users::CreateUser {
             email: Some("ann@example.com".to_owned()),
             ..Default::default()
         };
-        let created = rig.service.create_user(&test, command).await;
-        let was_reached = !rig.fake.has_yet_to_fail();
-        rig.fake.fail_after(None);
-        rig.service.sequence_all().await.unwrap();
-        let emitted = read(&rig, &test, None).await.events.len() - before;
+        let created = harness.service.create_user(&test, command).await;
+        let was_reached = !harness.fake.has_yet_to_fail();
+        harness.fake.fail_after(None);
+        harness.service.sequence_all().await.unwrap();
+        let emitted = read(&harness, &test, None).await.events.len() - before;
         let expected = if created.is_ok() { 3 } else { 0 };
         assert_eq!(emitted, expected, "after {operations} operations");
         if !was_reached {
@@ -121,16 +121,16 @@ async fn e_1_a_failure_at_any_step_emits_all_or_nothing() {
 #[tokio::test]
 async fn e_2_a_sequencer_that_fails_at_any_step_leaves_no_gap() {
     for operations in 0.. {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
-        rig.user(&test, "ann@example.com").await;
-        rig.fake.fail_after(operations);
-        drop(rig.service.sequence_all().await);
-        let was_reached = !rig.fake.has_yet_to_fail();
-        rig.fake.fail_after(None);
-        rig.user(&test, "bob@example.com").await;
-        rig.service.sequence_all().await.unwrap();
-        let events = read(&rig, &test, None).await.events;
+        let harness = Harness::new().await;
+        let test = harness.test().await;
+        harness.user(&test, "ann@example.com").await;
+        harness.fake.fail_after(operations);
+        drop(harness.service.sequence_all().await);
+        let was_reached = !harness.fake.has_yet_to_fail();
+        harness.fake.fail_after(None);
+        harness.user(&test, "bob@example.com").await;
+        harness.service.sequence_all().await.unwrap();
+        let events = read(&harness, &test, None).await.events;
         let positions: Vec<_> = events.iter().map(|event| event.position).collect();
         let expected: Vec<_> = (1..=i64::try_from(positions.len()).unwrap()).collect();
         assert_eq!(positions, expected, "after {operations} operations");
@@ -150,22 +150,22 @@ async fn e_9_a_prune_between_two_reads_of_a_page_is_noticed() {
     let mut refused = 0;
     for kinds in [vec![], vec![EventKind::UserCreated]] {
         for reads in 0..6 {
-            let rig = Rig::new().await;
-            let test = rig.test().await;
+            let harness = Harness::new().await;
+            let test = harness.test().await;
             for name in ["ann", "bob", "cat", "dan"] {
-                rig.user(&test, &format!("{name}@example.com")).await;
+                harness.user(&test, &format!("{name}@example.com")).await;
             }
-            rig.service.sequence_all().await.unwrap();
-            let all = read(&rig, &test, None).await.events;
+            harness.service.sequence_all().await.unwrap();
+            let all = read(&harness, &test, None).await.events;
             let query = ListEvents {
                 after: Some(all[2].event.id),
                 kinds: kinds.clone(),
                 ..ListEvents::default()
             };
-            let expected = rig.service.list_events(&test, &query).await.unwrap();
+            let expected = harness.service.list_events(&test, &query).await.unwrap();
             assert!(expected.events.len() > 1);
-            rig.fake.prune_after(reads, test.world, all[8].position);
-            match rig.service.list_events(&test, &query).await {
+            harness.fake.prune_after(reads, test.world, all[8].position);
+            match harness.service.list_events(&test, &query).await {
                 Ok(page) => assert_eq!(page.events, expected.events, "after {reads} reads"),
                 Err(ListEventsError::CursorUnknown) => refused += 1,
                 Err(error) => panic!("after {reads} reads: {error}"),

@@ -5,9 +5,9 @@ use vestry_domain::Environment;
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::session::SessionSelector;
 
+use crate::harness::{Harness, wrong};
 use crate::links::opened;
 use crate::passwords::{self, with_password};
-use crate::rig::{Rig, wrong};
 use crate::totps;
 
 const ADA: &str = "ada@example.com";
@@ -29,84 +29,100 @@ const TRIES: [&str; 9] = [
 /// Makes an attempt during which the database fails once, after `operations` operations. Returns whether it succeeded, and whether it
 /// ended before the failure.
 async fn gets_in(what: &str, operations: usize) -> (bool, bool) {
-    let rig = Rig::with_urls().await;
-    let test = rig.test().await;
-    let fail = || rig.fake.fail_after(operations);
+    let harness = Harness::with_urls().await;
+    let test = harness.test().await;
+    let fail = || harness.fake.fail_after(operations);
     let got_in = match what {
         "a wrong code" => {
-            let (sent, code) = rig.fresh_code(&test, ADA).await;
+            let (sent, code) = harness.fresh_code(&test, ADA).await;
             fail();
-            let tried = rig.verify(&test, sent.email.id, wrong(&code)).await;
+            let tried = harness.verify(&test, sent.email.id, wrong(&code)).await;
             tried.is_ok()
         }
         "a used code" => {
-            let (sent, code) = rig.fresh_code(&test, ADA).await;
-            rig.verify(&test, sent.email.id, &code).await.unwrap();
+            let (sent, code) = harness.fresh_code(&test, ADA).await;
+            harness.verify(&test, sent.email.id, &code).await.unwrap();
             fail();
-            rig.verify(&test, sent.email.id, &code).await.is_ok()
+            harness.verify(&test, sent.email.id, &code).await.is_ok()
         }
         "a right code of a disabled user" => {
-            let (sent, code) = rig.fresh_code(&test, ADA).await;
+            let (sent, code) = harness.fresh_code(&test, ADA).await;
             let user = sent.email.user_id;
-            rig.service.disable_user(&test, user, "left").await.unwrap();
+            harness
+                .service
+                .disable_user(&test, user, "left")
+                .await
+                .unwrap();
             fail();
-            rig.verify(&test, sent.email.id, &code).await.is_ok()
+            harness.verify(&test, sent.email.id, &code).await.is_ok()
         }
         "a wrong password" => {
-            let user = with_password(&rig, &test, ADA, PASSWORD)
+            let user = with_password(&harness, &test, ADA, PASSWORD)
                 .await
                 .session
                 .user_id;
             fail();
-            let tried = passwords::verify(&rig, &test, user, "another horse entirely").await;
+            let tried = passwords::verify(&harness, &test, user, "another horse entirely").await;
             tried.is_ok()
         }
         "a wrong authenticator app code" | "a wrong recovery code" => {
-            let user = rig.user(&test, ADA).await.profile.user.id;
-            let created = rig.verified_totp(&test, user).await;
-            let shown = totps::shown_at(&created, rig.now());
+            let user = harness.user(&test, ADA).await.profile.user.id;
+            let created = harness.verified_totp(&test, user).await;
+            let shown = totps::shown_at(&created, harness.now());
             let command = match what {
                 "a wrong recovery code" => totps::recovery(user, "aaaaa-aaaaa"),
                 _ => totps::code(user, wrong(&shown)),
             };
             fail();
-            rig.try_totp(&test, command).await.is_ok()
+            harness.try_totp(&test, command).await.is_ok()
         }
         "a used link" => {
-            rig.user(&test, ADA).await;
-            let link = rig.created_link(&test, ADA).await;
+            harness.user(&test, ADA).await;
+            let link = harness.created_link(&test, ADA).await;
             let token = link.token.expose();
-            rig.open(&test, token).await.unwrap();
+            harness.open(&test, token).await.unwrap();
             fail();
-            rig.service.verify_link(&test, opened(token)).await.is_ok()
+            harness
+                .service
+                .verify_link(&test, opened(token))
+                .await
+                .is_ok()
         }
         "an ended session" => {
-            let session = rig.sign_in(&test, ADA, 60).await;
+            let session = harness.sign_in(&test, ADA, 60).await;
             let selector = SessionSelector::Id(session.session.id);
-            rig.service.delete_session(&test, selector).await.unwrap();
+            harness
+                .service
+                .delete_session(&test, selector)
+                .await
+                .unwrap();
             fail();
-            let by_token = rig.by_token(&test, &session.token).await.is_ok();
-            by_token || rig.by_jwt(&test, &session.jwt).await.is_ok()
+            let by_token = harness.by_token(&test, &session.token).await.is_ok();
+            by_token || harness.by_jwt(&test, &session.jwt).await.is_ok()
         }
         "a revoked key" => {
-            let live = rig.world(Environment::Live);
-            let made =
-                rig.service
-                    .create_api_key(Principal::cli(), live, ApiKeyKind::Secret, Vec::new());
+            let live = harness.world(Environment::Live);
+            let made = harness.service.create_api_key(
+                Principal::cli(),
+                live,
+                ApiKeyKind::Secret,
+                Vec::new(),
+            );
             let made = made.await.unwrap();
             let key = made.key.expose();
-            rig.service.authenticate(key).await.unwrap();
-            let revoked = rig
-                .service
-                .revoke_api_key(Principal::cli(), rig.app.id, made.record.id);
+            harness.service.authenticate(key).await.unwrap();
+            let revoked =
+                harness
+                    .service
+                    .revoke_api_key(Principal::cli(), harness.app.id, made.record.id);
             revoked.await.unwrap();
-            rig.pass(2);
+            harness.pass(2);
             fail();
-            rig.service.authenticate(key).await.is_ok()
+            harness.service.authenticate(key).await.is_ok()
         }
         other => panic!("unknown attempt {other}"),
     };
-    (got_in, rig.fake.has_yet_to_fail())
+    (got_in, harness.fake.has_yet_to_fail())
 }
 
 /// Each operation of each attempt fails once.

@@ -13,7 +13,7 @@ use vestry_domain::ids::{AppId, Id, UserId};
 use vestry_domain::user::UserStatus;
 
 use crate::changes::{detail, written};
-use crate::rig::{Rig, operator};
+use crate::harness::{Harness, operator};
 
 fn line(email: &str) -> PortableUser {
     PortableUser {
@@ -32,11 +32,11 @@ fn keyed(key: &str, email: &str) -> PortableUser {
     }
 }
 
-async fn take(rig: &Rig, is_rehearsal: bool, lines: &[PortableUser]) -> Vec<Imported> {
-    let world = rig.world(Environment::Test);
-    let mut import = rig
+async fn take(harness: &Harness, is_rehearsal: bool, lines: &[PortableUser]) -> Vec<Imported> {
+    let world = harness.world(Environment::Test);
+    let mut import = harness
         .service
-        .import_users(&operator(&rig.service, world).await, is_rehearsal)
+        .import_users(&operator(&harness.service, world).await, is_rehearsal)
         .await
         .unwrap();
     import.take(lines).await.unwrap()
@@ -62,8 +62,8 @@ fn reason(outcome: &Imported) -> &str {
 
 #[tokio::test]
 async fn an_imported_user_matches_its_line() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let whole = PortableUser {
         external_key: Some("old-1".to_owned()),
         phone_numbers: vec![PortablePhone {
@@ -81,13 +81,13 @@ async fn an_imported_user_matches_its_line() {
         founded: true,
         ..line("Ada@example.com")
     };
-    let outcomes = take(&rig, false, std::slice::from_ref(&whole)).await;
+    let outcomes = take(&harness, false, std::slice::from_ref(&whole)).await;
     let Imported::New(id) = outcomes[0] else {
         panic!("{outcomes:?}")
     };
-    let profile = rig.service.get_user(&test, id).await.unwrap().profile;
+    let profile = harness.service.get_user(&test, id).await.unwrap().profile;
     assert_eq!(profile.user.created_at.unix(), 1_600_000_000);
-    assert_eq!(profile.user.updated_at, rig.now());
+    assert_eq!(profile.user.updated_at, harness.now());
     assert_eq!(profile.user.status, UserStatus::Pending);
     assert_eq!(
         (&*profile.user.first_name, &*profile.user.last_name),
@@ -96,9 +96,14 @@ async fn an_imported_user_matches_its_line() {
     assert_eq!(profile.emails[0].email.address(), "Ada@example.com");
     assert!(profile.emails[0].verified && !profile.phones[0].verified);
     // And it is exported as it was imported, except for its id.
-    let exported = rig
+    let exported = harness
         .service
-        .export_users(&operator(&rig.service, test.world).await, None, 10, false)
+        .export_users(
+            &operator(&harness.service, test.world).await,
+            None,
+            10,
+            false,
+        )
         .await
         .unwrap()
         .users;
@@ -115,7 +120,7 @@ async fn an_imported_user_matches_its_line() {
 /// The first address is the primary one.
 #[tokio::test]
 async fn identifiers_are_listed_in_the_order_of_the_line() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let names = ["q", "a", "z", "b", "y", "c", "x", "d"];
     let lines: Vec<_> = (0..5)
         .map(|number| {
@@ -128,11 +133,11 @@ async fn identifiers_are_listed_in_the_order_of_the_line() {
             line
         })
         .collect();
-    assert_eq!(summary(&take(&rig, false, &lines).await), "nnnnn");
-    let world = rig.world(Environment::Test);
-    let exported = rig
+    assert_eq!(summary(&take(&harness, false, &lines).await), "nnnnn");
+    let world = harness.world(Environment::Test);
+    let exported = harness
         .service
-        .export_users(&operator(&rig.service, world).await, None, 10, false)
+        .export_users(&operator(&harness.service, world).await, None, 10, false)
         .await;
     for line in lines {
         let users = &exported.as_ref().unwrap().users;
@@ -143,8 +148,8 @@ async fn identifiers_are_listed_in_the_order_of_the_line() {
 /// Users are paged and searched by the timestamp in their ids, so it must match `created_at`.
 #[tokio::test]
 async fn an_id_encodes_the_creation_time_of_its_user() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let at = |unix| UserId::new(Timestamp::from_unix(unix), [9; 16]).to_string();
     let with = |id: String, created_at| PortableUser {
         id: Some(id),
@@ -156,7 +161,7 @@ async fn an_id_encodes_the_creation_time_of_its_user() {
         (at(1_600_000_000), Some(0)),
         (at(1_400_000_001), Some(1_000_000_000)),
     ] {
-        let outcomes = take(&rig, false, &[with(id, created_at)]).await;
+        let outcomes = take(&harness, false, &[with(id, created_at)]).await;
         assert!(reason(&outcomes[0]).contains("created_at is not the time"));
     }
     for (number, (id, created_at, expected)) in [
@@ -172,11 +177,11 @@ async fn an_id_encodes_the_creation_time_of_its_user() {
             emails: line(&format!("u{number}@example.com")).emails,
             ..with(id, created_at)
         };
-        let outcomes = take(&rig, false, &[line]).await;
+        let outcomes = take(&harness, false, &[line]).await;
         let Imported::New(id) = outcomes[0] else {
             panic!("{outcomes:?}")
         };
-        let user = rig.service.get_user(&test, id).await.unwrap();
+        let user = harness.service.get_user(&test, id).await.unwrap();
         assert_eq!(user.profile.user.created_at.unix(), expected);
     }
 }
@@ -184,8 +189,8 @@ async fn an_id_encodes_the_creation_time_of_its_user() {
 /// A user whose only credential is a wallet survives the round trip; so does one who had only a passkey.
 #[tokio::test]
 async fn wallets_that_sign_in_are_part_of_a_line() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let wallet = |wallet_type: &str, public_address: &str| PortableWallet {
         wallet_type: wallet_type.to_owned(),
         public_address: public_address.to_owned(),
@@ -196,10 +201,10 @@ async fn wallets_that_sign_in_are_part_of_a_line() {
         ..PortableUser::default()
     };
     let mut lines = vec![own.clone(), own.clone(), line("ada@example.com")];
-    assert_eq!(summary(&take(&rig, true, &lines).await), "nkn");
-    assert_eq!(summary(&take(&rig, false, &lines).await), "nkn");
+    assert_eq!(summary(&take(&harness, true, &lines).await), "nkn");
+    assert_eq!(summary(&take(&harness, false, &lines).await), "nkn");
     lines[2].wallets = own.wallets.clone();
-    assert_eq!(summary(&take(&rig, false, &lines).await), "kkk");
+    assert_eq!(summary(&take(&harness, false, &lines).await), "kkk");
     let another = PortableUser {
         external_key: Some("old-1".to_owned()),
         ..own
@@ -221,12 +226,17 @@ async fn wallets_that_sign_in_are_part_of_a_line() {
             "not an address of ethereum",
         ),
     ] {
-        let outcomes = take(&rig, false, &[bad]).await;
+        let outcomes = take(&harness, false, &[bad]).await;
         assert!(reason(&outcomes[0]).contains(why), "{outcomes:?}");
     }
-    let mut exported = rig
+    let mut exported = harness
         .service
-        .export_users(&operator(&rig.service, test.world).await, None, 10, false)
+        .export_users(
+            &operator(&harness.service, test.world).await,
+            None,
+            10,
+            false,
+        )
         .await
         .unwrap()
         .users;
@@ -238,13 +248,13 @@ async fn wallets_that_sign_in_are_part_of_a_line() {
     assert_eq!(with_wallet.len(), 1);
     assert!(with_wallet[0].wallets == [wallet("ethereum", address)]);
     exported.push(PortableUser {
-        id: Some(UserId::new(rig.now(), [3; 16]).to_string()),
+        id: Some(UserId::new(harness.now(), [3; 16]).to_string()),
         ..PortableUser::default()
     });
-    let live = rig.world(Environment::Live);
-    let mut import = rig
+    let live = harness.world(Environment::Live);
+    let mut import = harness
         .service
-        .import_users(&operator(&rig.service, live).await, false)
+        .import_users(&operator(&harness.service, live).await, false)
         .await
         .unwrap();
     assert_eq!(summary(&import.take(&exported).await.unwrap()), "nnn");
@@ -297,22 +307,22 @@ fn m_33_a_field_that_is_null_is_absent() {
 
 #[tokio::test]
 async fn a_repeated_import_changes_nothing() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let lines = [
         line("ada@example.com"),
         keyed("old-2", "bob@example.com"),
         line("cyd@example.com"),
     ];
-    assert_eq!(summary(&take(&rig, false, &lines[..2]).await), "nn");
-    assert_eq!(summary(&take(&rig, false, &lines).await), "kkn");
-    assert_eq!(summary(&take(&rig, false, &lines).await), "kkk");
+    assert_eq!(summary(&take(&harness, false, &lines[..2]).await), "nn");
+    assert_eq!(summary(&take(&harness, false, &lines).await), "kkn");
+    assert_eq!(summary(&take(&harness, false, &lines).await), "kkk");
     // The same address in another spelling is the same user. With another key it is another user, who cannot have the address.
     assert_eq!(
-        summary(&take(&rig, false, &[line("ADA@example.com")]).await),
+        summary(&take(&harness, false, &[line("ADA@example.com")]).await),
         "k"
     );
     let outcomes = take(
-        &rig,
+        &harness,
         false,
         &[keyed("old-9", "ada@example.com"), line("dan@example.com")],
     )
@@ -327,8 +337,8 @@ async fn a_repeated_import_changes_nothing() {
 /// A refused line leaves nothing behind, whatever was already written of it.
 #[tokio::test]
 async fn a_refused_line_leaves_nothing_and_spoils_no_other() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let mut two = keyed("old-2", "bob@example.com");
     two.emails.extend(line("ada@example.com").emails.clone());
     let lines = [
@@ -336,11 +346,11 @@ async fn a_refused_line_leaves_nothing_and_spoils_no_other() {
         two,
         keyed("old-3", "cyd@example.com"),
     ];
-    assert_eq!(summary(&take(&rig, false, &lines).await), "nrn");
-    assert!(!rig.is_known(&test, "bob@example.com").await);
-    assert!(rig.is_known(&test, "cyd@example.com").await);
+    assert_eq!(summary(&take(&harness, false, &lines).await), "nrn");
+    assert!(!harness.is_known(&test, "bob@example.com").await);
+    assert!(harness.is_known(&test, "cyd@example.com").await);
     assert_eq!(
-        summary(&take(&rig, false, &[keyed("old-2", "bob@example.com")]).await),
+        summary(&take(&harness, false, &[keyed("old-2", "bob@example.com")]).await),
         "n"
     );
 }
@@ -348,7 +358,7 @@ async fn a_refused_line_leaves_nothing_and_spoils_no_other() {
 /// P-6 and all other refusals: the message names the field and never the value.
 #[tokio::test]
 async fn bad_lines_are_refused_with_the_reason() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let hashed = |hash: &str| PortableUser {
         password_hash: Some(hash.to_owned()),
         ..line("ada@example.com")
@@ -399,14 +409,15 @@ async fn bad_lines_are_refused_with_the_reason() {
             "above the supported limits",
         ),
     ] {
-        let outcomes = take(&rig, false, &[bad]).await;
+        let outcomes = take(&harness, false, &[bad]).await;
         assert!(reason(&outcomes[0]).contains(why), "{why}: {outcomes:?}");
         assert!(!reason(&outcomes[0]).contains("hunter2"));
     }
     assert_eq!(
-        rig.service
+        harness
+            .service
             .export_users(
-                &operator(&rig.service, rig.test().await.world).await,
+                &operator(&harness.service, harness.test().await.world).await,
                 None,
                 10,
                 false
@@ -421,8 +432,8 @@ async fn bad_lines_are_refused_with_the_reason() {
 
 #[tokio::test]
 async fn a_dry_run_reports_what_an_import_would_and_stores_nothing() {
-    let rig = Rig::new().await;
-    take(&rig, false, &[line("ada@example.com")]).await;
+    let harness = Harness::new().await;
+    take(&harness, false, &[line("ada@example.com")]).await;
     let lines = [
         line("ada@example.com"),
         line("bob@example.com"),
@@ -431,27 +442,27 @@ async fn a_dry_run_reports_what_an_import_would_and_stores_nothing() {
         keyed("old-2", "cyd@example.com"),
         line("nobody"),
     ];
-    let rehearsed = summary(&take(&rig, true, &lines).await);
+    let rehearsed = summary(&take(&harness, true, &lines).await);
     assert_eq!(rehearsed, "knkrnr");
-    let test = rig.test().await;
-    assert!(!rig.is_known(&test, "bob@example.com").await);
-    assert_eq!(summary(&take(&rig, false, &lines).await), rehearsed);
+    let test = harness.test().await;
+    assert!(!harness.is_known(&test, "bob@example.com").await);
+    assert_eq!(summary(&take(&harness, false, &lines).await), rehearsed);
 }
 
 /// Pages contain every user once, hashes are included only on request, and the lines create the same users elsewhere.
 #[tokio::test]
 async fn an_export_can_be_imported_into_another_environment() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let lines: Vec<_> = (0..25)
         .map(|n| keyed(&format!("old-{n}"), &format!("u{n}@example.com")))
         .collect();
-    take(&rig, false, &lines).await;
-    let world = rig.world(Environment::Test);
+    take(&harness, false, &lines).await;
+    let world = harness.world(Environment::Test);
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let page = rig
+        let page = harness
             .service
-            .export_users(&operator(&rig.service, world).await, after, 10, true)
+            .export_users(&operator(&harness.service, world).await, after, 10, true)
             .await
             .unwrap();
         all.extend(page.users);
@@ -461,16 +472,16 @@ async fn an_export_can_be_imported_into_another_environment() {
         }
     }
     assert_eq!(all.len(), 25);
-    let live = rig.world(Environment::Live);
-    let mut import = rig
+    let live = harness.world(Environment::Live);
+    let mut import = harness
         .service
-        .import_users(&operator(&rig.service, live).await, false)
+        .import_users(&operator(&harness.service, live).await, false)
         .await
         .unwrap();
     assert_eq!(summary(&import.take(&all).await.unwrap()), "n".repeat(25));
-    let back = rig
+    let back = harness
         .service
-        .export_users(&operator(&rig.service, live).await, None, 100, true)
+        .export_users(&operator(&harness.service, live).await, None, 100, true)
         .await
         .unwrap()
         .users;
@@ -484,11 +495,11 @@ fn claimed(email: &str) -> PortableUser {
     line
 }
 
-async fn founded(rig: &Rig, is_rehearsal: bool, lines: &[PortableUser]) -> (String, u64) {
-    let world = rig.world(Environment::Test);
-    let mut import = rig
+async fn founded(harness: &Harness, is_rehearsal: bool, lines: &[PortableUser]) -> (String, u64) {
+    let world = harness.world(Environment::Test);
+    let mut import = harness
         .service
-        .import_users(&operator(&rig.service, world).await, is_rehearsal)
+        .import_users(&operator(&harness.service, world).await, is_rehearsal)
         .await
         .unwrap();
     let outcomes = import.take(lines).await.unwrap();
@@ -500,10 +511,15 @@ async fn founded(rig: &Rig, is_rehearsal: bool, lines: &[PortableUser]) -> (Stri
 #[tokio::test]
 async fn cl_6_an_import_founds_a_claimed_account() {
     for others in [0, 3] {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
-        let planted = rig.user(&test, "victim@example.com").await.profile.user.id;
-        let session = rig.planted_session(&test, planted).await;
+        let harness = Harness::new().await;
+        let test = harness.test().await;
+        let planted = harness
+            .user(&test, "victim@example.com")
+            .await
+            .profile
+            .user
+            .id;
+        let session = harness.planted_session(&test, planted).await;
         let mut victim = keyed("old-1", "victim@example.com");
         victim.first_name = "Ada".to_owned();
         victim.metadata = serde_json::json!({"plan": "gold"})
@@ -517,11 +533,11 @@ async fn cl_6_an_import_founds_a_claimed_account() {
         let mut lines = vec![victim];
         lines.extend((0..others).map(|number| line(&format!("u{number}@example.com"))));
         let expected = ("n".repeat(lines.len()), 1);
-        assert_eq!(founded(&rig, true, &lines).await, expected);
-        assert!(rig.by_token(&test, &session).await.is_ok());
-        assert_eq!(founded(&rig, false, &lines).await, expected);
-        assert!(rig.by_token(&test, &session).await.is_err());
-        let user = rig.service.get_user(&test, planted).await.unwrap();
+        assert_eq!(founded(&harness, true, &lines).await, expected);
+        assert!(harness.by_token(&test, &session).await.is_ok());
+        assert_eq!(founded(&harness, false, &lines).await, expected);
+        assert!(harness.by_token(&test, &session).await.is_err());
+        let user = harness.service.get_user(&test, planted).await.unwrap();
         assert_eq!(user.external_key.as_deref(), Some("old-1"));
         let profile = user.profile;
         assert!(profile.user.is_owned);
@@ -530,104 +546,118 @@ async fn cl_6_an_import_founds_a_claimed_account() {
         assert_eq!(profile.user.first_name, "Ada");
         assert_eq!(profile.user.metadata.as_object()["plan"], "gold");
         let known = ("k".repeat(lines.len()), 0);
-        assert_eq!(founded(&rig, false, &lines).await, known);
+        assert_eq!(founded(&harness, false, &lines).await, known);
     }
 }
 
 /// CL-6: a user found by key or id is not skipped if nothing of the account is verified and the line vouches for it.
 #[tokio::test]
 async fn cl_6_an_import_founds_the_account_of_its_key() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let unproved = PortableUser {
         external_key: Some("old-1".to_owned()),
         ..claimed("victim@example.com")
     };
-    let outcomes = take(&rig, false, std::slice::from_ref(&unproved)).await;
+    let outcomes = take(&harness, false, std::slice::from_ref(&unproved)).await;
     let [Imported::New(id)] = outcomes[..] else {
         panic!("{outcomes:?}")
     };
-    assert_eq!(summary(&take(&rig, false, &[unproved]).await), "k");
-    let session = rig.planted_session(&test, id).await;
+    assert_eq!(summary(&take(&harness, false, &[unproved]).await), "k");
+    let session = harness.planted_session(&test, id).await;
     let proved = keyed("old-1", "victim@example.com");
-    let outcomes = take(&rig, false, std::slice::from_ref(&proved)).await;
+    let outcomes = take(&harness, false, std::slice::from_ref(&proved)).await;
     assert_eq!(outcomes, [Imported::New(id)]);
-    assert!(rig.by_token(&test, &session).await.is_err());
-    assert_eq!(take(&rig, false, &[proved]).await, [Imported::Known(id)]);
+    assert!(harness.by_token(&test, &session).await.is_err());
+    assert_eq!(
+        take(&harness, false, &[proved]).await,
+        [Imported::Known(id)]
+    );
 }
 
 /// CL-4: a claim leaves the account it is in if that account is owned, or if another one is already owned.
 #[tokio::test]
 async fn cl_4_an_import_moves_the_claims_of_others() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let other = rig.sign_in(&test, "other@example.com", 60).await;
-    let account = rig.service.get_user(&test, other.session.user_id).await;
-    rig.attach(&test, &account.unwrap(), "ada@example.com")
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let other = harness.sign_in(&test, "other@example.com", 60).await;
+    let account = harness.service.get_user(&test, other.session.user_id).await;
+    harness
+        .attach(&test, &account.unwrap(), "ada@example.com")
         .await;
-    let planted = rig.user(&test, "bob@example.com").await.profile.user.id;
-    let second = rig.user(&test, "cyd@example.com").await.profile.user.id;
-    let session = rig.planted_session(&test, second).await;
+    let planted = harness.user(&test, "bob@example.com").await.profile.user.id;
+    let second = harness.user(&test, "cyd@example.com").await.profile.user.id;
+    let session = harness.planted_session(&test, second).await;
     let mut all = line("ada@example.com");
     all.emails.extend(line("bob@example.com").emails);
     all.emails.extend(line("cyd@example.com").emails);
     assert_eq!(
-        take(&rig, false, &[all.clone()]).await,
+        take(&harness, false, &[all.clone()]).await,
         [Imported::New(planted)]
     );
-    let user = rig.service.get_user(&test, planted).await.unwrap().profile;
+    let user = harness
+        .service
+        .get_user(&test, planted)
+        .await
+        .unwrap()
+        .profile;
     assert_eq!(user.emails.len(), 3);
     assert!(user.emails.iter().all(|email| email.verified));
-    let left = rig.service.get_user(&test, second).await.unwrap().profile;
+    let left = harness
+        .service
+        .get_user(&test, second)
+        .await
+        .unwrap()
+        .profile;
     assert!(left.emails.is_empty() && !left.user.is_owned);
-    assert!(rig.by_token(&test, &session).await.is_err());
-    assert!(rig.by_token(&test, &other.token).await.is_ok());
-    let claims = rig.service.get_user(&test, other.session.user_id).await;
+    assert!(harness.by_token(&test, &session).await.is_err());
+    assert!(harness.by_token(&test, &other.token).await.is_ok());
+    let claims = harness.service.get_user(&test, other.session.user_id).await;
     assert_eq!(claims.unwrap().profile.emails.len(), 1);
-    assert_eq!(summary(&take(&rig, false, &[all]).await), "k");
+    assert_eq!(summary(&take(&harness, false, &[all]).await), "k");
 }
 
 /// A line that vouches for nothing proves nothing. It is refused if a user claims its address, and skipped if a user has verified it.
 #[tokio::test]
 async fn cl_6_a_line_that_vouches_for_nothing_founds_nothing() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let planted = rig.user(&test, "ada@example.com").await.profile.user.id;
-    let session = rig.planted_session(&test, planted).await;
-    let outcomes = take(&rig, false, &[claimed("ada@example.com")]).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let planted = harness.user(&test, "ada@example.com").await.profile.user.id;
+    let session = harness.planted_session(&test, planted).await;
+    let outcomes = take(&harness, false, &[claimed("ada@example.com")]).await;
     assert!(reason(&outcomes[0]).contains("claimed by a user"));
     // Nor does a verified identifier of another line carry it along.
     let mut half = line("bob@example.com");
     half.emails.extend(claimed("ada@example.com").emails);
-    let outcomes = take(&rig, false, &[half]).await;
+    let outcomes = take(&harness, false, &[half]).await;
     assert!(reason(&outcomes[0]).contains("claimed by a user"));
-    assert!(!rig.is_known(&test, "bob@example.com").await);
-    assert!(rig.by_token(&test, &session).await.is_ok());
-    let owner = rig.sign_in(&test, "cyd@example.com", 60).await;
-    let outcomes = take(&rig, false, &[claimed("cyd@example.com")]).await;
+    assert!(!harness.is_known(&test, "bob@example.com").await);
+    assert!(harness.by_token(&test, &session).await.is_ok());
+    let owner = harness.sign_in(&test, "cyd@example.com", 60).await;
+    let outcomes = take(&harness, false, &[claimed("cyd@example.com")]).await;
     assert_eq!(outcomes, [Imported::Known(owner.session.user_id)]);
 }
 
 /// CL-6: vouching for an identifier leaves an entry that names it; nothing else does.
 #[tokio::test]
 async fn cl_6_vouching_is_in_the_control_log() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let vouched = async || -> Vec<ControlEntry> {
-        let mut all = written(&rig, test.world).await;
+        let mut all = written(&harness, test.world).await;
         all.retain(|entry| entry.event.action == ControlAction::UserVouch);
         all
     };
-    let planted = rig.user(&test, "ada@example.com").await.profile;
+    let planted = harness.user(&test, "ada@example.com").await.profile;
     let lines = [
         line("ada@example.com"),
         line("bob@example.com"),
         claimed("cyd@example.com"),
     ];
-    take(&rig, true, &lines).await;
+    take(&harness, true, &lines).await;
     assert_eq!(vouched().await, []);
-    let outcomes = take(&rig, false, &lines).await;
-    take(&rig, false, &lines[..2]).await;
+    let outcomes = take(&harness, false, &lines).await;
+    take(&harness, false, &lines[..2]).await;
     let entries = vouched().await;
     assert_eq!(entries.len(), 2);
     for (entry, outcome) in entries.iter().zip(&outcomes) {
@@ -636,7 +666,7 @@ async fn cl_6_vouching_is_in_the_control_log() {
         };
         assert_eq!(entry.event.subject.id, id.to_string());
         assert_eq!(entry.event.actor, Actor::Cli);
-        let user = rig.service.get_user(&test, *id).await.unwrap().profile;
+        let user = harness.service.get_user(&test, *id).await.unwrap().profile;
         let expected = serde_json::json!({"emails": [user.emails[0].id.to_string()]});
         assert_eq!(detail(entry), expected);
     }
@@ -645,8 +675,8 @@ async fn cl_6_vouching_is_in_the_control_log() {
 
 #[tokio::test]
 async fn an_unknown_app_has_no_users() {
-    let rig = Rig::new().await;
-    let nowhere = World::new(AppId::new(rig.now(), [7; 16]), Environment::Test);
-    let refused = rig.service.caller(Principal::cli(), nowhere).await;
+    let harness = Harness::new().await;
+    let nowhere = World::new(AppId::new(harness.now(), [7; 16]), Environment::Test);
+    let refused = harness.service.caller(Principal::cli(), nowhere).await;
     assert!(matches!(refused, Err(Refusal::NotFound("app"))));
 }

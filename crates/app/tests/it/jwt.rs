@@ -10,7 +10,7 @@ use vestry_domain::session::SessionSelector;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::{Environment, Secret};
 
-use crate::rig::{ISSUER_HOST, Rig, START, proof};
+use crate::harness::{Harness, ISSUER_HOST, START, proof};
 
 const ADA: &str = "ada@example.com";
 
@@ -28,9 +28,10 @@ pub(crate) fn claims(jwt: &Secret<String>) -> Value {
     part(jwt, 1)
 }
 
-async fn signing_key(rig: &Rig, environment: Environment) -> SigningKey {
-    rig.service
-        .list_signing_keys(Principal::cli(), rig.world(environment))
+async fn signing_key(harness: &Harness, environment: Environment) -> SigningKey {
+    harness
+        .service
+        .list_signing_keys(Principal::cli(), harness.world(environment))
         .await
         .unwrap()
         .remove(0)
@@ -39,17 +40,17 @@ async fn signing_key(rig: &Rig, environment: Environment) -> SigningKey {
 /// Exactly these claims (API-6, S-10).
 #[tokio::test]
 async fn s_10_s_19_the_claims_are_exactly_these() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let IssuedSession { session, jwt, .. } = rig.sign_in(&test, ADA, 60).await;
-    let key = signing_key(&rig, Environment::Test).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let IssuedSession { session, jwt, .. } = harness.sign_in(&test, ADA, 60).await;
+    let key = signing_key(&harness, Environment::Test).await;
     assert_eq!(
         header(&jwt),
         json!({ "alg": "ES256", "kid": key.id, "typ": "JWT" })
     );
     assert!(key.id.to_string().starts_with("jwk_"));
     let now = START.unix();
-    let email_id = rig
+    let email_id = harness
         .service
         .get_user(&test, session.user_id)
         .await
@@ -82,8 +83,8 @@ async fn s_10_s_19_the_claims_are_exactly_these() {
         "deleted_at": 0,
     });
     let expected = json!({
-        "iss": format!("https://{ISSUER_HOST}/{}", rig.app.id),
-        "aud": format!("{}/test", rig.app.id),
+        "iss": format!("https://{ISSUER_HOST}/{}", harness.app.id),
+        "aud": format!("{}/test", harness.app.id),
         "sub": session.user_id,
         "jti": session.id,
         "iat": now,
@@ -99,16 +100,16 @@ async fn s_10_s_19_the_claims_are_exactly_these() {
 #[tokio::test]
 async fn s_12_a_jwt_is_short_lived() {
     for (setting, lifetime) in [(None, 300), (Some("60"), 60), (Some("299"), 299)] {
-        let rig = Rig::new().await;
+        let harness = Harness::new().await;
         if let Some(setting) = setting {
-            rig.set(&[("jwt_lifetime_seconds", setting)]).await;
+            harness.set(&[("jwt_lifetime_seconds", setting)]).await;
         }
-        let test = rig.test().await;
-        let session = rig.sign_in(&test, ADA, 10).await;
-        let start = rig.now().unix();
+        let test = harness.test().await;
+        let session = harness.sign_in(&test, ADA, 10).await;
+        let start = harness.now().unix();
         assert_eq!(claims(&session.jwt)["exp"], start + lifetime);
-        rig.pass(550);
-        let verified = rig.by_token(&test, &session.token).await.unwrap();
+        harness.pass(550);
+        let verified = harness.by_token(&test, &session.token).await.unwrap();
         let claims = claims(&verified.jwt);
         assert_eq!(
             (&claims["iat"], &claims["exp"]),
@@ -120,14 +121,14 @@ async fn s_12_a_jwt_is_short_lived() {
 /// A JWT past its `exp` still identifies its session while that is live.
 #[tokio::test]
 async fn an_expired_jwt_identifies_a_live_session() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 60).await;
-    rig.pass(3_000);
-    let verified = rig.by_jwt(&test, &session.jwt).await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 60).await;
+    harness.pass(3_000);
+    let verified = harness.by_jwt(&test, &session.jwt).await.unwrap();
     assert_eq!(verified.session.id, session.session.id);
-    assert_eq!(claims(&verified.jwt)["exp"], rig.now().unix() + 300);
-    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    assert_eq!(claims(&verified.jwt)["exp"], harness.now().unix() + 300);
+    let (sent, digits) = harness.fresh_code(&test, ADA).await;
     let command = VerifyCode {
         session_fields: SessionFields {
             session_jwt: Some(session.jwt.clone()),
@@ -135,7 +136,7 @@ async fn an_expired_jwt_identifies_a_live_session() {
         },
         ..proof(sent.email.id, &digits)
     };
-    let issued = rig
+    let issued = harness
         .service
         .verify_code(&test, command)
         .await
@@ -143,20 +144,20 @@ async fn an_expired_jwt_identifies_a_live_session() {
         .issued
         .unwrap();
     assert_eq!(issued.session.id, session.session.id);
-    rig.pass(600);
+    harness.pass(600);
     assert!(matches!(
-        rig.by_jwt(&test, &session.jwt).await,
+        harness.by_jwt(&test, &session.jwt).await,
         Err(Refusal::InvalidSession)
     ));
     assert!(matches!(
-        rig.by_jwt(&test, &issued.jwt).await,
+        harness.by_jwt(&test, &issued.jwt).await,
         Err(Refusal::InvalidSession)
     ));
 }
 
-async fn is_refused(rig: &Rig, jwt: String, what: &str) {
-    let test = rig.test().await;
-    let outcome = rig.by_jwt(&test, &Secret::new(jwt)).await;
+async fn is_refused(harness: &Harness, jwt: String, what: &str) {
+    let test = harness.test().await;
+    let outcome = harness.by_jwt(&test, &Secret::new(jwt)).await;
     assert!(
         matches!(outcome, Err(Refusal::InvalidSession)),
         "{what}: {outcome:?}"
@@ -166,9 +167,9 @@ async fn is_refused(rig: &Rig, jwt: String, what: &str) {
 /// S-8, S-9, S-14, attack 11: an altered or foreign-signed token is handled like no token at all.
 #[tokio::test]
 async fn attack_11_altered_and_foreign_tokens_are_refused() {
-    let rig = Rig::new().await;
-    let (test, stranger) = (rig.test().await, rig.stranger().await);
-    let jwt = rig.sign_in(&test, ADA, 60).await.jwt;
+    let harness = Harness::new().await;
+    let (test, stranger) = (harness.test().await, harness.stranger().await);
+    let jwt = harness.sign_in(&test, ADA, 60).await.jwt;
     let parts: Vec<&str> = jwt.expose().split('.').collect();
     let [head, body, signature] = parts[..] else {
         panic!("three parts");
@@ -176,12 +177,12 @@ async fn attack_11_altered_and_foreign_tokens_are_refused() {
     let encode = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let with_head = |value: Value| format!("{}.{body}.{signature}", encode(value));
     let kid = header(&jwt)["kid"].clone();
-    let live_kid = signing_key(&rig, Environment::Live).await.id;
+    let live_kid = signing_key(&harness, Environment::Live).await.id;
     let mut longer = claims(&jwt);
     longer["exp"] = json!(START.unix() + 100_000);
-    let other_user = rig.sign_in(&test, "bob@example.com", 60).await;
+    let other_user = harness.sign_in(&test, "bob@example.com", 60).await;
     let other_body = other_user.jwt.expose().split('.').nth(1).unwrap();
-    let theirs = rig.sign_in(&stranger, ADA, 60).await.jwt;
+    let theirs = harness.sign_in(&stranger, ADA, 60).await.jwt;
     for (what, token) in [
         ("empty", String::new()),
         ("dots", "..".to_owned()),
@@ -225,38 +226,40 @@ async fn attack_11_altered_and_foreign_tokens_are_refused() {
         ("another App's", theirs.expose().clone()),
         ("long", "a".repeat(1_000_000)),
     ] {
-        is_refused(&rig, token, what).await;
+        is_refused(&harness, token, what).await;
     }
     for position in (0..jwt.expose().len()).step_by(37) {
         let mut bytes = jwt.expose().clone().into_bytes();
         bytes[position] = if bytes[position] == b'A' { b'B' } else { b'A' };
         is_refused(
-            &rig,
+            &harness,
             String::from_utf8(bytes).unwrap(),
             &format!("byte {position}"),
         )
         .await;
     }
-    rig.by_jwt(&test, &jwt).await.unwrap();
+    harness.by_jwt(&test, &jwt).await.unwrap();
 }
 
 /// S-10, attack 12: signed by the right key, with a claim that is missing, has the wrong type or names another environment.
 #[tokio::test]
 async fn attack_12_every_claim_must_be_present_and_of_its_type() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 60).await;
-    let bob = rig.sign_in(&test, "bob@example.com", 60).await;
-    let key = signing_key(&rig, Environment::Test).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 60).await;
+    let bob = harness.sign_in(&test, "bob@example.com", 60).await;
+    let key = signing_key(&harness, Environment::Test).await;
     let good = claims(&session.jwt).as_object().unwrap().clone();
     let signed = async |claims: &Map<String, Value>| {
-        rig.ports
+        harness
+            .ports
             .tokens
             .sign(&key, &json!(claims).to_string())
             .await
             .unwrap()
     };
-    rig.by_jwt(&test, &Secret::new(signed(&good).await))
+    harness
+        .by_jwt(&test, &Secret::new(signed(&good).await))
         .await
         .unwrap();
 
@@ -272,7 +275,12 @@ async fn attack_12_every_claim_must_be_present_and_of_its_type() {
     for claim in ["iss", "aud", "sub", "jti", "iat", "nbf", "exp"] {
         let mut without = good.clone();
         without.remove(claim);
-        is_refused(&rig, signed(&without).await, &format!("without {claim}")).await;
+        is_refused(
+            &harness,
+            signed(&without).await,
+            &format!("without {claim}"),
+        )
+        .await;
         let mut values = odd.to_vec();
         values.push(match &good[claim] {
             Value::String(text) => json!([text]),
@@ -281,15 +289,23 @@ async fn attack_12_every_claim_must_be_present_and_of_its_type() {
         for value in values {
             let mut altered = good.clone();
             altered.insert(claim.to_owned(), value.clone());
-            is_refused(&rig, signed(&altered).await, &format!("{claim} = {value}")).await;
+            is_refused(
+                &harness,
+                signed(&altered).await,
+                &format!("{claim} = {value}"),
+            )
+            .await;
         }
     }
     for (claim, value) in [
-        ("iss", json!(format!("evil.example/{}", rig.app.id))),
+        ("iss", json!(format!("evil.example/{}", harness.app.id))),
         ("iss", json!(ISSUER_HOST)),
-        ("iss", json!(format!("{ISSUER_HOST}/{}", rig.app.id))),
-        ("iss", json!(format!("http://{ISSUER_HOST}/{}", rig.app.id))),
-        ("aud", json!(format!("{}/live", rig.app.id))),
+        ("iss", json!(format!("{ISSUER_HOST}/{}", harness.app.id))),
+        (
+            "iss",
+            json!(format!("http://{ISSUER_HOST}/{}", harness.app.id)),
+        ),
+        ("aud", json!(format!("{}/live", harness.app.id))),
         ("sub", json!(bob.session.user_id)),
         ("jti", json!(bob.session.id)),
         ("jti", json!(session.session.user_id)),
@@ -297,13 +313,18 @@ async fn attack_12_every_claim_must_be_present_and_of_its_type() {
     ] {
         let mut altered = good.clone();
         altered.insert(claim.to_owned(), value.clone());
-        is_refused(&rig, signed(&altered).await, &format!("{claim} = {value}")).await;
+        is_refused(
+            &harness,
+            signed(&altered).await,
+            &format!("{claim} = {value}"),
+        )
+        .await;
     }
     // Claim for claim it is bob's, and as valid as his own.
     let mut of_bob = good.clone();
     of_bob.insert("sub".into(), json!(bob.session.user_id));
     of_bob.insert("jti".into(), json!(bob.session.id));
-    let verified = rig
+    let verified = harness
         .by_jwt(&test, &Secret::new(signed(&of_bob).await))
         .await
         .unwrap();
@@ -313,15 +334,16 @@ async fn attack_12_every_claim_must_be_present_and_of_its_type() {
 /// The JWT of an ended session proves nothing, however fresh it is.
 #[tokio::test]
 async fn a_fresh_jwt_of_an_ended_session_is_refused() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 60).await;
-    rig.service
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 60).await;
+    harness
+        .service
         .delete_all_sessions(&test, session.session.user_id)
         .await
         .unwrap();
-    is_refused(&rig, session.jwt.expose().clone(), "ended").await;
-    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    is_refused(&harness, session.jwt.expose().clone(), "ended").await;
+    let (sent, digits) = harness.fresh_code(&test, ADA).await;
     let command = VerifyCode {
         session_fields: SessionFields {
             session_jwt: Some(session.jwt.clone()),
@@ -329,7 +351,7 @@ async fn a_fresh_jwt_of_an_ended_session_is_refused() {
         },
         ..proof(sent.email.id, &digits)
     };
-    let refused = rig.service.verify_code(&test, command).await;
+    let refused = harness.service.verify_code(&test, command).await;
     assert!(matches!(
         refused,
         Err(VerifyCodeError::Common(Refusal::InvalidSession))
@@ -341,30 +363,30 @@ async fn a_fresh_jwt_of_an_ended_session_is_refused() {
 #[tokio::test]
 async fn m_7_a_jwt_does_not_renew_itself_for_ever() {
     for (setting, minutes) in [(None, 1_440), (Some("0"), 0), (Some("7"), 7)] {
-        let rig = Rig::new().await;
+        let harness = Harness::new().await;
         if let Some(setting) = setting {
-            rig.set(&[("jwt_renewal_window", setting)]).await;
+            harness.set(&[("jwt_renewal_window", setting)]).await;
         }
-        let test = rig.test().await;
-        let session = rig.sign_in(&test, ADA, 525_600).await;
+        let test = harness.test().await;
+        let session = harness.sign_in(&test, ADA, 525_600).await;
         // Up to the last accepted second.
-        rig.pass(300 + minutes * 60);
-        let test = rig.test().await;
-        rig.by_jwt(&test, &session.jwt).await.unwrap();
-        rig.pass(1);
-        let test = rig.test().await;
-        let refused = rig.by_jwt(&test, &session.jwt).await;
+        harness.pass(300 + minutes * 60);
+        let test = harness.test().await;
+        harness.by_jwt(&test, &session.jwt).await.unwrap();
+        harness.pass(1);
+        let test = harness.test().await;
+        let refused = harness.by_jwt(&test, &session.jwt).await;
         assert!(
             matches!(refused, Err(Refusal::InvalidSession)),
             "{setting:?}"
         );
         let selector = SessionSelector::Jwt(session.jwt.clone());
-        let refused = rig.service.delete_session(&test, selector).await;
+        let refused = harness.service.delete_session(&test, selector).await;
         assert!(
             matches!(refused, Err(Refusal::InvalidSession)),
             "{setting:?}"
         );
-        let (sent, code) = rig.fresh_code(&test, ADA).await;
+        let (sent, code) = harness.fresh_code(&test, ADA).await;
         let continued = VerifyCode {
             session_fields: SessionFields {
                 session_jwt: Some(session.jwt.clone()),
@@ -372,7 +394,7 @@ async fn m_7_a_jwt_does_not_renew_itself_for_ever() {
             },
             ..proof(sent.email.id, &code)
         };
-        let refused = rig.service.verify_code(&test, continued).await;
+        let refused = harness.service.verify_code(&test, continued).await;
         assert!(
             matches!(
                 refused,
@@ -381,22 +403,28 @@ async fn m_7_a_jwt_does_not_renew_itself_for_ever() {
             "{setting:?}"
         );
         // The session itself is live and yields a valid JWT.
-        let verified = rig.by_token(&test, &session.token).await.unwrap();
-        rig.by_jwt(&test, &verified.jwt).await.unwrap();
+        let verified = harness.by_token(&test, &session.token).await.unwrap();
+        harness.by_jwt(&test, &verified.jwt).await.unwrap();
     }
 }
 
 /// M-7: the current setting applies.
 #[tokio::test]
 async fn m_7_a_shorter_window_applies_at_once() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 525_600).await;
-    rig.pass(3_600);
-    rig.by_jwt(&*rig.test().await, &session.jwt).await.unwrap();
-    rig.set(&[("jwt_renewal_window", "5")]).await;
-    let refused = rig.by_jwt(&*rig.test().await, &session.jwt).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 525_600).await;
+    harness.pass(3_600);
+    harness
+        .by_jwt(&*harness.test().await, &session.jwt)
+        .await
+        .unwrap();
+    harness.set(&[("jwt_renewal_window", "5")]).await;
+    let refused = harness.by_jwt(&*harness.test().await, &session.jwt).await;
     assert!(matches!(refused, Err(Refusal::InvalidSession)));
-    rig.set(&[("jwt_renewal_window", "525600")]).await;
-    rig.by_jwt(&*rig.test().await, &session.jwt).await.unwrap();
+    harness.set(&[("jwt_renewal_window", "525600")]).await;
+    harness
+        .by_jwt(&*harness.test().await, &session.jwt)
+        .await
+        .unwrap();
 }

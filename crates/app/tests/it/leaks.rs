@@ -13,8 +13,8 @@ use vestry_app::identity::sessions::VerifySession;
 use vestry_domain::Secret;
 use vestry_ports::store::StoreError;
 
+use crate::harness::{Harness, lasting, login, proof, wrong};
 use crate::links::{opened, url_of};
-use crate::rig::{Rig, lasting, login, proof, wrong};
 use crate::send::send;
 use crate::wallets::text;
 
@@ -57,13 +57,13 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_output() {
     let mut secrets = vec!["ada@example.com".to_owned(), "bob@example.com".to_owned()];
     let mut debug = |form: &dyn std::fmt::Debug| said.push_str(&format!("{form:?}\n"));
 
-    let rig = Rig::new().await;
-    let (test, live) = (rig.test().await, rig.live().await);
+    let harness = Harness::new().await;
+    let (test, live) = (harness.test().await, harness.live().await);
     debug(&test);
-    let user = rig.user(&test, "bob@example.com").await;
+    let user = harness.user(&test, "bob@example.com").await;
     secrets.push(user.wallets[0].public_address.clone());
     debug(&user);
-    let signed = rig
+    let signed = harness
         .service
         .sign(&test, text(user.wallets[0].id, "a private message"))
         .await;
@@ -71,15 +71,15 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_output() {
     debug(&signed.as_ref().map(|signed| &signed.wallet));
 
     for caller in [&test, &live] {
-        rig.mailer.fail_for_now(2);
-        let sent = rig.login(caller, "ada@example.com").await;
+        harness.mailer.fail_for_now(2);
+        let sent = harness.login(caller, "ada@example.com").await;
         debug(&sent);
         for _ in 0..3 {
-            rig.deliver().await;
-            rig.pass(30);
+            harness.deliver().await;
+            harness.pass(30);
         }
         let mail = if caller.is_test() {
-            let captured = rig
+            let captured = harness
                 .service
                 .captured_messages(caller, FindMessages::default())
                 .await
@@ -88,7 +88,7 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_output() {
             debug(&captured);
             captured.message
         } else {
-            rig.mailer.sent().remove(0).1
+            harness.mailer.sent().remove(0).1
         };
         secrets.push(mail.code.clone());
         for tried in [wrong(&mail.code), &*mail.code] {
@@ -97,7 +97,7 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_output() {
                 ..proof(sent.email.id, tried)
             };
             debug(&command);
-            let verified = rig.service.verify_code(caller, command).await;
+            let verified = harness.service.verify_code(caller, command).await;
             debug(&verified);
             if let Ok(verified) = verified {
                 let issued = verified.issued.unwrap();
@@ -109,23 +109,23 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_output() {
                     ..VerifySession::default()
                 };
                 debug(&command);
-                debug(&rig.service.verify_session(caller, command).await);
-                debug(&rig.by_token(caller, &issued.token).await);
+                debug(&harness.service.verify_session(caller, command).await);
+                debug(&harness.by_token(caller, &issued.token).await);
             }
         }
     }
-    let world = rig.world(vestry_domain::Environment::Test);
+    let world = harness.world(vestry_domain::Environment::Test);
     for kind in vestry_domain::redirect::RedirectKind::ALL {
         let url = url_of(kind);
-        let added = rig
+        let added = harness
             .service
             .add_redirect_url(Principal::cli(), world, kind, &url, true)
             .await;
         added.unwrap();
     }
-    let (sent, mail) = rig.fresh_link(&test, "bob@example.com").await;
+    let (sent, mail) = harness.fresh_link(&test, "bob@example.com").await;
     debug(&sent);
-    let made = rig.created_link(&test, "ada@example.com").await;
+    let made = harness.created_link(&test, "ada@example.com").await;
     debug(&made);
     secrets.extend([mail.token.clone(), mail.link, mail.code]);
     secrets.push(made.token.expose().clone());
@@ -136,7 +136,7 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_output() {
             ..opened(token)
         };
         debug(&command);
-        debug(&rig.service.verify_link(&test, command).await);
+        debug(&harness.service.verify_link(&test, command).await);
     }
     for _ in 0..2 {
         let query = LoginStatusQuery {
@@ -144,31 +144,33 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_output() {
             origin_token: made.origin_token.clone(),
         };
         debug(&query);
-        let status = rig.service.login_status(&test, query).await;
+        let status = harness.service.login_status(&test, query).await;
         debug(&status);
         let issued = status.ok().and_then(|status| status.issued);
         secrets.extend(issued.map(|issued| issued.token.expose().clone()));
     }
-    rig.mailer.refuse();
-    rig.login(&live, "ada@example.com").await;
-    rig.deliver().await;
+    harness.mailer.refuse();
+    harness.login(&live, "ada@example.com").await;
+    harness.deliver().await;
     for reason in [StoreError::Busy, StoreError::Other("a bug".into())] {
-        rig.store.refuse([reason]);
-        let failed = rig
+        harness.store.refuse([reason]);
+        let failed = harness
             .service
             .login_or_create_by_email(&test, login("ada@example.com"))
             .await;
         debug(&failed);
-        rig.store.refuse([StoreError::Busy]);
-        debug(&rig.service.deliver_due("worker").await);
+        harness.store.refuse([StoreError::Busy]);
+        debug(&harness.service.deliver_due("worker").await);
     }
     debug(
-        &rig.service
+        &harness
+            .service
             .send_code_by_email(&test, send("ada@example"))
             .await,
     );
     debug(
-        &rig.service
+        &harness
+            .service
             .send_code_by_email(&test, send("Ada@Example.com"))
             .await,
     );

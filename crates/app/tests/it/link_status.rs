@@ -13,19 +13,19 @@ use vestry_domain::ids::{EmailId, Id};
 use vestry_domain::session::{Proof, SessionSelector};
 use vestry_domain::user::UserStatus;
 
+use crate::harness::{Harness, START, lasting};
 use crate::links::{device, opened};
-use crate::rig::{Rig, START, lasting};
 
 async fn ask(
-    rig: &Rig,
+    harness: &Harness,
     caller: &Caller,
     made: &CreatedLink,
 ) -> Result<LoginStatus, LoginStatusError> {
-    ask_for(rig, caller, made.email.id, made.origin_token.expose()).await
+    ask_for(harness, caller, made.email.id, made.origin_token.expose()).await
 }
 
 async fn ask_for(
-    rig: &Rig,
+    harness: &Harness,
     caller: &Caller,
     email_id: EmailId,
     origin: &str,
@@ -34,7 +34,7 @@ async fn ask_for(
         email_id,
         origin_token: Secret::new(origin.to_owned()),
     };
-    rig.service.login_status(caller, query).await
+    harness.service.login_status(caller, query).await
 }
 
 fn is_spent<T>(outcome: &Result<T, LoginStatusError>) -> bool {
@@ -48,32 +48,32 @@ fn is_expired<T>(outcome: &Result<T, LoginStatusError>) -> bool {
 /// The whole flow, also if the link is the account's first proof: two sessions, one for each browser.
 #[tokio::test]
 async fn the_origin_gets_a_session_of_its_own() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.walletless(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.walletless(&test, "ada@example.com").await;
     let command = CreateLink {
         email: Some("ada@example.com".into()),
         device_fingerprint: Some(device("203.0.113.7", "Desktop")),
         ..CreateLink::default()
     };
-    let made = rig.service.create_link(&test, command).await.unwrap();
+    let made = harness.service.create_link(&test, command).await.unwrap();
     for _ in 0..3 {
-        let waiting = ask(&rig, &test, &made).await;
+        let waiting = ask(&harness, &test, &made).await;
         assert!(
             matches!(waiting, Err(LoginStatusError::NotVerified)),
             "{waiting:?}"
         );
     }
-    rig.pass(10);
+    harness.pass(10);
     let command = VerifyLink {
         session_fields: lasting(60),
         device_fingerprint: device("198.51.100.7", "Phone"),
         ..opened(made.token.expose())
     };
-    let verified = rig.service.verify_link(&test, command).await.unwrap();
+    let verified = harness.service.verify_link(&test, command).await.unwrap();
     let first = verified.issued.unwrap();
-    rig.pass(5);
-    let status = ask(&rig, &test, &made).await.unwrap();
+    harness.pass(5);
+    let status = ask(&harness, &test, &made).await.unwrap();
     assert_eq!(
         (status.user_id, status.status),
         (verified.user_id, UserStatus::Active)
@@ -92,31 +92,31 @@ async fn the_origin_gets_a_session_of_its_own() {
         Proof::EmailLink { .. }
     ));
     for issued in [&first, &own] {
-        rig.by_token(&test, &issued.token).await.unwrap();
-        rig.by_jwt(&test, &issued.jwt).await.unwrap();
+        harness.by_token(&test, &issued.token).await.unwrap();
+        harness.by_jwt(&test, &issued.jwt).await.unwrap();
     }
-    assert!(is_spent(&ask(&rig, &test, &made).await), "once");
+    assert!(is_spent(&ask(&harness, &test, &made).await), "once");
     // Each ends independently.
     let end = SessionSelector::Token(first.token.clone());
-    rig.service.delete_session(&test, end).await.unwrap();
-    rig.by_token(&test, &own.token).await.unwrap();
+    harness.service.delete_session(&test, end).await.unwrap();
+    harness.by_token(&test, &own.token).await.unwrap();
 }
 
 /// Without a session there is nothing to hand over, and the response is the same each time.
 #[tokio::test]
 async fn without_a_session_the_origin_learns_that_the_link_was_used() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, "ada@example.com", 60).await;
-    let made = rig.created_link(&test, "ada@example.com").await;
-    rig.open(&test, made.token.expose()).await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, "ada@example.com", 60).await;
+    let made = harness.created_link(&test, "ada@example.com").await;
+    harness.open(&test, made.token.expose()).await.unwrap();
     for _ in 0..3 {
-        let status = ask(&rig, &test, &made).await.unwrap();
+        let status = ask(&harness, &test, &made).await.unwrap();
         assert_eq!(status.user_id, session.session.user_id);
         assert!(status.issued.is_none());
     }
     // An existing session may rest on more than the link, so it is not handed over either.
-    let made = rig.created_link(&test, "ada@example.com").await;
+    let made = harness.created_link(&test, "ada@example.com").await;
     let command = VerifyLink {
         session_fields: SessionFields {
             session_token: Some(session.token.clone()),
@@ -124,46 +124,50 @@ async fn without_a_session_the_origin_learns_that_the_link_was_used() {
         },
         ..opened(made.token.expose())
     };
-    let continued = rig.service.verify_link(&test, command).await.unwrap();
+    let continued = harness.service.verify_link(&test, command).await.unwrap();
     assert!(continued.issued.is_some());
-    assert!(ask(&rig, &test, &made).await.unwrap().issued.is_none());
+    assert!(ask(&harness, &test, &made).await.unwrap().issued.is_none());
 }
 
 /// Wrong tokens, addresses and environments, and replaced links, get the same response.
 #[tokio::test]
 async fn only_the_requesting_browser_is_answered() {
-    let rig = Rig::with_urls().await;
-    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
-    rig.walletless(&test, "ada@example.com").await;
-    rig.walletless(&test, "eve@example.com").await;
+    let harness = Harness::with_urls().await;
+    let (test, live, stranger) = (
+        harness.test().await,
+        harness.live().await,
+        harness.stranger().await,
+    );
+    harness.walletless(&test, "ada@example.com").await;
+    harness.walletless(&test, "eve@example.com").await;
     let (adas, eves) = (
-        rig.created_link(&test, "ada@example.com").await,
-        rig.created_link(&test, "eve@example.com").await,
+        harness.created_link(&test, "ada@example.com").await,
+        harness.created_link(&test, "eve@example.com").await,
     );
     let (ada, nobody) = (adas.email.id, EmailId::new(START, [7; 16]));
     let others = [eves.origin_token.expose(), adas.token.expose()];
     for origin in others.into_iter().map(String::as_str).chain(["", "x"]) {
-        assert!(is_spent(&ask_for(&rig, &test, ada, origin).await));
+        assert!(is_spent(&ask_for(&harness, &test, ada, origin).await));
     }
     assert!(is_spent(
-        &ask_for(&rig, &test, nobody, adas.origin_token.expose()).await
+        &ask_for(&harness, &test, nobody, adas.origin_token.expose()).await
     ));
     assert!(is_spent(
-        &ask_for(&rig, &test, eves.email.id, adas.origin_token.expose()).await
+        &ask_for(&harness, &test, eves.email.id, adas.origin_token.expose()).await
     ));
-    rig.open_for(&test, adas.token.expose(), 60).await;
+    harness.open_for(&test, adas.token.expose(), 60).await;
     for caller in [&live, &stranger] {
-        assert!(is_spent(&ask(&rig, caller, &adas).await), "I11");
+        assert!(is_spent(&ask(&harness, caller, &adas).await), "I11");
     }
     // A link that Vestry mailed has no origin.
-    let (sent, mail) = rig.fresh_link(&test, "eve@example.com").await;
+    let (sent, mail) = harness.fresh_link(&test, "eve@example.com").await;
     assert!(is_spent(
-        &ask_for(&rig, &test, sent.email_id, &mail.token).await
+        &ask_for(&harness, &test, sent.email_id, &mail.token).await
     ));
-    let newer = rig.created_link(&test, "ada@example.com").await;
-    assert!(is_spent(&ask(&rig, &test, &adas).await), "replaced");
+    let newer = harness.created_link(&test, "ada@example.com").await;
+    assert!(is_spent(&ask(&harness, &test, &adas).await), "replaced");
     assert!(matches!(
-        ask(&rig, &test, &newer).await,
+        ask(&harness, &test, &newer).await,
         Err(LoginStatusError::NotVerified)
     ));
 }
@@ -171,63 +175,76 @@ async fn only_the_requesting_browser_is_answered() {
 /// Unused until it expires, or not polled for ten minutes.
 #[tokio::test]
 async fn a_link_can_be_polled_for_a_while() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.walletless(&test, "ada@example.com").await;
-    let made = rig.created_link(&test, "ada@example.com").await;
-    rig.pass(3_599);
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.walletless(&test, "ada@example.com").await;
+    let made = harness.created_link(&test, "ada@example.com").await;
+    harness.pass(3_599);
+    let test = harness.test().await;
     assert!(matches!(
-        ask(&rig, &test, &made).await,
+        ask(&harness, &test, &made).await,
         Err(LoginStatusError::NotVerified)
     ));
-    rig.pass(1);
-    assert!(is_expired(&ask(&rig, &*rig.test().await, &made).await));
+    harness.pass(1);
+    assert!(is_expired(
+        &ask(&harness, &*harness.test().await, &made).await
+    ));
     for (later, is_answered) in [(599, true), (600, false)] {
-        let test = rig.test().await;
-        let made = rig.created_link(&test, "ada@example.com").await;
-        rig.pass(3_599);
-        rig.open_for(&*rig.test().await, made.token.expose(), 60)
+        let test = harness.test().await;
+        let made = harness.created_link(&test, "ada@example.com").await;
+        harness.pass(3_599);
+        harness
+            .open_for(&*harness.test().await, made.token.expose(), 60)
             .await;
-        rig.pass(later);
-        let outcome = ask(&rig, &*rig.test().await, &made).await;
+        harness.pass(later);
+        let outcome = ask(&harness, &*harness.test().await, &made).await;
         assert_eq!(outcome.is_ok(), is_answered, "{later}");
         assert!(is_answered || is_expired(&outcome));
     }
-    let test = rig.test().await;
-    rig.walletless(&test, "expired@vestry.test").await;
-    let made = rig.created_link(&test, "expired@vestry.test").await;
-    assert!(is_expired(&ask(&rig, &test, &made).await));
+    let test = harness.test().await;
+    harness.walletless(&test, "expired@vestry.test").await;
+    let made = harness.created_link(&test, "expired@vestry.test").await;
+    assert!(is_expired(&ask(&harness, &test, &made).await));
 }
 
 /// Attack 14: signing out everywhere also covers the browser that has not polled yet.
 #[tokio::test]
 async fn attack_14_an_ended_session_is_not_handed_over() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
     for step in 0..3 {
-        let made = rig.created_link(&test, "ada@example.com").await;
-        let verified = rig.open_for(&test, made.token.expose(), 5).await;
+        let made = harness.created_link(&test, "ada@example.com").await;
+        let verified = harness.open_for(&test, made.token.expose(), 5).await;
         let session = verified.issued.unwrap().session.id;
         match step {
-            0 => drop(rig.service.delete_all_sessions(&test, user).await.unwrap()),
+            0 => drop(
+                harness
+                    .service
+                    .delete_all_sessions(&test, user)
+                    .await
+                    .unwrap(),
+            ),
             1 => {
                 let end = SessionSelector::Id(session);
-                rig.service.delete_session(&test, end).await.unwrap();
+                harness.service.delete_session(&test, end).await.unwrap();
             }
-            _ => rig.pass(300),
+            _ => harness.pass(300),
         }
-        let test = rig.test().await;
+        let test = harness.test().await;
         for _ in 0..2 {
-            assert!(is_expired(&ask(&rig, &test, &made).await), "step {step}");
+            assert!(
+                is_expired(&ask(&harness, &test, &made).await),
+                "step {step}"
+            );
         }
         assert!(
-            rig.list_sessions(&test, user)
+            harness
+                .list_sessions(&test, user)
                 .await
                 .unwrap()
                 .iter()
-                .all(|session| { session.expires_at <= rig.now() })
+                .all(|session| { session.expires_at <= harness.now() })
         );
     }
 }
@@ -236,16 +253,16 @@ async fn attack_14_an_ended_session_is_not_handed_over() {
 #[tokio::test]
 async fn s_3_an_idle_session_is_not_handed_over() {
     for (idle, is_answered) in [(119, true), (120, false)] {
-        let rig = Rig::new().await;
-        rig.set(&[("session_idle_minutes", "2")]).await;
-        let test = rig.test().await;
-        rig.walletless(&test, "ada@example.com").await;
-        let made = rig.created_link(&test, "ada@example.com").await;
-        let verified = rig.open_for(&test, made.token.expose(), 60).await;
+        let harness = Harness::new().await;
+        harness.set(&[("session_idle_minutes", "2")]).await;
+        let test = harness.test().await;
+        harness.walletless(&test, "ada@example.com").await;
+        let made = harness.created_link(&test, "ada@example.com").await;
+        let verified = harness.open_for(&test, made.token.expose(), 60).await;
         let first = verified.issued.unwrap();
-        rig.pass(idle);
+        harness.pass(idle);
         for _ in 0..2 {
-            let outcome = ask(&rig, &test, &made).await;
+            let outcome = ask(&harness, &test, &made).await;
             match outcome {
                 Ok(status) => assert!(is_answered && status.issued.is_some()),
                 Err(LoginStatusError::InvalidOrigin) => assert!(is_answered, "once"),
@@ -253,8 +270,8 @@ async fn s_3_an_idle_session_is_not_handed_over() {
                 other => panic!("{other:?}"),
             }
         }
-        rig.pass(1);
-        let still = rig.by_token(&test, &first.token).await.is_ok();
+        harness.pass(1);
+        let still = harness.by_token(&test, &first.token).await.is_ok();
         assert!(!still, "after {idle} seconds and one more");
     }
 }
@@ -262,13 +279,13 @@ async fn s_3_an_idle_session_is_not_handed_over() {
 /// Fifty concurrent browsers with the same token get one session in total.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parallel_origins_have_one_winner() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
-    let made = rig.created_link(&test, "ada@example.com").await;
-    rig.open_for(&test, made.token.expose(), 60).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
+    let made = harness.created_link(&test, "ada@example.com").await;
+    harness.open_for(&test, made.token.expose(), 60).await;
     let tasks = (0..50).map(|_| {
-        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let (service, test) = (Arc::clone(&harness.service), Arc::clone(&test));
         let query = LoginStatusQuery {
             email_id: made.email.id,
             origin_token: made.origin_token.clone(),
@@ -282,6 +299,6 @@ async fn parallel_origins_have_one_winner() {
             .iter()
             .all(|outcome| outcome.is_ok() || is_spent(outcome))
     );
-    let sessions = rig.list_sessions(&test, user).await.unwrap();
+    let sessions = harness.list_sessions(&test, user).await.unwrap();
     assert_eq!(sessions.len(), 2);
 }

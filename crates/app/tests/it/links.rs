@@ -17,28 +17,29 @@ use vestry_domain::user::UserEmail;
 use vestry_domain::{Environment, Secret};
 use vestry_ports::store::{Attached, Store};
 
-use crate::rig::Rig;
+use crate::harness::Harness;
 
 /// The destination URL for links of each kind.
 pub(crate) fn url_of(kind: RedirectKind) -> String {
     format!("https://app.example.com/{kind}")
 }
 
-impl Rig {
+impl Harness {
     /// A harness with a default URL of each kind in both environments.
     pub(crate) async fn with_urls() -> Self {
-        let rig = Self::new().await;
+        let harness = Self::new().await;
         for environment in Environment::ALL {
-            let world = rig.world(environment);
+            let world = harness.world(environment);
             for kind in RedirectKind::ALL {
                 let url = url_of(kind);
-                let added = rig
-                    .service
-                    .add_redirect_url(Principal::cli(), world, kind, &url, true);
+                let added =
+                    harness
+                        .service
+                        .add_redirect_url(Principal::cli(), world, kind, &url, true);
                 added.await.unwrap();
             }
         }
-        rig
+        harness
     }
 
     /// Sends a link that is valid for an hour.
@@ -130,7 +131,7 @@ impl Rig {
         minutes: i64,
     ) -> VerifiedLink {
         let command = VerifyLink {
-            session_fields: crate::rig::lasting(minutes),
+            session_fields: crate::harness::lasting(minutes),
             ..opened(token)
         };
         self.service.verify_link(caller, command).await.unwrap()

@@ -23,7 +23,7 @@ use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::{Environment, Secret};
 use vestry_ports::store::Store;
 
-use crate::rig::{Rig, lasting, proof};
+use crate::harness::{Harness, lasting, proof};
 
 const LOGIN: &str = "https://app.example.com/in";
 const REGISTRATION: &str = "https://app.example.com/new";
@@ -31,36 +31,37 @@ const OWN: &str = "https://app.example.com/own";
 const VICTIM: &str = "victim@example.com";
 
 /// A harness whose App has a Google connection and registered landing URLs.
-struct Desk {
-    rig: Rig,
+struct OauthHarness {
+    harness: Harness,
     test: Arc<Caller>,
     callback: OauthCallbackId,
 }
 
-impl Desk {
+impl OauthHarness {
     async fn new() -> Self {
         Self::with(ConnectionSettings::default()).await
     }
 
     async fn with(settings: ConnectionSettings) -> Self {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
+        let harness = Harness::new().await;
+        let test = harness.test().await;
         for (kind, url) in [
             (RedirectKind::Login, LOGIN),
             (RedirectKind::Registration, REGISTRATION),
         ] {
-            let added = rig
-                .service
-                .add_redirect_url(Principal::cli(), test.world, kind, url, true);
+            let added =
+                harness
+                    .service
+                    .add_redirect_url(Principal::cli(), test.world, kind, url, true);
             added.await.unwrap();
         }
         let login = RedirectKind::Login;
-        let own = rig
+        let own = harness
             .service
             .add_redirect_url(Principal::cli(), test.world, login, OWN, false);
         own.await.unwrap();
         let secret = Secret::new("s3cret".to_owned());
-        let set = rig.service.set_provider(
+        let set = harness.service.set_provider(
             Principal::cli(),
             test.world,
             google(),
@@ -70,14 +71,14 @@ impl Desk {
         );
         let callback = set.await.unwrap().connection.callback_id;
         Self {
-            rig,
+            harness,
             test,
             callback,
         }
     }
 
     async fn begin(&self, command: BeginOauth) -> BegunOauth {
-        let begun = self.rig.service.begin_oauth(&self.test, command).await;
+        let begun = self.harness.service.begin_oauth(&self.test, command).await;
         begun.unwrap()
     }
 
@@ -89,7 +90,11 @@ impl Desk {
             browser: begun.browser.clone(),
             ..Callback::default()
         };
-        let back = self.rig.service.finish_oauth(self.callback, callback).await;
+        let back = self
+            .harness
+            .service
+            .finish_oauth(self.callback, callback)
+            .await;
         back.unwrap()
     }
 
@@ -97,7 +102,7 @@ impl Desk {
     async fn token_of(&self, person: &ProvenIdentity) -> (String, String, Secret<String>) {
         let begun = self.begin(to_google()).await;
         let state = begun.state.expose();
-        let code = self.rig.providers.sign_in(state, person.clone());
+        let code = self.harness.providers.sign_in(state, person.clone());
         let back = self.back(&begun, Some(code)).await;
         assert_eq!(back.failure, None);
         let (page, token) = back.url.split_once("?token=").unwrap();
@@ -120,7 +125,7 @@ impl Desk {
             session_fields,
             device_fingerprint: DeviceFingerprint::default(),
         };
-        self.rig.service.verify_oauth(&self.test, command).await
+        self.harness.service.verify_oauth(&self.test, command).await
     }
 
     /// The whole flow, without a session.
@@ -131,7 +136,7 @@ impl Desk {
 
     /// A fresh public token of the App's test environment.
     async fn public_token(&self) -> String {
-        let service = &self.rig.service;
+        let service = &self.harness.service;
         let made = service.create_api_key(
             Principal::cli(),
             self.test.world,
@@ -143,13 +148,18 @@ impl Desk {
 
     /// The caller that uses the token.
     async fn page(&self, token: &str) -> Arc<Caller> {
-        let service = &self.rig.service;
+        let service = &self.harness.service;
         let caller = service.authenticate_as(ApiKeyKind::Public, token).await;
         caller.unwrap()
     }
 
     async fn emails(&self, user: UserId) -> Vec<(String, bool)> {
-        let user = self.rig.service.get_user(&self.test, user).await.unwrap();
+        let user = self
+            .harness
+            .service
+            .get_user(&self.test, user)
+            .await
+            .unwrap();
         let emails = user.profile.emails.into_iter();
         emails
             .map(|email| (email.email.address().to_owned(), email.verified))
@@ -203,16 +213,21 @@ async fn m_26_only_separate_name_fields_are_used() {
         ),
         (Some("a\nb"), None, ("", "")),
     ] {
-        let desk = Desk::new().await;
+        let oauth = OauthHarness::new().await;
         let identity = ProvenIdentity {
             given_name: given.map(str::to_owned),
             family_name: family.map(str::to_owned),
             ..person("1", "ada@example.com", true)
         };
-        let (_, token, _) = desk.token_of(&identity).await;
-        let first = desk.verify(&token, None, lasting(60)).await.unwrap();
+        let (_, token, _) = oauth.token_of(&identity).await;
+        let first = oauth.verify(&token, None, lasting(60)).await.unwrap();
         let user = first.link.user_id;
-        let user = desk.rig.service.get_user(&desk.test, user).await.unwrap();
+        let user = oauth
+            .harness
+            .service
+            .get_user(&oauth.test, user)
+            .await
+            .unwrap();
         let user = user.profile.user;
         assert_eq!((&*user.first_name, &*user.last_name), expected, "{given:?}");
     }
@@ -220,11 +235,11 @@ async fn m_26_only_separate_name_fields_are_used() {
 
 #[tokio::test]
 async fn a_new_person_registers_and_a_known_one_logs_in() {
-    let desk = Desk::new().await;
+    let oauth = OauthHarness::new().await;
     let ada = person("1", "ada@example.com", true);
-    let (page, token, _) = desk.token_of(&ada).await;
+    let (page, token, _) = oauth.token_of(&ada).await;
     assert_eq!(page, REGISTRATION);
-    let first = desk.verify(&token, None, lasting(60)).await.unwrap();
+    let first = oauth.verify(&token, None, lasting(60)).await.unwrap();
     let session = first.issued.unwrap().session;
     assert_eq!(session.user_id, first.link.user_id);
     let factor = &json!(SessionObject::of(&session))["factors"][0];
@@ -232,15 +247,20 @@ async fn a_new_person_registers_and_a_known_one_logs_in() {
     assert_eq!(factor["type"], "oauth");
     let user = first.link.user_id;
     assert_eq!(
-        desk.emails(user).await,
+        oauth.emails(user).await,
         [("ada@example.com".to_owned(), true)]
     );
-    let profile = desk.rig.service.get_user(&desk.test, user).await.unwrap();
+    let profile = oauth
+        .harness
+        .service
+        .get_user(&oauth.test, user)
+        .await
+        .unwrap();
     assert_eq!(profile.profile.user.first_name, "Ada");
     assert_eq!(profile.provider_links, std::slice::from_ref(&first.link));
-    let (page, token, _) = desk.token_of(&ada).await;
+    let (page, token, _) = oauth.token_of(&ada).await;
     assert_eq!(page, LOGIN);
-    let second = desk
+    let second = oauth
         .verify(&token, None, SessionFields::default())
         .await
         .unwrap();
@@ -251,15 +271,15 @@ async fn a_new_person_registers_and_a_known_one_logs_in() {
 /// O-11, R6: a token is single-use, valid for ten minutes, and only in its own environment.
 #[tokio::test]
 async fn o_11_a_token_is_single_use() {
-    let desk = Desk::new().await;
+    let oauth = OauthHarness::new().await;
     let ada = person("1", "ada@example.com", true);
-    let (_, token, state) = desk.token_of(&ada).await;
-    let live = desk.rig.live().await;
+    let (_, token, state) = oauth.token_of(&ada).await;
+    let live = oauth.harness.live().await;
     for (caller, token, bound) in [
         (&live, token.clone(), None),
-        (&desk.test, "0".repeat(64), None),
+        (&oauth.test, "0".repeat(64), None),
         (
-            &desk.test,
+            &oauth.test,
             token.clone(),
             Some(Secret::new("google-other".to_owned())),
         ),
@@ -273,32 +293,33 @@ async fn o_11_a_token_is_single_use() {
             session_fields: SessionFields::default(),
             device_fingerprint: DeviceFingerprint::default(),
         };
-        let refused = desk.rig.service.verify_oauth(caller, command).await;
+        let refused = oauth.harness.service.verify_oauth(caller, command).await;
         assert!(matches!(refused, Err(VerifyOauthError::InvalidToken)));
     }
-    desk.verify(&token, Some(&state), SessionFields::default())
+    oauth
+        .verify(&token, Some(&state), SessionFields::default())
         .await
         .unwrap();
-    let again = desk.verify(&token, None, SessionFields::default()).await;
+    let again = oauth.verify(&token, None, SessionFields::default()).await;
     assert!(matches!(again, Err(VerifyOauthError::InvalidToken)));
-    let (_, late, _) = desk.token_of(&ada).await;
-    desk.rig.pass(600);
-    let late = desk.verify(&late, None, SessionFields::default()).await;
+    let (_, late, _) = oauth.token_of(&ada).await;
+    oauth.harness.pass(600);
+    let late = oauth.verify(&late, None, SessionFields::default()).await;
     assert!(matches!(late, Err(VerifyOauthError::InvalidToken)));
 }
 
 /// O-2, attack 18: a state is used once, within ten minutes, by its own browser, at its own callback.
 #[tokio::test]
 async fn o_2_a_state_is_single_use_and_bound_to_its_browser() {
-    let desk = Desk::new().await;
+    let oauth = OauthHarness::new().await;
     let ada = person("1", "ada@example.com", true);
     let command = BeginOauth {
         sends_browser: true,
         ..to_google()
     };
-    let begun = desk.begin(command).await;
-    let code = desk
-        .rig
+    let begun = oauth.begin(command).await;
+    let code = oauth
+        .harness
         .providers
         .sign_in(begun.state.expose(), ada.clone());
     let elsewhere = [
@@ -322,41 +343,49 @@ async fn o_2_a_state_is_single_use_and_bound_to_its_browser() {
         },
     ];
     for other in elsewhere {
-        let back = desk.back(&other, Some(code.clone())).await;
+        let back = oauth.back(&other, Some(code.clone())).await;
         assert_eq!(back.failure, Some(SignInFailure::InvalidState));
         assert_eq!(back.url, format!("{LOGIN}?error=invalid_state"));
     }
-    let test = OauthCallbackId::of_test_provider(desk.test.world.app_id);
+    let test = OauthCallbackId::of_test_provider(oauth.test.world.app_id);
     let callback = Callback {
         state: Some(begun.state.clone()),
         code: Some(Secret::new(code.clone())),
         browser: begun.browser.clone(),
         ..Callback::default()
     };
-    let mixed_up = desk.rig.service.finish_oauth(test, callback).await.unwrap();
+    let mixed_up = oauth
+        .harness
+        .service
+        .finish_oauth(test, callback)
+        .await
+        .unwrap();
     assert_eq!(mixed_up.failure, Some(SignInFailure::InvalidState));
     // None of it has cost the browser its sign-in.
-    assert_eq!(desk.back(&begun, Some(code.clone())).await.failure, None);
-    let again = desk.back(&begun, Some(code)).await;
+    assert_eq!(oauth.back(&begun, Some(code.clone())).await.failure, None);
+    let again = oauth.back(&begun, Some(code)).await;
     assert_eq!(again.failure, Some(SignInFailure::InvalidState));
 
-    let late = desk.begin(to_google()).await;
-    let code = desk.rig.providers.sign_in(late.state.expose(), ada);
-    desk.rig.pass(600);
-    let back = desk.back(&late, Some(code)).await;
+    let late = oauth.begin(to_google()).await;
+    let code = oauth.harness.providers.sign_in(late.state.expose(), ada);
+    oauth.harness.pass(600);
+    let back = oauth.back(&late, Some(code)).await;
     assert_eq!(back.failure, Some(SignInFailure::InvalidState));
 }
 
 /// Attack 18: a code of another sign-in is rejected, used codes and errors are reported to the App, and no one is signed in.
 #[tokio::test]
 async fn attack_18_codes_fit_their_own_flow() {
-    let desk = Desk::new().await;
+    let oauth = OauthHarness::new().await;
     let ada = person("1", "ada@example.com", true);
-    let (one, other) = (desk.begin(to_google()).await, desk.begin(to_google()).await);
-    let code = desk.rig.providers.sign_in(one.state.expose(), ada);
-    let injected = desk.back(&other, Some(code)).await;
+    let (one, other) = (
+        oauth.begin(to_google()).await,
+        oauth.begin(to_google()).await,
+    );
+    let code = oauth.harness.providers.sign_in(one.state.expose(), ada);
+    let injected = oauth.back(&other, Some(code)).await;
     assert_eq!(injected.failure, Some(SignInFailure::ProviderRefused));
-    let unknown = desk.back(&one, Some("code-0".to_owned())).await;
+    let unknown = oauth.back(&one, Some("code-0".to_owned())).await;
     assert_eq!(unknown.url, format!("{LOGIN}?error=provider_refused"));
     for (error, expected) in [
         ("access_denied", "access_denied"),
@@ -364,31 +393,39 @@ async fn attack_18_codes_fit_their_own_flow() {
         ("server_error", "provider_unavailable"),
         ("https://evil.example/", "provider_error"),
     ] {
-        let begun = desk.begin(to_google()).await;
+        let begun = oauth.begin(to_google()).await;
         let callback = Callback {
             state: Some(begun.state),
             error: Some(error.to_owned()),
             ..Callback::default()
         };
-        let back = desk.rig.service.finish_oauth(desk.callback, callback).await;
+        let back = oauth
+            .harness
+            .service
+            .finish_oauth(oauth.callback, callback)
+            .await;
         assert_eq!(back.unwrap().url, format!("{LOGIN}?error={expected}"));
     }
-    let begun = desk.begin(to_google()).await;
-    let code = desk
-        .rig
+    let begun = oauth.begin(to_google()).await;
+    let code = oauth
+        .harness
         .providers
         .sign_in(begun.state.expose(), person("2", VICTIM, true));
-    desk.rig.providers.set_unavailable(true);
-    let away = desk.back(&begun, Some(code)).await;
+    oauth.harness.providers.set_unavailable(true);
+    let away = oauth.back(&begun, Some(code)).await;
     assert_eq!(away.failure, Some(SignInFailure::ProviderUnavailable));
-    let refused = desk.rig.service.begin_oauth(&desk.test, to_google()).await;
+    let refused = oauth
+        .harness
+        .service
+        .begin_oauth(&oauth.test, to_google())
+        .await;
     assert!(matches!(
         refused,
         Err(BeginOauthError::Common(Refusal::Fault(_)))
     ));
-    let unknown = OauthCallbackId::new(desk.rig.now(), [3; 16]);
-    let back = desk
-        .rig
+    let unknown = OauthCallbackId::new(oauth.harness.now(), [3; 16]);
+    let back = oauth
+        .harness
         .service
         .finish_oauth(unknown, Callback::default())
         .await;
@@ -398,7 +435,7 @@ async fn attack_18_codes_fit_their_own_flow() {
 /// Attack 17: the flow lands only on registered URLs, and not on ones removed in the meantime.
 #[tokio::test]
 async fn attack_17_only_registered_urls_are_landing_urls() {
-    let desk = Desk::new().await;
+    let oauth = OauthHarness::new().await;
     for (login, registration, own) in [
         (Some("https://app.example.com/in/"), None, None),
         (Some("https://APP.example.com/in"), None, None),
@@ -413,15 +450,19 @@ async fn attack_17_only_registered_urls_are_landing_urls() {
             redirect_uri: own.map(str::to_owned),
             ..to_google()
         };
-        let refused = desk.rig.service.begin_oauth(&desk.test, command).await;
+        let refused = oauth
+            .harness
+            .service
+            .begin_oauth(&oauth.test, command)
+            .await;
         assert!(
             matches!(refused, Err(BeginOauthError::Common(Refusal::Redirect(_)))),
             "{login:?} {own:?}"
         );
     }
-    let world = desk.test.world;
+    let world = oauth.test.world;
     let other = "https://app.example.com/other";
-    let added = desk.rig.service.add_redirect_url(
+    let added = oauth.harness.service.add_redirect_url(
         Principal::cli(),
         world,
         RedirectKind::Login,
@@ -433,26 +474,28 @@ async fn attack_17_only_registered_urls_are_landing_urls() {
         login_redirect_url: Some(other.to_owned()),
         ..to_google()
     };
-    desk.sign_in(&person("1", "ada@example.com", true))
+    oauth
+        .sign_in(&person("1", "ada@example.com", true))
         .await
         .unwrap();
-    let (first, second) = (desk.begin(begin()).await, desk.begin(begin()).await);
+    let (first, second) = (oauth.begin(begin()).await, oauth.begin(begin()).await);
     let code = |begun: &BegunOauth| {
         let ada = person("1", "ada@example.com", true);
-        desk.rig.providers.sign_in(begun.state.expose(), ada)
+        oauth.harness.providers.sign_in(begun.state.expose(), ada)
     };
-    let back = desk.back(&first, Some(code(&first))).await;
+    let back = oauth.back(&first, Some(code(&first))).await;
     assert!(
         back.url.starts_with(&format!("{other}?token=")),
         "{}",
         back.url
     );
-    let removed = desk
-        .rig
-        .service
-        .remove_redirect_url(Principal::cli(), world.app_id, added.id);
+    let removed =
+        oauth
+            .harness
+            .service
+            .remove_redirect_url(Principal::cli(), world.app_id, added.id);
     removed.await.unwrap();
-    let back = desk.back(&second, Some(code(&second))).await;
+    let back = oauth.back(&second, Some(code(&second))).await;
     assert!(
         back.url.starts_with(&format!("{LOGIN}?token=")),
         "{}",
@@ -463,7 +506,7 @@ async fn attack_17_only_registered_urls_are_landing_urls() {
 /// The App's own callback: the App verifies state and code, once, and our callback does not.
 #[tokio::test]
 async fn an_app_verifies_its_own_callback() {
-    let desk = Desk::with(ConnectionSettings {
+    let oauth = OauthHarness::with(ConnectionSettings {
         store_tokens: true,
         ..ConnectionSettings::default()
     })
@@ -483,15 +526,15 @@ async fn an_app_verifies_its_own_callback() {
             session_fields: lasting(60),
             device_fingerprint: DeviceFingerprint::default(),
         };
-        let (service, caller) = (Arc::clone(&desk.rig.service), Arc::clone(&desk.test));
+        let (service, caller) = (Arc::clone(&oauth.harness.service), Arc::clone(&oauth.test));
         async move { service.verify_oauth(&caller, command).await }
     };
-    let begun = desk.begin(own()).await;
-    let code = desk
-        .rig
+    let begun = oauth.begin(own()).await;
+    let code = oauth
+        .harness
         .providers
         .sign_in(begun.state.expose(), ada.clone());
-    let back = desk.back(&begun, Some(code.clone())).await;
+    let back = oauth.back(&begun, Some(code.clone())).await;
     assert_eq!(
         back.failure,
         Some(SignInFailure::InvalidState),
@@ -507,19 +550,19 @@ async fn an_app_verifies_its_own_callback() {
     );
     let again = verify(&begun, &code, None).await;
     assert!(matches!(again, Err(VerifyOauthError::InvalidState)));
-    let begun = desk.begin(own()).await;
+    let begun = oauth.begin(own()).await;
     let wrong = verify(&begun, "code-0", None).await;
     assert!(matches!(wrong, Err(VerifyOauthError::InvalidToken)));
-    let begun = desk.begin(own()).await;
-    let code = desk
-        .rig
+    let begun = oauth.begin(own()).await;
+    let code = oauth
+        .harness
         .providers
         .sign_in(begun.state.expose(), ada.clone());
     let mixed_up = verify(&begun, &code, Some("https://evil.example")).await;
     assert!(matches!(mixed_up, Err(VerifyOauthError::InvalidToken)));
     // A flow to our callback belongs to Vestry: only our callback sees the browser that it is bound to.
-    let begun = desk.begin(to_google()).await;
-    let code = desk.rig.providers.sign_in(begun.state.expose(), ada);
+    let begun = oauth.begin(to_google()).await;
+    let code = oauth.harness.providers.sign_in(begun.state.expose(), ada);
     let refused = verify(&begun, &code, None).await;
     assert!(matches!(refused, Err(VerifyOauthError::ForOurCallback)));
 }
@@ -528,48 +571,54 @@ async fn an_app_verifies_its_own_callback() {
 #[tokio::test]
 async fn o_12_tokens_are_for_apps_that_ask() {
     let ada = person("1", "ada@example.com", true);
-    let desk = Desk::new().await;
-    assert!(desk.sign_in(&ada).await.unwrap().tokens.is_none());
-    let desk = Desk::with(ConnectionSettings {
+    let oauth = OauthHarness::new().await;
+    assert!(oauth.sign_in(&ada).await.unwrap().tokens.is_none());
+    let oauth = OauthHarness::with(ConnectionSettings {
         store_tokens: true,
         ..ConnectionSettings::default()
     })
     .await;
-    let tokens = desk.sign_in(&ada).await.unwrap().tokens.unwrap();
+    let tokens = oauth.sign_in(&ada).await.unwrap().tokens.unwrap();
     assert_eq!(tokens.refresh_token.unwrap().expose(), "refresh-of-1");
 }
 
 /// Attack 2, O-8: the subject identifies a person. A changed address is the same user; an unproved address joins no user.
 #[tokio::test]
 async fn attack_2_an_address_never_identifies_a_person() {
-    let desk = Desk::new().await;
-    let victim = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
-    let first = desk
+    let oauth = OauthHarness::new().await;
+    let victim = oauth.harness.sign_in(&oauth.test, VICTIM, 60).await;
+    let first = oauth
         .sign_in(&person("1", "ada@example.com", true))
         .await
         .unwrap();
-    let moved = desk.sign_in(&person("1", VICTIM, true)).await.unwrap();
+    let moved = oauth.sign_in(&person("1", VICTIM, true)).await.unwrap();
     assert_eq!(moved.link.user_id, first.link.user_id);
     assert_eq!(
-        desk.emails(first.link.user_id).await,
+        oauth.emails(first.link.user_id).await,
         [("ada@example.com".to_owned(), true)]
     );
     for spelled in [VICTIM, "Victim@Example.com", "VICTIM@EXAMPLE.COM"] {
-        let refused = desk.sign_in(&person("2", spelled, false)).await;
+        let refused = oauth.sign_in(&person("2", spelled, false)).await;
         assert!(
             matches!(refused, Err(VerifyOauthError::Common(Refusal::Taken(_)))),
             "{spelled}"
         );
     }
-    let stranger = desk
+    let stranger = oauth
         .sign_in(&person("3", "free@example.com", false))
         .await
         .unwrap();
-    assert_eq!(desk.emails(stranger.link.user_id).await, []);
+    assert_eq!(oauth.emails(stranger.link.user_id).await, []);
     assert_eq!(stranger.link.email_id, None);
-    assert!(desk.rig.by_token(&desk.test, &victim.token).await.is_ok());
+    assert!(
+        oauth
+            .harness
+            .by_token(&oauth.test, &victim.token)
+            .await
+            .is_ok()
+    );
     assert_eq!(
-        desk.emails(victim.session.user_id).await,
+        oauth.emails(victim.session.user_id).await,
         [(VICTIM.to_owned(), true)]
     );
     // The same subject at another issuer is another person.
@@ -577,39 +626,62 @@ async fn attack_2_an_address_never_identifies_a_person() {
         issuer: "https://evil.example".to_owned(),
         ..person("1", "evil@example.com", true)
     };
-    let elsewhere = desk.sign_in(&elsewhere).await.unwrap();
+    let elsewhere = oauth.sign_in(&elsewhere).await.unwrap();
     assert_ne!(elsewhere.link.user_id, first.link.user_id);
 }
 
 /// A proved address joins the user who has it verified, who is notified, and ends the other sessions (O-9a, O-9c).
 #[tokio::test]
 async fn a_proved_address_joins_its_verified_owner() {
-    let desk = Desk::new().await;
-    let owner = desk.rig.sign_in(&desk.test, "ada@example.com", 60).await;
+    let oauth = OauthHarness::new().await;
+    let owner = oauth
+        .harness
+        .sign_in(&oauth.test, "ada@example.com", 60)
+        .await;
     let ada = person("1", "ADA@example.com", true);
-    let (page, token, _) = desk.token_of(&ada).await;
+    let (page, token, _) = oauth.token_of(&ada).await;
     assert_eq!(page, LOGIN);
-    desk.rig.pass(1);
-    let joined = desk.verify(&token, None, lasting(60)).await.unwrap();
+    oauth.harness.pass(1);
+    let joined = oauth.verify(&token, None, lasting(60)).await.unwrap();
     assert_eq!(joined.link.user_id, owner.session.user_id);
-    assert!(desk.rig.by_token(&desk.test, &owner.token).await.is_err());
+    assert!(
+        oauth
+            .harness
+            .by_token(&oauth.test, &owner.token)
+            .await
+            .is_err()
+    );
     let issued = joined.issued.unwrap();
-    assert!(desk.rig.by_token(&desk.test, &issued.token).await.is_ok());
-    let notice = desk.rig.newest_to(&desk.test, "ada@example.com").await;
+    assert!(
+        oauth
+            .harness
+            .by_token(&oauth.test, &issued.token)
+            .await
+            .is_ok()
+    );
+    let notice = oauth
+        .harness
+        .newest_to(&oauth.test, "ada@example.com")
+        .await;
     assert!(notice.message.text.contains("sign-in provider was linked"));
 }
 
 /// Attack 1, classic: an account planted under the address, in which nothing is proved, becomes the victim's alone.
 #[tokio::test]
 async fn attack_1_a_planted_account_is_taken_over() {
-    let desk = Desk::new().await;
-    let planted = desk.rig.user(&desk.test, VICTIM).await;
+    let oauth = OauthHarness::new().await;
+    let planted = oauth.harness.user(&oauth.test, VICTIM).await;
     let user = planted.profile.user.id;
-    let session = desk.rig.planted_session(&desk.test, user).await;
-    let victim = desk.sign_in(&person("1", VICTIM, true)).await.unwrap();
+    let session = oauth.harness.planted_session(&oauth.test, user).await;
+    let victim = oauth.sign_in(&person("1", VICTIM, true)).await.unwrap();
     assert_eq!(victim.link.user_id, user);
-    assert!(desk.rig.by_token(&desk.test, &session).await.is_err());
-    let left = desk.rig.service.get_user(&desk.test, user).await.unwrap();
+    assert!(oauth.harness.by_token(&oauth.test, &session).await.is_err());
+    let left = oauth
+        .harness
+        .service
+        .get_user(&oauth.test, user)
+        .await
+        .unwrap();
     assert_eq!(left.provider_links, [victim.link]);
 }
 
@@ -617,83 +689,95 @@ async fn attack_1_a_planted_account_is_taken_over() {
 /// gets another one, and each keeps what is theirs.
 #[tokio::test]
 async fn attack_1_an_account_that_a_link_founded_is_not_the_victims() {
-    let desk = Desk::new().await;
-    let planted = desk.rig.user(&desk.test, VICTIM).await;
+    let oauth = OauthHarness::new().await;
+    let planted = oauth.harness.user(&oauth.test, VICTIM).await;
     let user = planted.profile.user.id;
     let attacker = person("666", "attacker@example.com", false);
-    let session = desk.rig.planted_session(&desk.test, user).await;
-    let (_, token, state) = desk.token_of(&attacker).await;
-    let linked = desk
+    let session = oauth.harness.planted_session(&oauth.test, user).await;
+    let (_, token, state) = oauth.token_of(&attacker).await;
+    let linked = oauth
         .verify(&token, Some(&state), within(&session))
         .await
         .unwrap();
     assert_eq!(linked.link.user_id, user);
-    let victim = desk.sign_in(&person("1", VICTIM, true)).await.unwrap();
+    let victim = oauth.sign_in(&person("1", VICTIM, true)).await.unwrap();
     assert_ne!(victim.link.user_id, user);
-    assert_eq!(desk.emails(user).await, []);
-    let own = desk.emails(victim.link.user_id).await;
+    assert_eq!(oauth.emails(user).await, []);
+    let own = oauth.emails(victim.link.user_id).await;
     assert_eq!(own, [(VICTIM.to_owned(), true)]);
-    let back = desk.sign_in(&attacker).await.unwrap();
+    let back = oauth.sign_in(&attacker).await.unwrap();
     assert_eq!(back.link.user_id, user);
 }
 
 /// Attack 1, trojan identifier: the victim's address in an account that the attacker's link founded moves to the victim.
 #[tokio::test]
 async fn attack_1_an_address_in_an_account_of_a_link_moves_to_its_owner() {
-    let desk = Desk::new().await;
+    let oauth = OauthHarness::new().await;
     let attacker = person("666", "attacker@example.com", false);
-    let trojan = desk.sign_in(&attacker).await.unwrap();
-    let account = desk.rig.service.get_user(&desk.test, trojan.link.user_id);
+    let trojan = oauth.sign_in(&attacker).await.unwrap();
+    let account = oauth
+        .harness
+        .service
+        .get_user(&oauth.test, trojan.link.user_id);
     let account = account.await.unwrap();
-    desk.rig.attach(&desk.test, &account, VICTIM).await;
-    let victim = desk.sign_in(&person("1", VICTIM, true)).await.unwrap();
+    oauth.harness.attach(&oauth.test, &account, VICTIM).await;
+    let victim = oauth.sign_in(&person("1", VICTIM, true)).await.unwrap();
     assert_ne!(victim.link.user_id, trojan.link.user_id);
     assert_eq!(
-        desk.emails(victim.link.user_id).await,
+        oauth.emails(victim.link.user_id).await,
         [(VICTIM.to_owned(), true)]
     );
-    assert_eq!(desk.emails(trojan.link.user_id).await, []);
+    assert_eq!(oauth.emails(trojan.link.user_id).await, []);
     // The same by code.
-    let again = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
+    let again = oauth.harness.sign_in(&oauth.test, VICTIM, 60).await;
     assert_eq!(again.session.user_id, victim.link.user_id);
 }
 
 /// Attack 18: within a session a person is linked only if the call includes the flow's state.
 #[tokio::test]
 async fn attack_18_no_user_can_be_tricked_into_linking_a_stranger() {
-    let desk = Desk::new().await;
-    let victim = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
+    let oauth = OauthHarness::new().await;
+    let victim = oauth.harness.sign_in(&oauth.test, VICTIM, 60).await;
     let attacker = person("666", "attacker@example.com", true);
-    desk.rig.pass(1);
-    let (_, token, state) = desk.token_of(&attacker).await;
-    let refused = desk.verify(&token, None, within(&victim.token)).await;
+    oauth.harness.pass(1);
+    let (_, token, state) = oauth.token_of(&attacker).await;
+    let refused = oauth.verify(&token, None, within(&victim.token)).await;
     assert!(matches!(
         refused,
         Err(VerifyOauthError::Common(Refusal::InvalidSession))
     ));
-    let other = desk.begin(to_google()).await;
-    let refused = desk
+    let other = oauth.begin(to_google()).await;
+    let refused = oauth
         .verify(&token, Some(&other.state), within(&victim.token))
         .await;
     assert!(matches!(refused, Err(VerifyOauthError::InvalidToken)));
-    assert!(desk.rig.by_token(&desk.test, &victim.token).await.is_ok());
+    assert!(
+        oauth
+            .harness
+            .by_token(&oauth.test, &victim.token)
+            .await
+            .is_ok()
+    );
     // The App that kept the state in its own browser links, and the address comes along.
-    let linked = desk
+    let linked = oauth
         .verify(&token, Some(&state), within(&victim.token))
         .await
         .unwrap();
     assert_eq!(linked.link.user_id, victim.session.user_id);
     assert_eq!(
-        desk.emails(victim.session.user_id).await,
+        oauth.emails(victim.session.user_id).await,
         [
             (VICTIM.to_owned(), true),
             ("attacker@example.com".to_owned(), true)
         ]
     );
     // A person who is already linked stays that user.
-    let second = desk.rig.sign_in(&desk.test, "second@example.com", 60).await;
-    let (_, token, state) = desk.token_of(&attacker).await;
-    let refused = desk
+    let second = oauth
+        .harness
+        .sign_in(&oauth.test, "second@example.com", 60)
+        .await;
+    let (_, token, state) = oauth.token_of(&attacker).await;
+    let refused = oauth
         .verify(&token, Some(&state), within(&second.token))
         .await;
     assert!(matches!(
@@ -707,27 +791,31 @@ async fn attack_18_no_user_can_be_tricked_into_linking_a_stranger() {
 #[tokio::test]
 async fn attack_18_a_claimed_address_does_not_replace_the_state() {
     for is_owned in [true, false] {
-        let desk = Desk::new().await;
+        let oauth = OauthHarness::new().await;
         let attacker = person("666", "attacker@example.com", true);
         let (user, session) = if is_owned {
-            let victim = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
-            let user = desk
-                .rig
+            let victim = oauth.harness.sign_in(&oauth.test, VICTIM, 60).await;
+            let user = oauth
+                .harness
                 .service
-                .get_user(&desk.test, victim.session.user_id);
+                .get_user(&oauth.test, victim.session.user_id);
             let user = user.await.unwrap();
-            desk.rig
-                .attach(&desk.test, &user, "attacker@example.com")
+            oauth
+                .harness
+                .attach(&oauth.test, &user, "attacker@example.com")
                 .await;
             (victim.session.user_id, victim.token)
         } else {
-            let user = desk.rig.user(&desk.test, "attacker@example.com").await;
+            let user = oauth
+                .harness
+                .user(&oauth.test, "attacker@example.com")
+                .await;
             let user = user.profile.user.id;
-            (user, desk.rig.planted_session(&desk.test, user).await)
+            (user, oauth.harness.planted_session(&oauth.test, user).await)
         };
-        let before = desk.emails(user).await;
-        let (_, token, state) = desk.token_of(&attacker).await;
-        let refused = desk.verify(&token, None, within(&session)).await;
+        let before = oauth.emails(user).await;
+        let (_, token, state) = oauth.token_of(&attacker).await;
+        let refused = oauth.verify(&token, None, within(&session)).await;
         assert!(
             matches!(
                 refused,
@@ -735,14 +823,20 @@ async fn attack_18_a_claimed_address_does_not_replace_the_state() {
             ),
             "owned: {is_owned}, {refused:?}"
         );
-        assert_eq!(desk.emails(user).await, before);
-        let left = desk.rig.service.get_user(&desk.test, user).await.unwrap();
+        assert_eq!(oauth.emails(user).await, before);
+        let left = oauth
+            .harness
+            .service
+            .get_user(&oauth.test, user)
+            .await
+            .unwrap();
         assert_eq!(left.provider_links, []);
-        assert!(desk.rig.by_token(&desk.test, &session).await.is_ok());
-        let linked = desk.verify(&token, Some(&state), within(&session)).await;
+        assert!(oauth.harness.by_token(&oauth.test, &session).await.is_ok());
+        let linked = oauth.verify(&token, Some(&state), within(&session)).await;
         assert_eq!(linked.unwrap().link.user_id, user);
         assert!(
-            desk.emails(user)
+            oauth
+                .emails(user)
                 .await
                 .iter()
                 .all(|(_, verified)| *verified)
@@ -753,11 +847,14 @@ async fn attack_18_a_claimed_address_does_not_replace_the_state() {
 /// An unproved address does not use up the token: its owner signs in and links.
 #[tokio::test]
 async fn a_refused_person_links_within_a_session() {
-    let desk = Desk::new().await;
-    let (sent, code) = desk.rig.fresh_code(&desk.test, "ada@example.com").await;
+    let oauth = OauthHarness::new().await;
+    let (sent, code) = oauth
+        .harness
+        .fresh_code(&oauth.test, "ada@example.com")
+        .await;
     let ada = person("1", "ada@example.com", false);
-    let (_, token, state) = desk.token_of(&ada).await;
-    let refused = desk
+    let (_, token, state) = oauth.token_of(&ada).await;
+    let refused = oauth
         .verify(&token, Some(&state), SessionFields::default())
         .await;
     assert!(matches!(
@@ -768,19 +865,19 @@ async fn a_refused_person_links_within_a_session() {
         session_fields: lasting(60),
         ..proof(sent.email.id, &code)
     };
-    let signed_in = desk
-        .rig
+    let signed_in = oauth
+        .harness
         .service
-        .verify_code(&desk.test, command)
+        .verify_code(&oauth.test, command)
         .await
         .unwrap();
     let session = signed_in.issued.unwrap();
-    let linked = desk
+    let linked = oauth
         .verify(&token, Some(&state), within(&session.token))
         .await
         .unwrap();
     assert_eq!(linked.link.user_id, session.session.user_id);
-    let later = desk.sign_in(&ada).await.unwrap();
+    let later = oauth.sign_in(&ada).await.unwrap();
     assert_eq!(later.link.id, linked.link.id);
 }
 
@@ -788,23 +885,23 @@ async fn a_refused_person_links_within_a_session() {
 /// succeeds.
 #[tokio::test]
 async fn r6_parallel_sign_ins_make_one_user() {
-    let desk = Desk::new().await;
+    let oauth = OauthHarness::new().await;
     let ada = person("1", "ada@example.com", true);
     let mut tokens = Vec::new();
     for _ in 0..20 {
-        tokens.push(desk.token_of(&ada).await.1);
+        tokens.push(oauth.token_of(&ada).await.1);
     }
     let all = tokens
         .iter()
-        .map(|token| desk.verify(token, None, SessionFields::default()));
+        .map(|token| oauth.verify(token, None, SessionFields::default()));
     let signed_in = futures_util::future::join_all(all).await;
     let users: Vec<UserId> = signed_in
         .into_iter()
         .map(|verified| verified.unwrap().link.user_id)
         .collect();
     assert!(users.iter().all(|user| *user == users[0]));
-    let (_, token, _) = desk.token_of(&ada).await;
-    let all = (0..20).map(|_| desk.verify(&token, None, SessionFields::default()));
+    let (_, token, _) = oauth.token_of(&ada).await;
+    let all = (0..20).map(|_| oauth.verify(&token, None, SessionFields::default()));
     let outcomes = futures_util::future::join_all(all).await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
 }
@@ -812,11 +909,11 @@ async fn r6_parallel_sign_ins_make_one_user() {
 /// A public token begins sign-ins and does nothing else.
 #[tokio::test]
 async fn a_public_token_begins_and_does_nothing_else() {
-    let desk = Desk::new().await;
-    let service = &desk.rig.service;
-    let token = desk.public_token().await;
+    let oauth = OauthHarness::new().await;
+    let service = &oauth.harness.service;
+    let token = oauth.public_token().await;
     assert!(service.authenticate(&token).await.is_err());
-    let caller = desk.page(&token).await;
+    let caller = oauth.page(&token).await;
     service.begin_oauth(&caller, to_google()).await.unwrap();
     let own = BeginOauth {
         redirect_uri: Some(OWN.to_owned()),
@@ -828,7 +925,7 @@ async fn a_public_token_begins_and_does_nothing_else() {
         Err(BeginOauthError::Common(Refusal::Invalid(_)))
     ));
     let refused = service
-        .delete_user(&caller, UserId::new(desk.rig.now(), [0; 16]))
+        .delete_user(&caller, UserId::new(oauth.harness.now(), [0; 16]))
         .await;
     assert!(refused.unwrap_err().to_string().contains("scope"));
     let command = VerifyOauth {
@@ -850,9 +947,9 @@ async fn a_public_token_begins_and_does_nothing_else() {
 /// The settings are stored with their callback; the secret is in no row as plain text.
 #[tokio::test]
 async fn a_connection_keeps_its_callback_and_hides_its_secret() {
-    let desk = Desk::new().await;
-    let world = desk.test.world;
-    let service = &desk.rig.service;
+    let oauth = OauthHarness::new().await;
+    let world = oauth.test.world;
+    let service = &oauth.harness.service;
     let secret = Secret::new("another secret".to_owned());
     let again = service.set_provider(
         Principal::cli(),
@@ -863,12 +960,12 @@ async fn a_connection_keeps_its_callback_and_hides_its_secret() {
         ConnectionSettings::default(),
     );
     let again = again.await.unwrap();
-    assert_eq!(again.connection.callback_id, desk.callback);
+    assert_eq!(again.connection.callback_id, oauth.callback);
     assert_eq!(
         again.callback_url,
         format!(
             "https://id.example.com/v1/auth/oauth/callback/{}",
-            desk.callback
+            oauth.callback
         )
     );
     let listed = service
@@ -877,7 +974,7 @@ async fn a_connection_keeps_its_callback_and_hides_its_secret() {
         .unwrap();
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].connection.client_id, "client-2");
-    let mut read = desk.rig.fake.read().await.unwrap();
+    let mut read = oauth.harness.fake.read().await.unwrap();
     let stored = read
         .provider_connections()
         .find(&world, &google())
@@ -900,7 +997,7 @@ async fn a_connection_keeps_its_callback_and_hides_its_secret() {
         .remove_provider(Principal::cli(), world, &google())
         .await
         .unwrap();
-    let refused = service.begin_oauth(&desk.test, to_google()).await;
+    let refused = service.begin_oauth(&oauth.test, to_google()).await;
     assert!(matches!(refused, Err(BeginOauthError::NotConfigured)));
     let gone = service
         .remove_provider(Principal::cli(), world, &google())
@@ -911,54 +1008,58 @@ async fn a_connection_keeps_its_callback_and_hides_its_secret() {
 /// The last sign-in method cannot be removed; a link counts as one.
 #[tokio::test]
 async fn the_last_link_cannot_be_removed() {
-    let desk = Desk::new().await;
-    let alone = desk
+    let oauth = OauthHarness::new().await;
+    let alone = oauth
         .sign_in(&person("1", "ada@example.com", false))
         .await
         .unwrap();
-    let refused = desk
-        .rig
+    let refused = oauth
+        .harness
         .service
-        .delete_provider_link(&desk.test, alone.link.id)
+        .delete_provider_link(&oauth.test, alone.link.id)
         .await;
     assert!(refused.unwrap_err().to_string().contains("last way"));
-    let both = desk
+    let both = oauth
         .sign_in(&person("2", "bob@example.com", true))
         .await
         .unwrap();
-    let gone = desk
-        .rig
+    let gone = oauth
+        .harness
         .service
-        .delete_provider_link(&desk.test, both.link.id)
+        .delete_provider_link(&oauth.test, both.link.id)
         .await;
     assert_eq!(gone.unwrap().user_id, both.link.user_id);
     assert!(
-        desk.rig
+        oauth
+            .harness
             .service
-            .delete_provider_link(&desk.test, both.link.id)
+            .delete_provider_link(&oauth.test, both.link.id)
             .await
             .is_err()
     );
-    let notice = desk.rig.newest_to(&desk.test, "bob@example.com").await;
+    let notice = oauth
+        .harness
+        .newest_to(&oauth.test, "bob@example.com")
+        .await;
     assert!(notice.message.text.contains("provider was removed"));
 }
 
 /// S-17: the built-in provider is available in test environments only.
 #[tokio::test]
 async fn s_17_the_built_in_provider_is_for_test_environments_only() {
-    let desk = Desk::new().await;
-    let live = desk.rig.live().await;
+    let oauth = OauthHarness::new().await;
+    let live = oauth.harness.live().await;
     assert_eq!(live.world.environment, Environment::Live);
     let to_test = || BeginOauth {
         provider: "test".to_owned(),
         ..BeginOauth::default()
     };
-    let refused = desk.rig.service.begin_oauth(&live, to_test()).await;
+    let refused = oauth.harness.service.begin_oauth(&live, to_test()).await;
     assert!(matches!(
         refused,
         Err(BeginOauthError::Common(Refusal::NotFound("provider")))
     ));
-    let begun = desk.begin(to_test()).await;
+    let begun = oauth.begin(to_test()).await;
     assert!(
         begun
             .url

@@ -17,52 +17,52 @@ use vestry_ports::store::{ChainLog, Store};
 
 use crate::audit::findings;
 use crate::changes::{detail, written};
-use crate::rig::Rig;
+use crate::harness::Harness;
 use crate::wallet_export::to;
 use crate::wallets::text;
 
 /// A database with something to prune: signatures and changes, the newest of them ten seconds old.
 struct Grown {
-    rig: Rig,
+    harness: Harness,
     wallet: WalletId,
 }
 
 impl Grown {
     async fn new() -> Self {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
-        let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
-        let grown = Self { rig, wallet };
+        let harness = Harness::new().await;
+        let test = harness.test().await;
+        let wallet = harness.user(&test, "ada@example.com").await.wallets[0].id;
+        let grown = Self { harness, wallet };
         for number in 0..3 {
             grown.goes_on(&format!("old-{number}")).await;
         }
-        grown.rig.pass(10);
+        grown.harness.pass(10);
         grown
     }
 
     /// Makes a signature and a change.
     async fn goes_on(&self, name: &str) {
-        let test = self.rig.test().await;
-        let signed = self.rig.service.sign(&test, text(self.wallet, name));
+        let test = self.harness.test().await;
+        let signed = self.harness.service.sign(&test, text(self.wallet, name));
         signed.await.unwrap();
         let url = format!("https://app.example.com/{name}");
-        let world = self.rig.world(Environment::Live);
+        let world = self.harness.world(Environment::Live);
         let kind = RedirectKind::Login;
-        let added = self
-            .rig
-            .service
-            .add_redirect_url(Principal::cli(), world, kind, &url, false);
+        let added =
+            self.harness
+                .service
+                .add_redirect_url(Principal::cli(), world, kind, &url, false);
         added.await.unwrap();
     }
 
     /// Prunes everything that is at least a second old.
     async fn prune(&self) -> Result<Vec<(AuditChainId, i64)>, Refusal> {
-        self.prune_before(self.rig.now()).await
+        self.prune_before(self.harness.now()).await
     }
 
     /// Prunes entries before a time and returns the export: the chain and the position of each entry.
     async fn prune_before(&self, before: Timestamp) -> Result<Vec<(AuditChainId, i64)>, Refusal> {
-        let service = &self.rig.service;
+        let service = &self.harness.service;
         let mut exported = Vec::new();
         let mut write = |entry: Exported<'_>| {
             exported.push(match entry {
@@ -85,8 +85,8 @@ impl Grown {
     async fn places(&self) -> BTreeMap<AuditChainId, Vec<i64>> {
         let mut places = BTreeMap::<_, Vec<i64>>::new();
         for environment in Environment::ALL {
-            let world = self.rig.world(environment);
-            let mut read = self.rig.fake.read().await.unwrap();
+            let world = self.harness.world(environment);
+            let mut read = self.harness.fake.read().await.unwrap();
             for head in read.audit_log().heads(&world).await.unwrap() {
                 let log = read.audit_chains();
                 let entries = log.entries(&world, ChainLog::Wallets, head.chain, 0, 1_000);
@@ -99,7 +99,7 @@ impl Grown {
                         .map(|entry| entry.link().sequence),
                 );
             }
-            for entry in written(&self.rig, world).await {
+            for entry in written(&self.harness, world).await {
                 places.entry(entry.chain).or_default().push(entry.sequence);
             }
         }
@@ -109,7 +109,7 @@ impl Grown {
     async fn restarts(&self) -> usize {
         let mut restarts = 0;
         for environment in Environment::ALL {
-            let entries = written(&self.rig, self.rig.world(environment)).await;
+            let entries = written(&self.harness, self.harness.world(environment)).await;
             let restarted = entries.iter().map(|entry| entry.event.action);
             restarts += restarted
                 .filter(|action| *action == ControlAction::ChainRestart)
@@ -123,10 +123,10 @@ impl Grown {
 #[tokio::test]
 async fn aud_2_aud_3_a_pruned_log_is_verified_from_its_new_start() {
     let grown = Grown::new().await;
-    let rig = &grown.rig;
-    let old = rig.service.make_checkpoint().await.unwrap().unwrap();
+    let harness = &grown.harness;
+    let old = harness.service.make_checkpoint().await.unwrap().unwrap();
     grown.goes_on("young").await;
-    let between = rig.service.make_checkpoint().await.unwrap().unwrap();
+    let between = harness.service.make_checkpoint().await.unwrap().unwrap();
     let before = grown.places().await;
 
     let exported = grown.prune().await.unwrap();
@@ -143,27 +143,30 @@ async fn aud_2_aud_3_a_pruned_log_is_verified_from_its_new_start() {
     assert_eq!(chains.len(), 3, "{exported:?}");
 
     // Both this process and a new one continue where the chains end.
-    let other = rig.other_process();
-    let world = rig.world(Environment::Live);
+    let other = harness.other_process();
+    let world = harness.world(Environment::Live);
     let url = "https://app.example.com/other";
     let added = other.add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false);
     added.await.unwrap();
     grown.goes_on("later").await;
-    assert_eq!((findings(rig).await, grown.restarts().await), (vec![], 0));
+    assert_eq!(
+        (findings(harness).await, grown.restarts().await),
+        (vec![], 0)
+    );
     let notes = [old.note, between.note].map(|note| SourcedNote {
         place: "a file".to_owned(),
         note,
     });
-    let report = rig
+    let report = harness
         .service
         .verify_audit_log_against(&notes, &TrustedKeys::Own, &|_| {});
     let report = report.await.unwrap();
     assert_eq!((report.findings, report.checkpoints), (vec![], 2));
 
     // And again, after the markers.
-    rig.pass(10);
+    harness.pass(10);
     assert!(!grown.prune().await.unwrap().is_empty());
-    assert_eq!(findings(rig).await, []);
+    assert_eq!(findings(harness).await, []);
     assert_eq!(grown.prune().await.unwrap(), []);
 }
 
@@ -178,7 +181,7 @@ async fn aud_1_pruning_is_recorded() {
         through.insert(chain.to_string(), place);
         *entries.entry(chain.to_string()).or_default() += 1;
     }
-    let log = written(&grown.rig, World::DEPLOYMENT).await;
+    let log = written(&grown.harness, World::DEPLOYMENT).await;
     let mut chains = Vec::new();
     for entry in &log {
         assert_eq!(entry.event.action, ControlAction::AuditPrune);
@@ -187,7 +190,7 @@ async fn aud_1_pruning_is_recorded() {
         assert_eq!(detail["through"], through[&chain]);
         assert_eq!(detail["entries"], entries[&chain]);
         assert_eq!(detail["file_sha256"], "00");
-        assert_eq!(detail["before"], grown.rig.now().unix());
+        assert_eq!(detail["before"], grown.harness.now().unix());
         chains.push(chain);
     }
     chains.sort();
@@ -199,19 +202,19 @@ async fn aud_1_pruning_is_recorded() {
 async fn aud_4_a_pruned_end_is_not_a_lost_end() {
     for (is_forged, restarts) in [(false, 0), (true, 1)] {
         let grown = Grown::new().await;
-        let rig = &grown.rig;
+        let harness = &grown.harness;
         // This process remembers an end; another one continues the chain, and that end is pruned.
-        let other = rig.other_process();
-        let world = rig.world(Environment::Live);
+        let other = harness.other_process();
+        let world = harness.world(Environment::Live);
         for name in ["one", "two"] {
             let url = format!("https://app.example.com/{name}");
             let added =
                 other.add_redirect_url(Principal::cli(), world, RedirectKind::Login, &url, false);
             added.await.unwrap();
         }
-        rig.pass(1);
+        harness.pass(1);
         grown.prune().await.unwrap();
-        rig.fake.edit_audit_markers(|markers| {
+        harness.fake.edit_audit_markers(|markers| {
             for marker in markers.iter_mut().filter(|_| is_forged) {
                 marker.mac.tag = vec![0; 32];
             }
@@ -249,8 +252,8 @@ async fn aud_2_an_altered_marker_is_found() {
     for (what, edit, expected) in edits {
         let grown = Grown::new().await;
         grown.prune().await.unwrap();
-        grown.rig.fake.edit_audit_markers(edit);
-        let found = findings(&grown.rig).await;
+        grown.harness.fake.edit_audit_markers(edit);
+        let found = findings(&grown.harness).await;
         let kind = |finding: &AuditFinding| match finding.kind {
             FindingKind::ForgedMarker => "forged_marker",
             FindingKind::Broken { .. } => "broken",
@@ -266,11 +269,11 @@ async fn aud_2_an_altered_marker_is_found() {
 async fn aud_3_a_deleted_pruned_chain_is_found() {
     let grown = Grown::new().await;
     grown.prune().await.unwrap();
-    grown.rig.fake.edit_audit_log(|entries, heads| {
+    grown.harness.fake.edit_audit_log(|entries, heads| {
         entries.clear();
         heads.clear();
     });
-    let found = findings(&grown.rig).await;
+    let found = findings(&grown.harness).await;
     let found: Vec<_> = found.iter().map(|finding| finding.kind).collect();
     assert_eq!(found, [FindingKind::NoHead]);
 }
@@ -280,17 +283,17 @@ async fn aud_3_a_deleted_pruned_chain_is_found() {
 async fn aud_2_no_failure_of_a_prune_breaks_a_chain() {
     for operations in 0.. {
         let grown = Grown::new().await;
-        grown.rig.fake.fail_after(operations);
+        grown.harness.fake.fail_after(operations);
         let pruned = grown.prune().await;
-        let was_reached = !grown.rig.fake.has_yet_to_fail();
-        grown.rig.fake.fail_after(None);
+        let was_reached = !grown.harness.fake.has_yet_to_fail();
+        grown.harness.fake.fail_after(None);
         assert_eq!(
-            findings(&grown.rig).await,
+            findings(&grown.harness).await,
             [],
             "after {operations}, {pruned:?}"
         );
         grown.prune().await.unwrap();
-        assert_eq!(findings(&grown.rig).await, [], "after {operations}");
+        assert_eq!(findings(&grown.harness).await, [], "after {operations}");
         assert_eq!(grown.prune().await.unwrap(), []);
         if !was_reached {
             assert!(pruned.is_ok());
@@ -303,15 +306,19 @@ async fn aud_2_no_failure_of_a_prune_breaks_a_chain() {
 #[tokio::test]
 async fn exports_are_not_pruned() {
     let grown = Grown::new().await;
-    let rig = &grown.rig;
-    rig.set(&[("wallet_export", "true")]).await;
-    let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
+    let harness = &grown.harness;
+    harness.set(&[("wallet_export", "true")]).await;
+    let exporter = harness.scoped(vec![Scope::WalletsExport]).await;
     let command = to(&Recipient::fresh(), grown.wallet);
-    rig.service.export_wallet(&exporter, command).await.unwrap();
+    harness
+        .service
+        .export_wallet(&exporter, command)
+        .await
+        .unwrap();
     grown.goes_on("after").await;
-    rig.pass(1);
+    harness.pass(1);
     grown.prune().await.unwrap();
-    let mut read = rig.fake.read().await.unwrap();
+    let mut read = harness.fake.read().await.unwrap();
     let log = read.audit_log();
     let action = AuditAction::Export;
     assert!(
@@ -320,31 +327,33 @@ async fn exports_are_not_pruned() {
             .unwrap()
     );
     drop(read);
-    assert_eq!(findings(rig).await, []);
+    assert_eq!(findings(harness).await, []);
 }
 
 /// Nothing is removed from a log that does not verify, for a time in the future, or if the export cannot be written.
 #[tokio::test]
 async fn unsafe_prunes_are_refused() {
     let grown = Grown::new().await;
-    let rig = &grown.rig;
+    let harness = &grown.harness;
     let places = grown.places().await;
-    let later = rig.now() + Seconds(1);
+    let later = harness.now() + Seconds(1);
     let refused = grown.prune_before(later).await;
     assert!(matches!(refused, Err(Refusal::Invalid(_))), "{refused:?}");
 
     let mut full = |_: Exported<'_>| Err(io::Error::from(io::ErrorKind::StorageFull));
-    let unwritten = rig
-        .service
-        .export_audit_log(Principal::cli(), rig.now(), &mut full, &|_| {});
+    let unwritten =
+        harness
+            .service
+            .export_audit_log(Principal::cli(), harness.now(), &mut full, &|_| {});
     let unwritten = unwritten.await;
     assert!(matches!(unwritten, Err(Refusal::Fault(_))), "{unwritten:?}");
 
-    let kept = rig.fake.kept();
-    rig.fake
+    let kept = harness.fake.kept();
+    harness
+        .fake
         .edit_audit_log(|entries, _| drop(entries.remove(1)));
     let refused = grown.prune().await;
     assert!(matches!(refused, Err(Refusal::NotNow(_))), "{refused:?}");
-    rig.fake.set_back(kept);
+    harness.fake.set_back(kept);
     assert_eq!(grown.places().await, places);
 }

@@ -11,8 +11,8 @@ use vestry_domain::limits::texts::{
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::user::UserStatus;
 
+use crate::harness::{Harness, login, proof, text, text_proof};
 use crate::links::{invitation, link_for};
-use crate::rig::{Rig, login, proof, text, text_proof};
 use crate::texts::send;
 
 /// The retry delay of a send, if there was one.
@@ -24,8 +24,8 @@ fn wait<T: std::fmt::Debug>(outcome: Result<T, Refusal>) -> Option<i64> {
     }
 }
 
-async fn ask(rig: &Rig, caller: &Caller, number: &str) -> Option<i64> {
-    let outcome = rig
+async fn ask(harness: &Harness, caller: &Caller, number: &str) -> Option<i64> {
+    let outcome = harness
         .service
         .login_or_create_by_text(caller, text(number))
         .await;
@@ -48,17 +48,18 @@ fn us(exchange: u32, line: u32) -> String {
 #[tokio::test]
 async fn attack_7_pumping_adjacent_numbers_is_stopped() {
     const NUMBERS: u32 = 50_000;
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let (mut admitted, mut honest) = (0_u32, 0_u32);
     for number in 0..NUMBERS {
         // Five exchanges of ten thousand lines.
         let pumped = us(200 + number / 10_000, number % 10_000);
-        admitted += u32::from(ask(&rig, &test, &pumped).await.is_none());
+        admitted += u32::from(ask(&harness, &test, &pumped).await.is_none());
         if number % 2_500 == 0 {
             let person = us(700 + honest, 2_000 + honest);
-            let (sent, code) = rig.fresh_text(&test, &person).await;
-            rig.service
+            let (sent, code) = harness.fresh_text(&test, &person).await;
+            harness
+                .service
                 .verify_code(&test, text_proof(sent.phone.id, &code))
                 .await
                 .unwrap();
@@ -80,84 +81,89 @@ async fn attack_7_pumping_adjacent_numbers_is_stopped() {
 /// closes. Other prefixes are not affected.
 #[tokio::test]
 async fn attack_7_a_prefix_breaker_opens_and_closes() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     for line in 0..UNVERIFIED_PER_PREFIX.most {
-        assert_eq!(ask(&rig, &test, &us(555, 2_000 + line)).await, None);
+        assert_eq!(ask(&harness, &test, &us(555, 2_000 + line)).await, None);
     }
-    rig.pass(600);
-    assert_eq!(ask(&rig, &test, &us(555, 3_000)).await, Some(3_000));
-    assert_eq!(ask(&rig, &test, &us(556, 3_000)).await, None);
-    rig.pass(3_000);
-    assert_eq!(ask(&rig, &test, &us(555, 3_000)).await, None);
+    harness.pass(600);
+    assert_eq!(ask(&harness, &test, &us(555, 3_000)).await, Some(3_000));
+    assert_eq!(ask(&harness, &test, &us(556, 3_000)).await, None);
+    harness.pass(3_000);
+    assert_eq!(ask(&harness, &test, &us(555, 3_000)).await, None);
 }
 
 /// Attack 7: if one text in ten is answered, no breaker opens and only the caps apply.
 #[tokio::test]
 async fn attack_7_answered_texts_keep_the_breaker_closed() {
-    let rig = Rig::new().await;
-    rig.set(&[
-        ("sms_prefix_per_hour", "95"),
-        ("sms_country_per_hour", "97"),
-        ("sms_per_hour", "98"),
-    ])
-    .await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    harness
+        .set(&[
+            ("sms_prefix_per_hour", "95"),
+            ("sms_country_per_hour", "97"),
+            ("sms_per_hour", "98"),
+        ])
+        .await;
+    let test = harness.test().await;
     for line in 0..95 {
-        let (sent, code) = rig.fresh_text(&test, &us(555, 2_000 + line)).await;
+        let (sent, code) = harness.fresh_text(&test, &us(555, 2_000 + line)).await;
         if line % 10 == 9 {
-            rig.service
+            harness
+                .service
                 .verify_code(&test, text_proof(sent.phone.id, &code))
                 .await
                 .unwrap();
         }
     }
     // OTP-10: the caps of prefix, country and App, one after the other.
-    assert_eq!(ask(&rig, &test, &us(555, 9_000)).await, Some(3_600));
+    assert_eq!(ask(&harness, &test, &us(555, 9_000)).await, Some(3_600));
     for exchange in [556, 557] {
-        assert_eq!(ask(&rig, &test, &us(exchange, 9_000)).await, None);
+        assert_eq!(ask(&harness, &test, &us(exchange, 9_000)).await, None);
     }
-    assert_eq!(ask(&rig, &test, &us(558, 9_000)).await, Some(3_600));
-    assert_eq!(ask(&rig, &test, &london(1)).await, None);
-    assert_eq!(ask(&rig, &test, "+4915123456789").await, Some(3_600));
+    assert_eq!(ask(&harness, &test, &us(558, 9_000)).await, Some(3_600));
+    assert_eq!(ask(&harness, &test, &london(1)).await, None);
+    assert_eq!(ask(&harness, &test, "+4915123456789").await, Some(3_600));
     // Another environment has its own caps, and mail does not count as text.
-    assert_eq!(ask(&rig, &*rig.live().await, &us(555, 9_000)).await, None);
-    rig.login(&test, "ada@example.com").await;
-    rig.pass(3_600);
-    assert_eq!(ask(&rig, &test, &us(555, 9_000)).await, None);
+    assert_eq!(
+        ask(&harness, &*harness.live().await, &us(555, 9_000)).await,
+        None
+    );
+    harness.login(&test, "ada@example.com").await;
+    harness.pass(3_600);
+    assert_eq!(ask(&harness, &test, &us(555, 9_000)).await, None);
 }
 
 /// Attack 7: bots that spread over the prefixes of a country trip the country's breaker.
 #[tokio::test]
 async fn attack_7_a_country_breaker_stops_spread_pumping() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let mut admitted = 0;
     for number in 0..1_000 {
         let pumped = us(200 + number % 100, 1_000 + number);
-        admitted += u32::from(ask(&rig, &test, &pumped).await.is_none());
+        admitted += u32::from(ask(&harness, &test, &pumped).await.is_none());
     }
     println!("attack 7: {admitted} of 1000 texts went out to 100 prefixes of one country");
     assert_eq!(admitted, UNVERIFIED_PER_COUNTRY.most);
-    assert_eq!(ask(&rig, &test, &london(1)).await, None);
+    assert_eq!(ask(&harness, &test, &london(1)).await, None);
 }
 
 /// OTP-10 for numbers: five in ten minutes and ten a day; the device limit is the same as for mail.
 #[tokio::test]
 async fn otp_10_limits_of_a_number_and_of_a_device() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let number = us(555, 2_671);
     for _ in 0..SENDS_PER_NUMBER_AND_DAY.most / 5 {
         for _ in 0..5 {
-            assert_eq!(ask(&rig, &test, &number).await, None);
-            rig.pass(20);
+            assert_eq!(ask(&harness, &test, &number).await, None);
+            harness.pass(20);
         }
-        rig.pass(500);
+        harness.pass(500);
     }
-    assert_eq!(ask(&rig, &test, &number).await, None, "beyond it (M-5)");
-    rig.pass(20);
-    assert_eq!(ask(&rig, &test, &number).await, Some(880));
+    assert_eq!(ask(&harness, &test, &number).await, None, "beyond it (M-5)");
+    harness.pass(20);
+    assert_eq!(ask(&harness, &test, &number).await, Some(880));
     let device = DeviceFingerprint::new(Some("192.0.2.1".into()), None).ok();
     let mut admitted = 0;
     for line in 0..40 {
@@ -165,7 +171,10 @@ async fn otp_10_limits_of_a_number_and_of_a_device() {
             device_fingerprint: device.clone(),
             ..text(&us(300 + line, 2_000))
         };
-        let outcome = rig.service.login_or_create_by_text(&test, command).await;
+        let outcome = harness
+            .service
+            .login_or_create_by_text(&test, command)
+            .await;
         admitted += u32::from(wait(outcome).is_none());
     }
     assert_eq!(admitted, 30);
@@ -174,37 +183,48 @@ async fn otp_10_limits_of_a_number_and_of_a_device() {
 /// Attack 8: users created by login-or-create are capped for each App; existing users sign in as before.
 #[tokio::test]
 async fn attack_8_new_users_are_capped() {
-    let rig = Rig::new().await;
-    rig.set(&[("new_users_per_hour", "20")]).await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    harness.set(&[("new_users_per_hour", "20")]).await;
+    let test = harness.test().await;
     let mut admitted = 0;
     for number in 0..50 {
-        let mail = rig
+        let mail = harness
             .service
             .login_or_create_by_email(&test, login(&format!("u{number}@example.com")))
             .await;
         admitted += u32::from(wait(mail).is_none());
-        admitted += u32::from(ask(&rig, &test, &us(300 + number, 2_000)).await.is_none());
+        admitted += u32::from(
+            ask(&harness, &test, &us(300 + number, 2_000))
+                .await
+                .is_none(),
+        );
     }
     assert_eq!(admitted, 20);
-    assert_eq!(rig.waiting().await, 20, "a refused call sends nothing");
-    assert!(!rig.is_known(&test, "u49@example.com").await);
-    rig.pass(20);
-    assert!(!rig.login(&test, "u0@example.com").await.user_created);
-    rig.pass(3_600);
-    assert!(rig.login(&test, "u49@example.com").await.user_created);
+    assert_eq!(harness.waiting().await, 20, "a refused call sends nothing");
+    assert!(!harness.is_known(&test, "u49@example.com").await);
+    harness.pass(20);
+    assert!(!harness.login(&test, "u0@example.com").await.user_created);
+    harness.pass(3_600);
+    assert!(harness.login(&test, "u49@example.com").await.user_created);
 }
 
 /// Attack 8: under an operator's cap, many Apps together send a person no more than the cap and one message beyond it. Without a cap each
 /// App has its own limit.
 #[tokio::test]
 async fn attack_8_the_cap_of_an_address_holds_across_apps() {
-    let rig = Rig::new().await;
-    let apps = [rig.test().await, rig.stranger().await, rig.stranger().await];
-    for (service, expected) in [(rig.process_with_cap(0), 15), (rig.process_with_cap(7), 8)] {
+    let harness = Harness::new().await;
+    let apps = [
+        harness.test().await,
+        harness.stranger().await,
+        harness.stranger().await,
+    ];
+    for (service, expected) in [
+        (harness.process_with_cap(0), 15),
+        (harness.process_with_cap(7), 8),
+    ] {
         let mut admitted = 0;
         for _ in 0..5 {
-            rig.pass(20);
+            harness.pass(20);
             for caller in &apps {
                 let by_mail = service
                     .login_or_create_by_email(caller, login("Ada@example.com"))
@@ -214,11 +234,11 @@ async fn attack_8_the_cap_of_an_address_holds_across_apps() {
         }
         println!("attack 8: three Apps sent {admitted} of 15 mails to one address in ten minutes");
         assert_eq!(admitted, expected);
-        rig.pass(3_600);
+        harness.pass(3_600);
     }
     // Another address and the live environment are counted separately.
-    let capped = rig.process_with_cap(1);
-    for caller in [&apps[0], &rig.live().await] {
+    let capped = harness.process_with_cap(1);
+    for caller in [&apps[0], &harness.live().await] {
         for email in ["bob@example.com", "eve@example.com"] {
             capped
                 .login_or_create_by_email(caller, login(email))
@@ -231,27 +251,27 @@ async fn attack_8_the_cap_of_an_address_holds_across_apps() {
             .login_or_create_by_email(&apps[1], login("bob@example.com"))
             .await;
         assert_eq!(wait(over), expected);
-        rig.pass(20);
+        harness.pass(20);
     }
 }
 
 /// Attack 8: codes, links, invitations and resets share one cap; to the recipient they are all mail.
 #[tokio::test]
 async fn attack_8_all_kinds_of_mail_share_the_cap_of_an_address() {
-    let rig = Rig::with_urls().await;
-    let app = rig.test().await;
+    let harness = Harness::with_urls().await;
+    let app = harness.test().await;
     let others = [
-        rig.stranger().await,
-        rig.stranger().await,
-        rig.stranger().await,
+        harness.stranger().await,
+        harness.stranger().await,
+        harness.stranger().await,
     ];
     // Used up by codes of other Apps; the App itself has its whole limit left.
-    let capped = rig.process_with_cap(6);
+    let capped = harness.process_with_cap(6);
     for number in 0..6 {
         let caller = &others[number / 2];
         let sent = capped.login_or_create_by_email(caller, login("ada@example.com"));
         sent.await.unwrap();
-        rig.pass(20);
+        harness.pass(20);
     }
     // One of each kind goes beyond it (M-5), for all Apps together.
     for expected in [None, Some(880)] {
@@ -265,13 +285,13 @@ async fn attack_8_all_kinds_of_mail_share_the_cap_of_an_address() {
         };
         let reset = capped.begin_reset(&app, reset).await;
         assert_eq!(wait(reset), expected, "reset/begin");
-        rig.pass(20);
+        harness.pass(20);
     }
     // And the other way round: what links used up is not available to codes.
     for _ in 0..4 {
         let link = capped.login_or_create_by_link(&app, link_for("bob@example.com"));
         link.await.unwrap();
-        rig.pass(20);
+        harness.pass(20);
     }
     let mut admitted = 0;
     for caller in &others {
@@ -290,21 +310,23 @@ type Seen = (bool, Option<i64>, Option<(UserStatus, bool)>);
 #[tokio::test]
 async fn attack_9_known_and_unknown_identifiers_get_the_same_responses() {
     for safe in [false, true] {
-        let rig = Rig::new().await;
-        rig.set(&[("enumeration_safe", &safe.to_string())]).await;
-        let test = rig.test().await;
+        let harness = Harness::new().await;
+        harness
+            .set(&[("enumeration_safe", &safe.to_string())])
+            .await;
+        let test = harness.test().await;
         for (email, number) in [
             ("k1@example.com", us(555, 2_001)),
             ("k2@example.com", us(556, 2_002)),
         ] {
             // Active users, as created by a sign-in.
-            let (sent, code) = rig.fresh_code(&test, email).await;
-            rig.verify(&test, sent.email.id, &code).await.unwrap();
-            let (sent, code) = rig.fresh_text(&test, &number).await;
+            let (sent, code) = harness.fresh_code(&test, email).await;
+            harness.verify(&test, sent.email.id, &code).await.unwrap();
+            let (sent, code) = harness.fresh_text(&test, &number).await;
             let proved = text_proof(sent.phone.id, &code);
-            rig.service.verify_code(&test, proved).await.unwrap();
+            harness.service.verify_code(&test, proved).await.unwrap();
         }
-        rig.pass(86_400);
+        harness.pass(86_400);
         let mut sequences: Vec<Vec<Vec<Seen>>> = Vec::new();
         for (mails, numbers) in [
             (
@@ -325,25 +347,29 @@ async fn attack_9_known_and_unknown_identifiers_get_the_same_responses() {
                     session: SessionNamed::default(),
                 };
                 four[0].push(seen(
-                    rig.service
+                    harness
+                        .service
                         .send_code_by_email(&test, by_mail)
                         .await
                         .map(|sent| (sent.status, sent.user_created)),
                 ));
                 four[1].push(seen(
-                    rig.service
+                    harness
+                        .service
                         .send_code_by_text(&test, send(&numbers[0]))
                         .await
                         .map(|sent| (sent.status, sent.user_created)),
                 ));
                 four[2].push(seen(
-                    rig.service
+                    harness
+                        .service
                         .login_or_create_by_email(&test, login(mails[1]))
                         .await
                         .map(|sent| (sent.status, sent.user_created)),
                 ));
                 four[3].push(seen(
-                    rig.service
+                    harness
+                        .service
                         .login_or_create_by_text(&test, text(&numbers[1]))
                         .await
                         .map(|sent| (sent.status, sent.user_created)),
@@ -378,14 +404,14 @@ fn seen(outcome: Result<(UserStatus, bool), Refusal>) -> Seen {
 /// is never right, attempts are counted as usual, and no message is sent.
 #[tokio::test]
 async fn attack_9_a_decoy_behaves_like_a_user_who_never_gets_the_code() {
-    let rig = Rig::new().await;
-    rig.set(&[("enumeration_safe", "true")]).await;
-    rig.pass(100_000);
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    harness.set(&[("enumeration_safe", "true")]).await;
+    harness.pass(100_000);
+    let test = harness.test().await;
     let nobody = us(555, 2_671);
     let mut ids = Vec::new();
     for _ in 0..3 {
-        let sent = rig
+        let sent = harness
             .service
             .send_code_by_text(&test, send(&nobody))
             .await
@@ -394,32 +420,37 @@ async fn attack_9_a_decoy_behaves_like_a_user_who_never_gets_the_code() {
             (sent.status, sent.user_created),
             (UserStatus::Pending, false)
         );
-        assert!(sent.phone.id.timestamp() >= rig.app.created_at);
-        assert!(sent.phone.id.timestamp() <= rig.now());
+        assert!(sent.phone.id.timestamp() >= harness.app.created_at);
+        assert!(sent.phone.id.timestamp() <= harness.now());
         assert_eq!(sent.phone.id.timestamp(), sent.phone.user_id.timestamp());
         ids.push((sent.phone.id, sent.phone.user_id));
-        rig.pass(20);
+        harness.pass(20);
     }
     assert!(ids.iter().all(|pair| *pair == ids[0]));
-    let other = rig
+    let other = harness
         .service
         .send_code_by_text(&test, send(&us(555, 2_672)))
         .await
         .unwrap();
     assert_ne!(other.phone.id, ids[0].0);
-    assert_eq!(rig.waiting().await, 4, "it consumes the quota of a message");
-    rig.deliver().await;
-    assert_eq!(rig.waiting().await, 0);
+    assert_eq!(
+        harness.waiting().await,
+        4,
+        "it consumes the quota of a message"
+    );
+    harness.deliver().await;
+    assert_eq!(harness.waiting().await, 0);
     let all = FindMessages::default();
     assert!(
-        rig.service
+        harness
+            .service
             .captured_messages(&test, all)
             .await
             .unwrap()
             .is_empty()
     );
     for tries in 0..25 {
-        let outcome = rig
+        let outcome = harness
             .service
             .verify_code(&test, text_proof(ids[0].0, "000000"))
             .await;
@@ -428,19 +459,19 @@ async fn attack_9_a_decoy_behaves_like_a_user_who_never_gets_the_code() {
             "{tries}: {outcome:?}"
         );
     }
-    let user = rig.service.get_user(&test, ids[0].1).await;
+    let user = harness.service.get_user(&test, ids[0].1).await;
     assert!(user.is_err());
     // A user created afterwards is a different one.
-    let created = rig.text(&test, &nobody).await;
+    let created = harness.text(&test, &nobody).await;
     assert_ne!(created.phone.id, ids[0].0);
 }
 
 /// A mail decoy behaves like a phone number decoy, whatever the caller and the number of attempts (OTP-5 counts its failures too).
 #[tokio::test]
 async fn attack_9_failures_against_a_decoy_cause_a_lockout() {
-    let rig = Rig::new().await;
-    rig.set(&[("enumeration_safe", "true")]).await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    harness.set(&[("enumeration_safe", "true")]).await;
+    let test = harness.test().await;
     let mut outcomes = Vec::new();
     for _ in 0..5 {
         let command = vestry_app::identity::codes::SendCode {
@@ -449,14 +480,15 @@ async fn attack_9_failures_against_a_decoy_cause_a_lockout() {
             device_fingerprint: None,
             session: SessionNamed::default(),
         };
-        let sent = rig
+        let sent = harness
             .service
             .send_code_by_email(&test, command)
             .await
             .unwrap();
         for _ in 0..5 {
             outcomes.push(
-                rig.service
+                harness
+                    .service
                     .verify_code(&test, proof(sent.email.id, "123456"))
                     .await,
             );
@@ -476,13 +508,14 @@ async fn attack_9_failures_against_a_decoy_cause_a_lockout() {
 /// With `enumeration_safe`, the cap of new users counts all login-or-create calls alike, so it does not reveal which identifier is new.
 #[tokio::test]
 async fn attack_9_the_cap_of_new_users_reveals_nothing() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.login(&test, "known@example.com").await;
-    rig.set(&[("enumeration_safe", "true"), ("new_users_per_hour", "4")])
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.login(&test, "known@example.com").await;
+    harness
+        .set(&[("enumeration_safe", "true"), ("new_users_per_hour", "4")])
         .await;
-    rig.pass(20);
-    let test = rig.test().await;
+    harness.pass(20);
+    let test = harness.test().await;
     let mut met = Vec::new();
     for email in [
         "known@example.com",
@@ -496,9 +529,12 @@ async fn attack_9_the_cap_of_new_users_reveals_nothing() {
             ..login(email)
         };
         met.push(wait(
-            rig.service.login_or_create_by_email(&test, command).await,
+            harness
+                .service
+                .login_or_create_by_email(&test, command)
+                .await,
         ));
-        rig.pass(20);
+        harness.pass(20);
     }
     assert_eq!(met, [None, None, None, Some(3_519), Some(3_499)]);
 }
@@ -507,12 +543,13 @@ async fn attack_9_the_cap_of_new_users_reveals_nothing() {
 #[tokio::test]
 async fn attack_9_the_cap_of_new_users_reveals_nothing_through_links() {
     for invites in [false, true] {
-        let rig = Rig::with_urls().await;
-        let test = rig.test().await;
-        rig.login(&test, "known@example.com").await;
-        rig.set(&[("enumeration_safe", "true"), ("new_users_per_hour", "4")])
+        let harness = Harness::with_urls().await;
+        let test = harness.test().await;
+        harness.login(&test, "known@example.com").await;
+        harness
+            .set(&[("enumeration_safe", "true"), ("new_users_per_hour", "4")])
             .await;
-        let test = rig.test().await;
+        let test = harness.test().await;
         let mut met = Vec::new();
         for email in [
             "known@example.com",
@@ -522,17 +559,23 @@ async fn attack_9_the_cap_of_new_users_reveals_nothing_through_links() {
             "known@example.com",
         ] {
             let outcome = if invites {
-                rig.service.invite_by_link(&test, invitation(email)).await
+                harness
+                    .service
+                    .invite_by_link(&test, invitation(email))
+                    .await
             } else {
                 let command = link_for(email);
-                rig.service.login_or_create_by_link(&test, command).await
+                harness
+                    .service
+                    .login_or_create_by_link(&test, command)
+                    .await
             };
             met.push(match outcome {
                 Ok(_) => None,
                 Err(Refusal::TooMany { retry_after }) => Some(retry_after.0),
                 Err(other) => panic!("{other:?}"),
             });
-            rig.pass(20);
+            harness.pass(20);
         }
         assert_eq!(met, [None, None, None, Some(3_539), Some(3_519)]);
     }

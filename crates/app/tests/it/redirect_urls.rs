@@ -5,14 +5,14 @@ use vestry_domain::ids::{AppId, Id, RedirectUrlId};
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
-use crate::rig::{Rig, START};
+use crate::harness::{Harness, START};
 
 const URL: &str = "https://app.example.com/callback";
 
 #[tokio::test]
 async fn urls_are_stored_as_written() {
-    let rig = Rig::new().await;
-    let world = rig.world(Environment::Live);
+    let harness = Harness::new().await;
+    let world = harness.world(Environment::Live);
     let mut added = Vec::new();
     for (kind, url) in [
         (RedirectKind::Login, URL),
@@ -20,21 +20,22 @@ async fn urls_are_stored_as_written() {
         (RedirectKind::Invite, "https://*.example.com/Path?x=1"),
         (RedirectKind::Login, "http://localhost:3000/callback"),
     ] {
-        let made = rig
+        let made = harness
             .service
             .add_redirect_url(Principal::cli(), world, kind, url, false)
             .await
             .unwrap();
         assert_eq!(
             (made.world, made.kind, made.target.as_str(), made.created_at),
-            (world, kind, url, rig.now())
+            (world, kind, url, harness.now())
         );
         added.push(made);
-        rig.pass(1);
+        harness.pass(1);
     }
     assert_eq!(
-        rig.service
-            .list_redirect_urls(Principal::cli(), rig.app.id)
+        harness
+            .service
+            .list_redirect_urls(Principal::cli(), harness.app.id)
             .await
             .unwrap(),
         added
@@ -43,32 +44,35 @@ async fn urls_are_stored_as_written() {
 
 #[tokio::test]
 async fn a_url_is_registered_once_for_each_kind_and_environment() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for environment in Environment::ALL {
-        let world = rig.world(environment);
+        let world = harness.world(environment);
         for kind in RedirectKind::ALL {
-            rig.service
+            harness
+                .service
                 .add_redirect_url(Principal::cli(), world, kind, URL, false)
                 .await
                 .unwrap();
         }
     }
-    let all = rig
+    let all = harness
         .service
-        .list_redirect_urls(Principal::cli(), rig.app.id)
+        .list_redirect_urls(Principal::cli(), harness.app.id)
         .await
         .unwrap();
     assert_eq!(all.len(), 6);
-    rig.pass(1);
+    harness.pass(1);
     for known in &all {
         let again =
-            rig.service
+            harness
+                .service
                 .add_redirect_url(Principal::cli(), known.world, known.kind, URL, false);
         assert_eq!(again.await.unwrap(), *known);
     }
     assert_eq!(
-        rig.service
-            .list_redirect_urls(Principal::cli(), rig.app.id)
+        harness
+            .service
+            .list_redirect_urls(Principal::cli(), harness.app.id)
             .await
             .unwrap(),
         all
@@ -78,14 +82,15 @@ async fn a_url_is_registered_once_for_each_kind_and_environment() {
 /// A registered URL becomes the default on request, keeps its id, and stays the default.
 #[tokio::test]
 async fn a_known_url_becomes_the_default() {
-    let rig = Rig::new().await;
-    let (world, kind) = (rig.world(Environment::Test), RedirectKind::Login);
+    let harness = Harness::new().await;
+    let (world, kind) = (harness.world(Environment::Test), RedirectKind::Login);
     let other = "https://b.example.com/";
     let add = async |url, is_default| {
-        rig.pass(1);
-        let added = rig
-            .service
-            .add_redirect_url(Principal::cli(), world, kind, url, is_default);
+        harness.pass(1);
+        let added =
+            harness
+                .service
+                .add_redirect_url(Principal::cli(), world, kind, url, is_default);
         added.await.unwrap()
     };
     let (first, second) = (add(URL, false).await, add(other, true).await);
@@ -94,9 +99,9 @@ async fn a_known_url_becomes_the_default() {
         let again = add(URL, is_default).await;
         assert_eq!((again.id, again.created_at), (first.id, first.created_at));
         assert!(again.is_default);
-        let all = rig
+        let all = harness
             .service
-            .list_redirect_urls(Principal::cli(), rig.app.id)
+            .list_redirect_urls(Principal::cli(), harness.app.id)
             .await
             .unwrap();
         let defaults: Vec<_> = all.iter().filter(|url| url.is_default).collect();
@@ -107,8 +112,11 @@ async fn a_known_url_becomes_the_default() {
 /// One default for each kind and environment; the newest one wins.
 #[tokio::test]
 async fn there_is_one_default() {
-    let rig = Rig::new().await;
-    let (test, live) = (rig.world(Environment::Test), rig.world(Environment::Live));
+    let harness = Harness::new().await;
+    let (test, live) = (
+        harness.world(Environment::Test),
+        harness.world(Environment::Live),
+    );
     for (world, kind, url) in [
         (test, RedirectKind::Login, "https://a.example.com/"),
         (test, RedirectKind::Invite, "https://a.example.com/"),
@@ -116,17 +124,18 @@ async fn there_is_one_default() {
         (test, RedirectKind::Login, "https://b.example.com/"),
     ] {
         assert!(
-            rig.service
+            harness
+                .service
                 .add_redirect_url(Principal::cli(), world, kind, url, true)
                 .await
                 .unwrap()
                 .is_default
         );
-        rig.pass(1);
+        harness.pass(1);
     }
-    let all = rig
+    let all = harness
         .service
-        .list_redirect_urls(Principal::cli(), rig.app.id)
+        .list_redirect_urls(Principal::cli(), harness.app.id)
         .await
         .unwrap();
     let defaults: Vec<_> = all.iter().map(|url| url.is_default).collect();
@@ -135,13 +144,13 @@ async fn there_is_one_default() {
 
 #[tokio::test]
 async fn removal_stays_within_the_app() {
-    let rig = Rig::new().await;
-    let stranger = rig.stranger().await.world.app_id;
-    let made = rig
+    let harness = Harness::new().await;
+    let stranger = harness.stranger().await.world.app_id;
+    let made = harness
         .service
         .add_redirect_url(
             Principal::cli(),
-            rig.world(Environment::Test),
+            harness.world(Environment::Test),
             RedirectKind::Login,
             URL,
             true,
@@ -150,36 +159,41 @@ async fn removal_stays_within_the_app() {
         .unwrap();
     for (app, id) in [
         (stranger, made.id),
-        (rig.app.id, RedirectUrlId::new(START, [7; 16])),
+        (harness.app.id, RedirectUrlId::new(START, [7; 16])),
     ] {
         assert!(matches!(
-            rig.service
+            harness
+                .service
                 .remove_redirect_url(Principal::cli(), app, id)
                 .await,
             Err(Refusal::NotFound(_))
         ));
     }
     assert!(
-        rig.service
+        harness
+            .service
             .list_redirect_urls(Principal::cli(), stranger)
             .await
             .unwrap()
             .is_empty()
     );
-    rig.service
-        .remove_redirect_url(Principal::cli(), rig.app.id, made.id)
+    harness
+        .service
+        .remove_redirect_url(Principal::cli(), harness.app.id, made.id)
         .await
         .unwrap();
     assert!(
-        rig.service
-            .list_redirect_urls(Principal::cli(), rig.app.id)
+        harness
+            .service
+            .list_redirect_urls(Principal::cli(), harness.app.id)
             .await
             .unwrap()
             .is_empty()
     );
     assert!(matches!(
-        rig.service
-            .remove_redirect_url(Principal::cli(), rig.app.id, made.id)
+        harness
+            .service
+            .remove_redirect_url(Principal::cli(), harness.app.id, made.id)
             .await,
         Err(Refusal::NotFound(_))
     ));
@@ -187,8 +201,8 @@ async fn removal_stays_within_the_app() {
 
 #[tokio::test]
 async fn bad_urls_and_apps_are_refused() {
-    let rig = Rig::new().await;
-    let world = rig.world(Environment::Live);
+    let harness = Harness::new().await;
+    let world = harness.world(Environment::Live);
     for url in [
         "",
         "callback",
@@ -200,7 +214,7 @@ async fn bad_urls_and_apps_are_refused() {
         "https://a.*.example.com/",
         "https://app.example.com/a b",
     ] {
-        let refused = rig
+        let refused = harness
             .service
             .add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false)
             .await;
@@ -210,7 +224,7 @@ async fn bad_urls_and_apps_are_refused() {
         );
     }
     let nobody = AppId::new(START, [7; 16]);
-    let refused = rig
+    let refused = harness
         .service
         .add_redirect_url(
             Principal::cli(),
@@ -222,14 +236,16 @@ async fn bad_urls_and_apps_are_refused() {
         .await;
     assert!(matches!(refused, Err(Refusal::NotFound("app"))));
     assert!(matches!(
-        rig.service
+        harness
+            .service
             .list_redirect_urls(Principal::cli(), nobody)
             .await,
         Err(Refusal::NotFound("app"))
     ));
     assert!(
-        rig.service
-            .list_redirect_urls(Principal::cli(), rig.app.id)
+        harness
+            .service
+            .list_redirect_urls(Principal::cli(), harness.app.id)
             .await
             .unwrap()
             .is_empty()
@@ -239,16 +255,20 @@ async fn bad_urls_and_apps_are_refused() {
 /// A URL that browsers would resolve is refused with advice on what to register, and nothing is registered.
 #[tokio::test]
 async fn m_19_a_dot_segment_is_refused() {
-    let rig = Rig::new().await;
-    let world = rig.world(Environment::Live);
+    let harness = Harness::new().await;
+    let world = harness.world(Environment::Live);
     for url in [
         "https://app.example.com/a/../b",
         "https://app.example.com/%2E%2e/b",
         "com.example.app:/./b",
     ] {
-        let refused =
-            rig.service
-                .add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, true);
+        let refused = harness.service.add_redirect_url(
+            Principal::cli(),
+            world,
+            RedirectKind::Login,
+            url,
+            true,
+        );
         match refused.await {
             Err(Refusal::Invalid(invalid)) => {
                 assert_eq!(invalid.param, "url");
@@ -261,8 +281,9 @@ async fn m_19_a_dot_segment_is_refused() {
         }
     }
     assert_eq!(
-        rig.service
-            .list_redirect_urls(Principal::cli(), rig.app.id)
+        harness
+            .service
+            .list_redirect_urls(Principal::cli(), harness.app.id)
             .await
             .unwrap(),
         []

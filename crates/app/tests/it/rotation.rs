@@ -12,7 +12,7 @@ use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_ports::store::{Store, StoreError};
 
-use crate::rig::Rig;
+use crate::harness::Harness;
 use crate::tamper::{store, unstored};
 use crate::wallets::text;
 
@@ -24,8 +24,8 @@ async fn rotate(service: &Service) -> AppRotation {
 }
 
 /// The key versions of the wallets in the test environment: of the rows, and of the keys.
-async fn versions(rig: &Rig) -> Vec<(u32, u32)> {
-    let mut view = rig.fake.read().await.unwrap();
+async fn versions(harness: &Harness) -> Vec<(u32, u32)> {
+    let mut view = harness.fake.read().await.unwrap();
     let rows = view.wallets().walk(None, 1_000).await.unwrap();
     let mut versions: Vec<_> = rows
         .iter()
@@ -36,18 +36,18 @@ async fn versions(rig: &Rig) -> Vec<(u32, u32)> {
     versions
 }
 
-async fn wallets_of(rig: &Rig, count: usize) -> Vec<WalletId> {
-    let test = rig.test().await;
+async fn wallets_of(harness: &Harness, count: usize) -> Vec<WalletId> {
+    let test = harness.test().await;
     let mut wallets = Vec::new();
     for number in 0..count {
         let email = format!("user{number}@example.com");
-        wallets.push(rig.user(&test, &email).await.wallets[0].id);
+        wallets.push(harness.user(&test, &email).await.wallets[0].id);
     }
     wallets
 }
 
-async fn all_sign(service: &Service, rig: &Rig, wallets: &[WalletId]) {
-    let test = rig.test().await;
+async fn all_sign(service: &Service, harness: &Harness, wallets: &[WalletId]) {
+    let test = harness.test().await;
     for wallet in wallets {
         service.sign(&test, text(*wallet, "hi")).await.unwrap();
     }
@@ -55,12 +55,12 @@ async fn all_sign(service: &Service, rig: &Rig, wallets: &[WalletId]) {
 
 #[tokio::test]
 async fn every_wallet_moves_to_a_new_key() {
-    let rig = Rig::new().await;
-    rig.stranger().await;
-    let wallets = wallets_of(&rig, 7).await;
+    let harness = Harness::new().await;
+    harness.stranger().await;
+    let wallets = wallets_of(&harness, 7).await;
     let seen = Mutex::new(Vec::new());
     let progress = |done, total| seen.lock().unwrap().push((done, total));
-    let rotation = rig
+    let rotation = harness
         .service
         .vault_rotate_apps(Principal::cli(), &progress)
         .await;
@@ -74,68 +74,68 @@ async fn every_wallet_moves_to_a_new_key() {
     };
     assert_eq!(rotation.unwrap(), expected);
     assert_eq!(seen.lock().unwrap().last(), Some(&(11, 11)));
-    assert_eq!(versions(&rig).await, [(2, 2)]);
-    all_sign(&rig.service, &rig, &wallets).await;
-    all_sign(&rig.other_process(), &rig, &wallets).await;
-    let report = rig.service.vault_verify(&|_| {}).await.unwrap();
+    assert_eq!(versions(&harness).await, [(2, 2)]);
+    all_sign(&harness.service, &harness, &wallets).await;
+    all_sign(&harness.other_process(), &harness, &wallets).await;
+    let report = harness.service.vault_verify(&|_| {}).await.unwrap();
     assert_eq!((report.wallets, report.failed), (7, vec![]));
 }
 
 /// The next run finishes an interrupted one, under the same key.
 #[tokio::test]
 async fn an_interrupted_rotation_is_finished() {
-    let rig = Rig::new().await;
-    let wallets = wallets_of(&rig, 120).await;
+    let harness = Harness::new().await;
+    let wallets = wallets_of(&harness, 120).await;
     // The keys of both environments are added and the first batch is written; the second one never begins.
-    let store = Arc::clone(&rig.store);
+    let store = Arc::clone(&harness.store);
     let batches = Mutex::new(0);
     let progress = |_, _| {
         *batches.lock().unwrap() += 1;
         store.refuse([StoreError::Unavailable("cut off".into())]);
     };
-    let cut = rig
+    let cut = harness
         .service
         .vault_rotate_apps(Principal::cli(), &progress)
         .await;
     assert!(cut.is_err());
     assert_eq!(*batches.lock().unwrap(), 1);
-    assert_eq!(versions(&rig).await, [(1, 1), (2, 2)]);
-    all_sign(&rig.service, &rig, &wallets).await;
-    let finished = rotate(&rig.other_process()).await;
+    assert_eq!(versions(&harness).await, [(1, 1), (2, 2)]);
+    all_sign(&harness.service, &harness, &wallets).await;
+    let finished = rotate(&harness.other_process()).await;
     assert_eq!((finished.rewrapped, finished.failed), (70, vec![]));
     // Only the environment without wallets had nothing left to finish.
     assert_eq!(finished.minted, 1);
-    assert_eq!(versions(&rig).await, [(2, 2)]);
-    all_sign(&rig.service, &rig, &wallets).await;
+    assert_eq!(versions(&harness).await, [(2, 2)]);
+    all_sign(&harness.service, &harness, &wallets).await;
 }
 
 /// An altered wallet is named and left unchanged, and does not keep the others from getting new keys, now or later.
 #[tokio::test]
 async fn an_altered_wallet_is_named_and_left_alone() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let wallets = wallets_of(&rig, 3).await;
-    let mut row = unstored(&rig, &test, "mallory@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let wallets = wallets_of(&harness, 3).await;
+    let mut row = unstored(&harness, &test, "mallory@example.com").await;
     row.0.wallet.is_imported = true;
-    let altered = store(&rig, &row).await;
+    let altered = store(&harness, &row).await;
     for version in [2, 3] {
-        let rotation = rotate(&rig.service).await;
+        let rotation = rotate(&harness.service).await;
         assert_eq!(rotation.failed, [altered]);
         assert_eq!((rotation.minted, rotation.rewrapped), (4, 3));
-        assert_eq!(versions(&rig).await, [(1, 1), (version, version)]);
-        all_sign(&rig.service, &rig, &wallets).await;
+        assert_eq!(versions(&harness).await, [(1, 1), (version, version)]);
+        all_sign(&harness.service, &harness, &wallets).await;
     }
 }
 
 /// R17: a process that has not noticed that a newer key exists and the old one was destroyed stores nothing under the old one.
 #[tokio::test]
 async fn nothing_is_stored_under_a_destroyed_key() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.user(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.user(&test, "ada@example.com").await;
     let (user_id, wallet) = (user.profile.user.id, user.wallets[0].id);
-    rotate(&rig.other_process()).await;
-    let mut tx = rig.fake.begin().await.unwrap();
+    rotate(&harness.other_process()).await;
+    let mut tx = harness.fake.begin().await.unwrap();
     let keys = tx.app_keys();
     let removed = keys.remove(&test.world, KeyPurpose::Wallets, 1);
     assert!(removed.await.unwrap());
@@ -145,16 +145,20 @@ async fn nothing_is_stored_under_a_destroyed_key() {
         let (solana, usual) = (WalletType::Solana, AddressForm::Usual);
         service.create_wallet(&test, user_id, solana, usual).await
     };
-    let lost = create(&rig.service).await.unwrap_err();
+    let lost = create(&harness.service).await.unwrap_err();
     assert!(matches!(lost, Refusal::Fault(Fault::Unavailable(_))));
-    let lost = rig.service.disable_wallet(&test, wallet).await.unwrap_err();
+    let lost = harness
+        .service
+        .disable_wallet(&test, wallet)
+        .await
+        .unwrap_err();
     assert!(matches!(
         lost,
         SwitchWalletError::Common(Refusal::Fault(Fault::Unavailable(_)))
     ));
-    assert_eq!(versions(&rig).await, [(2, 2)]);
+    assert_eq!(versions(&harness).await, [(2, 2)]);
 
-    let other = rig.other_process();
+    let other = harness.other_process();
     create(&other).await.unwrap();
     other.disable_wallet(&test, wallet).await.unwrap();
     let report = other.vault_verify(&|_| {}).await.unwrap();
@@ -164,31 +168,35 @@ async fn nothing_is_stored_under_a_destroyed_key() {
 /// R17: signatures, new wallets and enable or disable calls continue during rotations, and none fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r17_rotations_disturb_no_call() {
-    let rig = Arc::new(Rig::new().await);
-    let wallets = wallets_of(&rig, 40).await;
+    let harness = Arc::new(Harness::new().await);
+    let wallets = wallets_of(&harness, 40).await;
     let signers = wallets.iter().copied().map(|wallet| {
-        let rig = Arc::clone(&rig);
+        let harness = Arc::clone(&harness);
         async move {
-            let test = rig.test().await;
+            let test = harness.test().await;
             for _ in 0..10 {
-                rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
+                harness
+                    .service
+                    .sign(&test, text(wallet, "hi"))
+                    .await
+                    .unwrap();
             }
-            rig.service.disable_wallet(&test, wallet).await.unwrap();
-            rig.service.enable_wallet(&test, wallet).await.unwrap();
+            harness.service.disable_wallet(&test, wallet).await.unwrap();
+            harness.service.enable_wallet(&test, wallet).await.unwrap();
         }
         .boxed()
     });
     let rotations = (0..3).map(|_| {
-        let rig = Arc::clone(&rig);
+        let harness = Arc::clone(&harness);
         async move {
-            let rotation = rotate(&rig.other_process()).await;
+            let rotation = rotate(&harness.other_process()).await;
             assert_eq!(rotation.failed, []);
         }
         .boxed()
     });
     race(signers.chain(rotations)).await;
-    rotate(&rig.service).await;
-    let report = rig.service.vault_verify(&|_| {}).await.unwrap();
+    rotate(&harness.service).await;
+    let report = harness.service.vault_verify(&|_| {}).await.unwrap();
     assert_eq!((report.wallets, report.failed), (40, vec![]));
-    all_sign(&rig.other_process(), &rig, &wallets).await;
+    all_sign(&harness.other_process(), &harness, &wallets).await;
 }

@@ -24,8 +24,8 @@ use vestry_domain::key_transfer::{EntropyType, Kem, SealedMessage};
 use vestry_domain::session::{DeviceFingerprint, SessionSelector};
 use vestry_domain::wallet::{AddressForm, WalletType};
 
+use crate::harness::{Harness, START, login, proof};
 use crate::links::{invitation, link_for, opened};
-use crate::rig::{Rig, START, login, proof};
 use crate::send::send;
 use crate::wallets::text;
 
@@ -117,8 +117,8 @@ fn totp_proof(user_id: UserId) -> VerifyTotp {
 }
 
 /// Every use case of the API that needs a scope: its name, the scope, and the missing scope if it was refused.
-async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Option<Scope>)> {
-    let service = &rig.service;
+async fn refusals(harness: &Harness, caller: &Caller) -> Vec<(&'static str, Scope, Option<Scope>)> {
+    let service = &harness.service;
     let user = UserId::new(START, [7; 16]);
     let wallet = WalletId::new(START, [7; 16]);
     let code = proof(EmailId::new(START, [7; 16]), "123456");
@@ -365,14 +365,14 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
 /// For each scope, a key with all the others is refused exactly where that scope is needed.
 #[tokio::test]
 async fn a_missing_scope_refuses_its_calls_and_no_others() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for missing in Scope::ALL {
         let others = Scope::ALL
             .into_iter()
             .filter(|scope| *scope != missing)
             .collect();
-        let caller = rig.scoped(others).await;
-        for (call, needed, refused) in refusals(&rig, &caller).await {
+        let caller = harness.scoped(others).await;
+        for (call, needed, refused) in refusals(&harness, &caller).await {
             let expected = (needed == missing).then_some(missing);
             assert_eq!(refused, expected, "{call} without {missing}");
         }
@@ -382,10 +382,10 @@ async fn a_missing_scope_refuses_its_calls_and_no_others() {
 /// For each scope, a key with that scope alone.
 #[tokio::test]
 async fn a_single_scope_opens_its_calls_and_no_others() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for only in Scope::ALL {
-        let caller = rig.scoped(vec![only]).await;
-        for (call, needed, refused) in refusals(&rig, &caller).await {
+        let caller = harness.scoped(vec![only]).await;
+        for (call, needed, refused) in refusals(&harness, &caller).await {
             let expected = (needed != only).then_some(needed);
             assert_eq!(refused, expected, "{call} with {only} alone");
         }
@@ -395,10 +395,10 @@ async fn a_single_scope_opens_its_calls_and_no_others() {
 /// A key created without scopes has all but those that must be named.
 #[tokio::test]
 async fn no_scopes_mean_all_but_export_and_the_audit_log() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let named = [Scope::WalletsExport, Scope::AuditRead];
-    for (call, needed, refused) in refusals(&rig, &test).await {
+    for (call, needed, refused) in refusals(&harness, &test).await {
         assert_eq!(refused.is_some(), named.contains(&needed), "{call}");
     }
     for scope in Scope::ALL {
@@ -406,7 +406,8 @@ async fn no_scopes_mean_all_but_export_and_the_audit_log() {
         assert_eq!(test.authorize(action).is_ok(), !named.contains(&scope));
     }
     assert!(
-        rig.scoped(vec![Scope::WalletsExport])
+        harness
+            .scoped(vec![Scope::WalletsExport])
             .await
             .authorize(Action::ExportWallet)
             .is_ok()
@@ -416,8 +417,8 @@ async fn no_scopes_mean_all_but_export_and_the_audit_log() {
 /// API keys cannot act as operators, whatever their scopes.
 #[tokio::test]
 async fn api_keys_cannot_act_as_operators() {
-    let rig = Rig::new().await;
-    let all = rig.scoped(Scope::ALL.to_vec()).await;
+    let harness = Harness::new().await;
+    let all = harness.scoped(Scope::ALL.to_vec()).await;
     for action in Action::ALL {
         let outcome = all.authorize(*action);
         match action.scope() {
@@ -428,7 +429,7 @@ async fn api_keys_cannot_act_as_operators() {
             ),
         }
     }
-    let exported = rig.service.export_users(&all, None, 10, false).await;
+    let exported = harness.service.export_users(&all, None, 10, false).await;
     assert!(matches!(exported.err(), Some(Refusal::NotAllowed(None))));
 }
 

@@ -11,7 +11,7 @@ use vestry_contract::race::race;
 use vestry_domain::message::{Channel, MessageKind};
 use vestry_domain::user::UserStatus;
 
-use crate::rig::{Rig, START, login};
+use crate::harness::{Harness, START, login};
 
 pub(crate) fn send(email: &str) -> SendCode {
     SendCode {
@@ -24,23 +24,23 @@ pub(crate) fn send(email: &str) -> SendCode {
 
 #[tokio::test]
 async fn the_first_call_creates_the_user_and_the_second_finds_it() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let first = rig.login(&test, "Ada@Example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let first = harness.login(&test, "Ada@Example.com").await;
     assert!(first.user_created);
     assert_eq!(first.status, UserStatus::Pending);
     assert_eq!(
         (first.email.created_at, first.email.verified),
         (START, false)
     );
-    rig.pass(20);
-    let second = rig.login(&test, "ada@example.com").await;
+    harness.pass(20);
+    let second = harness.login(&test, "ada@example.com").await;
     assert!(!second.user_created);
     assert_eq!(
         (second.email.id, second.email.user_id),
         (first.email.id, first.email.user_id)
     );
-    let sent = rig
+    let sent = harness
         .service
         .send_code_by_email(&test, send("ADA@example.com"))
         .await
@@ -48,7 +48,7 @@ async fn the_first_call_creates_the_user_and_the_second_finds_it() {
     assert!(!sent.user_created);
     assert_eq!(sent.email.id, first.email.id);
 
-    let user = rig
+    let user = harness
         .service
         .get_user(&test, first.email.user_id)
         .await
@@ -63,17 +63,18 @@ async fn the_first_call_creates_the_user_and_the_second_finds_it() {
 /// The default is `true` for login-or-create; the call decides first, then the App's setting (API-9).
 #[tokio::test]
 async fn status_of_a_created_user() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for setting in [true, false] {
-        rig.set(&[("login_requires_verification", &setting.to_string())])
+        harness
+            .set(&[("login_requires_verification", &setting.to_string())])
             .await;
-        let test = rig.test().await;
+        let test = harness.test().await;
         for (number, said) in [None, Some(false), Some(true)].into_iter().enumerate() {
             let command = LoginOrCreate {
                 requires_verification: said,
                 ..login(&format!("{setting}{number}@example.com"))
             };
-            let sent = rig
+            let sent = harness
                 .service
                 .login_or_create_by_email(&test, command)
                 .await
@@ -90,13 +91,13 @@ async fn status_of_a_created_user() {
 /// Mail goes to the verified spelling, never to the one in the request (attack 5).
 #[tokio::test]
 async fn mail_goes_to_the_address_on_record() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.sign_in(&test, "Ada@Example.com", 60).await;
-    rig.pass(20);
-    rig.login(&test, "aDA@example.com").await;
-    rig.deliver().await;
-    let all = rig
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.sign_in(&test, "Ada@Example.com", 60).await;
+    harness.pass(20);
+    harness.login(&test, "aDA@example.com").await;
+    harness.deliver().await;
+    let all = harness
         .service
         .captured_messages(&test, FindMessages::default())
         .await
@@ -119,27 +120,28 @@ async fn mail_goes_to_the_address_on_record() {
 /// A code and its mail are stored in one transaction: both or neither.
 #[tokio::test]
 async fn send_requires_an_existing_address() {
-    let rig = Rig::new().await;
-    let (test, live) = (rig.test().await, rig.live().await);
-    rig.login(&live, "ada@example.com").await;
-    rig.deliver().await;
+    let harness = Harness::new().await;
+    let (test, live) = (harness.test().await, harness.live().await);
+    harness.login(&live, "ada@example.com").await;
+    harness.deliver().await;
     for email in ["ada@example.com", "nobody@example.com"] {
-        let refused = rig.service.send_code_by_email(&test, send(email)).await;
+        let refused = harness.service.send_code_by_email(&test, send(email)).await;
         assert!(matches!(refused, Err(Refusal::NotFound(_))), "{refused:?}");
-        assert!(!rig.is_known(&test, email).await);
+        assert!(!harness.is_known(&test, email).await);
     }
-    assert_eq!(rig.waiting().await, 0);
-    rig.service
+    assert_eq!(harness.waiting().await, 0);
+    harness
+        .service
         .send_code_by_email(&live, send("ada@example.com"))
         .await
         .unwrap();
-    assert_eq!(rig.waiting().await, 1);
+    assert_eq!(harness.waiting().await, 1);
 }
 
 #[tokio::test]
 async fn bad_input_names_the_field_and_creates_nothing() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let long = format!("{}@example.com", "a".repeat(300));
     let mut cases = vec![
         ("email", "", Some(1)),
@@ -160,8 +162,11 @@ async fn bad_input_names_the_field_and_creates_nothing() {
             expires_in,
             ..send(email)
         };
-        let created = rig.service.login_or_create_by_email(&test, create).await;
-        let found = rig.service.send_code_by_email(&test, find).await;
+        let created = harness
+            .service
+            .login_or_create_by_email(&test, create)
+            .await;
+        let found = harness.service.send_code_by_email(&test, find).await;
         for refused in [created, found] {
             assert!(
                 matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == param),
@@ -169,22 +174,26 @@ async fn bad_input_names_the_field_and_creates_nothing() {
             );
         }
     }
-    assert!(!rig.is_known(&test, "ada@example.com").await);
-    assert_eq!(rig.waiting().await, 0);
+    assert!(!harness.is_known(&test, "ada@example.com").await);
+    assert_eq!(harness.waiting().await, 0);
 }
 
 /// R2: one user, created once. The address is a reserved one because those have no send limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r2_parallel_calls_create_one_user() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let spellings = [
         "ok+r2@vestry.test",
         "OK+R2@Vestry.Test",
         "ok+R2@vestry\u{3002}test",
     ];
     let tasks = spellings.iter().cycle().take(48).map(|email| {
-        let (service, test, command) = (Arc::clone(&rig.service), Arc::clone(&test), login(email));
+        let (service, test, command) = (
+            Arc::clone(&harness.service),
+            Arc::clone(&test),
+            login(email),
+        );
         async move {
             service
                 .login_or_create_by_email(&test, command)
@@ -199,17 +208,20 @@ async fn r2_parallel_calls_create_one_user() {
         .map(|sent| (sent.email.id, sent.email.user_id))
         .collect();
     assert_eq!(ids.len(), 1);
-    assert_eq!(rig.waiting().await, 48);
-    rig.verify(&test, sent[0].email.id, "000000").await.unwrap();
+    assert_eq!(harness.waiting().await, 48);
+    harness
+        .verify(&test, sent[0].email.id, "000000")
+        .await
+        .unwrap();
 }
 
 /// R2, R5 with an ordinary address: the send limit is exact, and every caller gets either a code or the limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r5_parallel_sends_are_one() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let tasks = (0..20).map(|_| {
-        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let (service, test) = (Arc::clone(&harness.service), Arc::clone(&test));
         async move {
             service
                 .login_or_create_by_email(&test, login("ada@example.com"))
@@ -223,27 +235,27 @@ async fn r5_parallel_sends_are_one() {
         assert_eq!(one.email.id, sent[0].email.id);
         assert!(one.user_created);
     }
-    rig.deliver().await;
-    let mails = rig
+    harness.deliver().await;
+    let mails = harness
         .service
         .captured_messages(&test, FindMessages::default())
         .await
         .unwrap();
     assert_eq!(mails.len(), 1);
     let code = &mails[0].message.code;
-    rig.verify(&test, sent[0].email.id, code).await.unwrap();
+    harness.verify(&test, sent[0].email.id, code).await.unwrap();
 }
 
 /// A live send without a transport is refused before anything is stored (OPS-9).
 #[tokio::test]
 async fn live_without_a_transport_creates_nothing() {
-    let rig = Rig::without_mail().await;
-    let (test, live) = (rig.test().await, rig.live().await);
-    let created = rig
+    let harness = Harness::without_mail().await;
+    let (test, live) = (harness.test().await, harness.live().await);
+    let created = harness
         .service
         .login_or_create_by_email(&live, login("ada@example.com"))
         .await;
-    let sent = rig
+    let sent = harness
         .service
         .send_code_by_email(&live, send("ada@example.com"))
         .await;
@@ -253,30 +265,30 @@ async fn live_without_a_transport_creates_nothing() {
             "{refused:?}"
         );
     }
-    assert!(!rig.service.has_mailer());
-    assert!(!rig.is_known(&live, "ada@example.com").await);
-    assert_eq!(rig.waiting().await, 0);
+    assert!(!harness.service.has_mailer());
+    assert!(!harness.is_known(&live, "ada@example.com").await);
+    assert_eq!(harness.waiting().await, 0);
     // The test environment needs none.
-    rig.login(&test, "ada@example.com").await;
-    assert_eq!(rig.waiting().await, 1);
+    harness.login(&test, "ada@example.com").await;
+    assert_eq!(harness.waiting().await, 1);
 }
 
 /// Another user takes the address between the lookup and the transaction: the call applies to that user.
 #[tokio::test]
 async fn an_address_taken_in_between_is_found_on_retry() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (other, caller) = (rig.other_process(), Arc::clone(&test));
-    rig.store.before_next_begin(async move {
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (other, caller) = (harness.other_process(), Arc::clone(&test));
+    harness.store.before_next_begin(async move {
         let sent = other
             .login_or_create_by_email(&caller, login("ada@example.com"))
             .await;
         assert!(sent.unwrap().user_created);
     });
-    let sent = rig.login(&test, "ada@example.com").await;
+    let sent = harness.login(&test, "ada@example.com").await;
     assert!(
         sent.user_created,
         "it gets the response of the winner (M-5)"
     );
-    assert_eq!(rig.waiting().await, 1);
+    assert_eq!(harness.waiting().await, 1);
 }

@@ -6,7 +6,7 @@ use vestry_domain::limits::codes::{SENDS_PER_APP, SENDS_PER_IP};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_ports::store::Store;
 
-use crate::rig::{Rig, login};
+use crate::harness::{Harness, login};
 use crate::send::send;
 
 /// What a caller can see of a send: the retry delay, or that the send passed the limits.
@@ -18,19 +18,24 @@ fn seen(outcome: Result<SentCode, Refusal>) -> Option<i64> {
     }
 }
 
-async fn ask(rig: &Rig, caller: &Caller, email: &str) -> Option<i64> {
-    seen(rig.service.send_code_by_email(caller, send(email)).await)
+async fn ask(harness: &Harness, caller: &Caller, email: &str) -> Option<i64> {
+    seen(
+        harness
+            .service
+            .send_code_by_email(caller, send(email))
+            .await,
+    )
 }
 
 /// Attack 9: the sequence of responses does not distinguish a known address from an unknown one.
 #[tokio::test]
 async fn otp_10_known_and_unknown_addresses_meet_the_same_limits() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.user(&test, "known@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.user(&test, "known@example.com").await;
     for step in 0..20 {
-        let known = ask(&rig, &test, "known@Example.com").await;
-        let unknown = ask(&rig, &test, "unknown@Example.com").await;
+        let known = ask(&harness, &test, "known@Example.com").await;
+        let unknown = ask(&harness, &test, "unknown@Example.com").await;
         assert_eq!(known, unknown, "step {step}");
         assert_eq!(
             known.is_some(),
@@ -39,14 +44,14 @@ async fn otp_10_known_and_unknown_addresses_meet_the_same_limits() {
         );
         // The same holds for calls that only repeat the one before (M-5).
         for repeat in [7, 12] {
-            rig.pass(repeat);
-            let known = ask(&rig, &test, "known@example.com").await;
-            let unknown = ask(&rig, &test, "unknown@example.com").await;
+            harness.pass(repeat);
+            let known = ask(&harness, &test, "known@example.com").await;
+            let unknown = ask(&harness, &test, "unknown@example.com").await;
             assert_eq!(known, unknown, "step {step}, {repeat}");
         }
-        rig.pass(1);
+        harness.pass(1);
     }
-    assert!(!rig.is_known(&test, "unknown@example.com").await);
+    assert!(!harness.is_known(&test, "unknown@example.com").await);
 }
 
 /// Attack 9: nor do alternative spellings, which might be two mailboxes and so do not count as repeats. Tested for a verified, a claimed
@@ -54,13 +59,13 @@ async fn otp_10_known_and_unknown_addresses_meet_the_same_limits() {
 #[tokio::test]
 async fn otp_10_spellings_meet_the_same_limits_for_all_addresses() {
     for enumeration_safe in ["true", "false"] {
-        let rig = Rig::new().await;
-        rig.set(&[("enumeration_safe", enumeration_safe)]).await;
-        let test = rig.test().await;
-        rig.user(&test, "claimed@example.com").await;
-        rig.sign_in(&test, "verified@example.com", 60).await;
+        let harness = Harness::new().await;
+        harness.set(&[("enumeration_safe", enumeration_safe)]).await;
+        let test = harness.test().await;
+        harness.user(&test, "claimed@example.com").await;
+        harness.sign_in(&test, "verified@example.com", 60).await;
         // The limits of the address reset.
-        rig.pass(601);
+        harness.pass(601);
         for step in 0..12 {
             let mut answers = Vec::new();
             for name in ["claimed", "verified", "unknown"] {
@@ -69,19 +74,19 @@ async fn otp_10_spellings_meet_the_same_limits_for_all_addresses() {
                     2 => format!("{name}@EXAMPLE.com"),
                     _ => format!("{}@example.com", name.to_uppercase()),
                 };
-                answers.push(ask(&rig, &test, &spelled).await);
+                answers.push(ask(&harness, &test, &spelled).await);
             }
             let first = answers[0];
             assert_eq!(answers, [first; 3], "step {step}, {enumeration_safe}");
-            rig.pass(7);
+            harness.pass(7);
         }
     }
 }
 
 #[tokio::test]
 async fn otp_10_an_address_may_get_five_in_ten_minutes_in_any_spelling() {
-    let rig = Rig::new().await;
-    let (test, live) = (rig.test().await, rig.live().await);
+    let harness = Harness::new().await;
+    let (test, live) = (harness.test().await, harness.live().await);
     let spellings = [
         "ada@example.com",
         "Ada@example.com",
@@ -90,64 +95,64 @@ async fn otp_10_an_address_may_get_five_in_ten_minutes_in_any_spelling() {
         "ada@example.com",
     ];
     for email in spellings {
-        rig.login(&test, email).await;
-        rig.pass(20);
+        harness.login(&test, email).await;
+        harness.pass(20);
     }
     for (expected, why) in [
         (None, "one beyond the limit (M-5)"),
         (Some(480), "the window opened two minutes ago"),
     ] {
-        let over = rig
+        let over = harness
             .service
             .login_or_create_by_email(&test, login("aDa@example.com"))
             .await;
         assert_eq!(seen(over), expected, "{why}");
-        rig.pass(20);
+        harness.pass(20);
     }
     assert_eq!(
-        rig.waiting().await,
+        harness.waiting().await,
         6,
         "a refused send puts nothing into the outbox"
     );
     // Another address, another environment, another window.
-    rig.login(&test, "bob@example.com").await;
-    rig.login(&live, "ada@example.com").await;
-    rig.pass(459);
-    assert_eq!(ask(&rig, &test, "ada@example.com").await, Some(1));
-    rig.pass(1);
-    assert_eq!(ask(&rig, &test, "ada@example.com").await, None);
+    harness.login(&test, "bob@example.com").await;
+    harness.login(&live, "ada@example.com").await;
+    harness.pass(459);
+    assert_eq!(ask(&harness, &test, "ada@example.com").await, Some(1));
+    harness.pass(1);
+    assert_eq!(ask(&harness, &test, "ada@example.com").await, None);
 }
 
 #[tokio::test]
 async fn otp_10_thirty_a_day_for_an_address() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     for _ in 0..6 {
         for _ in 0..5 {
-            assert_eq!(ask(&rig, &test, "ada@example.com").await, None);
-            rig.pass(20);
+            assert_eq!(ask(&harness, &test, "ada@example.com").await, None);
+            harness.pass(20);
         }
-        rig.pass(500);
+        harness.pass(500);
     }
     let mut now = 3_600;
     // After the daily limit, one every quarter of an hour (M-5).
     while now < 86_400 {
-        assert_eq!(ask(&rig, &test, "ada@example.com").await, None);
-        rig.pass(20);
+        assert_eq!(ask(&harness, &test, "ada@example.com").await, None);
+        harness.pass(20);
         let left = (86_400 - now).min(900) - 20;
-        assert_eq!(ask(&rig, &test, "ada@example.com").await, Some(left));
-        rig.pass(left);
+        assert_eq!(ask(&harness, &test, "ada@example.com").await, Some(left));
+        harness.pass(left);
         now += 900;
     }
-    rig.pass(20);
-    assert_eq!(ask(&rig, &test, "ada@example.com").await, None);
+    harness.pass(20);
+    assert_eq!(ask(&harness, &test, "ada@example.com").await, None);
 }
 
 /// Counted by the device address that the caller passes. Calls without one are not counted here.
 #[tokio::test]
 async fn otp_10_thirty_in_ten_minutes_from_a_device() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let device = |ip: &str| Some(DeviceFingerprint::new(Some(ip.into()), None).unwrap());
     let from = async |ip: Option<&str>, number: u32| {
         let device_fingerprint = ip.and_then(device);
@@ -158,13 +163,18 @@ async fn otp_10_thirty_in_ten_minutes_from_a_device() {
                 device_fingerprint,
                 ..login(&email)
             };
-            seen(rig.service.login_or_create_by_email(&test, command).await)
+            seen(
+                harness
+                    .service
+                    .login_or_create_by_email(&test, command)
+                    .await,
+            )
         } else {
             let command = SendCode {
                 device_fingerprint,
                 ..send(&email)
             };
-            seen(rig.service.send_code_by_email(&test, command).await)
+            seen(harness.service.send_code_by_email(&test, command).await)
         }
     };
     for number in 0..SENDS_PER_IP.most {
@@ -172,23 +182,23 @@ async fn otp_10_thirty_in_ten_minutes_from_a_device() {
     }
     assert_eq!(from(Some("192.0.2.1"), 100).await, Some(600));
     assert!(
-        !rig.is_known(&test, "u100@example.com").await,
+        !harness.is_known(&test, "u100@example.com").await,
         "a refused call creates no user"
     );
     assert_eq!(from(Some("192.0.2.1"), 101).await, Some(600));
     assert_eq!(from(Some("192.0.2.2"), 102).await, None);
     assert_eq!(from(Some(""), 104).await, None);
     assert_eq!(from(None, 106).await, None);
-    rig.pass(600);
+    harness.pass(600);
     assert_eq!(from(Some("192.0.2.1"), 108).await, None);
 }
 
 #[tokio::test]
 async fn otp_10_a_limit_for_the_app() {
-    let rig = Rig::new().await;
-    let (test, live) = (rig.test().await, rig.live().await);
+    let harness = Harness::new().await;
+    let (test, live) = (harness.test().await, harness.live().await);
     // Most of the hour's twenty thousand sends have already happened, in the sixteen counters that share them.
-    let mut tx = rig.fake.begin().await.unwrap();
+    let mut tx = harness.fake.begin().await.unwrap();
     for shard in 0..16 {
         for _ in 1..SENDS_PER_APP.most / 16 {
             let spent = tx
@@ -198,7 +208,7 @@ async fn otp_10_a_limit_for_the_app() {
                     "otp_send_app",
                     &shard.to_string(),
                     SENDS_PER_APP,
-                    rig.now(),
+                    harness.now(),
                 )
                 .await;
             assert!(spent.unwrap().admitted);
@@ -208,7 +218,8 @@ async fn otp_10_a_limit_for_the_app() {
     let (mut sent, mut refused) = (0, 0);
     for number in 0..200 {
         match seen(
-            rig.service
+            harness
+                .service
                 .login_or_create_by_email(&test, login(&format!("u{number}@example.com")))
                 .await,
         ) {
@@ -220,20 +231,20 @@ async fn otp_10_a_limit_for_the_app() {
         }
     }
     assert_eq!((sent, refused), (16, 184), "one more per counter");
-    assert_eq!(rig.waiting().await, 16);
-    rig.login(&live, "ada@example.com").await;
-    rig.pass(3_600);
-    rig.login(&test, "ada@example.com").await;
+    assert_eq!(harness.waiting().await, 16);
+    harness.login(&live, "ada@example.com").await;
+    harness.pass(3_600);
+    harness.login(&test, "ada@example.com").await;
 }
 
 /// Reserved identities have no limits (OPS-12).
 #[tokio::test]
 async fn reserved_addresses_are_not_counted() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     for _ in 0..40 {
-        rig.login(&test, "ok@vestry.test").await;
-        assert_eq!(ask(&rig, &test, "wrong@vestry.test").await, None);
+        harness.login(&test, "ok@vestry.test").await;
+        assert_eq!(ask(&harness, &test, "wrong@vestry.test").await, None);
     }
 }
 
@@ -251,8 +262,8 @@ async fn otp_10_an_address_has_one_quota_however_it_is_written() {
         |n| format!("machine {n}"),
     ];
     for spell in spellings {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
+        let harness = Harness::new().await;
+        let test = harness.test().await;
         let mut admitted = 0;
         for n in 1..=SENDS_PER_IP.most + 5 {
             number += 1;
@@ -261,7 +272,10 @@ async fn otp_10_an_address_has_one_quota_however_it_is_written() {
                 device_fingerprint: Some(device),
                 ..login(&format!("u{number}@example.com"))
             };
-            let sent = rig.service.login_or_create_by_email(&test, command).await;
+            let sent = harness
+                .service
+                .login_or_create_by_email(&test, command)
+                .await;
             admitted += u32::from(seen(sent).is_none());
         }
         assert_eq!(admitted, SENDS_PER_IP.most);

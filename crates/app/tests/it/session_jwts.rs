@@ -6,12 +6,15 @@ use vestry_domain::Secret;
 use vestry_domain::session::SessionSelector;
 use vestry_domain::test_clock::ClockChange;
 
-use crate::rig::{Rig, verify};
+use crate::harness::{Harness, verify};
 
 const ADA: &str = "ada@example.com";
 
-async fn jwt(rig: &Rig, token: &Secret<String>) -> String {
-    let verified = rig.by_token(&*rig.test().await, token).await.unwrap();
+async fn jwt(harness: &Harness, token: &Secret<String>) -> String {
+    let verified = harness
+        .by_token(&*harness.test().await, token)
+        .await
+        .unwrap();
     verified.jwt.expose().clone()
 }
 
@@ -19,29 +22,29 @@ async fn jwt(rig: &Rig, token: &Secret<String>) -> String {
 #[tokio::test]
 async fn s_12_a_jwt_is_reused_for_a_tenth_of_its_lifetime() {
     for (lifetime, again_for) in [("300", 30), ("100", 10), ("60", 6)] {
-        let rig = Rig::new().await;
-        rig.set(&[("jwt_lifetime_seconds", lifetime)]).await;
-        let session = rig.sign_in(&*rig.test().await, ADA, 60).await;
+        let harness = Harness::new().await;
+        harness.set(&[("jwt_lifetime_seconds", lifetime)]).await;
+        let session = harness.sign_in(&*harness.test().await, ADA, 60).await;
         let first = session.jwt.expose();
-        assert_eq!(jwt(&rig, &session.token).await, *first);
-        rig.pass(again_for - 1);
-        assert_eq!(jwt(&rig, &session.token).await, *first, "{lifetime}");
-        rig.pass(1);
-        assert_ne!(jwt(&rig, &session.token).await, *first, "{lifetime}");
+        assert_eq!(jwt(&harness, &session.token).await, *first);
+        harness.pass(again_for - 1);
+        assert_eq!(jwt(&harness, &session.token).await, *first, "{lifetime}");
+        harness.pass(1);
+        assert_ne!(jwt(&harness, &session.token).await, *first, "{lifetime}");
     }
 }
 
 /// If the JWT's content or its signing key changes, a new JWT is issued, in the same second or the next.
 #[tokio::test]
 async fn s_12_a_jwt_is_reused_only_for_an_unchanged_session() {
-    let rig = Rig::new().await;
-    let session = rig.sign_in(&*rig.test().await, ADA, 60).await;
+    let harness = Harness::new().await;
+    let session = harness.sign_in(&*harness.test().await, ADA, 60).await;
     let token = || Some(session.token.clone());
-    let mut before = jwt(&rig, &session.token).await;
+    let mut before = jwt(&harness, &session.token).await;
     let mut is_new = async |what: &str| {
-        let now = jwt(&rig, &session.token).await;
+        let now = jwt(&harness, &session.token).await;
         assert_ne!(now, before, "{what}");
-        assert_eq!(jwt(&rig, &session.token).await, now, "{what}: again");
+        assert_eq!(jwt(&harness, &session.token).await, now, "{what}: again");
         before = now;
     };
 
@@ -50,8 +53,9 @@ async fn s_12_a_jwt_is_reused_only_for_an_unchanged_session() {
         permissions: Some(vec!["read".to_owned()]),
         ..VerifySession::default()
     };
-    let test = rig.test().await;
-    rig.service
+    let test = harness.test().await;
+    harness
+        .service
         .verify_session(&test, permissions)
         .await
         .unwrap();
@@ -62,10 +66,10 @@ async fn s_12_a_jwt_is_reused_only_for_an_unchanged_session() {
         session_expires_in: Some(120),
         ..VerifySession::default()
     };
-    rig.service.verify_session(&test, longer).await.unwrap();
+    harness.service.verify_session(&test, longer).await.unwrap();
     is_new("a later end").await;
 
-    let keys = rig
+    let keys = harness
         .service
         .list_signing_keys(Principal::cli(), test.world)
         .await
@@ -73,40 +77,40 @@ async fn s_12_a_jwt_is_reused_only_for_an_unchanged_session() {
     let [key] = &*keys else {
         panic!("{} keys", keys.len());
     };
-    let revoked = rig
+    let revoked = harness
         .service
-        .revoke_signing_key(Principal::cli(), rig.app.id, key.id)
+        .revoke_signing_key(Principal::cli(), harness.app.id, key.id)
         .await;
     revoked.unwrap();
-    rig.pass(1);
+    harness.pass(1);
     is_new("another key").await;
 
-    rig.set(&[("jwt_lifetime_seconds", "200")]).await;
+    harness.set(&[("jwt_lifetime_seconds", "200")]).await;
     is_new("another lifetime").await;
 }
 
 /// After a test clock was set back, JWTs are issued for its new time.
 #[tokio::test]
 async fn s_12_a_jwt_of_the_future_is_not_reused() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 60).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 60).await;
     let back = ClockChange {
-        now: Some(rig.now().unix() - 10),
+        now: Some(harness.now().unix() - 10),
         advance_seconds: None,
         frozen: Some(true),
     };
-    rig.service.set_test_clock(&test, back).await.unwrap();
-    assert_ne!(jwt(&rig, &session.token).await, *session.jwt.expose());
+    harness.service.set_test_clock(&test, back).await.unwrap();
+    assert_ne!(jwt(&harness, &session.token).await, *session.jwt.expose());
 }
 
 /// A signature may be cached. Whether the session is live is read each time, on the web worker and on the service's own threads.
 #[tokio::test]
 async fn s_4_a_cached_signature_does_not_outlive_its_session() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let other = rig.other_process();
-    let session = rig.sign_in(&test, ADA, 60).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let other = harness.other_process();
+    let session = harness.sign_in(&test, ADA, 60).await;
     let named = || VerifySession {
         session_token: Some(session.token.clone()),
         ..VerifySession::default()
@@ -119,7 +123,11 @@ async fn s_4_a_cached_signature_does_not_outlive_its_session() {
     let again = on_the_worker(&test).await.unwrap().unwrap().jwt;
     assert_eq!(first.expose(), again.expose());
     let selector = SessionSelector::Id(session.session.id);
-    rig.service.delete_session(&test, selector).await.unwrap();
+    harness
+        .service
+        .delete_session(&test, selector)
+        .await
+        .unwrap();
     assert!(matches!(
         on_the_worker(&test).await,
         Some(Err(Refusal::InvalidSession))

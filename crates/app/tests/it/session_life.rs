@@ -13,7 +13,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_ports::store::Store;
 
-use crate::rig::{Rig, START};
+use crate::harness::{Harness, START};
 
 const ADA: &str = "ada@example.com";
 
@@ -31,29 +31,31 @@ fn extension(session: &IssuedSession, minutes: i64) -> VerifySession {
 
 #[tokio::test]
 async fn a_session_expires_to_the_second() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 5).await;
-    rig.pass(299);
-    rig.by_token(&test, &session.token).await.unwrap();
-    rig.by_jwt(&test, &session.jwt).await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 5).await;
+    harness.pass(299);
+    harness.by_token(&test, &session.token).await.unwrap();
+    harness.by_jwt(&test, &session.jwt).await.unwrap();
     assert_eq!(
-        rig.list_sessions(&test, session.session.user_id)
+        harness
+            .list_sessions(&test, session.session.user_id)
             .await
             .unwrap()
             .len(),
         1
     );
-    rig.pass(1);
-    assert!(is_invalid(&rig.by_token(&test, &session.token).await));
-    assert!(is_invalid(&rig.by_jwt(&test, &session.jwt).await));
-    let revival = rig
+    harness.pass(1);
+    assert!(is_invalid(&harness.by_token(&test, &session.token).await));
+    assert!(is_invalid(&harness.by_jwt(&test, &session.jwt).await));
+    let revival = harness
         .service
         .verify_session(&test, extension(&session, 60))
         .await;
     assert!(is_invalid(&revival), "an expired session is not extended");
     assert!(
-        rig.list_sessions(&test, session.session.user_id)
+        harness
+            .list_sessions(&test, session.session.user_id)
             .await
             .unwrap()
             .is_empty()
@@ -62,50 +64,54 @@ async fn a_session_expires_to_the_second() {
 
 #[tokio::test]
 async fn a_verify_extends_on_request() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 5).await;
-    rig.pass(10);
-    let extended = rig
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 5).await;
+    harness.pass(10);
+    let extended = harness
         .service
         .verify_session(&test, extension(&session, 60))
         .await
         .unwrap();
-    assert_eq!(extended.session.expires_at, rig.now() + Seconds(3_600));
+    assert_eq!(extended.session.expires_at, harness.now() + Seconds(3_600));
     assert_eq!(
         (extended.session.last_active_at, extended.session.updated_at),
-        (rig.now(), rig.now())
+        (harness.now(), harness.now())
     );
     assert_eq!(
         extended.token.unwrap().expose(),
         session.token.expose(),
         "verifying is not a sign-in: the token stays"
     );
-    rig.pass(3_599);
-    rig.by_token(&test, &session.token).await.unwrap();
-    rig.pass(1);
-    assert!(is_invalid(&rig.by_token(&test, &session.token).await));
+    harness.pass(3_599);
+    harness.by_token(&test, &session.token).await.unwrap();
+    harness.pass(1);
+    assert!(is_invalid(&harness.by_token(&test, &session.token).await));
 }
 
 #[tokio::test]
 async fn bad_input_names_the_field_and_changes_nothing() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 60).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 60).await;
     let mut cases = vec![("session_token", VerifySession::default())];
     cases.extend(
         [i64::MIN, 0, 4, 525_601, i64::MAX]
             .map(|minutes| ("session_expires_in", extension(&session, minutes))),
     );
     for (param, command) in cases {
-        let refused = rig.service.verify_session(&test, command).await;
+        let refused = harness.service.verify_session(&test, command).await;
         assert!(
             matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == param),
             "{refused:?}"
         );
     }
     assert_eq!(
-        rig.by_token(&test, &session.token).await.unwrap().session,
+        harness
+            .by_token(&test, &session.token)
+            .await
+            .unwrap()
+            .session,
         session.session
     );
 }
@@ -113,37 +119,40 @@ async fn bad_input_names_the_field_and_changes_nothing() {
 /// S-3: an App's absolute limit holds whatever is requested, and the response shows the effective end.
 #[tokio::test]
 async fn s_3_the_absolute_limit_is_never_exceeded() {
-    let rig = Rig::new().await;
-    rig.set(&[("session_absolute_minutes", "60")]).await;
-    let test = rig.test().await;
-    let start = rig.now();
-    let session = rig.sign_in(&test, ADA, 525_600).await;
+    let harness = Harness::new().await;
+    harness.set(&[("session_absolute_minutes", "60")]).await;
+    let test = harness.test().await;
+    let start = harness.now();
+    let session = harness.sign_in(&test, ADA, 525_600).await;
     assert_eq!(session.session.expires_at, start + Seconds(3_600));
-    rig.pass(3_000);
-    let extended = rig
+    harness.pass(3_000);
+    let extended = harness
         .service
         .verify_session(&test, extension(&session, 525_600))
         .await
         .unwrap();
     assert_eq!(extended.session.expires_at, start + Seconds(3_600));
-    rig.pass(599);
-    rig.by_token(&test, &session.token).await.unwrap();
-    rig.pass(1);
-    assert!(is_invalid(&rig.by_token(&test, &session.token).await));
+    harness.pass(599);
+    harness.by_token(&test, &session.token).await.unwrap();
+    harness.pass(1);
+    assert!(is_invalid(&harness.by_token(&test, &session.token).await));
 }
 
 /// S-3: a limit that is lowered later applies to existing sessions.
 #[tokio::test]
 async fn s_3_a_lowered_limit_applies_at_once() {
-    let rig = Rig::new().await;
-    let session = rig.sign_in(&*rig.test().await, ADA, 525_600).await;
-    rig.pass(400);
-    rig.by_token(&*rig.test().await, &session.token)
+    let harness = Harness::new().await;
+    let session = harness.sign_in(&*harness.test().await, ADA, 525_600).await;
+    harness.pass(400);
+    harness
+        .by_token(&*harness.test().await, &session.token)
         .await
         .unwrap();
-    rig.set(&[("session_absolute_minutes", "5")]).await;
+    harness.set(&[("session_absolute_minutes", "5")]).await;
     assert!(is_invalid(
-        &rig.by_token(&*rig.test().await, &session.token).await
+        &harness
+            .by_token(&*harness.test().await, &session.token)
+            .await
     ));
 }
 
@@ -151,25 +160,27 @@ async fn s_3_a_lowered_limit_applies_at_once() {
 #[tokio::test]
 async fn s_3_the_idle_limit_counts_from_the_last_verify() {
     for minutes in [1, 2, 10, 30] {
-        let rig = Rig::new().await;
-        rig.set(&[("session_idle_minutes", &minutes.to_string())])
+        let harness = Harness::new().await;
+        harness
+            .set(&[("session_idle_minutes", &minutes.to_string())])
             .await;
-        let test = rig.test().await;
-        let session = rig.sign_in(&test, ADA, 525_600).await;
+        let test = harness.test().await;
+        let session = harness.sign_in(&test, ADA, 525_600).await;
         let limit = minutes * 60;
         // In use for a long time, at two thirds of the limit each time.
         for _ in 0..10 {
-            rig.pass(limit * 2 / 3);
-            rig.by_token(&test, &session.token).await.unwrap();
+            harness.pass(limit * 2 / 3);
+            harness.by_token(&test, &session.token).await.unwrap();
         }
-        rig.pass(limit);
+        harness.pass(limit);
         assert!(
-            is_invalid(&rig.by_token(&test, &session.token).await),
+            is_invalid(&harness.by_token(&test, &session.token).await),
             "{minutes} minutes"
         );
-        assert!(is_invalid(&rig.by_jwt(&test, &session.jwt).await));
+        assert!(is_invalid(&harness.by_jwt(&test, &session.jwt).await));
         assert!(
-            rig.list_sessions(&test, session.session.user_id)
+            harness
+                .list_sessions(&test, session.session.user_id)
                 .await
                 .unwrap()
                 .is_empty()
@@ -180,15 +191,19 @@ async fn s_3_the_idle_limit_counts_from_the_last_verify() {
 /// A verify is one indexed read; `last_active_at` is written at most once a minute (API-7).
 #[tokio::test]
 async fn a_verify_is_one_read_and_at_most_one_write_a_minute() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 60).await;
-    rig.by_token(&test, &session.token).await.unwrap();
-    rig.store.count();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 60).await;
+    harness.by_token(&test, &session.token).await.unwrap();
+    harness.store.count();
     for second in 1..=180 {
-        rig.pass(1);
-        let verified = rig.by_token(&test, &session.token).await.unwrap().session;
-        let (reads, writes) = rig.store.count();
+        harness.pass(1);
+        let verified = harness
+            .by_token(&test, &session.token)
+            .await
+            .unwrap()
+            .session;
+        let (reads, writes) = harness.store.count();
         let wrote = second % 60 == 0;
         assert_eq!(writes, usize::from(wrote), "second {second}");
         // The signing keys are also read once a minute.
@@ -201,8 +216,8 @@ async fn a_verify_is_one_read_and_at_most_one_write_a_minute() {
     }
     let (mut reads, mut signing_key_reads) = (0, 0);
     for _ in 0..100 {
-        rig.by_token(&test, &session.token).await.unwrap();
-        let (now, writes) = rig.store.count();
+        harness.by_token(&test, &session.token).await.unwrap();
+        let (now, writes) = harness.store.count();
         assert_eq!(writes, 0);
         reads += now;
         signing_key_reads += now - 1;
@@ -213,29 +228,29 @@ async fn a_verify_is_one_read_and_at_most_one_write_a_minute() {
 /// PR-103: the activity of concurrently used sessions is recorded in one transaction. Whichever step fails, an answered verify is recorded.
 #[tokio::test]
 async fn pr_103_activity_is_recorded_in_batches() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let mut tokens = Vec::new();
     for number in 0..10 {
         let email = format!("u{number}@example.com");
-        tokens.push(rig.sign_in(&test, &email, 600).await.token);
+        tokens.push(harness.sign_in(&test, &email, 600).await.token);
     }
-    let verify_all = || join_all(tokens.iter().map(|token| rig.by_token(&test, token)));
+    let verify_all = || join_all(tokens.iter().map(|token| harness.by_token(&test, token)));
     verify_all().await;
     for operations in 0.. {
-        rig.pass(60);
-        rig.store.count();
-        rig.fake.fail_after(operations);
+        harness.pass(60);
+        harness.store.count();
+        harness.fake.fail_after(operations);
         let answers = verify_all().await;
-        let was_reached = !rig.fake.has_yet_to_fail();
-        rig.fake.fail_after(None);
+        let was_reached = !harness.fake.has_yet_to_fail();
+        harness.fake.fail_after(None);
         for (answer, token) in answers.into_iter().zip(&tokens) {
             let Ok(verified) = answer else {
                 assert!(was_reached);
                 continue;
             };
             let hash = TokenHash::of(token.expose());
-            let mut read = rig.store.read().await.unwrap();
+            let mut read = harness.store.read().await.unwrap();
             let stored = read.sessions().find_by_token(&test.world, &hash).await;
             assert_eq!(
                 stored.unwrap().unwrap().last_active_at,
@@ -243,7 +258,7 @@ async fn pr_103_activity_is_recorded_in_batches() {
             );
         }
         if !was_reached {
-            let (_, writes) = rig.store.count();
+            let (_, writes) = harness.store.count();
             assert_eq!(writes, 1, "ten sessions are recorded in one transaction");
             return;
         }
@@ -253,11 +268,11 @@ async fn pr_103_activity_is_recorded_in_batches() {
 /// S-4: at once, on every process, by every kind of reference; and `deleted_at` is set once.
 #[tokio::test]
 async fn s_4_a_deleted_session_is_dead_at_once() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let other = rig.other_process();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let other = harness.other_process();
     for (number, name) in ["token", "jwt", "id"].into_iter().enumerate() {
-        let session = rig.sign_in(&test, ADA, 60).await;
+        let session = harness.sign_in(&test, ADA, 60).await;
         // The other process has seen it live.
         let by_token = || VerifySession {
             session_token: Some(session.token.clone()),
@@ -269,29 +284,38 @@ async fn s_4_a_deleted_session_is_dead_at_once() {
             1 => SessionSelector::Jwt(session.jwt.clone()),
             _ => SessionSelector::Id(session.session.id),
         };
-        rig.service.delete_session(&test, selector()).await.unwrap();
+        harness
+            .service
+            .delete_session(&test, selector())
+            .await
+            .unwrap();
         assert!(
-            is_invalid(&rig.by_token(&test, &session.token).await),
+            is_invalid(&harness.by_token(&test, &session.token).await),
             "{name}"
         );
-        assert!(is_invalid(&rig.by_jwt(&test, &session.jwt).await), "{name}");
+        assert!(
+            is_invalid(&harness.by_jwt(&test, &session.jwt).await),
+            "{name}"
+        );
         assert!(
             is_invalid(&other.verify_session(&test, by_token()).await),
             "{name}"
         );
         assert!(is_invalid(
-            &rig.service
+            &harness
+                .service
                 .verify_session(&test, extension(&session, 60))
                 .await
         ));
         assert!(
-            rig.list_sessions(&test, session.session.user_id)
+            harness
+                .list_sessions(&test, session.session.user_id)
                 .await
                 .unwrap()
                 .is_empty()
         );
-        rig.pass(5);
-        let again = rig.service.delete_session(&test, selector()).await;
+        harness.pass(5);
+        let again = harness.service.delete_session(&test, selector()).await;
         match again {
             Err(Refusal::NotFound("session")) if name == "id" => {}
             Err(Refusal::InvalidSession) if name != "id" => {}
@@ -303,67 +327,71 @@ async fn s_4_a_deleted_session_is_dead_at_once() {
 /// No caller can end a session of another environment, or one that never existed.
 #[tokio::test]
 async fn delete_stays_in_its_environment() {
-    let rig = Rig::new().await;
-    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
-    let session = rig.sign_in(&test, ADA, 60).await;
+    let harness = Harness::new().await;
+    let (test, live, stranger) = (
+        harness.test().await,
+        harness.live().await,
+        harness.stranger().await,
+    );
+    let session = harness.sign_in(&test, ADA, 60).await;
     for caller in [&live, &stranger] {
-        let by_id = rig
+        let by_id = harness
             .service
             .delete_session(caller, SessionSelector::Id(session.session.id))
             .await;
         assert!(matches!(by_id, Err(Refusal::NotFound("session"))));
-        let by_token = rig
+        let by_token = harness
             .service
             .delete_session(caller, SessionSelector::Token(session.token.clone()))
             .await;
         assert!(matches!(by_token, Err(Refusal::InvalidSession)));
-        let by_jwt = rig
+        let by_jwt = harness
             .service
             .delete_session(caller, SessionSelector::Jwt(session.jwt.clone()))
             .await;
         assert!(matches!(by_jwt, Err(Refusal::InvalidSession)));
-        let all = rig
+        let all = harness
             .service
             .delete_all_sessions(caller, session.session.user_id)
             .await;
         assert!(matches!(all, Err(Refusal::NotFound("user"))));
-        let listed = rig.list_sessions(caller, session.session.user_id).await;
+        let listed = harness.list_sessions(caller, session.session.user_id).await;
         assert!(matches!(listed, Err(Refusal::NotFound("user"))));
-        assert!(is_invalid(&rig.by_token(caller, &session.token).await));
-        assert!(is_invalid(&rig.by_jwt(caller, &session.jwt).await));
+        assert!(is_invalid(&harness.by_token(caller, &session.token).await));
+        assert!(is_invalid(&harness.by_jwt(caller, &session.jwt).await));
     }
     let nobody = SessionSelector::Id(SessionId::new(START, [7; 16]));
     assert!(matches!(
-        rig.service.delete_session(&test, nobody).await,
+        harness.service.delete_session(&test, nobody).await,
         Err(Refusal::NotFound("session"))
     ));
     for selector in [
         SessionSelector::Token(Secret::new("x".repeat(64))),
         SessionSelector::Jwt(Secret::new("a.b.c".into())),
     ] {
-        let refused = rig.service.delete_session(&test, selector).await;
+        let refused = harness.service.delete_session(&test, selector).await;
         assert!(matches!(refused, Err(Refusal::InvalidSession)));
     }
     let nobody = UserId::new(START, [7; 16]);
     assert!(matches!(
-        rig.service.delete_all_sessions(&test, nobody).await,
+        harness.service.delete_all_sessions(&test, nobody).await,
         Err(Refusal::NotFound("user"))
     ));
-    rig.by_token(&test, &session.token).await.unwrap();
+    harness.by_token(&test, &session.token).await.unwrap();
 }
 
 #[tokio::test]
 async fn delete_all_ends_every_session_of_the_user() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let mut sessions = Vec::new();
     for _ in 0..3 {
-        sessions.push(rig.sign_in(&test, ADA, 60).await);
-        rig.pass(1);
+        sessions.push(harness.sign_in(&test, ADA, 60).await);
+        harness.pass(1);
     }
-    let of_bob = rig.sign_in(&test, "bob@example.com", 60).await;
+    let of_bob = harness.sign_in(&test, "bob@example.com", 60).await;
     let user = sessions[0].session.user_id;
-    let listed = rig.list_sessions(&test, user).await.unwrap();
+    let listed = harness.list_sessions(&test, user).await.unwrap();
     let newest_first: Vec<_> = sessions
         .iter()
         .rev()
@@ -374,29 +402,37 @@ async fn delete_all_ends_every_session_of_the_user() {
         newest_first
     );
     assert_eq!(
-        rig.service.delete_all_sessions(&test, user).await.unwrap(),
+        harness
+            .service
+            .delete_all_sessions(&test, user)
+            .await
+            .unwrap(),
         3
     );
     for session in &sessions {
-        assert!(is_invalid(&rig.by_token(&test, &session.token).await));
-        assert!(is_invalid(&rig.by_jwt(&test, &session.jwt).await));
+        assert!(is_invalid(&harness.by_token(&test, &session.token).await));
+        assert!(is_invalid(&harness.by_jwt(&test, &session.jwt).await));
     }
     assert_eq!(
-        rig.service.delete_all_sessions(&test, user).await.unwrap(),
+        harness
+            .service
+            .delete_all_sessions(&test, user)
+            .await
+            .unwrap(),
         0
     );
-    rig.by_token(&test, &of_bob.token).await.unwrap();
+    harness.by_token(&test, &of_bob.token).await.unwrap();
 }
 
 /// S-4: of many calls that end one session concurrently, one did it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s_4_a_session_ends_once() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 60).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 60).await;
     let tasks = (0..20).map(|_| {
         let (service, test, id) = (
-            Arc::clone(&rig.service),
+            Arc::clone(&harness.service),
             Arc::clone(&test),
             session.session.id,
         );
@@ -415,17 +451,17 @@ async fn s_4_a_session_ends_once() {
 #[tokio::test]
 async fn m_22_all_sessions_end_step_by_step() {
     const MANY: usize = 1_100;
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let own = rig.sign_in(&test, ADA, 60).await;
-    let stranger = rig.stranger().await;
-    let foreign = rig.sign_in(&stranger, ADA, 60).await;
-    let mut tx = rig.fake.begin().await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let own = harness.sign_in(&test, ADA, 60).await;
+    let stranger = harness.stranger().await;
+    let foreign = harness.sign_in(&stranger, ADA, 60).await;
+    let mut tx = harness.fake.begin().await.unwrap();
     for number in 0..MANY {
         let mut random = [0; 16];
         random[..8].copy_from_slice(&number.to_be_bytes());
         let session = Session {
-            id: SessionId::new(rig.now(), random),
+            id: SessionId::new(harness.now(), random),
             ..own.session.clone()
         };
         let token = TokenHash::of(&number.to_string());
@@ -433,14 +469,17 @@ async fn m_22_all_sessions_end_step_by_step() {
     }
     tx.commit().await.unwrap();
     let user = own.session.user_id;
-    let living = rig.list_sessions(&test, user).await.unwrap();
+    let living = harness.list_sessions(&test, user).await.unwrap();
     assert_eq!(living.len(), MANY + 1);
-    let ended = rig.service.delete_every_session(&test).await.unwrap();
+    let ended = harness.service.delete_every_session(&test).await.unwrap();
     assert_eq!(ended, u64::try_from(MANY + 1).unwrap());
-    assert!(is_invalid(&rig.by_token(&test, &own.token).await));
-    assert_eq!(rig.list_sessions(&test, user).await.unwrap(), []);
-    let stored = rig.list_sessions_with_ended(&test, user).await;
+    assert!(is_invalid(&harness.by_token(&test, &own.token).await));
+    assert_eq!(harness.list_sessions(&test, user).await.unwrap(), []);
+    let stored = harness.list_sessions_with_ended(&test, user).await;
     assert_eq!(stored.unwrap().len(), MANY + 1);
-    rig.by_token(&stranger, &foreign.token).await.unwrap();
-    assert_eq!(rig.service.delete_every_session(&test).await.unwrap(), 0);
+    harness.by_token(&stranger, &foreign.token).await.unwrap();
+    assert_eq!(
+        harness.service.delete_every_session(&test).await.unwrap(),
+        0
+    );
 }

@@ -9,7 +9,7 @@ use vestry_domain::passkey::UserVerification;
 use vestry_domain::session::FingerprintMatch;
 use vestry_domain::signing_key::Algorithm;
 
-use crate::rig::{Rig, START};
+use crate::harness::{Harness, START};
 
 fn pairs(changes: &[(&str, &str)]) -> Vec<(String, String)> {
     changes
@@ -18,10 +18,10 @@ fn pairs(changes: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-async fn refused(rig: &Rig, changes: &[(&str, &str)]) -> Invalid {
-    match rig
+async fn refused(harness: &Harness, changes: &[(&str, &str)]) -> Invalid {
+    match harness
         .service
-        .set_app(Principal::cli(), rig.app.id, &pairs(changes))
+        .set_app(Principal::cli(), harness.app.id, &pairs(changes))
         .await
     {
         Err(Refusal::Invalid(invalid)) => invalid,
@@ -32,25 +32,25 @@ async fn refused(rig: &Rig, changes: &[(&str, &str)]) -> Invalid {
 /// A whole number is accepted in every JSON spelling.
 #[tokio::test]
 async fn m_19_a_setting_accepts_every_spelling_of_a_whole_number() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for (text, expected) in [("60", 60), ("61.0", 61), ("6.2e1", 62)] {
         let changes = pairs(&[("session_idle_minutes", text)]);
-        let app = rig
+        let app = harness
             .service
-            .set_app(Principal::cli(), rig.app.id, &changes)
+            .set_app(Principal::cli(), harness.app.id, &changes)
             .await
             .unwrap();
         assert_eq!(app.settings.session_idle_minutes, expected, "{text}");
     }
-    let invalid = refused(&rig, &[("session_idle_minutes", "5.5")]).await;
+    let invalid = refused(&harness, &[("session_idle_minutes", "5.5")]).await;
     assert_eq!(invalid.param, "session_idle_minutes");
 }
 
 #[tokio::test]
 async fn every_setting_can_be_changed() {
-    let rig = Rig::new().await;
-    assert_eq!(rig.app.settings, AppSettings::default());
-    rig.pass(10);
+    let harness = Harness::new().await;
+    assert_eq!(harness.app.settings, AppSettings::default());
+    harness.pass(10);
     let changes = pairs(&[
         ("name", " Other "),
         ("jwt_algorithm", "EdDSA"),
@@ -97,9 +97,9 @@ async fn every_setting_can_be_changed() {
         ("event_addresses", "true"),
         ("webhook_disable_after_days", "30"),
     ]);
-    let changed = rig
+    let changed = harness
         .service
-        .set_app(Principal::cli(), rig.app.id, &changes)
+        .set_app(Principal::cli(), harness.app.id, &changes)
         .await
         .unwrap();
     let expected = AppSettings {
@@ -145,19 +145,23 @@ async fn every_setting_can_be_changed() {
         webhook_disable_after_days: 30,
     };
     assert_eq!((&*changed.name, &changed.settings), ("Other", &expected));
-    assert_eq!((changed.created_at, changed.updated_at), (START, rig.now()));
     assert_eq!(
-        rig.service
-            .show_app(Principal::cli(), rig.app.id)
+        (changed.created_at, changed.updated_at),
+        (START, harness.now())
+    );
+    assert_eq!(
+        harness
+            .service
+            .show_app(Principal::cli(), harness.app.id)
             .await
             .unwrap(),
         changed
     );
-    let back = rig
+    let back = harness
         .service
         .set_app(
             Principal::cli(),
-            rig.app.id,
+            harness.app.id,
             &pairs(&[("test_per_minute", "null")]),
         )
         .await
@@ -173,7 +177,7 @@ async fn every_setting_can_be_changed() {
 /// Every refusal names its setting, and nothing from the same call is stored.
 #[tokio::test]
 async fn settings_change_all_or_none() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let long = "x".repeat(101);
     for (name, value) in [
         ("jwt_lifetime_seconds", "59"),
@@ -220,7 +224,7 @@ async fn settings_change_all_or_none() {
             [("session_idle_minutes", "7"), (name, value)],
             [(name, value), ("name", "New")],
         ] {
-            let invalid = refused(&rig, &changes).await;
+            let invalid = refused(&harness, &changes).await;
             assert_eq!(
                 (&*invalid.param, invalid.reason),
                 (name, Reason::Value),
@@ -229,18 +233,19 @@ async fn settings_change_all_or_none() {
         }
     }
     for name in ["nonsense", "", "Jwt_Algorithm", "settings.name"] {
-        let invalid = refused(&rig, &[("session_idle_minutes", "7"), (name, "1")]).await;
+        let invalid = refused(&harness, &[("session_idle_minutes", "7"), (name, "1")]).await;
         assert_eq!((&*invalid.param, invalid.reason), (name, Reason::Unknown));
     }
     assert_eq!(
-        rig.service
-            .show_app(Principal::cli(), rig.app.id)
+        harness
+            .service
+            .show_app(Principal::cli(), harness.app.id)
             .await
             .unwrap(),
-        rig.app
+        harness.app
     );
     let nobody = AppId::new(START, [7; 16]);
-    let missing = rig
+    let missing = harness
         .service
         .set_app(Principal::cli(), nobody, &pairs(&[("name", "x")]))
         .await;
@@ -249,26 +254,27 @@ async fn settings_change_all_or_none() {
 
 #[tokio::test]
 async fn apps_are_created_with_a_name_and_listed_oldest_first() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for bad in ["", "  ", "a\0b", &"x".repeat(101)] {
-        let refused = rig.service.create_app(Principal::cli(), bad).await;
+        let refused = harness.service.create_app(Principal::cli(), bad).await;
         assert!(
             matches!(refused, Err(Refusal::Invalid(invalid)) if invalid.param == "name"),
             "{bad:?}"
         );
     }
-    rig.pass(1);
-    let second = rig
+    harness.pass(1);
+    let second = harness
         .service
         .create_app(Principal::cli(), "Second")
         .await
         .unwrap();
     assert_eq!(
-        rig.service.list_apps(Principal::cli()).await.unwrap(),
-        [rig.app.clone(), second]
+        harness.service.list_apps(Principal::cli()).await.unwrap(),
+        [harness.app.clone(), second]
     );
     assert!(matches!(
-        rig.service
+        harness
+            .service
             .show_app(Principal::cli(), AppId::new(START, [7; 16]))
             .await,
         Err(Refusal::NotFound("app"))
@@ -278,13 +284,13 @@ async fn apps_are_created_with_a_name_and_listed_oldest_first() {
 /// Running services apply a change within a second.
 #[tokio::test]
 async fn callers_follow_within_a_second() {
-    let rig = Rig::new().await;
-    let other = rig.other_process();
-    let key = rig
+    let harness = Harness::new().await;
+    let other = harness.other_process();
+    let key = harness
         .service
         .create_api_key(
             Principal::cli(),
-            rig.test().await.world,
+            harness.test().await.world,
             vestry_domain::api_key::ApiKeyKind::Secret,
             Vec::new(),
         )
@@ -292,7 +298,7 @@ async fn callers_follow_within_a_second() {
         .unwrap()
         .key;
     other.authenticate(key.expose()).await.unwrap();
-    rig.set(&[("jwt_lifetime_seconds", "99")]).await;
+    harness.set(&[("jwt_lifetime_seconds", "99")]).await;
     assert_eq!(
         other
             .authenticate(key.expose())
@@ -307,24 +313,25 @@ async fn callers_follow_within_a_second() {
 /// The limits of API-22, unless the App sets others.
 #[tokio::test]
 async fn requests_are_limited_per_environment() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for (live, most) in [(false, 100), (true, 1_000)] {
         let caller = if live {
-            rig.live().await
+            harness.live().await
         } else {
-            rig.test().await
+            harness.test().await
         };
         for used in 1..=most + 1 {
-            let verdict = rig.service.admit(&caller).await.unwrap();
+            let verdict = harness.service.admit(&caller).await.unwrap();
             assert_eq!((verdict.admitted, verdict.limit), (used <= most, most));
             assert_eq!(verdict.remaining, most.saturating_sub(used));
             assert_eq!(verdict.reset.unix(), START.unix() + 60);
         }
     }
-    rig.pass(60);
+    harness.pass(60);
     assert!(
-        rig.service
-            .admit(&*rig.test().await)
+        harness
+            .service
+            .admit(&*harness.test().await)
             .await
             .unwrap()
             .admitted
@@ -333,19 +340,19 @@ async fn requests_are_limited_per_environment() {
 
 #[tokio::test]
 async fn an_app_can_set_its_own_limit() {
-    let rig = Rig::new().await;
-    rig.set(&[("test_per_minute", "2")]).await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    harness.set(&[("test_per_minute", "2")]).await;
+    let test = harness.test().await;
     let mut admitted = Vec::new();
     for _ in 0..3 {
-        admitted.push(rig.service.admit(&test).await.unwrap().admitted);
+        admitted.push(harness.service.admit(&test).await.unwrap().admitted);
     }
     assert_eq!(admitted, [true, true, false]);
-    rig.set(&[("test_per_minute", "0")]).await;
-    let test = rig.test().await;
+    harness.set(&[("test_per_minute", "0")]).await;
+    let test = harness.test().await;
     for _ in 0..300 {
         assert!(
-            rig.service.admit(&test).await.unwrap().admitted,
+            harness.service.admit(&test).await.unwrap().admitted,
             "0 is no limit"
         );
     }
@@ -353,31 +360,35 @@ async fn an_app_can_set_its_own_limit() {
 
 #[tokio::test]
 async fn an_unreachable_limiter_is_a_fault() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.limiter.set_unavailable(true);
-    let outcome = rig.service.admit(&test).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.limiter.set_unavailable(true);
+    let outcome = harness.service.admit(&test).await;
     assert!(matches!(outcome, Err(Fault::Unavailable(_))), "{outcome:?}");
-    rig.limiter.set_unavailable(false);
-    assert!(rig.service.admit(&test).await.unwrap().admitted);
+    harness.limiter.set_unavailable(false);
+    assert!(harness.service.admit(&test).await.unwrap().admitted);
 }
 
 /// Two concurrent changes of different settings are both kept, and the log says what each one changed.
 #[tokio::test]
 async fn parallel_changes_of_different_settings_are_both_kept() {
-    let rig = Rig::new().await;
-    let (other, app) = (rig.other_process(), rig.app.id);
-    rig.store.before_next_begin(async move {
+    let harness = Harness::new().await;
+    let (other, app) = (harness.other_process(), harness.app.id);
+    harness.store.before_next_begin(async move {
         let change = pairs(&[("session_idle_minutes", "30"), ("name", "Theirs")]);
         other.set_app(Principal::cli(), app, &change).await.unwrap();
     });
     let change = pairs(&[("freshness_minutes", "7")]);
-    let changed = rig
+    let changed = harness
         .service
         .set_app(Principal::cli(), app, &change)
         .await
         .unwrap();
-    let kept = rig.service.show_app(Principal::cli(), app).await.unwrap();
+    let kept = harness
+        .service
+        .show_app(Principal::cli(), app)
+        .await
+        .unwrap();
     assert_eq!(kept, changed);
     assert_eq!(kept.settings.freshness_minutes, 7);
     assert_eq!(kept.settings.session_idle_minutes, 30);

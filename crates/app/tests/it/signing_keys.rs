@@ -10,8 +10,8 @@ use vestry_domain::session::SessionSelector;
 use vestry_domain::{Environment, Secret, World};
 use vestry_ports::store::Store;
 
+use crate::harness::{Harness, START};
 use crate::jwt::header;
-use crate::rig::{Rig, START};
 
 const ADA: &str = "ada@example.com";
 
@@ -25,13 +25,18 @@ fn kid(jwt: &Secret<String>) -> String {
     header(jwt)["kid"].as_str().unwrap().to_owned()
 }
 
-async fn key_set(rig: &Rig) -> Vec<Value> {
-    rig.service.key_set(&*rig.test().await).await.unwrap()
+async fn key_set(harness: &Harness) -> Vec<Value> {
+    harness
+        .service
+        .key_set(&*harness.test().await)
+        .await
+        .unwrap()
 }
 
 /// A fresh JWT of a session.
-async fn fresh(rig: &Rig, session: &IssuedSession) -> Secret<String> {
-    rig.by_token(&*rig.test().await, &session.token)
+async fn fresh(harness: &Harness, session: &IssuedSession) -> Secret<String> {
+    harness
+        .by_token(&*harness.test().await, &session.token)
         .await
         .unwrap()
         .jwt
@@ -40,33 +45,33 @@ async fn fresh(rig: &Rig, session: &IssuedSession) -> Secret<String> {
 /// S-13: the next key is published before it signs, and the old one until its last token has expired.
 #[tokio::test]
 async fn s_13_rotation_overlaps_on_both_sides() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 525_600).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 525_600).await;
     let old = kid(&session.jwt);
-    assert_eq!(kids(&key_set(&rig).await), [&*old]);
+    assert_eq!(kids(&key_set(&harness).await), [&*old]);
 
-    let new = rig
+    let new = harness
         .service
         .rotate_signing_key(Principal::cli(), test.world)
         .await
         .unwrap();
     let new_kid = new.id.to_string();
-    rig.pass(60);
+    harness.pass(60);
     assert_eq!(
-        HashSet::from_iter(kids(&key_set(&rig).await)),
+        HashSet::from_iter(kids(&key_set(&harness).await)),
         HashSet::from([&*old, &*new_kid])
     );
     assert_eq!(
-        kid(&fresh(&rig, &session).await),
+        kid(&fresh(&harness, &session).await),
         old,
         "published, not signing yet"
     );
-    rig.pass(239);
-    let last_of_old = fresh(&rig, &session).await;
+    harness.pass(239);
+    let last_of_old = fresh(&harness, &session).await;
     assert_eq!(kid(&last_of_old), old);
-    rig.pass(1);
-    let first_of_new = fresh(&rig, &session).await;
+    harness.pass(1);
+    let first_of_new = fresh(&harness, &session).await;
     assert_eq!(
         kid(&first_of_new),
         new_kid,
@@ -75,45 +80,45 @@ async fn s_13_rotation_overlaps_on_both_sides() {
 
     // The last token of the old key is issued at 299 s and lives 300 s; verifiers find its key all that time.
     for _ in 0..6 {
-        rig.pass(50);
-        assert_eq!(key_set(&rig).await.len(), 2);
-        rig.by_jwt(&test, &last_of_old).await.unwrap();
-        rig.by_jwt(&test, &first_of_new).await.unwrap();
+        harness.pass(50);
+        assert_eq!(key_set(&harness).await.len(), 2);
+        harness.by_jwt(&test, &last_of_old).await.unwrap();
+        harness.by_jwt(&test, &first_of_new).await.unwrap();
     }
-    rig.pass(360);
+    harness.pass(360);
     assert_eq!(
-        kids(&key_set(&rig).await),
+        kids(&key_set(&harness).await),
         [&*new_kid],
         "and then it is withdrawn"
     );
     // Vestry itself still accepts the token to identify a session: the row is still there.
-    rig.by_jwt(&test, &last_of_old).await.unwrap();
+    harness.by_jwt(&test, &last_of_old).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_published_key_is_public_and_complete() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for (algorithm, members) in [
         ("ES256", ["kty", "crv", "x", "y"].as_slice()),
         ("EdDSA", &["kty", "crv", "x"]),
         ("RS256", &["kty", "n", "e"]),
     ] {
-        rig.set(&[("jwt_algorithm", algorithm)]).await;
-        let test = rig.test().await;
-        let made = rig
+        harness.set(&[("jwt_algorithm", algorithm)]).await;
+        let test = harness.test().await;
+        let made = harness
             .service
             .rotate_signing_key(Principal::cli(), test.world)
             .await
             .unwrap();
-        rig.pass(300);
-        let test = rig.test().await;
-        let session = rig
+        harness.pass(300);
+        let test = harness.test().await;
+        let session = harness
             .sign_in(&test, &format!("{algorithm}@example.com"), 60)
             .await;
         assert_eq!(header(&session.jwt)["alg"], algorithm);
         assert_eq!(kid(&session.jwt), made.id.to_string());
-        rig.by_jwt(&test, &session.jwt).await.unwrap();
-        let keys = key_set(&rig).await;
+        harness.by_jwt(&test, &session.jwt).await.unwrap();
+        let keys = key_set(&harness).await;
         let published = keys
             .iter()
             .find(|key| key["kid"] == made.id.to_string())
@@ -140,11 +145,15 @@ async fn a_published_key_is_public_and_complete() {
 /// S-14: environments share no key; an App's public keys are available without authentication.
 #[tokio::test]
 async fn s_14_environments_share_no_key() {
-    let rig = Rig::new().await;
-    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let harness = Harness::new().await;
+    let (test, live, stranger) = (
+        harness.test().await,
+        harness.live().await,
+        harness.stranger().await,
+    );
     let mut seen = HashSet::new();
     for caller in [&test, &live, &stranger] {
-        let keys = rig.service.key_set(caller).await.unwrap();
+        let keys = harness.service.key_set(caller).await.unwrap();
         assert_eq!(keys.len(), 1);
         assert!(seen.insert(kids(&keys)[0].to_owned()));
     }
@@ -153,9 +162,9 @@ async fn s_14_environments_share_no_key() {
         (Some(Environment::Test), 1),
         (Some(Environment::Live), 1),
     ] {
-        let keys = rig
+        let keys = harness
             .service
-            .public_key_set(rig.app.id, environment)
+            .public_key_set(harness.app.id, environment)
             .await
             .unwrap();
         assert_eq!(keys.len(), count);
@@ -163,7 +172,7 @@ async fn s_14_environments_share_no_key() {
     }
     let nobody = AppId::new(START, [7; 16]);
     assert!(matches!(
-        rig.service.public_key_set(nobody, None).await,
+        harness.service.public_key_set(nobody, None).await,
         Err(Refusal::NotFound("app"))
     ));
 }
@@ -171,31 +180,33 @@ async fn s_14_environments_share_no_key() {
 /// The first key of an environment signs at once, because there is nothing to overlap with.
 #[tokio::test]
 async fn the_first_key_signs_at_once() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for environment in Environment::ALL {
-        let keys = rig
+        let keys = harness
             .service
-            .list_signing_keys(Principal::cli(), rig.world(environment))
+            .list_signing_keys(Principal::cli(), harness.world(environment))
             .await
             .unwrap();
         assert_eq!(keys.len(), 1);
         assert_eq!((keys[0].created_at, keys[0].active_from), (START, START));
     }
-    rig.service
-        .rotate_signing_key(Principal::cli(), rig.world(Environment::Test))
+    harness
+        .service
+        .rotate_signing_key(Principal::cli(), harness.world(Environment::Test))
         .await
         .unwrap();
-    let keys = rig
+    let keys = harness
         .service
-        .list_signing_keys(Principal::cli(), rig.world(Environment::Test))
+        .list_signing_keys(Principal::cli(), harness.world(Environment::Test))
         .await
         .unwrap();
     let mut active_from: Vec<_> = keys.iter().map(|key| key.active_from.unix()).collect();
     active_from.sort_unstable();
     assert_eq!(active_from, [START.unix(), START.unix() + 300]);
     assert_eq!(
-        rig.service
-            .list_signing_keys(Principal::cli(), rig.world(Environment::Live))
+        harness
+            .service
+            .list_signing_keys(Principal::cli(), harness.world(Environment::Live))
             .await
             .unwrap()
             .len(),
@@ -204,13 +215,15 @@ async fn the_first_key_signs_at_once() {
 
     let nobody = World::new(AppId::new(START, [7; 16]), Environment::Test);
     assert!(matches!(
-        rig.service
+        harness
+            .service
             .rotate_signing_key(Principal::cli(), nobody)
             .await,
         Err(Refusal::NotFound("app"))
     ));
     assert!(matches!(
-        rig.service
+        harness
+            .service
             .list_signing_keys(Principal::cli(), nobody)
             .await,
         Err(Refusal::NotFound("app"))
@@ -220,37 +233,37 @@ async fn the_first_key_signs_at_once() {
 /// A token under a key that this process has not loaded yet, because another one has just created it.
 #[tokio::test]
 async fn a_key_of_another_process_is_looked_up() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 60).await;
-    rig.pass(2);
-    let key = rig
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 60).await;
+    harness.pass(2);
+    let key = harness
         .ports
         .tokens
         .generate(
-            vestry_domain::ids::Id::new(rig.now(), [7; 16]),
+            vestry_domain::ids::Id::new(harness.now(), [7; 16]),
             test.world,
             Default::default(),
-            rig.now(),
-            rig.now(),
+            harness.now(),
+            harness.now(),
         )
         .await
         .unwrap();
-    let mut tx = rig.fake.begin().await.unwrap();
+    let mut tx = harness.fake.begin().await.unwrap();
     tx.signing_keys().insert(&key).await.unwrap();
     tx.commit().await.unwrap();
     let command = VerifySession {
         session_token: Some(session.token.clone()),
         ..VerifySession::default()
     };
-    let theirs = rig
+    let theirs = harness
         .other_process()
         .verify_session(&test, command)
         .await
         .unwrap()
         .jwt;
     assert_eq!(kid(&theirs), key.id.to_string());
-    rig.by_jwt(&test, &theirs).await.unwrap();
+    harness.by_jwt(&test, &theirs).await.unwrap();
 }
 
 /// A process that has just loaded the keys returns the new one a second after its creation.
@@ -258,37 +271,37 @@ async fn a_key_of_another_process_is_looked_up() {
 /// A client that caches the response for a minute (`Cache-Control` of the endpoint) still has nearly four until the key signs.
 #[tokio::test]
 async fn m_19_a_new_key_is_in_every_key_set_a_second_after_its_creation() {
-    let rig = Rig::new().await;
-    let world = rig.test().await.world;
-    let other = rig.other_process();
+    let harness = Harness::new().await;
+    let world = harness.test().await.world;
+    let other = harness.other_process();
     let set = async || {
         let set = other.public_key_set(world.app_id, Some(Environment::Test));
         set.await.unwrap()
     };
     assert_eq!(set().await.len(), 1);
-    let new = rig
+    let new = harness
         .service
         .rotate_signing_key(Principal::cli(), world)
         .await
         .unwrap();
-    rig.pass(1);
+    harness.pass(1);
     let published = set().await;
     assert!(
         kids(&published).contains(&&*new.id.to_string()),
         "{published:?}"
     );
-    assert_eq!(new.active_from.unix() - rig.now().unix(), 299);
+    assert_eq!(new.active_from.unix() - harness.now().unix(), 299);
 }
 
 /// M-23, S-13: a withdrawn key is invalid immediately, on the process that withdrew it and on one that still has it cached. It is no longer
 /// published, and another one signs.
 #[tokio::test]
 async fn m_23_a_withdrawn_key_is_invalid_on_every_process() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 525_600).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 525_600).await;
     let leaked = kid(&session.jwt);
-    let other = rig.other_process();
+    let other = harness.other_process();
     let command = |jwt: &Secret<String>| VerifySession {
         session_jwt: Some(jwt.clone()),
         ..VerifySession::default()
@@ -299,26 +312,26 @@ async fn m_23_a_withdrawn_key_is_invalid_on_every_process() {
         .unwrap();
 
     let id = leaked.parse().unwrap();
-    let next = rig
+    let next = harness
         .service
-        .revoke_signing_key(Principal::cli(), rig.app.id, id)
+        .revoke_signing_key(Principal::cli(), harness.app.id, id)
         .await
         .unwrap();
     let next = next.expect("it was the signing key");
     assert_eq!(next.world, test.world);
     // Both have loaded the keys within this second.
-    for process in [&rig.service, &other] {
+    for process in [&harness.service, &other] {
         let refused = process.verify_session(&test, command(&session.jwt)).await;
         assert!(matches!(refused, Err(Refusal::InvalidSession)));
         let selector = SessionSelector::Jwt(session.jwt.clone());
         let refused = process.delete_session(&test, selector).await;
         assert!(matches!(refused, Err(Refusal::InvalidSession)));
     }
-    rig.pass(1);
-    for process in [&rig.service, &other] {
-        let set = process.key_set(&*rig.test().await).await.unwrap();
+    harness.pass(1);
+    for process in [&harness.service, &other] {
+        let set = process.key_set(&*harness.test().await).await.unwrap();
         assert_eq!(kids(&set), [next.id.to_string()]);
-        let public = process.public_key_set(rig.app.id, Some(Environment::Test));
+        let public = process.public_key_set(harness.app.id, Some(Environment::Test));
         assert_eq!(kids(&public.await.unwrap()), [next.id.to_string()]);
         // The session lives, and its next JWT is under the new key.
         let by_token = VerifySession {
@@ -334,9 +347,9 @@ async fn m_23_a_withdrawn_key_is_invalid_on_every_process() {
         let refused = process.verify_session(&test, command(&session.jwt)).await;
         assert!(matches!(refused, Err(Refusal::InvalidSession)));
     }
-    let again = rig
+    let again = harness
         .service
-        .revoke_signing_key(Principal::cli(), rig.app.id, id)
+        .revoke_signing_key(Principal::cli(), harness.app.id, id)
         .await;
     assert!(matches!(again, Err(Refusal::NotFound("signing key"))));
 }
@@ -344,51 +357,51 @@ async fn m_23_a_withdrawn_key_is_invalid_on_every_process() {
 /// M-23: a key that is not the signing one is withdrawn without a replacement, and tokens of other keys stay valid.
 #[tokio::test]
 async fn m_23_keys_that_do_not_sign_are_withdrawn_alone() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let session = rig.sign_in(&test, ADA, 525_600).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let session = harness.sign_in(&test, ADA, 525_600).await;
     let first = kid(&session.jwt).parse().unwrap();
-    let coming = rig
+    let coming = harness
         .service
         .rotate_signing_key(Principal::cli(), test.world)
         .await
         .unwrap();
-    let revoked = rig
+    let revoked = harness
         .service
-        .revoke_signing_key(Principal::cli(), rig.app.id, coming.id)
+        .revoke_signing_key(Principal::cli(), harness.app.id, coming.id)
         .await;
     assert_eq!(revoked.unwrap(), None);
-    rig.pass(301);
-    let second = rig
+    harness.pass(301);
+    let second = harness
         .service
         .rotate_signing_key(Principal::cli(), test.world)
         .await
         .unwrap();
-    rig.by_jwt(&test, &session.jwt).await.unwrap();
-    rig.pass(301);
-    assert_eq!(kid(&fresh(&rig, &session).await), second.id.to_string());
-    let revoked = rig
+    harness.by_jwt(&test, &session.jwt).await.unwrap();
+    harness.pass(301);
+    assert_eq!(kid(&fresh(&harness, &session).await), second.id.to_string());
+    let revoked = harness
         .service
-        .revoke_signing_key(Principal::cli(), rig.app.id, first)
+        .revoke_signing_key(Principal::cli(), harness.app.id, first)
         .await;
     assert_eq!(revoked.unwrap(), None);
-    assert!(rig.by_jwt(&test, &session.jwt).await.is_err());
-    let current = fresh(&rig, &session).await;
-    rig.by_jwt(&test, &current).await.unwrap();
+    assert!(harness.by_jwt(&test, &session.jwt).await.is_err());
+    let current = fresh(&harness, &session).await;
+    harness.by_jwt(&test, &current).await.unwrap();
 
     // The live key is of the same App, but of its own environment.
-    let live = rig
+    let live = harness
         .service
-        .list_signing_keys(Principal::cli(), rig.world(Environment::Live));
+        .list_signing_keys(Principal::cli(), harness.world(Environment::Live));
     let live = live.await.unwrap().remove(0);
-    let next = rig
+    let next = harness
         .service
-        .revoke_signing_key(Principal::cli(), rig.app.id, live.id)
+        .revoke_signing_key(Principal::cli(), harness.app.id, live.id)
         .await;
     assert_eq!(next.unwrap().unwrap().world, live.world);
-    rig.by_jwt(&test, &current).await.unwrap();
-    let stranger = rig.stranger().await;
-    let foreign = rig
+    harness.by_jwt(&test, &current).await.unwrap();
+    let stranger = harness.stranger().await;
+    let foreign = harness
         .service
         .revoke_signing_key(Principal::cli(), stranger.app.id, second.id);
     assert!(matches!(
@@ -400,17 +413,18 @@ async fn m_23_keys_that_do_not_sign_are_withdrawn_alone() {
 /// Tokens with made-up key ids cost one lookup a second, not one each.
 #[tokio::test]
 async fn unknown_keys_are_looked_up_once_a_second() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.sign_in(&test, ADA, 60).await;
-    rig.pass(2);
-    rig.store.count();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.sign_in(&test, ADA, 60).await;
+    harness.pass(2);
+    harness.store.count();
     for _ in 0..50 {
         assert!(
-            rig.by_jwt(&test, &Secret::new("a.b.c".to_owned()))
+            harness
+                .by_jwt(&test, &Secret::new("a.b.c".to_owned()))
                 .await
                 .is_err()
         );
     }
-    assert_eq!(rig.store.count(), (1, 0));
+    assert_eq!(harness.store.count(), (1, 0));
 }

@@ -12,8 +12,8 @@ use vestry_domain::ids::{EmailId, UserId};
 use vestry_domain::message::Message;
 use vestry_domain::session::Proof;
 
+use crate::harness::{Harness, login, operator, proof};
 use crate::links::{invitation, is_invalid};
-use crate::rig::{Rig, login, operator, proof};
 
 /// The mailbox owner's spelling.
 const OWN: &str = "j\u{f6}rg@fa\u{df}.example";
@@ -31,28 +31,28 @@ const SAME_MAILBOX: [&str; 3] = [
 ];
 
 /// The newest mail, to any address.
-async fn newest(rig: &Rig, caller: &Caller) -> Message {
-    rig.deliver().await;
-    let all = rig
+async fn newest(harness: &Harness, caller: &Caller) -> Message {
+    harness.deliver().await;
+    let all = harness
         .service
         .captured_messages(caller, FindMessages::default())
         .await;
     all.unwrap().swap_remove(0).message
 }
 
-async fn stored(rig: &Rig, caller: &Caller, user: UserId) -> (String, bool) {
-    let user = rig.service.get_user(caller, user).await.unwrap();
+async fn stored(harness: &Harness, caller: &Caller, user: UserId) -> (String, bool) {
+    let user = harness.service.get_user(caller, user).await.unwrap();
     let email = &user.profile.emails[0];
     (email.email.address().to_owned(), email.verified)
 }
 
 /// Requests a code; returns the user, the address it is for, and the mail that carries it.
-async fn asked(rig: &Rig, caller: &Caller, spelling: &str) -> (UserId, EmailId, Message) {
-    let sent = rig
+async fn asked(harness: &Harness, caller: &Caller, spelling: &str) -> (UserId, EmailId, Message) {
+    let sent = harness
         .service
         .login_or_create_by_email(caller, login(spelling));
     let sent = sent.await.unwrap();
-    let mail = newest(rig, caller).await;
+    let mail = newest(harness, caller).await;
     (sent.email.user_id, sent.email.id, mail)
 }
 
@@ -60,27 +60,30 @@ async fn asked(rig: &Rig, caller: &Caller, spelling: &str) -> (UserId, EmailId, 
 #[tokio::test]
 async fn attack_5_r2_each_code_goes_to_the_spelling_of_its_request() {
     for other in OTHERS {
-        let rig = Rig::with_urls().await;
-        let test = rig.test().await;
-        let (planted, email, theirs) = asked(&rig, &test, other).await;
+        let harness = Harness::with_urls().await;
+        let test = harness.test().await;
+        let (planted, email, theirs) = asked(&harness, &test, other).await;
         assert_eq!(theirs.to, other);
-        let (user, same_email, own) = asked(&rig, &test, OWN).await;
+        let (user, same_email, own) = asked(&harness, &test, OWN).await;
         assert_eq!((user, same_email), (planted, email), "{other}");
         assert_eq!(own.to, OWN, "the code of {OWN} goes to {other}");
         // Nothing is stored of a spelling before it is proved.
-        assert_eq!(stored(&rig, &test, user).await, (other.to_owned(), false));
+        assert_eq!(
+            stored(&harness, &test, user).await,
+            (other.to_owned(), false)
+        );
         if own.code != theirs.code {
-            let replaced = rig.verify(&test, email, &theirs.code).await;
+            let replaced = harness.verify(&test, email, &theirs.code).await;
             assert!(matches!(replaced, Err(VerifyCodeError::InvalidCode)));
         }
-        rig.verify(&test, email, &own.code).await.unwrap();
-        assert_eq!(stored(&rig, &test, user).await, (OWN.to_owned(), true));
+        harness.verify(&test, email, &own.code).await.unwrap();
+        assert_eq!(stored(&harness, &test, user).await, (OWN.to_owned(), true));
         // From now on there is one spelling, whatever the request says.
-        rig.pass(60);
-        let (_, _, mail) = asked(&rig, &test, other).await;
+        harness.pass(60);
+        let (_, _, mail) = asked(&harness, &test, other).await;
         assert_eq!(mail.to, OWN, "{other}");
-        rig.verify(&test, email, &mail.code).await.unwrap();
-        assert_eq!(stored(&rig, &test, user).await, (OWN.to_owned(), true));
+        harness.verify(&test, email, &mail.code).await.unwrap();
+        assert_eq!(stored(&harness, &test, user).await, (OWN.to_owned(), true));
     }
 }
 
@@ -88,37 +91,42 @@ async fn attack_5_r2_each_code_goes_to_the_spelling_of_its_request() {
 #[tokio::test]
 async fn attack_5_each_link_goes_to_the_spelling_of_its_request() {
     for other in OTHERS {
-        let rig = Rig::with_urls().await;
-        let test = rig.test().await;
-        let (_, theirs) = rig.fresh_link(&test, other).await;
+        let harness = Harness::with_urls().await;
+        let test = harness.test().await;
+        let (_, theirs) = harness.fresh_link(&test, other).await;
         assert_eq!(theirs.to, other);
-        let (sent, own) = rig.fresh_link(&test, OWN).await;
+        let (sent, own) = harness.fresh_link(&test, OWN).await;
         assert_eq!(own.to, OWN);
-        assert!(is_invalid(&rig.open(&test, &theirs.token).await));
+        assert!(is_invalid(&harness.open(&test, &theirs.token).await));
         let begin = |email: &str| BeginReset {
             email: email.to_owned(),
             ..BeginReset::default()
         };
         for spelling in [other, OWN] {
-            let invited = rig.service.invite_by_link(&test, invitation(spelling));
+            let invited = harness.service.invite_by_link(&test, invitation(spelling));
             invited.await.unwrap();
-            assert_eq!(newest(&rig, &test).await.to, spelling);
-            rig.service
+            assert_eq!(newest(&harness, &test).await.to, spelling);
+            harness
+                .service
                 .begin_reset(&test, begin(spelling))
                 .await
                 .unwrap();
-            assert_eq!(newest(&rig, &test).await.to, spelling);
+            assert_eq!(newest(&harness, &test).await.to, spelling);
             // The limits of the address reset.
-            rig.pass(601);
+            harness.pass(601);
         }
-        let opened = rig.open(&test, &own.token).await.unwrap();
+        let opened = harness.open(&test, &own.token).await.unwrap();
         assert_eq!(opened.user_id, sent.user_id);
-        let row = stored(&rig, &test, sent.user_id).await;
+        let row = stored(&harness, &test, sent.user_id).await;
         assert_eq!(row, (OWN.to_owned(), true));
-        let (_, again) = rig.fresh_link(&test, other).await;
+        let (_, again) = harness.fresh_link(&test, other).await;
         assert_eq!(again.to, OWN);
-        rig.service.begin_reset(&test, begin(other)).await.unwrap();
-        assert_eq!(newest(&rig, &test).await.to, OWN);
+        harness
+            .service
+            .begin_reset(&test, begin(other))
+            .await
+            .unwrap();
+        assert_eq!(newest(&harness, &test).await.to, OWN);
     }
 }
 
@@ -131,16 +139,16 @@ async fn attack_5_a_link_to_another_spelling_is_void_once_one_is_proved() {
         .into_iter()
         .chain(SAME_MAILBOX.map(|spelling| (spelling, true)));
     for (spelling, opens) in cases {
-        let rig = Rig::with_urls().await;
-        let test = rig.test().await;
-        let user = rig.user(&test, OTHERS[0]).await.profile.user.id;
-        let session = rig.planted_session(&test, user).await;
-        let invited = rig.service.invite_by_link(&test, invitation(spelling));
+        let harness = Harness::with_urls().await;
+        let test = harness.test().await;
+        let user = harness.user(&test, OTHERS[0]).await.profile.user.id;
+        let session = harness.planted_session(&test, user).await;
+        let invited = harness.service.invite_by_link(&test, invitation(spelling));
         invited.await.unwrap();
-        let invited = newest(&rig, &test).await;
+        let invited = newest(&harness, &test).await;
         assert_eq!(invited.to, spelling);
-        let made = rig.created_link(&test, spelling).await;
-        let (_, email, own) = asked(&rig, &test, OWN).await;
+        let made = harness.created_link(&test, spelling).await;
+        let (_, email, own) = asked(&harness, &test, OWN).await;
         let within = VerifyCode {
             session_fields: SessionFields {
                 session_token: Some(session),
@@ -148,12 +156,12 @@ async fn attack_5_a_link_to_another_spelling_is_void_once_one_is_proved() {
             },
             ..proof(email, &own.code)
         };
-        rig.service.verify_code(&test, within).await.unwrap();
+        harness.service.verify_code(&test, within).await.unwrap();
         for token in [&invited.token, made.token.expose()] {
-            let opened = rig.open(&test, token).await;
+            let opened = harness.open(&test, token).await;
             assert_eq!(opened.is_ok(), opens, "{spelling}: {opened:?}");
         }
-        assert_eq!(stored(&rig, &test, user).await, (OWN.to_owned(), true));
+        assert_eq!(stored(&harness, &test, user).await, (OWN.to_owned(), true));
     }
 }
 
@@ -161,25 +169,25 @@ async fn attack_5_a_link_to_another_spelling_is_void_once_one_is_proved() {
 #[tokio::test]
 async fn m_5_the_same_mailbox_gets_no_second_mail() {
     for spelling in SAME_MAILBOX {
-        let rig = Rig::with_urls().await;
-        let test = rig.test().await;
-        let (_, email, first) = asked(&rig, &test, spelling).await;
-        let (_, _, second) = asked(&rig, &test, OWN).await;
+        let harness = Harness::with_urls().await;
+        let test = harness.test().await;
+        let (_, email, first) = asked(&harness, &test, spelling).await;
+        let (_, _, second) = asked(&harness, &test, OWN).await;
         assert_eq!(first, second);
-        rig.verify(&test, email, &first.code).await.unwrap();
+        harness.verify(&test, email, &first.code).await.unwrap();
     }
 }
 
 /// The App vouches for the spelling that it sends.
 #[tokio::test]
 async fn attack_5_a_vouched_address_is_stored_as_spelled() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let command = CreateUser {
         email: Some(OTHERS[0].to_owned()),
         ..CreateUser::default()
     };
-    let created = rig.service.create_user(&test, command).await.unwrap();
+    let created = harness.service.create_user(&test, command).await.unwrap();
     let user = created.user.profile.user.id;
     let listed = |text: &str, verified| NewIdentifier {
         text: text.to_owned(),
@@ -197,18 +205,22 @@ async fn attack_5_a_vouched_address_is_stored_as_spelled() {
             emails,
             ..UpdateUser::default()
         };
-        rig.service.update_user(&test, user, command).await.unwrap();
-        assert_eq!(stored(&rig, &test, user).await, expected);
+        harness
+            .service
+            .update_user(&test, user, command)
+            .await
+            .unwrap();
+        assert_eq!(stored(&harness, &test, user).await, expected);
     }
 }
 
 /// A session's factor names the spelling that was proved.
 #[tokio::test]
 async fn a_factor_has_the_spelling_that_was_proved() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    asked(&rig, &test, OTHERS[0]).await;
-    let signed_in = rig.sign_in(&test, OWN, 60).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    asked(&harness, &test, OTHERS[0]).await;
+    let signed_in = harness.sign_in(&test, OWN, 60).await;
     let proved = &signed_in.session.factors[0].proof;
     assert!(
         matches!(proved, Proof::EmailCode { email, .. } if email == OWN),
@@ -219,15 +231,16 @@ async fn a_factor_has_the_spelling_that_was_proved() {
 /// A captured mail is found under every spelling of its address.
 #[tokio::test]
 async fn attack_5_captured_mail_is_found_under_every_spelling() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    asked(&rig, &test, OWN).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    asked(&harness, &test, OWN).await;
     let found = async |to: &str| {
         let query = FindMessages {
             to: Some(to.to_owned()),
             ..FindMessages::default()
         };
-        rig.service
+        harness
+            .service
             .captured_messages(&test, query)
             .await
             .unwrap()
@@ -248,8 +261,8 @@ async fn attack_5_captured_mail_is_found_under_every_spelling() {
 /// Look-alikes are refused in every field that accepts an address, and nothing is created.
 #[tokio::test]
 async fn attack_5_look_alikes_are_refused_everywhere() {
-    let rig = Rig::with_urls().await;
-    let test = rig.test().await;
+    let harness = Harness::with_urls().await;
+    let test = harness.test().await;
     for odd in [
         "\u{212a}ate@example.com",
         "\u{ff4d}ike@example.com",
@@ -260,7 +273,7 @@ async fn attack_5_look_alikes_are_refused_everywhere() {
         "mike@example.123",
     ] {
         let is_refused = |refused: &Refusal| matches!(refused, Refusal::Invalid(invalid) if invalid.param.contains("email"));
-        let service = &rig.service;
+        let service = &harness.service;
         let refused = service.login_or_create_by_email(&test, login(odd)).await;
         assert!(refused.is_err_and(|refused| is_refused(&refused)), "{odd}");
         let send = SendCode {
@@ -280,13 +293,13 @@ async fn attack_5_look_alikes_are_refused_everywhere() {
         let refused = service.create_user(&test, command).await;
         assert!(refused.is_err_and(|refused| is_refused(&refused)), "{odd}");
     }
-    assert_eq!(rig.waiting().await, 0);
+    assert_eq!(harness.waiting().await, 0);
 }
 
 /// A line of an import is refused with its reason, and the others are imported.
 #[tokio::test]
 async fn attack_5_a_look_alike_in_an_import_is_refused_with_its_reason() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let line = |email: &str| PortableUser {
         emails: vec![PortableEmail {
             email: email.to_owned(),
@@ -301,10 +314,10 @@ async fn attack_5_a_look_alike_in_an_import_is_refused_with_its_reason() {
         line("kate@192.0.2.1"),
         line("Kate@Example.com"),
     ];
-    let test = rig.test().await;
-    let mut import = rig
+    let test = harness.test().await;
+    let mut import = harness
         .service
-        .import_users(&operator(&rig.service, test.world).await, false)
+        .import_users(&operator(&harness.service, test.world).await, false)
         .await
         .unwrap();
     let outcomes = import.take(&lines).await.unwrap();

@@ -12,7 +12,7 @@ use vestry_domain::limits::codes::SENDS_PER_APP;
 use vestry_domain::limits::failures;
 use vestry_domain::session::DeviceFingerprint;
 
-use crate::rig::{Rig, proof, wrong};
+use crate::harness::{Harness, proof, wrong};
 use crate::totps::{code, recovery, shown_at};
 
 fn device(ip: &str) -> DeviceFingerprint {
@@ -20,16 +20,21 @@ fn device(ip: &str) -> DeviceFingerprint {
 }
 
 /// Tries a password of a nonexistent user.
-async fn guess_password(rig: &Rig, caller: &Caller, number: u32, ip: &str) -> Result<(), Refusal> {
+async fn guess_password(
+    harness: &Harness,
+    caller: &Caller,
+    number: u32,
+    ip: &str,
+) -> Result<(), Refusal> {
     let mut random = [0; 16];
     random[..4].copy_from_slice(&number.to_be_bytes());
     let command = VerifyPassword {
-        user_id: UserId::new(rig.now(), random),
+        user_id: UserId::new(harness.now(), random),
         password: Secret::new("a wrong password".to_owned()),
         session_fields: SessionFields::default(),
         device_fingerprint: device(ip),
     };
-    let tried = rig.service.verify_password(caller, command).await;
+    let tried = harness.service.verify_password(caller, command).await;
     tried.map(drop)
 }
 
@@ -39,30 +44,30 @@ async fn guess_password(rig: &Rig, caller: &Caller, number: u32, ip: &str) -> Re
 /// Other addresses, and calls without one, are not affected.
 #[tokio::test]
 async fn m_6_an_address_is_blocked_after_a_hundred_failures_of_any_kind() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     // For IPv6 the network is counted.
     let from = |number: u32| format!("2001:db8:0:1::{number:x}");
-    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
-    let totp = rig.verified_totp(&test, user).await;
-    let (sent, right) = rig.fresh_code(&test, "bob@example.com").await;
+    let user = harness.user(&test, "ada@example.com").await.profile.user.id;
+    let totp = harness.verified_totp(&test, user).await;
+    let (sent, right) = harness.fresh_code(&test, "bob@example.com").await;
     let mut failed = 0;
     for account in 0..8 {
         let email = format!("user{account}@example.com");
-        let (sent, right) = rig.fresh_code(&test, &email).await;
+        let (sent, right) = harness.fresh_code(&test, &email).await;
         for _ in 0..MAX_TRIES {
             failed += 1;
             let command = VerifyCode {
                 device_fingerprint: device(&from(failed)),
                 ..proof(sent.email.id, wrong(&right))
             };
-            let tried = rig.service.verify_code(&test, command).await;
+            let tried = harness.service.verify_code(&test, command).await;
             assert!(matches!(tried, Err(VerifyCodeError::InvalidCode)));
         }
     }
     for _ in 0..40 {
         failed += 1;
-        let tried = guess_password(&rig, &test, failed, &from(failed)).await;
+        let tried = guess_password(&harness, &test, failed, &from(failed)).await;
         assert!(matches!(tried, Err(Refusal::InvalidCredentials)));
     }
     for _ in 0..10 {
@@ -72,7 +77,7 @@ async fn m_6_an_address_is_blocked_after_a_hundred_failures_of_any_kind() {
                 device_fingerprint: device(&from(failed)),
                 ..guess
             };
-            let tried = rig.service.verify_totp(&test, command).await;
+            let tried = harness.service.verify_totp(&test, command).await;
             assert!(matches!(tried, Err(VerifyTotpError::InvalidCode)));
         }
     }
@@ -84,33 +89,33 @@ async fn m_6_an_address_is_blocked_after_a_hundred_failures_of_any_kind() {
             device_fingerprint: here.clone(),
             ..proof(sent.email.id, &right)
         };
-        let tried = rig.service.verify_code(&test, command).await;
+        let tried = harness.service.verify_code(&test, command).await;
         let by_code = matches!(tried, Err(VerifyCodeError::Common(Refusal::TooMany { .. })));
         let command = VerifyTotp {
             device_fingerprint: here.clone(),
-            ..code(user, &shown_at(&totp, rig.now()))
+            ..code(user, &shown_at(&totp, harness.now()))
         };
-        let tried = rig.service.verify_totp(&test, command).await;
+        let tried = harness.service.verify_totp(&test, command).await;
         let by_totp = matches!(tried, Err(VerifyTotpError::Common(Refusal::TooMany { .. })));
-        let tried = guess_password(&rig, &test, 0, &here.ip).await;
+        let tried = guess_password(&harness, &test, 0, &here.ip).await;
         let by_password = matches!(tried, Err(Refusal::TooMany { .. }));
         assert_eq!((by_code, by_totp), (by_password, by_password));
         by_password
     };
     assert!(held_up().await);
-    let tried = guess_password(&rig, &test, 1_000, "2001:db8:0:2::1").await;
+    let tried = guess_password(&harness, &test, 1_000, "2001:db8:0:2::1").await;
     assert!(matches!(tried, Err(Refusal::InvalidCredentials)));
-    let tried = guess_password(&rig, &test, 1_001, "").await;
+    let tried = guess_password(&harness, &test, 1_001, "").await;
     assert!(matches!(tried, Err(Refusal::InvalidCredentials)));
-    rig.pass(failures::PER_ADDRESS.window.0);
+    harness.pass(failures::PER_ADDRESS.window.0);
     assert!(!held_up().await, "the window is over");
 }
 
 /// Makes failed attempts across an App, each with another account and address.
-async fn spray(rig: &Rig, caller: &Caller, from: u32, most: u32) {
+async fn spray(harness: &Harness, caller: &Caller, from: u32, most: u32) {
     for number in from..from + most {
         let ip = format!("10.{}.{}.{}", number >> 16, number >> 8 & 255, number & 255);
-        let tried = guess_password(rig, caller, number, &ip).await;
+        let tried = guess_password(harness, caller, number, &ip).await;
         assert!(matches!(tried, Err(Refusal::InvalidCredentials)));
     }
 }
@@ -119,61 +124,61 @@ async fn spray(rig: &Rig, caller: &Caller, from: u32, most: u32) {
 /// passed without an attack.
 #[tokio::test]
 async fn m_6_codes_are_long_during_a_spraying_attack() {
-    let rig = Rig::new().await;
-    let (test, live) = (rig.test().await, rig.live().await);
-    spray(&rig, &test, 0, 950).await;
-    let (_, short) = rig.fresh_code(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let (test, live) = (harness.test().await, harness.live().await);
+    spray(&harness, &test, 0, 950).await;
+    let (_, short) = harness.fresh_code(&test, "ada@example.com").await;
     assert_eq!(short.len(), DIGITS);
-    rig.pass(600);
-    spray(&rig, &test, 950, 250).await;
-    let (sent, long) = rig.fresh_code(&test, "bob@example.com").await;
+    harness.pass(600);
+    spray(&harness, &test, 950, 250).await;
+    let (sent, long) = harness.fresh_code(&test, "bob@example.com").await;
     assert_eq!(long.len(), LONG_DIGITS);
     let spaced = format!("{} {}", &long[..4], &long[4..]);
-    rig.verify(&test, sent.email.id, &spaced).await.unwrap();
-    let text = rig.fresh_text(&test, "+442071838750").await.1;
+    harness.verify(&test, sent.email.id, &spaced).await.unwrap();
+    let text = harness.fresh_text(&test, "+442071838750").await.1;
     assert_eq!(text.len(), LONG_DIGITS);
-    rig.login(&live, "ada@example.com").await;
-    rig.deliver().await;
-    let (_, mail) = rig.mailer.sent().pop().unwrap();
+    harness.login(&live, "ada@example.com").await;
+    harness.deliver().await;
+    let (_, mail) = harness.mailer.sent().pop().unwrap();
     assert_eq!(mail.code.len(), DIGITS, "another environment");
 
-    rig.pass(3_000);
-    let (_, long) = rig.fresh_code(&test, "eve@example.com").await;
+    harness.pass(3_000);
+    let (_, long) = harness.fresh_code(&test, "eve@example.com").await;
     assert_eq!(long.len(), LONG_DIGITS);
-    rig.pass(700);
-    let (_, short) = rig.fresh_code(&test, "eve@example.com").await;
+    harness.pass(700);
+    let (_, short) = harness.fresh_code(&test, "eve@example.com").await;
     assert_eq!(short.len(), DIGITS);
 }
 
 /// Where users sign in often, the same number of failures is their own.
 #[tokio::test]
 async fn m_6_failures_of_a_busy_app_are_not_an_attack() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     for number in 0..130 {
         let email = format!("user{number}@example.com");
-        let (sent, right) = rig.fresh_code(&test, &email).await;
-        rig.verify(&test, sent.email.id, &right).await.unwrap();
+        let (sent, right) = harness.fresh_code(&test, &email).await;
+        harness.verify(&test, sent.email.id, &right).await.unwrap();
     }
-    spray(&rig, &test, 0, 1_250).await;
-    let (_, short) = rig.fresh_code(&test, "ada@example.com").await;
+    spray(&harness, &test, 0, 1_250).await;
+    let (_, short) = harness.fresh_code(&test, "ada@example.com").await;
     assert_eq!(short.len(), DIGITS);
-    spray(&rig, &test, 1_250, 250).await;
-    let (_, long) = rig.fresh_code(&test, "bob@example.com").await;
+    spray(&harness, &test, 1_250, 250).await;
+    let (_, long) = harness.fresh_code(&test, "bob@example.com").await;
     assert_eq!(long.len(), LONG_DIGITS);
 }
 
 /// An account counts as one success an hour: 130 sign-ins to the attacker's own account hide no attack. After an hour it counts again.
 #[tokio::test]
 async fn m_6_sign_ins_to_one_account_hide_no_attack() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let own = rig.with_password(&test, "mallory@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let own = harness.with_password(&test, "mallory@example.com").await;
     for _ in 0..130 {
-        rig.verify_password(&test, own).await.unwrap();
+        harness.verify_password(&test, own).await.unwrap();
     }
-    spray(&rig, &test, 0, 1_250).await;
-    let (_, long) = rig.fresh_code(&test, "ada@example.com").await;
+    spray(&harness, &test, 0, 1_250).await;
+    let (_, long) = harness.fresh_code(&test, "ada@example.com").await;
     assert_eq!(long.len(), LONG_DIGITS);
 }
 
@@ -184,14 +189,14 @@ async fn m_6_sign_ins_to_one_account_hide_no_attack() {
 #[tokio::test]
 async fn m_6_attack_3_what_a_million_addresses_win() {
     const ATTACKED: u32 = 400;
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let own = rig.with_password(&test, "mallory@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let own = harness.with_password(&test, "mallory@example.com").await;
     let (mut at_short, mut at_long) = (0_u32, 0_u32);
     for account in 0..ATTACKED {
-        rig.verify_password(&test, own).await.unwrap();
+        harness.verify_password(&test, own).await.unwrap();
         let email = format!("user{account}@example.com");
-        let (sent, right) = rig.fresh_code(&test, &email).await;
+        let (sent, right) = harness.fresh_code(&test, &email).await;
         for _ in 0..MAX_TRIES {
             let ip = format!("10.0.{}.{}", account >> 8, account & 255);
             let guess = if right.len() == DIGITS {
@@ -203,7 +208,7 @@ async fn m_6_attack_3_what_a_million_addresses_win() {
                 device_fingerprint: device(&ip),
                 ..proof(sent.email.id, &guess)
             };
-            let tried = rig.service.verify_code(&test, command).await;
+            let tried = harness.service.verify_code(&test, command).await;
             assert!(matches!(tried, Err(VerifyCodeError::InvalidCode)));
             match right.len() {
                 DIGITS => at_short += 1,

@@ -12,7 +12,7 @@ use vestry_ports::custody::WalletOrder;
 use vestry_ports::store::{Created, Store, StoreError};
 
 use crate::audit::{actions, entries};
-use crate::rig::Rig;
+use crate::harness::Harness;
 use crate::wallets::text;
 
 type Row = (StoredWallet, WalletKey);
@@ -22,28 +22,28 @@ type Edit = fn(&mut StoredWallet, &Row);
 type Swap = fn(&mut Row, &mut Row);
 
 /// An Ethereum wallet with its key as custody makes them, for a new user; not stored yet.
-pub(crate) async fn unstored(rig: &Rig, caller: &Caller, email: &str) -> Row {
-    unstored_of(rig, caller, email, WalletType::Ethereum).await
+pub(crate) async fn unstored(harness: &Harness, caller: &Caller, email: &str) -> Row {
+    unstored_of(harness, caller, email, WalletType::Ethereum).await
 }
 
 /// The same for any type.
 pub(crate) async fn unstored_of(
-    rig: &Rig,
+    harness: &Harness,
     caller: &Caller,
     email: &str,
     wallet_type: WalletType,
 ) -> Row {
     let order = WalletOrder {
-        user_id: rig.walletless(caller, email).await,
+        user_id: harness.walletless(caller, email).await,
         wallet_type,
-        ..rig.order(caller)
+        ..harness.order(caller)
     };
-    rig.ports.custodian.create_wallet(order).await.unwrap()
+    harness.ports.custodian.create_wallet(order).await.unwrap()
 }
 
 /// Stores the row as the service would.
-pub(crate) async fn store(rig: &Rig, (wallet, key): &Row) -> WalletId {
-    let mut tx = rig.fake.begin().await.unwrap();
+pub(crate) async fn store(harness: &Harness, (wallet, key): &Row) -> WalletId {
+    let mut tx = harness.fake.begin().await.unwrap();
     assert_eq!(
         tx.wallets().insert(wallet, key).await.unwrap(),
         Created::Yes
@@ -59,14 +59,14 @@ fn is_tampered(fault: &Fault) -> bool {
 /// Control: without an alteration these tests' detour yields a working wallet.
 #[tokio::test]
 async fn an_unaltered_row_works() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     for wallet_type in WalletType::ALL {
         let email = format!("{wallet_type:?}@example.com");
-        let row = unstored_of(&rig, &test, &email, wallet_type).await;
-        let id = store(&rig, &row).await;
-        rig.service.get_wallet(&test, id).await.unwrap();
-        rig.service.sign(&test, text(id, "hi")).await.unwrap();
+        let row = unstored_of(&harness, &test, &email, wallet_type).await;
+        let id = store(&harness, &row).await;
+        harness.service.get_wallet(&test, id).await.unwrap();
+        harness.service.sign(&test, text(id, "hi")).await.unwrap();
     }
 }
 
@@ -81,9 +81,9 @@ async fn t5_t6_an_edited_row_is_refused_everywhere() {
 }
 
 async fn an_edited_row_is_refused(wallet_type: WalletType) {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let other = unstored_of(&rig, &test, "other@example.com", wallet_type).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let other = unstored_of(&harness, &test, "other@example.com", wallet_type).await;
     let edits: [(&str, Edit); 9] = [
         ("public_address", |row, other| {
             row.wallet
@@ -115,16 +115,16 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
     ];
     for (field, edit) in edits {
         let email = format!("{field}@example.com");
-        let mut row = unstored_of(&rig, &test, &email, wallet_type).await;
+        let mut row = unstored_of(&harness, &test, &email, wallet_type).await;
         edit(&mut row.0, &other);
         let owner = row.0.wallet.user_id;
-        let id = store(&rig, &row).await;
-        let read = rig.service.get_wallet(&test, id).await;
+        let id = store(&harness, &row).await;
+        let read = harness.service.get_wallet(&test, id).await;
         assert!(
             matches!(&read, Err(Refusal::Fault(fault)) if is_tampered(fault)),
             "{field}: {read:?}"
         );
-        let signed = rig.service.sign(&test, text(id, "hi")).await;
+        let signed = harness.service.sign(&test, text(id, "hi")).await;
         assert!(
             matches!(&signed, Err(SignError::Common(Refusal::Fault(fault))) if is_tampered(fault)),
             "{field}: {signed:?}"
@@ -133,14 +133,14 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
             wallet_id: id,
             transactions: vec![(wallet_type, json!({}))],
         };
-        let signed = rig.service.sign(&test, transaction).await;
+        let signed = harness.service.sign(&test, transaction).await;
         assert!(
             matches!(&signed, Err(SignError::Common(Refusal::Fault(fault))) if is_tampered(fault)),
             "{field}: {signed:?}"
         );
-        let noted = actions(&entries(&rig, &test, id).await);
+        let noted = actions(&entries(&harness, &test, id).await);
         assert_eq!(noted, [AuditAction::Tampered; 2], "{field}");
-        let user = rig.service.get_user(&test, owner).await;
+        let user = harness.service.get_user(&test, owner).await;
         assert!(
             matches!(&user, Err(Refusal::Fault(fault)) if is_tampered(fault)),
             "{field}: {user:?}"
@@ -149,7 +149,7 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
             user_id: Some(owner),
             ..ListWallets::default()
         };
-        let listed = rig.service.list_wallets(&test, query).await;
+        let listed = harness.service.list_wallets(&test, query).await;
         assert!(
             matches!(&listed, Err(Refusal::Fault(fault)) if is_tampered(fault)),
             "{field}: {listed:?}"
@@ -160,26 +160,27 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
 /// T5: a removed key, and a value that the service never writes, are recorded like any other change.
 #[tokio::test]
 async fn a_missing_key_and_an_unreadable_row_are_recorded() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (lost, _key) = unstored(&rig, &test, "ada@example.com").await;
-    let mut tx = rig.fake.begin().await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (lost, _key) = unstored(&harness, &test, "ada@example.com").await;
+    let mut tx = harness.fake.begin().await.unwrap();
     let created = tx.wallets().insert_keyless(&lost).await.unwrap();
     assert_eq!(created, Created::Yes);
     tx.commit().await.unwrap();
     let id = lost.wallet.id;
-    let signed = rig.service.sign(&test, text(id, "hi")).await;
+    let signed = harness.service.sign(&test, text(id, "hi")).await;
     assert!(
         matches!(&signed, Err(SignError::Common(Refusal::Fault(fault))) if is_tampered(fault)),
         "{signed:?}"
     );
     // Once for all callers that read together, and once for each that reads alone.
-    rig.store
+    harness
+        .store
         .refuse_views([(); 2].map(|()| StoreError::Corrupt {
             table: "wallets",
             column: "wallet_type",
         }));
-    let signed = rig.service.sign(&test, text(id, "hi")).await;
+    let signed = harness.service.sign(&test, text(id, "hi")).await;
     assert!(
         matches!(
             &signed,
@@ -187,7 +188,7 @@ async fn a_missing_key_and_an_unreadable_row_are_recorded() {
         ),
         "{signed:?}"
     );
-    let noted = entries(&rig, &test, id).await;
+    let noted = entries(&harness, &test, id).await;
     assert_eq!(actions(&noted), [AuditAction::Tampered; 2]);
     let mut details: Vec<_> = noted.iter().map(|entry| &*entry.event.detail).collect();
     details.sort_unstable();
@@ -203,8 +204,8 @@ async fn t1_t3_swapped_keys_are_refused_by_get_and_sign() {
 }
 
 async fn swapped_keys_are_refused(wallet_type: WalletType) {
-    let rig = Rig::new().await;
-    let (test, live) = (rig.test().await, rig.live().await);
+    let harness = Harness::new().await;
+    let (test, live) = (harness.test().await, harness.live().await);
     let swaps: [(&str, Swap); 4] = [
         ("ciphertext", |a, b| {
             std::mem::swap(&mut a.1.ciphertext, &mut b.1.ciphertext)
@@ -226,17 +227,17 @@ async fn swapped_keys_are_refused(wallet_type: WalletType) {
         for (what, swap) in swaps {
             let name = format!("{what}.{with}").replace(' ', "-");
             let email = |whose| format!("{name}.{whose}@example.com");
-            let mut a = unstored_of(&rig, &test, &email("a"), wallet_type).await;
-            let mut b = unstored_of(&rig, caller, &email("b"), wallet_type).await;
+            let mut a = unstored_of(&harness, &test, &email("a"), wallet_type).await;
+            let mut b = unstored_of(&harness, caller, &email("b"), wallet_type).await;
             swap(&mut a, &mut b);
             for (caller, row) in [(&test, &a), (caller, &b)] {
-                let id = store(&rig, row).await;
-                let read = rig.service.get_wallet(caller, id).await;
+                let id = store(&harness, row).await;
+                let read = harness.service.get_wallet(caller, id).await;
                 assert!(
                     matches!(&read, Err(Refusal::Fault(fault)) if is_tampered(fault)),
                     "{name}: {read:?}"
                 );
-                let signed = rig.service.sign(caller, text(id, "hi")).await;
+                let signed = harness.service.sign(caller, text(id, "hi")).await;
                 assert!(
                     matches!(&signed, Err(SignError::Common(Refusal::Fault(fault))) if is_tampered(fault)),
                     "{name}: {signed:?}"

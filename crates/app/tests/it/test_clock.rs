@@ -15,7 +15,7 @@ use vestry_domain::webhook::SigningSecret;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::Store;
 
-use crate::rig::{Rig, START};
+use crate::harness::{Harness, START};
 use crate::webhooks::{header, is_signed_by};
 
 const ADA: &str = "ada@example.com";
@@ -36,8 +36,12 @@ const fn freeze(at: i64) -> ClockChange {
     }
 }
 
-async fn set(rig: &Rig, caller: &Caller, change: ClockChange) -> ClockReading {
-    rig.service.set_test_clock(caller, change).await.unwrap()
+async fn set(harness: &Harness, caller: &Caller, change: ClockChange) -> ClockReading {
+    harness
+        .service
+        .set_test_clock(caller, change)
+        .await
+        .unwrap()
 }
 
 fn at(seconds: i64) -> Timestamp {
@@ -46,61 +50,61 @@ fn at(seconds: i64) -> Timestamp {
 
 #[tokio::test]
 async fn codes_follow_the_clock() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (sent, code) = rig.fresh_code(&test, ADA).await;
-    set(&rig, &test, advance(599)).await;
-    assert!(rig.verify(&test, sent.email.id, "wrong").await.is_err());
-    set(&rig, &test, advance(1)).await;
-    let late = rig.verify(&test, sent.email.id, &code).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (sent, code) = harness.fresh_code(&test, ADA).await;
+    set(&harness, &test, advance(599)).await;
+    assert!(harness.verify(&test, sent.email.id, "wrong").await.is_err());
+    set(&harness, &test, advance(1)).await;
+    let late = harness.verify(&test, sent.email.id, &code).await;
     assert!(matches!(late, Err(VerifyCodeError::InvalidCode)));
 }
 
 #[tokio::test]
 async fn sessions_and_tokens_follow_the_clock() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    set(&rig, &test, freeze(2_000_000_000)).await;
-    let issued = rig.sign_in(&test, ADA, 10_080).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    set(&harness, &test, freeze(2_000_000_000)).await;
+    let issued = harness.sign_in(&test, ADA, 10_080).await;
     assert_eq!(issued.session.started_at.unix(), 2_000_000_000);
     assert_eq!(issued.session.expires_at.unix(), 2_000_000_000 + 604_800);
-    set(&rig, &test, advance(604_799)).await;
-    let alive = rig.by_token(&test, &issued.token).await.unwrap();
+    set(&harness, &test, advance(604_799)).await;
+    let alive = harness.by_token(&test, &issued.token).await.unwrap();
     assert_eq!(alive.session.last_active_at.unix(), 2_000_604_799);
-    set(&rig, &test, advance(1)).await;
-    let over = rig.by_token(&test, &issued.token).await;
+    set(&harness, &test, advance(1)).await;
+    let over = harness.by_token(&test, &issued.token).await;
     assert!(matches!(over, Err(Refusal::InvalidSession)));
-    let over = rig.by_jwt(&test, &alive.jwt).await;
+    let over = harness.by_jwt(&test, &alive.jwt).await;
     assert!(matches!(over, Err(Refusal::InvalidSession)));
 }
 
 /// An environment set to last year has a signing key, and its records are not swept.
 #[tokio::test]
 async fn an_environment_can_live_in_the_past() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    set(&rig, &test, freeze(1_500_000_000)).await;
-    let issued = rig.sign_in(&test, ADA, 5).await;
-    rig.sweep().await;
-    let alive = rig.by_jwt(&test, &issued.jwt).await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    set(&harness, &test, freeze(1_500_000_000)).await;
+    let issued = harness.sign_in(&test, ADA, 5).await;
+    harness.sweep().await;
+    let alive = harness.by_jwt(&test, &issued.jwt).await.unwrap();
     assert_eq!(alive.session.started_at.unix(), 1_500_000_000);
 }
 
 /// A test clock delays sweeping of test environments only: expired live records are deleted, whatever an integrator set.
 #[tokio::test]
 async fn a_test_clock_keeps_no_live_records() {
-    let rig = Rig::new().await;
-    let (test, live) = (rig.test().await, rig.live().await);
+    let harness = Harness::new().await;
+    let (test, live) = (harness.test().await, harness.live().await);
     let mut links = Vec::new();
     for caller in [&test, &live] {
-        rig.walletless(caller, ADA).await;
-        let made = rig.created_link(caller, ADA).await;
+        harness.walletless(caller, ADA).await;
+        let made = harness.created_link(caller, ADA).await;
         links.push((caller.world, TokenHash::of(made.token.expose())));
     }
-    set(&rig, &test, freeze(START.unix())).await;
-    rig.pass(3 * 86_400);
-    rig.sweep().await;
-    let mut read = rig.fake.read().await.unwrap();
+    set(&harness, &test, freeze(START.unix())).await;
+    harness.pass(3 * 86_400);
+    harness.sweep().await;
+    let mut read = harness.fake.read().await.unwrap();
     let mut found = Vec::new();
     for (world, token) in &links {
         found.push(read.links().find(world, token).await.unwrap().is_some());
@@ -111,24 +115,24 @@ async fn a_test_clock_keeps_no_live_records() {
 /// Send limits reset when the clock moves on, and a frozen clock does not block the request limit.
 #[tokio::test]
 async fn limits_follow_the_clock() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    set(&rig, &test, freeze(START.unix())).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    set(&harness, &test, freeze(START.unix())).await;
     // Five, and one beyond the limit.
     for _ in 0..6 {
-        rig.login(&test, ADA).await;
-        set(&rig, &test, advance(20)).await;
+        harness.login(&test, ADA).await;
+        set(&harness, &test, advance(20)).await;
     }
-    let seventh = rig
+    let seventh = harness
         .service
-        .login_or_create_by_email(&test, crate::rig::login(ADA))
+        .login_or_create_by_email(&test, crate::harness::login(ADA))
         .await;
     assert!(seventh.is_err());
-    set(&rig, &test, advance(480)).await;
-    rig.login(&test, ADA).await;
-    let before = rig.service.admit(&test).await.unwrap();
-    rig.pass(60);
-    let after = rig.service.admit(&test).await.unwrap();
+    set(&harness, &test, advance(480)).await;
+    harness.login(&test, ADA).await;
+    let before = harness.service.admit(&test).await.unwrap();
+    harness.pass(60);
+    let after = harness.service.admit(&test).await.unwrap();
     assert_eq!(before.reset.unix(), START.unix() + 660);
     assert_eq!(after.reset.unix(), START.unix() + 720);
 }
@@ -136,14 +140,14 @@ async fn limits_follow_the_clock() {
 /// Other processes follow at the next key lookup, which is within a second.
 #[tokio::test]
 async fn another_process_follows() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let other = rig.other_process();
-    let (sent, code) = rig.fresh_code(&test, ADA).await;
-    set(&rig, &test, advance(600)).await;
-    let seen = other.authenticate(rig.test_key()).await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let other = harness.other_process();
+    let (sent, code) = harness.fresh_code(&test, ADA).await;
+    set(&harness, &test, advance(600)).await;
+    let seen = other.authenticate(harness.test_key()).await.unwrap();
     let late = other
-        .verify_code(&seen, crate::rig::proof(sent.email.id, &code))
+        .verify_code(&seen, crate::harness::proof(sent.email.id, &code))
         .await;
     assert!(matches!(late, Err(VerifyCodeError::InvalidCode)));
 }
@@ -151,24 +155,28 @@ async fn another_process_follows() {
 /// S-17: a live key neither sets nor reads nor has a clock, and other Apps do not follow.
 #[tokio::test]
 async fn only_the_test_environment_follows() {
-    let rig = Rig::new().await;
-    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let harness = Harness::new().await;
+    let (test, live, stranger) = (
+        harness.test().await,
+        harness.live().await,
+        harness.stranger().await,
+    );
     for refused in [
-        rig.service.set_test_clock(&live, advance(1)).await,
-        rig.service.read_test_clock(&live).await,
-        rig.service.reset_test_clock(&live).await,
+        harness.service.set_test_clock(&live, advance(1)).await,
+        harness.service.read_test_clock(&live).await,
+        harness.service.reset_test_clock(&live).await,
     ] {
         assert!(matches!(refused, Err(TestEnvError::NotFound)));
     }
-    set(&rig, &test, advance(1_000)).await;
+    set(&harness, &test, advance(1_000)).await;
     for caller in [&live, &stranger] {
-        let user = rig.user(caller, ADA).await;
+        let user = harness.user(caller, ADA).await;
         assert_eq!(user.profile.user.created_at, START);
     }
-    let user = rig.user(&test, ADA).await;
+    let user = harness.user(&test, ADA).await;
     assert_eq!(user.profile.user.created_at, at(1_000));
     let World { app_id, .. } = test.world;
-    let app = rig
+    let app = harness
         .service
         .show_app(Principal::cli(), app_id)
         .await
@@ -178,32 +186,35 @@ async fn only_the_test_environment_follows() {
 
 #[tokio::test]
 async fn a_clock_can_be_read_and_reset() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let reading = |now, frozen, is_set| ClockReading {
         now: at(now),
         frozen,
         is_set,
     };
-    let read = async || rig.service.read_test_clock(&test).await.unwrap();
+    let read = async || harness.service.read_test_clock(&test).await.unwrap();
     assert_eq!(read().await, reading(0, false, false));
-    let frozen = set(&rig, &test, freeze(START.unix() + 50)).await;
+    let frozen = set(&harness, &test, freeze(START.unix() + 50)).await;
     assert_eq!(frozen, reading(50, true, true));
-    rig.pass(7);
+    harness.pass(7);
     assert_eq!(read().await, reading(50, true, true));
-    let back = rig.service.reset_test_clock(&test).await.unwrap();
+    let back = harness.service.reset_test_clock(&test).await.unwrap();
     assert_eq!(back, reading(7, false, false));
-    assert_eq!(rig.user(&test, ADA).await.profile.user.created_at, at(7));
+    assert_eq!(
+        harness.user(&test, ADA).await.profile.user.created_at,
+        at(7)
+    );
 }
 
 /// Parallel advances add up.
 #[tokio::test]
 async fn parallel_advances_add_up() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let advances = (0..20).map(|_| set(&rig, &test, advance(10)));
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let advances = (0..20).map(|_| set(&harness, &test, advance(10)));
     futures_util::future::join_all(advances).await;
-    let reading = rig.service.read_test_clock(&test).await.unwrap();
+    let reading = harness.service.read_test_clock(&test).await.unwrap();
     assert_eq!(reading.now, at(200));
 }
 
@@ -215,13 +226,13 @@ enum Moved {
 }
 
 impl Moved {
-    async fn by(self, rig: &Rig, seconds: i64) {
+    async fn by(self, harness: &Harness, seconds: i64) {
         match self {
             Self::Test => {
-                let test = rig.test().await;
-                set(rig, &test, advance(seconds)).await;
+                let test = harness.test().await;
+                set(harness, &test, advance(seconds)).await;
             }
-            Self::Machine => rig.pass(seconds),
+            Self::Machine => harness.pass(seconds),
         }
     }
 }
@@ -230,43 +241,43 @@ const HOST: &str = "hooks.example.com";
 const DAY: i64 = 86_400;
 
 /// Whether the effect that a line of the page describes occurs when one of the clocks moves.
-async fn takes_place(what: &str, rig: &Rig, moved: Moved) -> bool {
-    let test = rig.test().await;
-    let service = &rig.service;
+async fn takes_place(what: &str, harness: &Harness, moved: Moved) -> bool {
+    let test = harness.test().await;
+    let service = &harness.service;
     match what {
         "Codes and links expire" => {
-            let (sent, code) = rig.fresh_code(&test, ADA).await;
-            moved.by(rig, 600).await;
-            rig.verify(&test, sent.email.id, &code).await.is_err()
+            let (sent, code) = harness.fresh_code(&test, ADA).await;
+            moved.by(harness, 600).await;
+            harness.verify(&test, sent.email.id, &code).await.is_err()
         }
         "Sessions and their JWTs expire" => {
-            let issued = rig.sign_in(&test, ADA, 5).await;
-            moved.by(rig, 300).await;
-            let session = rig.by_token(&test, &issued.token).await;
-            let jwt = rig.by_jwt(&test, &issued.jwt).await;
+            let issued = harness.sign_in(&test, ADA, 5).await;
+            moved.by(harness, 300).await;
+            let session = harness.by_token(&test, &issued.token).await;
+            let jwt = harness.by_jwt(&test, &issued.jwt).await;
             assert_eq!(session.is_err(), jwt.is_err());
             session.is_err()
         }
         "Authenticator apps: which code is right" => {
-            let user = rig.user(&test, ADA).await.profile.user.id;
-            let created = rig.new_totp(&test, user).await;
-            moved.by(rig, 120).await;
+            let user = harness.user(&test, ADA).await.profile.user.id;
+            let created = harness.new_totp(&test, user).await;
+            moved.by(harness, 120).await;
             let later = crate::totps::shown_at(&created, at(120));
             let code = crate::totps::code(user, &later);
-            rig.try_totp(&test, code).await.is_ok()
+            harness.try_totp(&test, code).await.is_ok()
         }
         "Send limits of an address or number" => {
             for _ in 0..6 {
-                rig.login(&test, ADA).await;
-                set(rig, &test, advance(20)).await;
+                harness.login(&test, ADA).await;
+                set(harness, &test, advance(20)).await;
             }
-            moved.by(rig, 600).await;
-            let login = crate::rig::login(ADA);
+            moved.by(harness, 600).await;
+            let login = crate::harness::login(ADA);
             service.login_or_create_by_email(&test, login).await.is_ok()
         }
         "`created_at` of users and events" => {
-            moved.by(rig, 1_000).await;
-            let user = rig.user(&test, ADA).await.profile.user;
+            moved.by(harness, 1_000).await;
+            let user = harness.user(&test, ADA).await.profile.user;
             service.sequence_all().await.unwrap();
             let query = ListEvents::default();
             let page = service.list_events(&test, &query).await.unwrap();
@@ -278,146 +289,150 @@ async fn takes_place(what: &str, rig: &Rig, moved: Moved) -> bool {
             let run = crate::idempotency::runs(service, &test).await;
             let answer = crate::idempotency::decided(b"answer");
             service.end_run(&run, answer).await.unwrap();
-            moved.by(rig, DAY).await;
+            moved.by(harness, DAY).await;
             let begun = crate::idempotency::begin(service, &test, "body").await;
             matches!(begun.unwrap(), Begun::Run(_))
         }
         "Webhooks: the waits between attempts, and `Retry-After`" => {
-            rig.receiver(HOST, &["user.created"]).await;
-            rig.webhooks.answer(HOST, 503, Some(Seconds(600)));
-            rig.user(&test, ADA).await;
-            assert_eq!(rig.flow().await, 1);
-            moved.by(rig, 599).await;
-            assert_eq!(rig.flow().await, 0);
-            moved.by(rig, 1).await;
-            rig.flow().await == 1
+            harness.receiver(HOST, &["user.created"]).await;
+            harness.webhooks.answer(HOST, 503, Some(Seconds(600)));
+            harness.user(&test, ADA).await;
+            assert_eq!(harness.flow().await, 1);
+            moved.by(harness, 599).await;
+            assert_eq!(harness.flow().await, 0);
+            moved.by(harness, 1).await;
+            harness.flow().await == 1
         }
         "Webhooks: how long an endpoint has been failing, and when it is disabled for it" => {
-            let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-            rig.webhooks.answer(HOST, 500, None);
+            let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+            harness.webhooks.answer(HOST, 500, None);
             for number in 0..12 {
-                rig.user(&test, &format!("user{number}@example.com")).await;
+                harness
+                    .user(&test, &format!("user{number}@example.com"))
+                    .await;
             }
-            assert_eq!(rig.flow().await, 12);
-            moved.by(rig, 5 * DAY).await;
-            rig.user(&test, ADA).await;
-            rig.flow().await;
+            assert_eq!(harness.flow().await, 12);
+            moved.by(harness, 5 * DAY).await;
+            harness.user(&test, ADA).await;
+            harness.flow().await;
             let shown = service
-                .show_webhook(Principal::cli(), rig.app.id, id)
+                .show_webhook(Principal::cli(), harness.app.id, id)
                 .await
                 .unwrap();
             shown.endpoint.disabled.is_some()
         }
         "Webhooks: first attempts, replays and held deliveries, 50 a second" => {
-            let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+            let (id, _) = harness.receiver(HOST, &["user.created"]).await;
             service.sequence_all().await.unwrap();
             service
-                .disable_webhook(Principal::cli(), rig.app.id, id)
+                .disable_webhook(Principal::cli(), harness.app.id, id)
                 .await
                 .unwrap();
             let enabled = service
-                .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
+                .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
                 .await;
             enabled.unwrap();
             for number in 0..51 {
-                rig.user(&test, &format!("user{number}@example.com")).await;
+                harness
+                    .user(&test, &format!("user{number}@example.com"))
+                    .await;
             }
             service.sequence_all().await.unwrap();
             service
-                .disable_webhook(Principal::cli(), rig.app.id, id)
+                .disable_webhook(Principal::cli(), harness.app.id, id)
                 .await
                 .unwrap();
             let enabled = service
-                .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
+                .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
                 .await;
             enabled.unwrap();
-            assert_eq!(rig.flow().await, 50);
-            moved.by(rig, 1).await;
-            rig.flow().await == 1
+            assert_eq!(harness.flow().await, 50);
+            moved.by(harness, 1).await;
+            harness.flow().await == 1
         }
         "Webhooks: `webhook-timestamp`, and the times of attempts and deliveries" => {
-            let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-            moved.by(rig, 1_000).await;
-            rig.user(&test, ADA).await;
-            rig.flow().await;
-            let sent = rig.webhooks.sent_to(HOST).remove(0);
+            let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+            moved.by(harness, 1_000).await;
+            harness.user(&test, ADA).await;
+            harness.flow().await;
+            let sent = harness.webhooks.sent_to(HOST).remove(0);
             let sent_at: i64 = header(&sent, "webhook-timestamp").parse().unwrap();
-            let delivery = rig.deliveries(id).await.remove(0);
+            let delivery = harness.deliveries(id).await.remove(0);
             assert_eq!(delivery.created_at.unix(), sent_at);
             let shown = service
-                .show_delivery(Principal::cli(), rig.app.id, id, delivery.id)
+                .show_delivery(Principal::cli(), harness.app.id, id, delivery.id)
                 .await;
             assert_eq!(shown.unwrap().1[0].at.unix(), sent_at);
             sent_at == START.unix() + 1_000
         }
         "Webhooks: how long two secrets overlap" => {
-            let (id, first) = rig.receiver(HOST, &["user.created"]).await;
+            let (id, first) = harness.receiver(HOST, &["user.created"]).await;
             let second = service
-                .rotate_webhook_secret(Principal::cli(), rig.app.id, id, 60)
+                .rotate_webhook_secret(Principal::cli(), harness.app.id, id, 60)
                 .await;
             let second = SigningSecret::parse(second.unwrap().expose()).unwrap();
-            moved.by(rig, 3_600).await;
-            rig.user(&test, ADA).await;
-            rig.flow().await;
-            let sent = rig.webhooks.sent_to(HOST).remove(0);
+            moved.by(harness, 3_600).await;
+            harness.user(&test, ADA).await;
+            harness.flow().await;
+            let sent = harness.webhooks.sent_to(HOST).remove(0);
             assert!(is_signed_by(&sent, &[&second]) != is_signed_by(&sent, &[&second, &first]));
             is_signed_by(&sent, &[&second])
         }
         "Messages are delivered, and `slow@vestry.test` waits five seconds" => {
-            rig.login(&test, "slow@vestry.test").await;
-            moved.by(rig, 5).await;
-            rig.deliver().await;
-            captured(rig, &test).await == 1
+            harness.login(&test, "slow@vestry.test").await;
+            moved.by(harness, 5).await;
+            harness.deliver().await;
+            captured(harness, &test).await == 1
         }
         "`created_at` of captured messages" => {
-            moved.by(rig, 1_000).await;
-            rig.login(&test, ADA).await;
-            rig.newest_to(&test, ADA).await.created_at == at(1_000)
+            moved.by(harness, 1_000).await;
+            harness.login(&test, ADA).await;
+            harness.newest_to(&test, ADA).await.created_at == at(1_000)
         }
         "Captured messages are deleted after seven days" => {
-            rig.login(&test, ADA).await;
-            rig.deliver().await;
-            moved.by(rig, 7 * DAY + 1).await;
-            rig.sweep().await;
-            captured(rig, &test).await == 0
+            harness.login(&test, ADA).await;
+            harness.deliver().await;
+            moved.by(harness, 7 * DAY + 1).await;
+            harness.sweep().await;
+            captured(harness, &test).await == 0
         }
         "Events are deleted after their retention" => {
-            rig.user(&test, ADA).await;
+            harness.user(&test, ADA).await;
             service.sequence_all().await.unwrap();
-            moved.by(rig, 7 * DAY + 1).await;
-            rig.sweep().await;
+            moved.by(harness, 7 * DAY + 1).await;
+            harness.sweep().await;
             let query = ListEvents::default();
             let page = service.list_events(&test, &query).await.unwrap();
             page.events.is_empty()
         }
         "A new signing key starts to sign after five minutes" => {
-            let issued = rig.sign_in(&test, ADA, 10_080).await;
+            let issued = harness.sign_in(&test, ADA, 10_080).await;
             service
                 .rotate_signing_key(Principal::cli(), test.world)
                 .await
                 .unwrap();
-            moved.by(rig, 300).await;
+            moved.by(harness, 300).await;
             // The keys are cached for at most a second.
-            let other = rig.other_process();
+            let other = harness.other_process();
             let command = VerifySession {
                 session_token: Some(issued.token.clone()),
                 ..VerifySession::default()
             };
-            let verified = crate::rig::verify(&other, &test, command).await;
+            let verified = crate::harness::verify(&other, &test, command).await;
             let kid = |jwt| crate::jwt::header(jwt)["kid"].clone();
             kid(&verified.unwrap().jwt) != kid(&issued.jwt)
         }
         "A test clock that is not set again is given up after seven days" => {
-            moved.by(rig, 7 * DAY).await;
-            service.read_test_clock(&test).await.unwrap().now == rig.now()
+            moved.by(harness, 7 * DAY).await;
+            service.read_test_clock(&test).await.unwrap().now == harness.now()
         }
         other => panic!("no test covers {other:?}"),
     }
 }
 
-async fn captured(rig: &Rig, caller: &Caller) -> usize {
+async fn captured(harness: &Harness, caller: &Caller) -> usize {
     let all = FindMessages::default();
-    let found = rig.service.captured_messages(caller, all).await;
+    let found = harness.service.captured_messages(caller, all).await;
     found.unwrap().len()
 }
 
@@ -433,14 +448,14 @@ async fn the_page_names_the_right_clock() {
     assert_eq!(lines.len(), 17);
     for (what, clock) in lines {
         for moved in [Moved::Test, Moved::Machine] {
-            let rig = Rig::new().await;
-            let test = rig.test().await;
-            set(&rig, &test, freeze(START.unix())).await;
+            let harness = Harness::new().await;
+            let test = harness.test().await;
+            set(&harness, &test, freeze(START.unix())).await;
             let follows = matches!(
                 (clock, moved),
                 ("test", Moved::Test) | ("machine", Moved::Machine)
             );
-            let found = takes_place(what, &rig, moved).await;
+            let found = takes_place(what, &harness, moved).await;
             assert_eq!(found, follows, "{what}, when {moved:?} moves");
         }
     }

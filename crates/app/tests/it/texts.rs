@@ -17,7 +17,7 @@ use vestry_domain::user::UserStatus;
 use vestry_ports::port;
 use vestry_ports::sms::{SmsError, SmsSender};
 
-use crate::rig::{Rig, lasting, text, text_proof, wrong};
+use crate::harness::{Harness, lasting, text, text_proof, wrong};
 
 pub(crate) const ADA: &str = "+14155552671";
 
@@ -33,9 +33,9 @@ pub(crate) fn send(number: &str) -> SendCodeByText {
 /// From an unknown number to a session with a phone factor, and back as a known user.
 #[tokio::test]
 async fn a_text_signs_a_new_user_in() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (sent, code) = rig.fresh_text(&test, ADA).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (sent, code) = harness.fresh_text(&test, ADA).await;
     assert_eq!(
         (sent.user_created, sent.status),
         (true, UserStatus::Pending)
@@ -44,7 +44,7 @@ async fn a_text_signs_a_new_user_in() {
         session_fields: lasting(60),
         ..text_proof(sent.phone.id, &code)
     };
-    let verified = rig.service.verify_code(&test, command).await.unwrap();
+    let verified = harness.service.verify_code(&test, command).await.unwrap();
     let session = verified.issued.unwrap().session;
     assert_eq!(session.user_id, sent.phone.user_id);
     assert_eq!(
@@ -54,19 +54,19 @@ async fn a_text_signs_a_new_user_in() {
             phone_number: ADA.to_owned(),
         }
     );
-    let user = rig
+    let user = harness
         .service
         .get_user(&test, sent.phone.user_id)
         .await
         .unwrap();
     assert!(user.profile.phones[0].verified && user.wallets.is_empty());
     assert_eq!(user.profile.user.status, UserStatus::Active);
-    let again = rig.text(&test, ADA).await;
+    let again = harness.text(&test, ADA).await;
     assert_eq!(
         (again.user_created, again.status, again.phone.id),
         (false, UserStatus::Active, sent.phone.id)
     );
-    let known = rig
+    let known = harness
         .service
         .send_code_by_text(&test, send(ADA))
         .await
@@ -76,10 +76,10 @@ async fn a_text_signs_a_new_user_in() {
 
 #[tokio::test]
 async fn the_message_says_what_it_is_for() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.text(&test, ADA).await;
-    let message = rig.newest_to(&test, ADA).await.message;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.text(&test, ADA).await;
+    let message = harness.newest_to(&test, ADA).await.message;
     assert_eq!(
         (message.channel, message.kind, &*message.to),
         (Channel::Sms, MessageKind::Otp, ADA)
@@ -100,27 +100,28 @@ async fn the_message_says_what_it_is_for() {
 /// A code for a number is not valid for an address, nor for another number (OTP-7).
 #[tokio::test]
 async fn otp_7_a_code_is_bound_to_its_number() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (ada, code) = rig.fresh_text(&test, ADA).await;
-    let (bob, _) = rig.fresh_text(&test, "+442071838750").await;
-    let (mail, _) = rig.fresh_code(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (ada, code) = harness.fresh_text(&test, ADA).await;
+    let (bob, _) = harness.fresh_text(&test, "+442071838750").await;
+    let (mail, _) = harness.fresh_code(&test, "ada@example.com").await;
     for method in [
         text_proof(bob.phone.id, &code),
-        crate::rig::proof(mail.email.id, &code),
+        crate::harness::proof(mail.email.id, &code),
     ] {
-        let outcome = rig.service.verify_code(&test, method).await;
+        let outcome = harness.service.verify_code(&test, method).await;
         // Once in a million runs both codes are equal.
         assert!(
             matches!(outcome, Err(VerifyCodeError::InvalidCode)),
             "{outcome:?}"
         );
     }
-    rig.service
+    harness
+        .service
         .verify_code(&test, text_proof(ada.phone.id, &code))
         .await
         .unwrap();
-    let twice = rig
+    let twice = harness
         .service
         .verify_code(&test, text_proof(ada.phone.id, &code))
         .await;
@@ -129,25 +130,25 @@ async fn otp_7_a_code_is_bound_to_its_number() {
 
 #[tokio::test]
 async fn send_requires_an_existing_number() {
-    let rig = Rig::new().await;
-    let (test, live) = (rig.test().await, rig.live().await);
-    rig.text(&live, ADA).await;
-    rig.deliver().await;
+    let harness = Harness::new().await;
+    let (test, live) = (harness.test().await, harness.live().await);
+    harness.text(&live, ADA).await;
+    harness.deliver().await;
     for number in [ADA, "+442071838750"] {
-        let refused = rig.service.send_code_by_text(&test, send(number)).await;
+        let refused = harness.service.send_code_by_text(&test, send(number)).await;
         assert!(
             matches!(refused, Err(Refusal::NotFound("phone_number"))),
             "{refused:?}"
         );
     }
-    assert_eq!(rig.waiting().await, 0);
+    assert_eq!(harness.waiting().await, 0);
 }
 
 /// OTP-11: only valid personal numbers; any other creates nothing.
 #[tokio::test]
 async fn otp_11_only_personal_numbers_are_accepted() {
-    let rig = Rig::new().await;
-    let live = rig.live().await;
+    let harness = Harness::new().await;
+    let live = harness.live().await;
     for number in [
         "",
         "4155552671",
@@ -161,11 +162,13 @@ async fn otp_11_only_personal_numbers_are_accepted() {
         "+15005550001",
     ] {
         for refused in [
-            rig.service
+            harness
+                .service
                 .login_or_create_by_text(&live, text(number))
                 .await
                 .map(drop),
-            rig.service
+            harness
+                .service
                 .send_code_by_text(&live, send(number))
                 .await
                 .map(drop),
@@ -180,26 +183,26 @@ async fn otp_11_only_personal_numbers_are_accepted() {
         expires_in: Some(11),
         ..text(ADA)
     };
-    let refused = rig.service.login_or_create_by_text(&live, long).await;
+    let refused = harness.service.login_or_create_by_text(&live, long).await;
     assert!(
         matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == "expires_in"),
         "{refused:?}"
     );
-    assert_eq!(rig.waiting().await, 0);
+    assert_eq!(harness.waiting().await, 0);
 }
 
 /// Countries that an App does not serve are refused by name, before anything is counted.
 #[tokio::test]
 async fn an_app_chooses_its_countries() {
-    let rig = Rig::new().await;
-    rig.set(&[("sms_countries", r#"["US", "DE"]"#)]).await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    harness.set(&[("sms_countries", r#"["US", "DE"]"#)]).await;
+    let test = harness.test().await;
     for number in [ADA, "+4915123456789", "+15005550006"] {
-        rig.text(&test, number).await;
+        harness.text(&test, number).await;
     }
     // Canada and the Cayman Islands share the calling code of the United States.
     for number in ["+16137827274", "+13459492311", "+442071838750"] {
-        let refused = rig
+        let refused = harness
             .service
             .login_or_create_by_text(&test, text(number))
             .await;
@@ -208,15 +211,15 @@ async fn an_app_chooses_its_countries() {
             "{number}: {refused:?}"
         );
     }
-    assert_eq!(rig.waiting().await, 3);
+    assert_eq!(harness.waiting().await, 3);
 }
 
 /// OPS-9: a live send without a provider is refused before anything is stored; mail is not affected.
 #[tokio::test]
 async fn live_without_a_provider_creates_nothing() {
-    let rig = Rig::new().await;
-    let (test, live) = (rig.test().await, rig.live().await);
-    let bare = rig.process_without_sms();
+    let harness = Harness::new().await;
+    let (test, live) = (harness.test().await, harness.live().await);
+    let bare = harness.process_without_sms();
     assert!(!bare.has_sms() && bare.has_mailer());
     let created = bare.login_or_create_by_text(&live, text(ADA)).await;
     assert!(
@@ -228,8 +231,8 @@ async fn live_without_a_provider_creates_nothing() {
         matches!(sent, Err(Refusal::Fault(Fault::NoTransport("SMS")))),
         "{sent:?}"
     );
-    assert_eq!(rig.waiting().await, 0);
-    let known = rig.service.send_code_by_text(&live, send(ADA)).await;
+    assert_eq!(harness.waiting().await, 0);
+    let known = harness.service.send_code_by_text(&live, send(ADA)).await;
     assert!(matches!(known, Err(Refusal::NotFound(_))), "{known:?}");
     bare.login_or_create_by_text(&test, text(ADA))
         .await
@@ -239,27 +242,28 @@ async fn live_without_a_provider_creates_nothing() {
 /// Live texts go to the provider and nowhere else; a busy provider is not called for as long as it asks (F4).
 #[tokio::test]
 async fn f4_a_busy_provider_is_left_alone() {
-    let rig = Rig::new().await;
-    let live = rig.live().await;
-    rig.sms.fail_for_now(1, Some(Seconds(30)));
-    let sent = rig.text(&live, ADA).await;
-    rig.deliver().await;
-    assert_eq!((rig.sms.tries(), rig.waiting().await), (1, 1));
-    rig.pass(29);
-    rig.deliver().await;
-    assert_eq!(rig.sms.tries(), 1, "it said thirty seconds");
-    rig.pass(1);
-    rig.deliver().await;
-    assert_eq!((rig.sms.tries(), rig.waiting().await), (2, 0));
-    let (_, message) = rig.sms.sent().remove(0);
-    assert_eq!((&*message.to, rig.mailer.tries()), (ADA, 0));
-    rig.service
+    let harness = Harness::new().await;
+    let live = harness.live().await;
+    harness.sms.fail_for_now(1, Some(Seconds(30)));
+    let sent = harness.text(&live, ADA).await;
+    harness.deliver().await;
+    assert_eq!((harness.sms.tries(), harness.waiting().await), (1, 1));
+    harness.pass(29);
+    harness.deliver().await;
+    assert_eq!(harness.sms.tries(), 1, "it said thirty seconds");
+    harness.pass(1);
+    harness.deliver().await;
+    assert_eq!((harness.sms.tries(), harness.waiting().await), (2, 0));
+    let (_, message) = harness.sms.sent().remove(0);
+    assert_eq!((&*message.to, harness.mailer.tries()), (ADA, 0));
+    harness
+        .service
         .verify_code(&live, text_proof(sent.phone.id, &message.code))
         .await
         .unwrap();
-    let captured = rig
+    let captured = harness
         .service
-        .captured_messages(&*rig.test().await, FindMessages::default())
+        .captured_messages(&*harness.test().await, FindMessages::default())
         .await
         .unwrap();
     assert!(captured.is_empty());
@@ -268,50 +272,51 @@ async fn f4_a_busy_provider_is_left_alone() {
 /// F4: a text that the provider refuses is final; one that it cannot accept in time is dropped with its code.
 #[tokio::test]
 async fn f4_a_refused_or_late_text_is_final() {
-    let rig = Rig::new().await;
-    let live = rig.live().await;
-    rig.sms.refuse();
-    rig.text(&live, ADA).await;
-    rig.deliver().await;
-    rig.pass(60);
-    rig.deliver().await;
-    assert_eq!((rig.sms.tries(), rig.waiting().await), (1, 0));
+    let harness = Harness::new().await;
+    let live = harness.live().await;
+    harness.sms.refuse();
+    harness.text(&live, ADA).await;
+    harness.deliver().await;
+    harness.pass(60);
+    harness.deliver().await;
+    assert_eq!((harness.sms.tries(), harness.waiting().await), (1, 0));
 
-    let rig = Rig::new().await;
-    let live = rig.live().await;
-    rig.sms.fail_for_now(1_000, None);
-    rig.text(&live, ADA).await;
+    let harness = Harness::new().await;
+    let live = harness.live().await;
+    harness.sms.fail_for_now(1_000, None);
+    harness.text(&live, ADA).await;
     for _ in 0..25 {
-        rig.deliver().await;
-        rig.pass(30);
+        harness.deliver().await;
+        harness.pass(30);
     }
-    assert_eq!(rig.waiting().await, 0);
-    assert_eq!((rig.sms.tries(), rig.sms.sent().len()), (20, 0));
+    assert_eq!(harness.waiting().await, 0);
+    assert_eq!((harness.sms.tries(), harness.sms.sent().len()), (20, 0));
 }
 
 /// Reserved numbers behave like the reserved addresses, and have no limits (OPS-12).
 #[tokio::test]
 async fn reserved_numbers() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (ok, digits) = rig.fresh_text(&test, "+15005550006").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (ok, digits) = harness.fresh_text(&test, "+15005550006").await;
     assert_eq!(digits, "000000");
     for _ in 0..40 {
-        let outcome = rig
+        let outcome = harness
             .service
             .verify_code(&test, text_proof(ok.phone.id, "000001"))
             .await;
         assert!(matches!(outcome, Err(VerifyCodeError::InvalidCode)));
-        rig.text(&test, "+15005550006").await;
+        harness.text(&test, "+15005550006").await;
     }
-    rig.service
+    harness
+        .service
         .verify_code(&test, text_proof(ok.phone.id, "000000"))
         .await
         .unwrap();
     for number in ["+15005550001", "+15005550002"] {
-        let (sent, digits) = rig.fresh_text(&test, number).await;
+        let (sent, digits) = harness.fresh_text(&test, number).await;
         for tried in [&*digits, wrong(&digits), "000000"] {
-            let outcome = rig
+            let outcome = harness
                 .service
                 .verify_code(&test, text_proof(sent.phone.id, tried))
                 .await;
@@ -321,39 +326,46 @@ async fn reserved_numbers() {
             );
         }
     }
-    rig.text(&test, "+15005550003").await;
-    rig.deliver().await;
+    harness.text(&test, "+15005550003").await;
+    harness.deliver().await;
     let query = FindMessages {
         to: Some("+15005550003".to_owned()),
         ..FindMessages::default()
     };
-    let bounced = rig.service.captured_messages(&test, query).await.unwrap();
+    let bounced = harness
+        .service
+        .captured_messages(&test, query)
+        .await
+        .unwrap();
     assert!(bounced.is_empty());
-    assert_eq!(rig.waiting().await, 0, "refused permanently");
+    assert_eq!(harness.waiting().await, 0, "refused permanently");
 }
 
 /// A number attached before the account was proved does not let the number's holder in (attack 1).
 #[tokio::test]
 async fn attack_1_a_planted_number_does_not_open_another_persons_account() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let command = CreateUser {
         email: Some("planter@example.com".to_owned()),
         phone_number: Some(ADA.to_owned()),
         ..CreateUser::default()
     };
-    rig.service.create_user(&test, command).await.unwrap();
-    let planted = rig.sign_in(&test, "planter@example.com", 60).await;
+    harness.service.create_user(&test, command).await.unwrap();
+    let planted = harness.sign_in(&test, "planter@example.com", 60).await;
     // The account belongs to the owner of the address proved first; the owner of the number gets their own.
-    let (sent, code) = rig.fresh_text(&test, ADA).await;
+    let (sent, code) = harness.fresh_text(&test, ADA).await;
     assert_ne!(sent.phone.user_id, planted.session.user_id);
-    let verified = rig
+    let verified = harness
         .service
         .verify_code(&test, text_proof(sent.phone.id, &code))
         .await
         .unwrap();
     assert_eq!(verified.user_id, sent.phone.user_id);
-    let planter = rig.service.get_user(&test, planted.session.user_id).await;
+    let planter = harness
+        .service
+        .get_user(&test, planted.session.user_id)
+        .await;
     assert_eq!(planter.unwrap().profile.phones, []);
 }
 
@@ -374,26 +386,28 @@ impl SmsSender for Silent {
 /// F4: a slow SMS provider does not delay mail.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f4_a_slow_provider_delays_no_mail() {
-    let rig = Rig::new().await;
-    let live = rig.live().await;
+    let harness = Harness::new().await;
+    let live = harness.live().await;
     for line in 0..40 {
-        rig.text(&live, &format!("+1415{}2000", 300 + line)).await;
+        harness
+            .text(&live, &format!("+1415{}2000", 300 + line))
+            .await;
     }
     let worker = tokio::spawn({
-        let service = rig.process_with_sms(Arc::new(Silent));
+        let service = harness.process_with_sms(Arc::new(Silent));
         async move { service.run_outbox(std::future::pending()).await }
     });
-    rig.login(&live, "ada@example.com").await;
+    harness.login(&live, "ada@example.com").await;
     let mut look = tokio::time::interval(Duration::from_millis(20));
     tokio::time::timeout(Duration::from_secs(20), async {
-        while rig.waiting().await > 40 {
+        while harness.waiting().await > 40 {
             look.tick().await;
         }
     })
     .await
     .unwrap();
-    assert_eq!(rig.mailer.sent().len(), 1);
-    assert_eq!(rig.waiting().await, 40, "the texts are still in flight");
+    assert_eq!(harness.mailer.sent().len(), 1);
+    assert_eq!(harness.waiting().await, 40, "the texts are still in flight");
     worker.abort();
 }
 
@@ -401,10 +415,11 @@ async fn f4_a_slow_provider_delays_no_mail() {
 #[tokio::test]
 async fn f4_a_flaky_provider_gets_every_text_once() {
     const TEXTS: u32 = 500;
-    let rig = Rig::new().await;
-    rig.set(&[("sms_prefix_per_hour", "0"), ("sms_country_per_hour", "0")])
+    let harness = Harness::new().await;
+    harness
+        .set(&[("sms_prefix_per_hour", "0"), ("sms_country_per_hour", "0")])
         .await;
-    let live = rig.live().await;
+    let live = harness.live().await;
     for number in 0..TEXTS {
         // Two countries, because no text is answered and a breaker opens at three hundred.
         let number = if number % 2 == 0 {
@@ -412,18 +427,18 @@ async fn f4_a_flaky_provider_gets_every_text_once() {
         } else {
             format!("+49151{:08}", 23_400_000 + number * 10_007)
         };
-        rig.text(&live, &number).await;
+        harness.text(&live, &number).await;
     }
-    rig.sms.fail_three_in_ten();
+    harness.sms.fail_three_in_ten();
     for _ in 0..600 {
-        rig.deliver().await;
-        if rig.waiting().await == 0 {
+        harness.deliver().await;
+        if harness.waiting().await == 0 {
             break;
         }
-        rig.pass(1);
+        harness.pass(1);
     }
-    let sent: HashSet<_> = rig.sms.sent().into_iter().map(|(id, _)| id).collect();
-    let (texts, tries) = (rig.sms.sent().len(), rig.sms.tries());
+    let sent: HashSet<_> = harness.sms.sent().into_iter().map(|(id, _)| id).collect();
+    let (texts, tries) = (harness.sms.sent().len(), harness.sms.tries());
     println!("F4: {texts} of {TEXTS} texts were accepted in {tries} attempts at 30 % failures");
     assert_eq!((sent.len(), texts), (500, 500));
     assert!(tries > 600, "{tries}");

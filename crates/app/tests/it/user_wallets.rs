@@ -17,7 +17,7 @@ use vestry_ports::custody::{
 use vestry_ports::port;
 use vestry_ports::store::{Created, Store};
 
-use crate::rig::{Rig, with_custodian};
+use crate::harness::{Harness, with_custodian};
 
 /// Custody that trusts every row, so a test can write rows that nothing in this release creates.
 struct Trusting(Arc<dyn Custodian>);
@@ -126,12 +126,12 @@ impl Custodian for Trusting {
 }
 
 /// Stores a wallet of the user whose key is held elsewhere.
-async fn read_only(rig: &Rig, world: World, user: UserId, verified: bool) -> Wallet {
+async fn read_only(harness: &Harness, world: World, user: UserId, verified: bool) -> Wallet {
     let order = WalletOrder {
         user_id: user,
-        ..rig.order(&*rig.test().await)
+        ..harness.order(&*harness.test().await)
     };
-    let (mut stored, key) = rig.ports.custodian.create_wallet(order).await.unwrap();
+    let (mut stored, key) = harness.ports.custodian.create_wallet(order).await.unwrap();
     stored.wallet = Wallet {
         world,
         key_id: None,
@@ -141,7 +141,7 @@ async fn read_only(rig: &Rig, world: World, user: UserId, verified: bool) -> Wal
         is_imported: true,
         ..stored.wallet
     };
-    let mut tx = rig.fake.begin().await.unwrap();
+    let mut tx = harness.fake.begin().await.unwrap();
     let created = tx.wallets().insert(&stored, &key).await.unwrap();
     assert_eq!(created, Created::Yes);
     tx.commit().await.unwrap();
@@ -152,19 +152,22 @@ async fn read_only(rig: &Rig, world: World, user: UserId, verified: bool) -> Wal
 /// one.
 #[tokio::test]
 async fn a_read_only_wallet_is_removed() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let service = with_custodian(&rig, Arc::new(Trusting(rig.ports.custodian.clone())));
-    let issued = rig.sign_in(&test, "ada@example.com", 60).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let service = with_custodian(
+        &harness,
+        Arc::new(Trusting(harness.ports.custodian.clone())),
+    );
+    let issued = harness.sign_in(&test, "ada@example.com", 60).await;
     let user = issued.session.user_id;
-    let watched = read_only(&rig, test.world, user, false).await;
+    let watched = read_only(&harness, test.world, user, false).await;
     assert_eq!(
         service.delete_wallet(&test, watched.id).await.unwrap(),
         user
     );
-    assert!(rig.by_token(&test, &issued.token).await.is_ok());
-    let signs_in = read_only(&rig, test.world, user, true).await;
-    let other = rig.stranger().await;
+    assert!(harness.by_token(&test, &issued.token).await.is_ok());
+    let signs_in = read_only(&harness, test.world, user, true).await;
+    let other = harness.stranger().await;
     let foreign = service.delete_wallet(&other, signs_in.id).await;
     assert!(matches!(
         foreign,
@@ -174,18 +177,18 @@ async fn a_read_only_wallet_is_removed() {
         service.delete_wallet(&test, signs_in.id).await.unwrap(),
         user
     );
-    assert!(rig.by_token(&test, &issued.token).await.is_err());
+    assert!(harness.by_token(&test, &issued.token).await.is_err());
     let again = service.delete_wallet(&test, signs_in.id).await;
     assert!(matches!(
         again,
         Err(DeleteWalletError::Common(Refusal::NotFound("wallet")))
     ));
     // With a wallet left, the address is not the last method; afterwards the wallet is.
-    let last = read_only(&rig, test.world, user, true).await;
-    let profile = rig.service.get_user(&test, user).await;
+    let last = read_only(&harness, test.world, user, true).await;
+    let profile = harness.service.get_user(&test, user).await;
     assert!(profile.is_err(), "real custody does not trust the row");
-    let email = rig.login(&test, "ada@example.com").await.email.id;
-    rig.service.delete_email(&test, email).await.unwrap();
+    let email = harness.login(&test, "ada@example.com").await.email.id;
+    harness.service.delete_email(&test, email).await.unwrap();
     let refused = service.delete_wallet(&test, last.id).await;
     assert!(matches!(
         refused,
@@ -196,11 +199,11 @@ async fn a_read_only_wallet_is_removed() {
 /// A wallet whose key Vestry holds is deleted only with its user, whatever its other attributes say.
 #[tokio::test]
 async fn a_wallet_with_a_key_stays() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.user(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.user(&test, "ada@example.com").await;
     let wallet = user.wallets[0].id;
-    let refused = rig.service.delete_wallet(&test, wallet).await;
+    let refused = harness.service.delete_wallet(&test, wallet).await;
     assert!(matches!(refused, Err(DeleteWalletError::Managed)));
-    assert_eq!(rig.wallets().await, 1);
+    assert_eq!(harness.wallets().await, 1);
 }

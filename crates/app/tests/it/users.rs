@@ -14,7 +14,7 @@ use vestry_domain::user::UserStatus;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Invalid};
 
-use crate::rig::{Rig, START};
+use crate::harness::{Harness, START};
 
 fn with_email(email: &str) -> CreateUser {
     CreateUser {
@@ -30,8 +30,8 @@ fn object(value: Value) -> Map<String, Value> {
 /// The response of `users/create` when only an address was sent (API-8).
 #[tokio::test]
 async fn a_user_starts_active_with_an_ethereum_wallet() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let FullUser {
         profile,
         wallets,
@@ -39,14 +39,14 @@ async fn a_user_starts_active_with_an_ethereum_wallet() {
         passkeys,
         provider_links,
         external_key,
-    } = rig.user(&test, " Ada@Example.com ").await;
+    } = harness.user(&test, " Ada@Example.com ").await;
     assert_eq!(provider_links, []);
     assert_eq!(external_key, None);
     assert_eq!(profile.user.last_sign_in_at, None);
     assert_eq!(totps, []);
     assert!(passkeys.is_empty());
     let user = &profile.user;
-    assert_eq!(user.world, rig.world(Environment::Test));
+    assert_eq!(user.world, harness.world(Environment::Test));
     assert_eq!(user.status, UserStatus::Active);
     assert_eq!((user.created_at, user.updated_at), (START, START));
     assert_eq!(
@@ -79,19 +79,19 @@ async fn a_user_starts_active_with_an_ethereum_wallet() {
     assert_eq!(wallet.account_index, None);
     assert_eq!(wallet.created_at, START);
 
-    let read = rig.service.get_user(&test, user.id).await.unwrap();
+    let read = harness.service.get_user(&test, user.id).await.unwrap();
     assert!(
         read.profile == profile && read.wallets == wallets,
         "the response matches the stored user"
     );
-    let wallet_alone = rig.service.get_wallet(&test, wallet.id).await.unwrap();
+    let wallet_alone = harness.service.get_wallet(&test, wallet.id).await.unwrap();
     assert!(wallet_alone == *wallet);
 }
 
 #[tokio::test]
 async fn an_address_a_number_or_both() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     for (email, phone) in [
         (Some("ada@example.com"), None),
         (None, Some("+14155552671")),
@@ -104,7 +104,7 @@ async fn an_address_a_number_or_both() {
             last_name: Some("King".to_owned()),
             ..CreateUser::default()
         };
-        let profile = rig
+        let profile = harness
             .service
             .create_user(&test, command)
             .await
@@ -139,17 +139,18 @@ async fn an_address_a_number_or_both() {
 /// `status` is set by the call, or by the App's setting if the call does not say (API-9).
 #[tokio::test]
 async fn pending_when_verification_is_required() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for setting in [false, true] {
-        rig.set(&[("create_requires_verification", &setting.to_string())])
+        harness
+            .set(&[("create_requires_verification", &setting.to_string())])
             .await;
-        let test = rig.test().await;
+        let test = harness.test().await;
         for said in [None, Some(false), Some(true)] {
             let command = CreateUser {
                 requires_verification: said,
                 ..with_email(&format!("{setting}.{said:?}@example.com").replace(['(', ')'], "-"))
             };
-            let status = rig
+            let status = harness
                 .service
                 .create_user(&test, command)
                 .await
@@ -166,8 +167,8 @@ async fn pending_when_verification_is_required() {
 
 #[tokio::test]
 async fn wallet_types_by_name_and_alias() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let cases = [
         (None, WalletType::Ethereum),
         (Some(""), WalletType::Ethereum),
@@ -187,7 +188,12 @@ async fn wallet_types_by_name_and_alias() {
             wallet_type: name.map(str::to_owned),
             ..with_email(&format!("u{number}@example.com"))
         };
-        let user = rig.service.create_user(&test, command).await.unwrap().user;
+        let user = harness
+            .service
+            .create_user(&test, command)
+            .await
+            .unwrap()
+            .user;
         assert_eq!(user.wallets.len(), 1);
         assert_eq!(user.wallets[0].wallet_type, expected, "{name:?}");
     }
@@ -196,17 +202,21 @@ async fn wallet_types_by_name_and_alias() {
             wallet_type: Some(name.to_owned()),
             ..with_email("none@example.com")
         };
-        let refused = invalid(&rig, command).await;
+        let refused = invalid(&harness, command).await;
         assert_eq!(refused.param, "wallet_type", "{name}");
         assert!(
-            !rig.is_known(&test, "none@example.com").await,
+            !harness.is_known(&test, "none@example.com").await,
             "{name}: nothing may be stored"
         );
     }
 }
 
-async fn invalid(rig: &Rig, command: CreateUser) -> Invalid {
-    match rig.service.create_user(&*rig.test().await, command).await {
+async fn invalid(harness: &Harness, command: CreateUser) -> Invalid {
+    match harness
+        .service
+        .create_user(&*harness.test().await, command)
+        .await
+    {
         Err(Refusal::Invalid(invalid)) => invalid,
         other => panic!("expected a refusal that names a field, got {other:?}"),
     }
@@ -215,8 +225,8 @@ async fn invalid(rig: &Rig, command: CreateUser) -> Invalid {
 /// Every refusal names its field and stores nothing ("Bad input" of the issue, B6).
 #[tokio::test]
 async fn bad_input_names_the_field_and_stores_nothing() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let good = || with_email("good@example.com");
     let long = format!("{}@example.com", "a".repeat(300));
     let nested = (0..9).fold(json!(1), |inner, _| json!({ "deeper": inner }));
@@ -291,7 +301,7 @@ async fn bad_input_names_the_field_and_stores_nothing() {
         ),
     ];
     for (number, (param, command)) in cases.into_iter().enumerate() {
-        let refused = invalid(&rig, command).await;
+        let refused = invalid(&harness, command).await;
         assert_eq!(refused.param, param, "case {number}");
         let reason = if number == 0 {
             Reason::Missing
@@ -300,7 +310,7 @@ async fn bad_input_names_the_field_and_stores_nothing() {
         };
         assert_eq!(refused.reason, reason, "case {number}");
         assert!(
-            !rig.is_known(&test, "good@example.com").await,
+            !harness.is_known(&test, "good@example.com").await,
             "case {number}"
         );
     }
@@ -309,15 +319,15 @@ async fn bad_input_names_the_field_and_stores_nothing() {
 /// A key that is `null` counts as absent; everything else is returned as sent.
 #[tokio::test]
 async fn metadata_is_stored_as_sent() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let command = CreateUser {
         metadata: Some(object(
             json!({ "plan": "pro", "gone": null, "tags": [1, 1.5, null], "deep": { "a": null } }),
         )),
         ..with_email("ada@example.com")
     };
-    let id = rig
+    let id = harness
         .service
         .create_user(&test, command)
         .await
@@ -326,7 +336,7 @@ async fn metadata_is_stored_as_sent() {
         .profile
         .user
         .id;
-    let read = rig
+    let read = harness
         .service
         .get_user(&test, id)
         .await
@@ -342,13 +352,13 @@ async fn metadata_is_stored_as_sent() {
 /// I10: one address, one user, in any spelling; a refused call leaves nothing behind.
 #[tokio::test]
 async fn an_identifier_that_is_taken_creates_nothing() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let first = CreateUser {
         phone_number: Some("+14155552671".into()),
         ..with_email("ada@example.com")
     };
-    rig.service.create_user(&test, first).await.unwrap();
+    harness.service.create_user(&test, first).await.unwrap();
     let free = "free@example.com";
     for (field, email, phone) in [
         ("email", "ada@example.com", None),
@@ -361,7 +371,7 @@ async fn an_identifier_that_is_taken_creates_nothing() {
             phone_number: phone.map(str::to_owned),
             ..with_email(email)
         };
-        let refused = rig.service.create_user(&test, command).await;
+        let refused = harness.service.create_user(&test, command).await;
         assert!(
             matches!(&refused, Err(Refusal::Taken(named)) if named == field),
             "{email} {phone:?}: {refused:?}"
@@ -372,21 +382,32 @@ async fn an_identifier_that_is_taken_creates_nothing() {
         phone_number: Some("+447400123456".into()),
         ..with_email(free)
     };
-    rig.service.create_user(&test, command).await.unwrap();
+    harness.service.create_user(&test, command).await.unwrap();
 }
 
 /// I11: the same address can exist in each environment, and no environment sees another.
 #[tokio::test]
 async fn environments_do_not_mix() {
-    let rig = Rig::new().await;
-    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let harness = Harness::new().await;
+    let (test, live, stranger) = (
+        harness.test().await,
+        harness.live().await,
+        harness.stranger().await,
+    );
     let mut ids = Vec::new();
     for caller in [&test, &live, &stranger] {
-        ids.push(rig.user(caller, "ada@example.com").await.profile.user.id);
+        ids.push(
+            harness
+                .user(caller, "ada@example.com")
+                .await
+                .profile
+                .user
+                .id,
+        );
     }
     for (own, caller) in [&test, &live, &stranger].into_iter().enumerate() {
         for (number, id) in ids.iter().enumerate() {
-            match rig.service.get_user(caller, *id).await {
+            match harness.service.get_user(caller, *id).await {
                 Ok(user) if number == own => assert_eq!(user.profile.user.id, *id),
                 Err(Refusal::NotFound("user")) if number != own => {}
                 other => panic!("caller {own}, user {number}: {other:?}"),
@@ -395,7 +416,7 @@ async fn environments_do_not_mix() {
     }
     let nobody = UserId::new(START, [7; 16]);
     assert!(matches!(
-        rig.service.get_user(&test, nobody).await,
+        harness.service.get_user(&test, nobody).await,
         Err(Refusal::NotFound("user"))
     ));
 }
@@ -403,8 +424,8 @@ async fn environments_do_not_mix() {
 /// R2, in any spelling of the address.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r2_parallel_creates_of_one_address_make_one_user() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let spellings = [
         "j\u{f6}rg@fa\u{df}.example",
         "J\u{d6}RG@fa\u{df}.example",
@@ -413,7 +434,7 @@ async fn r2_parallel_creates_of_one_address_make_one_user() {
     ];
     let tasks = spellings.iter().cycle().take(48).map(|email| {
         let (service, test, command) = (
-            Arc::clone(&rig.service),
+            Arc::clone(&harness.service),
             Arc::clone(&test),
             with_email(email),
         );
@@ -430,9 +451,9 @@ async fn r2_parallel_creates_of_one_address_make_one_user() {
 /// A search occupies a slot until it ends, and is refused at once if there is none. An unfiltered list needs no slot.
 #[tokio::test]
 async fn m_31_searches_have_slots_of_their_own() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.user(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.user(&test, "ada@example.com").await;
     let filtered = || SearchUsers {
         filter: Some(UserFilter {
             combined: Combined::All,
@@ -442,25 +463,25 @@ async fn m_31_searches_have_slots_of_their_own() {
     };
     let (begun, has_begun) = oneshot::channel();
     let (end, may_end) = oneshot::channel::<()>();
-    rig.store.before_next_view(async move {
+    harness.store.before_next_view(async move {
         begun.send(()).unwrap();
         may_end.await.unwrap();
     });
-    let (service, caller) = (Arc::clone(&rig.service), Arc::clone(&test));
+    let (service, caller) = (Arc::clone(&harness.service), Arc::clone(&test));
     let slow = tokio::spawn(async move { service.search_users(&caller, filtered()).await });
     has_begun.await.unwrap();
-    let refused = rig.service.search_users(&test, filtered()).await;
+    let refused = harness.service.search_users(&test, filtered()).await;
     assert!(matches!(
         refused,
         Err(SearchUsersError::Common(Refusal::Fault(Fault::Overloaded)))
     ));
-    let all = rig
+    let all = harness
         .service
         .search_users(&test, SearchUsers::default())
         .await;
     assert_eq!(all.unwrap().total_count, 1);
     end.send(()).unwrap();
     assert_eq!(slow.await.unwrap().unwrap().total_count, 1);
-    let found = rig.service.search_users(&test, filtered()).await;
+    let found = harness.service.search_users(&test, filtered()).await;
     assert_eq!(found.unwrap().total_count, 1);
 }

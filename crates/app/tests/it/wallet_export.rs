@@ -10,7 +10,7 @@ use vestry_domain::wallet::WalletType;
 use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::Store;
 
-use crate::rig::{Rig, START};
+use crate::harness::{Harness, START};
 use crate::wallet_import::KEYS;
 
 pub(crate) fn to(recipient: &Recipient, wallet_id: WalletId) -> ExportWallet {
@@ -24,20 +24,20 @@ pub(crate) fn to(recipient: &Recipient, wallet_id: WalletId) -> ExportWallet {
 /// IMP-7.
 #[tokio::test]
 async fn a_key_is_exported_to_its_recipient_if_the_app_allows_it() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
-    let wallet = rig.import(&test, user, 0).await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
+    let wallet = harness.import(&test, user, 0).await.unwrap();
     let recipient = Recipient::fresh();
-    let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
-    let off = rig
+    let exporter = harness.scoped(vec![Scope::WalletsExport]).await;
+    let off = harness
         .service
         .export_wallet(&exporter, to(&recipient, wallet.id))
         .await;
     assert!(matches!(off, Err(ExportWalletError::Disabled)));
-    rig.set(&[("wallet_export", "true")]).await;
-    let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
-    let exported = rig
+    harness.set(&[("wallet_export", "true")]).await;
+    let exporter = harness.scoped(vec![Scope::WalletsExport]).await;
+    let exported = harness
         .service
         .export_wallet(&exporter, to(&recipient, wallet.id))
         .await
@@ -47,10 +47,10 @@ async fn a_key_is_exported_to_its_recipient_if_the_app_allows_it() {
     assert_eq!(digits, KEYS[0].0);
     assert!(Recipient::fresh().open(&exported).is_none());
     // The wallet is unchanged.
-    assert!(rig.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
-    rig.set(&[("wallet_export", "false")]).await;
-    let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
-    let off = rig
+    assert!(harness.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
+    harness.set(&[("wallet_export", "false")]).await;
+    let exporter = harness.scoped(vec![Scope::WalletsExport]).await;
+    let off = harness
         .service
         .export_wallet(&exporter, to(&recipient, wallet.id))
         .await;
@@ -59,20 +59,20 @@ async fn a_key_is_exported_to_its_recipient_if_the_app_allows_it() {
 
 #[tokio::test]
 async fn an_export_names_what_it_refuses() {
-    let rig = Rig::new().await;
-    rig.set(&[("wallet_export", "true")]).await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
-    let wallet = rig.import(&test, user, 0).await.unwrap();
+    let harness = Harness::new().await;
+    harness.set(&[("wallet_export", "true")]).await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
+    let wallet = harness.import(&test, user, 0).await.unwrap();
     let recipient = Recipient::fresh();
     let right = to(&recipient, wallet.id);
-    let everything_else = rig.service.export_wallet(&test, right.clone()).await;
+    let everything_else = harness.service.export_wallet(&test, right.clone()).await;
     assert!(matches!(
         everything_else,
         Err(ExportWalletError::Common(Refusal::NotAllowed(_)))
     ));
-    let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
-    let refused = async |command| match rig.service.export_wallet(&exporter, command).await {
+    let exporter = harness.scoped(vec![Scope::WalletsExport]).await;
+    let refused = async |command| match harness.service.export_wallet(&exporter, command).await {
         Err(ExportWalletError::Common(Refusal::Invalid(invalid))) => invalid.param,
         other => panic!("{other:?}"),
     };
@@ -89,15 +89,15 @@ async fn an_export_names_what_it_refuses() {
         assert_eq!(refused(command).await, "recipient_public_key");
     }
     let absent = to(&recipient, WalletId::new(START, [7; 16]));
-    let refused = rig.service.export_wallet(&exporter, absent).await;
+    let refused = harness.service.export_wallet(&exporter, absent).await;
     assert!(matches!(
         refused,
         Err(ExportWalletError::Unusable(UnusableWallet::NotFound))
     ));
-    let stranger = rig.stranger().await;
-    let other_user = rig.walletless(&stranger, "eve@example.com").await;
-    let foreign = rig.import(&stranger, other_user, 0).await.unwrap();
-    let refused = rig
+    let stranger = harness.stranger().await;
+    let other_user = harness.walletless(&stranger, "eve@example.com").await;
+    let foreign = harness.import(&stranger, other_user, 0).await.unwrap();
+    let refused = harness
         .service
         .export_wallet(&exporter, to(&recipient, foreign.id))
         .await;
@@ -109,13 +109,13 @@ async fn an_export_names_what_it_refuses() {
 
 #[tokio::test]
 async fn a_wallet_without_a_local_key_exports_nothing() {
-    let rig = Rig::new().await;
-    rig.set(&[("wallet_export", "true")]).await;
-    let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
-    let order = rig.order(&test);
-    let adopted = rig
+    let harness = Harness::new().await;
+    harness.set(&[("wallet_export", "true")]).await;
+    let exporter = harness.scoped(vec![Scope::WalletsExport]).await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
+    let order = harness.order(&test);
+    let adopted = harness
         .ports
         .custodian
         .adopt_address(AddressOrder {
@@ -124,15 +124,15 @@ async fn a_wallet_without_a_local_key_exports_nothing() {
             user_id: user,
             wallet_type: WalletType::Ethereum,
             public_address: KEYS[0].1.to_owned(),
-            created_at: rig.now(),
+            created_at: harness.now(),
         })
         .await
         .unwrap();
-    let mut tx = rig.fake.begin().await.unwrap();
+    let mut tx = harness.fake.begin().await.unwrap();
     tx.wallets().insert_keyless(&adopted).await.unwrap();
     tx.commit().await.unwrap();
     let recipient = Recipient::fresh();
-    let refused = rig
+    let refused = harness
         .service
         .export_wallet(&exporter, to(&recipient, order.wallet_id))
         .await;

@@ -17,7 +17,7 @@ use vestry_domain::wallet::{AddressForm, Wallet, WalletType};
 use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Store};
 
-use crate::rig::{Rig, START};
+use crate::harness::{Harness, START};
 
 /// Ethereum private keys and their addresses: from the documentation of web3.js, and the first two of anvil.
 pub(crate) const KEYS: [(&str, &str); 3] = [
@@ -58,7 +58,7 @@ fn sealed(user_id: UserId, address: &str, key: &str, to: &ImportKey) -> ImportWa
     }
 }
 
-impl Rig {
+impl Harness {
     async fn begin_import(&self, caller: &Caller, address: &str) -> ImportKey {
         let begun = self.service.begin_import(caller, begin(address)).await;
         begun.unwrap()
@@ -89,18 +89,21 @@ impl Rig {
 
 #[tokio::test]
 async fn a_sealed_key_becomes_a_wallet_that_signs() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
-    let wallet = rig.import(&test, user, 0).await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
+    let wallet = harness.import(&test, user, 0).await.unwrap();
     assert_eq!(wallet.public_address, KEYS[0].1);
     assert_eq!((wallet.user_id, wallet.world), (user, test.world));
     assert!(wallet.is_imported && wallet.verified && !wallet.is_read_only && wallet.is_default);
     assert!(wallet.key_id.is_some());
-    assert_eq!((wallet.account_index, wallet.created_at), (None, rig.now()));
-    assert!(rig.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
+    assert_eq!(
+        (wallet.account_index, wallet.created_at),
+        (None, harness.now())
+    );
+    assert!(harness.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
     // EIP-191 signature of this text by this key, from the documentation of web3.js.
-    let signed = rig
+    let signed = harness
         .service
         .sign(
             &test,
@@ -121,78 +124,78 @@ async fn a_sealed_key_becomes_a_wallet_that_signs() {
             "0xb91467e570a6466aa9e9876cbcd013baba02900b8979d43fe208a4a4f339f5fd6007e74cd82e037b800186422fc2da167c747ef045e5d18a5f5d4300f8e1a0291c"
         )
     );
-    assert_eq!(rig.open_imports(&test, KEYS[0].1).await, 0);
+    assert_eq!(harness.open_imports(&test, KEYS[0].1).await, 0);
 }
 
 /// The first wallet of a type is the default one, whether created or imported; later ones are added next to it.
 #[tokio::test]
 async fn the_default_wallet_stays_the_default() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
-    let first = rig.import(&test, user, 0).await.unwrap();
-    let second = rig.import(&test, user, 1).await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
+    let first = harness.import(&test, user, 0).await.unwrap();
+    let second = harness.import(&test, user, 1).await.unwrap();
     assert!(first.is_default && !second.is_default);
-    let create = rig
+    let create = harness
         .service
         .create_wallet(&test, user, WalletType::Ethereum, AddressForm::Usual)
         .await;
     assert!(create.unwrap() == first);
-    let other = rig.walletless(&test, "eve@example.com").await;
-    let made = rig
+    let other = harness.walletless(&test, "eve@example.com").await;
+    let made = harness
         .service
         .create_wallet(&test, other, WalletType::Ethereum, AddressForm::Usual)
         .await
         .unwrap();
-    let third = rig.import(&test, other, 2).await.unwrap();
+    let third = harness.import(&test, other, 2).await.unwrap();
     assert!(made.is_default && !third.is_default);
     for wallet in [first, second, made, third] {
-        assert!(rig.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
+        assert!(harness.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
     }
 }
 
 /// IMP-5.
 #[tokio::test]
 async fn a_message_is_single_use() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
     let (key, address) = KEYS[0];
-    let to = rig.begin_import(&test, address).await;
+    let to = harness.begin_import(&test, address).await;
     let command = sealed(user, address, key, &to);
-    let imported = rig.service.import_wallet(&test, command.clone()).await;
+    let imported = harness.service.import_wallet(&test, command.clone()).await;
     imported.unwrap();
-    let again = rig.service.import_wallet(&test, command).await;
+    let again = harness.service.import_wallet(&test, command).await;
     assert!(matches!(again, Err(ImportWalletError::Undecipherable)));
-    let anew = rig.import(&test, user, 0).await;
+    let anew = harness.import(&test, user, 0).await;
     assert!(matches!(
         anew,
         Err(ImportWalletError::Common(Refusal::Taken(_)))
     ));
-    let other = rig.walletless(&test, "eve@example.com").await;
-    let anew = rig.import(&test, other, 0).await;
+    let other = harness.walletless(&test, "eve@example.com").await;
+    let anew = harness.import(&test, other, 0).await;
     assert!(matches!(
         anew,
         Err(ImportWalletError::Common(Refusal::Taken(_)))
     ));
-    assert_eq!(rig.wallets().await, 1);
+    assert_eq!(harness.wallets().await, 1);
 }
 
 /// A refusal uses nothing up.
 #[tokio::test]
 async fn a_refused_import_can_be_retried() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
     let (key, address) = KEYS[0];
-    let to = rig.begin_import(&test, address).await;
-    let refused = rig
+    let to = harness.begin_import(&test, address).await;
+    let refused = harness
         .service
         .import_wallet(&test, sealed(user, address, KEYS[1].0, &to))
         .await;
     assert!(matches!(refused, Err(ImportWalletError::AddressMismatch)));
     let nobody = UserId::new(START, [7; 16]);
-    let refused = rig
+    let refused = harness
         .service
         .import_wallet(&test, sealed(nobody, address, key, &to))
         .await;
@@ -202,11 +205,11 @@ async fn a_refused_import_can_be_retried() {
     ));
     let mut altered = sealed(user, address, key, &to);
     altered.message.ciphertext[0] ^= 1;
-    let refused = rig.service.import_wallet(&test, altered).await;
+    let refused = harness.service.import_wallet(&test, altered).await;
     assert!(matches!(refused, Err(ImportWalletError::Undecipherable)));
-    assert_eq!(rig.wallets().await, 0);
-    rig.fake.lose_commits(3);
-    let imported = rig
+    assert_eq!(harness.wallets().await, 0);
+    harness.fake.lose_commits(3);
+    let imported = harness
         .service
         .import_wallet(&test, sealed(user, address, key, &to))
         .await;
@@ -216,14 +219,14 @@ async fn a_refused_import_can_be_retried() {
 /// Fifty concurrent imports of one message: one wallet, one response (R2, R10).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r10_parallel_imports_of_one_message_make_one_wallet() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
     let (key, address) = KEYS[0];
-    let to = rig.begin_import(&test, address).await;
+    let to = harness.begin_import(&test, address).await;
     let command = sealed(user, address, key, &to);
     let outcomes = race((0..50).map(|_| {
-        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let (service, test) = (Arc::clone(&harness.service), Arc::clone(&test));
         let command = command.clone();
         async move { service.import_wallet(&test, command).await }
     }))
@@ -233,23 +236,23 @@ async fn r10_parallel_imports_of_one_message_make_one_wallet() {
     for refusal in refused {
         assert!(matches!(refusal, Err(ImportWalletError::Undecipherable)));
     }
-    assert_eq!(rig.wallets().await, 1);
+    assert_eq!(harness.wallets().await, 1);
 }
 
 /// Fifty imports of one key, each with its own key pair, in any order: one wallet, and the others are told that it exists (R10).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r10_parallel_imports_of_one_key_make_one_wallet() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
     let (key, address) = KEYS[0];
     let mut commands = Vec::new();
     for _ in 0..NEW_PER_ADDRESS.most {
-        let to = rig.begin_import(&test, address).await;
+        let to = harness.begin_import(&test, address).await;
         commands.push(sealed(user, address, key, &to));
     }
     let outcomes = race(commands.into_iter().map(|command| {
-        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let (service, test) = (Arc::clone(&harness.service), Arc::clone(&test));
         async move { service.import_wallet(&test, command).await }
     }))
     .await;
@@ -258,24 +261,24 @@ async fn r10_parallel_imports_of_one_key_make_one_wallet() {
         .iter()
         .filter(|outcome| matches!(outcome, Err(ImportWalletError::Common(Refusal::Taken(_)))));
     assert_eq!((made, refused.count()), (1, outcomes.len() - 1));
-    assert_eq!(rig.wallets().await, 1);
+    assert_eq!(harness.wallets().await, 1);
 }
 
 /// Concurrent imports and creates for one user: all succeed, one wallet is the default, and every create returns it (R2, R10).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r10_imports_race_creates() {
     for _ in 0..10 {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
-        let user = rig.walletless(&test, "ada@example.com").await;
+        let harness = Harness::new().await;
+        let test = harness.test().await;
+        let user = harness.walletless(&test, "ada@example.com").await;
         let mut commands = Vec::new();
         for (key, address) in KEYS {
-            let to = rig.begin_import(&test, address).await;
+            let to = harness.begin_import(&test, address).await;
             commands.push(Some(sealed(user, address, key, &to)));
         }
         commands.extend([None, None, None]);
         let wallets = race(commands.into_iter().map(|command| {
-            let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+            let (service, test) = (Arc::clone(&harness.service), Arc::clone(&test));
             async move {
                 match command {
                     Some(command) => service.import_wallet(&test, command).await.unwrap(),
@@ -296,9 +299,9 @@ async fn r10_imports_race_creates() {
         let defaults = imported.iter().filter(|wallet| wallet.is_default);
         assert_eq!(defaults.count(), usize::from(default.is_imported));
         let expected = if default.is_imported { 3 } else { 4 };
-        assert_eq!(rig.wallets().await, expected);
+        assert_eq!(harness.wallets().await, expected);
         for wallet in &wallets {
-            assert!(rig.service.get_wallet(&test, wallet.id).await.unwrap() == *wallet);
+            assert!(harness.service.get_wallet(&test, wallet.id).await.unwrap() == *wallet);
         }
     }
 }
@@ -306,96 +309,100 @@ async fn r10_imports_race_creates() {
 /// IMP-5.
 #[tokio::test]
 async fn a_key_pair_expires_and_is_swept() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
     let (key, address) = KEYS[0];
     let (early, late) = (
-        rig.begin_import(&test, address).await,
-        rig.begin_import(&test, KEYS[1].1).await,
+        harness.begin_import(&test, address).await,
+        harness.begin_import(&test, KEYS[1].1).await,
     );
-    rig.pass(LIFETIME.0 - 1);
-    let last = rig
+    harness.pass(LIFETIME.0 - 1);
+    let last = harness
         .service
         .import_wallet(&test, sealed(user, KEYS[1].1, KEYS[1].0, &late))
         .await;
     last.unwrap();
-    rig.sweep().await;
-    assert_eq!(rig.open_imports(&test, address).await, 1);
-    rig.pass(1);
-    let expired = rig
+    harness.sweep().await;
+    assert_eq!(harness.open_imports(&test, address).await, 1);
+    harness.pass(1);
+    let expired = harness
         .service
         .import_wallet(&test, sealed(user, address, key, &early))
         .await;
     assert!(matches!(expired, Err(ImportWalletError::Undecipherable)));
-    rig.sweep().await;
-    assert_eq!(rig.open_imports(&test, address).await, 0);
+    harness.sweep().await;
+    assert_eq!(harness.open_imports(&test, address).await, 0);
 }
 
 /// An import begun in one environment works in no other.
 #[tokio::test]
 async fn key_pairs_stay_in_their_environment() {
-    let rig = Rig::new().await;
-    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let harness = Harness::new().await;
+    let (test, live, stranger) = (
+        harness.test().await,
+        harness.live().await,
+        harness.stranger().await,
+    );
     let (key, address) = KEYS[0];
-    let to = rig.begin_import(&test, address).await;
+    let to = harness.begin_import(&test, address).await;
     for other in [&live, &stranger] {
-        let user = rig.walletless(other, "eve@example.com").await;
+        let user = harness.walletless(other, "eve@example.com").await;
         let moved = sealed(user, address, key, &to);
-        let refused = rig.service.import_wallet(other, moved).await;
+        let refused = harness.service.import_wallet(other, moved).await;
         assert!(matches!(refused, Err(ImportWalletError::Undecipherable)));
         // The other environment's own key pair does not open it either.
-        rig.begin_import(other, address).await;
+        harness.begin_import(other, address).await;
         let moved = sealed(user, address, key, &to);
-        let refused = rig.service.import_wallet(other, moved).await;
+        let refused = harness.service.import_wallet(other, moved).await;
         assert!(matches!(refused, Err(ImportWalletError::Undecipherable)));
-        rig.import(other, user, 0).await.unwrap();
+        harness.import(other, user, 0).await.unwrap();
     }
-    let user = rig.walletless(&test, "ada@example.com").await;
-    rig.import(&test, user, 0).await.unwrap();
+    let user = harness.walletless(&test, "ada@example.com").await;
+    harness.import(&test, user, 0).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_key_pair_may_be_for_one_user_alone() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let (ada, eve) = (
-        rig.walletless(&test, "ada@example.com").await,
-        rig.walletless(&test, "eve@example.com").await,
+        harness.walletless(&test, "ada@example.com").await,
+        harness.walletless(&test, "eve@example.com").await,
     );
     let (key, address) = KEYS[0];
     let bound = BeginImport {
         user_id: Some(ada),
         ..begin(address)
     };
-    let to = rig
+    let to = harness
         .service
         .begin_import(&test, bound.clone())
         .await
         .unwrap();
     let swapped = sealed(eve, address, key, &to);
-    let refused = rig.service.import_wallet(&test, swapped).await;
+    let refused = harness.service.import_wallet(&test, swapped).await;
     assert!(matches!(refused, Err(ImportWalletError::Undecipherable)));
     let right = sealed(ada, address, key, &to);
-    let imported = rig.service.import_wallet(&test, right).await.unwrap();
+    let imported = harness.service.import_wallet(&test, right).await.unwrap();
     assert_eq!(imported.user_id, ada);
-    rig.service.delete_user(&test, eve).await.unwrap();
+    harness.service.delete_user(&test, eve).await.unwrap();
     let gone = BeginImport {
         user_id: Some(eve),
         ..bound
     };
-    let refused = rig.service.begin_import(&test, gone).await;
+    let refused = harness.service.begin_import(&test, gone).await;
     assert!(matches!(refused, Err(Refusal::NotFound("user"))));
 }
 
 /// An address that a user signs in with is taken, whichever user it belongs to.
 #[tokio::test]
 async fn an_address_of_a_read_only_wallet_is_taken() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
-    let order = rig.order(&test);
-    let adopted = rig
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
+    let order = harness.order(&test);
+    let adopted = harness
         .ports
         .custodian
         .adopt_address(AddressOrder {
@@ -404,15 +411,15 @@ async fn an_address_of_a_read_only_wallet_is_taken() {
             user_id: user,
             wallet_type: WalletType::Ethereum,
             public_address: KEYS[0].1.to_owned(),
-            created_at: rig.now(),
+            created_at: harness.now(),
         })
         .await
         .unwrap();
-    let mut tx = rig.fake.begin().await.unwrap();
+    let mut tx = harness.fake.begin().await.unwrap();
     let created = tx.wallets().insert_keyless(&adopted).await.unwrap();
     assert_eq!(created, Created::Yes);
     tx.commit().await.unwrap();
-    let refused = rig.import(&test, user, 0).await;
+    let refused = harness.import(&test, user, 0).await;
     assert!(matches!(
         refused,
         Err(ImportWalletError::Common(Refusal::Taken(_)))
@@ -422,17 +429,17 @@ async fn an_address_of_a_read_only_wallet_is_taken() {
 /// Sixteen for an address in a quarter of an hour, in its environment; those already issued stay valid.
 #[tokio::test]
 async fn too_many_key_pairs_of_one_address_are_refused() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
     let (key, address) = KEYS[0];
-    let first = rig.begin_import(&test, address).await;
+    let first = harness.begin_import(&test, address).await;
     for _ in 1..NEW_PER_ADDRESS.most {
-        rig.begin_import(&test, address).await;
+        harness.begin_import(&test, address).await;
     }
     let spelled = address.to_lowercase();
     for address in [address, &spelled] {
-        let refused = rig.service.begin_import(&test, begin(address)).await;
+        let refused = harness.service.begin_import(&test, begin(address)).await;
         match refused {
             Err(Refusal::TooMany { retry_after }) => {
                 assert_eq!(retry_after, Seconds(LIFETIME.0));
@@ -440,28 +447,28 @@ async fn too_many_key_pairs_of_one_address_are_refused() {
             other => panic!("{other:?}"),
         }
     }
-    rig.begin_import(&test, KEYS[1].1).await;
-    let live = rig.live().await;
-    rig.begin_import(&live, address).await;
-    rig.pass(LIFETIME.0 - 1);
+    harness.begin_import(&test, KEYS[1].1).await;
+    let live = harness.live().await;
+    harness.begin_import(&live, address).await;
+    harness.pass(LIFETIME.0 - 1);
     let oldest = sealed(user, address, key, &first);
-    rig.service.import_wallet(&test, oldest).await.unwrap();
-    rig.pass(1);
+    harness.service.import_wallet(&test, oldest).await.unwrap();
+    harness.pass(1);
     for _ in 0..NEW_PER_ADDRESS.most {
-        rig.begin_import(&test, address).await;
+        harness.begin_import(&test, address).await;
     }
-    assert!(rig.open_imports(&test, address).await < usize::try_from(MAX_LIVE).unwrap());
+    assert!(harness.open_imports(&test, address).await < usize::try_from(MAX_LIVE).unwrap());
 }
 
 #[tokio::test]
 async fn fields_are_refused_by_name() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
     let (key, address) = KEYS[0];
-    let to = rig.begin_import(&test, address).await;
+    let to = harness.begin_import(&test, address).await;
     let refused_begin =
-        async |command: BeginImport| match rig.service.begin_import(&test, command).await {
+        async |command: BeginImport| match harness.service.begin_import(&test, command).await {
             Err(Refusal::Invalid(invalid)) => invalid,
             other => panic!("{other:?}"),
         };
@@ -479,8 +486,8 @@ async fn fields_are_refused_by_name() {
         ..begin(bitcoin)
     };
     assert_eq!(refused_begin(live.clone()).await.param, "public_address");
-    let caller = rig.live().await;
-    let begun = rig.service.begin_import(&caller, live).await;
+    let caller = harness.live().await;
+    let begun = harness.service.begin_import(&caller, live).await;
     begun.unwrap();
     let indexed = BeginImport {
         account_index: Some(0),
@@ -508,12 +515,12 @@ async fn fields_are_refused_by_name() {
         command.message.ciphertext = vec![0; MAX_CIPHERTEXT + 1];
     });
     for (command, param) in wrong {
-        match rig.service.import_wallet(&test, command).await {
+        match harness.service.import_wallet(&test, command).await {
             Err(ImportWalletError::Common(Refusal::Invalid(invalid))) => {
                 assert_eq!(invalid.param, param)
             }
             other => panic!("{other:?}"),
         }
     }
-    rig.service.import_wallet(&test, right).await.unwrap();
+    harness.service.import_wallet(&test, right).await.unwrap();
 }

@@ -13,16 +13,16 @@ use vestry_domain::signing::{MessageRequest, SigningRefused};
 use vestry_domain::wallet::{AddressForm, MAX_MESSAGE, Wallet, WalletType};
 use vestry_ports::store::{Store, StoreError};
 
-use crate::rig::{Rig, START};
+use crate::harness::{Harness, START};
 
 /// R1: fifty concurrent calls create one wallet, all of them return it, and one key is stored.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r1_parallel_creates_make_one_wallet() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
     let tasks = (0..50).map(|_| {
-        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let (service, test) = (Arc::clone(&harness.service), Arc::clone(&test));
         async move {
             service
                 .create_wallet(&test, user, WalletType::Ethereum, AddressForm::Usual)
@@ -35,7 +35,7 @@ async fn r1_parallel_creates_make_one_wallet() {
         .map(|wallet| (wallet.id, &wallet.public_address))
         .collect();
     assert_eq!(answers.len(), 1);
-    let keys = rig
+    let keys = harness
         .fake
         .read()
         .await
@@ -45,35 +45,42 @@ async fn r1_parallel_creates_make_one_wallet() {
         .await
         .unwrap();
     assert_eq!(keys.len(), 1);
-    assert!(rig.service.get_wallet(&test, wallets[0].id).await.unwrap() == wallets[0]);
+    assert!(
+        harness
+            .service
+            .get_wallet(&test, wallets[0].id)
+            .await
+            .unwrap()
+            == wallets[0]
+    );
 }
 
 /// I8: a user deleted in the middle is not found; that is not a service fault.
 #[tokio::test]
 async fn no_wallet_is_created_for_a_deleted_user() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.walletless(&test, "ada@example.com").await;
-    let (other, caller) = (rig.other_process(), Arc::clone(&test));
-    rig.store.before_next_begin(async move {
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.walletless(&test, "ada@example.com").await;
+    let (other, caller) = (harness.other_process(), Arc::clone(&test));
+    harness.store.before_next_begin(async move {
         other.delete_user(&caller, user).await.unwrap();
     });
     let (ethereum, usual) = (WalletType::Ethereum, AddressForm::Usual);
-    let made = rig
+    let made = harness
         .service
         .create_wallet(&test, user, ethereum, usual)
         .await;
     assert!(matches!(made, Err(Refusal::NotFound("user"))));
-    assert_eq!(rig.wallets().await, 0);
+    assert_eq!(harness.wallets().await, 0);
 }
 
 /// API-18.
 #[tokio::test]
 async fn the_default_wallet_is_created_once_and_returned_ever_after() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let user = rig.user(&test, "ada@example.com").await;
-    let again = rig
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let user = harness.user(&test, "ada@example.com").await;
+    let again = harness
         .service
         .create_wallet(
             &test,
@@ -85,28 +92,32 @@ async fn the_default_wallet_is_created_once_and_returned_ever_after() {
         .unwrap();
     assert!(again == user.wallets[0]);
 
-    let walletless = rig.walletless(&test, "bob@example.com").await;
-    rig.pass(60);
-    let made = rig
+    let walletless = harness.walletless(&test, "bob@example.com").await;
+    harness.pass(60);
+    let made = harness
         .service
         .create_wallet(&test, walletless, WalletType::Ethereum, AddressForm::Usual)
         .await
         .unwrap();
     assert_eq!(
         (made.user_id, made.created_at, made.id.timestamp()),
-        (walletless, rig.now(), rig.now())
+        (walletless, harness.now(), harness.now())
     );
     assert_ne!(made.public_address, again.public_address);
 }
 
 #[tokio::test]
 async fn no_wallet_for_a_user_elsewhere() {
-    let rig = Rig::new().await;
-    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
-    let user = rig.walletless(&test, "ada@example.com").await;
+    let harness = Harness::new().await;
+    let (test, live, stranger) = (
+        harness.test().await,
+        harness.live().await,
+        harness.stranger().await,
+    );
+    let user = harness.walletless(&test, "ada@example.com").await;
     let nobody = UserId::new(START, [7; 16]);
     for (caller, user) in [(&test, nobody), (&live, user), (&stranger, user)] {
-        let refused = rig
+        let refused = harness
             .service
             .create_wallet(caller, user, WalletType::Ethereum, AddressForm::Usual)
             .await;
@@ -115,7 +126,7 @@ async fn no_wallet_for_a_user_elsewhere() {
             "{refused:?}"
         );
     }
-    let listed = rig
+    let listed = harness
         .service
         .list_wallets(&test, ListWallets::default())
         .await
@@ -126,22 +137,26 @@ async fn no_wallet_for_a_user_elsewhere() {
 /// A wallet of another App or environment does not exist (CH-7).
 #[tokio::test]
 async fn a_wallet_of_another_environment_is_not_found() {
-    let rig = Rig::new().await;
-    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
-    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let harness = Harness::new().await;
+    let (test, live, stranger) = (
+        harness.test().await,
+        harness.live().await,
+        harness.stranger().await,
+    );
+    let wallet = harness.user(&test, "ada@example.com").await.wallets[0].id;
     for (caller, id) in [
         (&live, wallet),
         (&stranger, wallet),
         (&test, WalletId::new(START, [7; 16])),
     ] {
-        let read = rig.service.get_wallet(caller, id).await;
+        let read = harness.service.get_wallet(caller, id).await;
         assert!(matches!(read, Err(Refusal::NotFound("wallet"))), "{read:?}");
-        let signed = rig.service.sign(caller, text(id, "hi")).await;
+        let signed = harness.service.sign(caller, text(id, "hi")).await;
         assert!(
             matches!(signed, Err(SignError::Unusable(UnusableWallet::NotFound))),
             "{signed:?}"
         );
-        let listed = rig
+        let listed = harness
             .service
             .list_wallets(caller, ListWallets::default())
             .await
@@ -152,17 +167,18 @@ async fn a_wallet_of_another_environment_is_not_found() {
 
 #[tokio::test]
 async fn lists_by_pages_newest_first() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
     let mut made = Vec::new();
     for number in 0..25 {
         made.push(
-            rig.user(&test, &format!("u{number}@example.com"))
+            harness
+                .user(&test, &format!("u{number}@example.com"))
                 .await
                 .wallets[0]
                 .id,
         );
-        rig.pass(1);
+        harness.pass(1);
     }
     made.reverse();
     let mut query = ListWallets {
@@ -171,7 +187,7 @@ async fn lists_by_pages_newest_first() {
     };
     let mut seen = Vec::new();
     for (length, has_more) in [(10, true), (10, true), (5, false)] {
-        let page = rig.service.list_wallets(&test, query).await.unwrap();
+        let page = harness.service.list_wallets(&test, query).await.unwrap();
         assert_eq!(
             (page.wallets.len(), page.total_count, page.has_more),
             (length, 25, has_more)
@@ -180,12 +196,12 @@ async fn lists_by_pages_newest_first() {
         query.starting_after = seen.last().copied();
     }
     assert_eq!(seen, made);
-    let past_the_end = rig.service.list_wallets(&test, query).await.unwrap();
+    let past_the_end = harness.service.list_wallets(&test, query).await.unwrap();
     assert_eq!(
         (past_the_end.wallets.len(), past_the_end.has_more),
         (0, false)
     );
-    let all = rig
+    let all = harness
         .service
         .list_wallets(&test, ListWallets::default())
         .await
@@ -199,7 +215,11 @@ async fn lists_by_pages_newest_first() {
         limit: Some(25),
         ..ListWallets::default()
     };
-    let page = rig.service.list_wallets(&test, exactly_all).await.unwrap();
+    let page = harness
+        .service
+        .list_wallets(&test, exactly_all)
+        .await
+        .unwrap();
     assert_eq!((page.wallets.len(), page.has_more), (25, false));
 
     let owner = all.wallets[3].user_id;
@@ -207,7 +227,7 @@ async fn lists_by_pages_newest_first() {
         user_id: Some(owner),
         ..ListWallets::default()
     };
-    let page = rig.service.list_wallets(&test, of_one).await.unwrap();
+    let page = harness.service.list_wallets(&test, of_one).await.unwrap();
     assert_eq!((page.total_count, page.wallets[0].user_id), (1, owner));
 
     for limit in [i64::MIN, 0, 9, 101] {
@@ -215,7 +235,7 @@ async fn lists_by_pages_newest_first() {
             limit: Some(limit),
             ..ListWallets::default()
         };
-        let refused = rig.service.list_wallets(&test, query).await;
+        let refused = harness.service.list_wallets(&test, query).await;
         assert!(
             matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == "limit"),
             "{limit}"
@@ -236,9 +256,13 @@ pub(crate) fn text(wallet_id: WalletId, message: &str) -> SignMessage {
 /// Signatures match the address by the chain's own rule (EIP-191), in every message encoding (CH-5).
 #[tokio::test]
 async fn signs_messages_in_every_encoding() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let wallet = rig.user(&test, "ada@example.com").await.wallets.remove(0);
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let wallet = harness
+        .user(&test, "ada@example.com")
+        .await
+        .wallets
+        .remove(0);
     let chains = Chains::new(&Secret::new([1; 32]));
 
     let longest = "x".repeat(MAX_MESSAGE);
@@ -254,7 +278,7 @@ async fn signs_messages_in_every_encoding() {
     ] {
         let mut command = text(wallet.id, message);
         command.request.encoding = encoding.map(str::to_owned);
-        let signed = rig.service.sign(&test, command).await.unwrap();
+        let signed = harness.service.sign(&test, command).await.unwrap();
         assert!(signed.wallet == wallet);
         assert_eq!(signed.signed.fields.len(), 1, "nothing but the signature");
         let signature = signed.signed.text("signature").unwrap();
@@ -266,9 +290,9 @@ async fn signs_messages_in_every_encoding() {
 
 #[tokio::test]
 async fn mislabelled_messages_are_refused() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let wallet = harness.user(&test, "ada@example.com").await.wallets[0].id;
     let too_long = "x".repeat(MAX_MESSAGE + 1);
     let too_long_hex = "00".repeat(MAX_MESSAGE + 1);
     for (param, message, encoding) in [
@@ -284,7 +308,7 @@ async fn mislabelled_messages_are_refused() {
     ] {
         let mut command = text(wallet, message);
         command.request.encoding = encoding.map(str::to_owned);
-        let refused = rig.service.sign(&test, command).await;
+        let refused = harness.service.sign(&test, command).await;
         assert!(
             matches!(&refused, Err(SignError::Refused(SigningRefused::Invalid(invalid))) if invalid.param == param),
             "{encoding:?}"
@@ -295,9 +319,9 @@ async fn mislabelled_messages_are_refused() {
 /// A wallet is read together with those that concurrent calls need. If that fails it is read alone, and only its own error is returned.
 #[tokio::test]
 async fn a_wallet_that_cannot_be_read_with_others_is_read_alone() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let wallet = harness.user(&test, "ada@example.com").await.wallets[0].id;
     let sign = || {
         let request = MessageRequest {
             message: "hi".to_owned(),
@@ -308,15 +332,15 @@ async fn a_wallet_that_cannot_be_read_with_others_is_read_alone() {
             wallet_id: wallet,
             request,
         };
-        rig.service.sign(&test, command)
+        harness.service.sign(&test, command)
     };
     let unreadable = || StoreError::Corrupt {
         table: "wallets",
         column: "mac",
     };
-    rig.store.refuse_views([unreadable()]);
+    harness.store.refuse_views([unreadable()]);
     sign().await.unwrap();
-    rig.store.refuse_views([unreadable(), StoreError::Busy]);
+    harness.store.refuse_views([unreadable(), StoreError::Busy]);
     let refused = sign().await;
     assert!(
         matches!(

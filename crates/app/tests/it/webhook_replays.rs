@@ -9,13 +9,13 @@ use vestry_domain::Timestamp;
 use vestry_domain::ids::{EventId, WebhookEndpointId};
 use vestry_domain::webhook::{DeliveryState, Replay};
 
-use crate::rig::Rig;
+use crate::harness::Harness;
 use crate::webhooks::header;
 
 const HOST: &str = "hooks.example.com";
 const DAY: i64 = 86_400;
 
-impl Rig {
+impl Harness {
     /// Creates users; returns the endpoint's events about them, oldest first.
     async fn emitted_for_users(&self, id: WebhookEndpointId, users: usize) -> Vec<EventId> {
         let test = self.test().await;
@@ -74,81 +74,84 @@ fn range(after: EventId) -> Wanted {
 /// Abandoned deliveries are sent again, once, and delivered ones are not. A second request finds nothing until those are abandoned too.
 #[tokio::test]
 async fn wh_1_abandoned_deliveries_are_sent_again() {
-    let rig = Rig::new().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.emitted_for_users(id, 1).await;
-    rig.flow().await;
-    let begin = rig.now();
-    rig.webhooks.answer(HOST, 500, None);
-    let test = rig.test().await;
-    rig.user(&test, "late@example.com").await;
+    let harness = Harness::new().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.emitted_for_users(id, 1).await;
+    harness.flow().await;
+    let begin = harness.now();
+    harness.webhooks.answer(HOST, 500, None);
+    let test = harness.test().await;
+    harness.user(&test, "late@example.com").await;
     for _ in 0..12 {
-        rig.flow().await;
-        rig.pass(DAY);
+        harness.flow().await;
+        harness.pass(DAY);
     }
-    assert!(rig.states(id).await.contains(&DeliveryState::Exhausted));
-    rig.webhooks.answer(HOST, 200, None);
-    let late = rig.replay(id, Wanted::FailedSince(rig.now())).await;
+    assert!(harness.states(id).await.contains(&DeliveryState::Exhausted));
+    harness.webhooks.answer(HOST, 200, None);
+    let late = harness.replay(id, Wanted::FailedSince(harness.now())).await;
     assert_eq!(late.unwrap().count, 0);
-    rig.flow().await;
+    harness.flow().await;
     for (count, replayed) in [(1, 1), (0, 1)] {
         // Replays of one second are listed in no particular order.
-        rig.pass(1);
-        let asked = rig.replay(id, Wanted::FailedSince(begin)).await.unwrap();
+        harness.pass(1);
+        let asked = harness
+            .replay(id, Wanted::FailedSince(begin))
+            .await
+            .unwrap();
         assert_eq!((asked.count, asked.done, asked.ended_at), (count, 0, None));
-        rig.flow().await;
-        assert_eq!(rig.replayed().len(), replayed);
-        let ended = rig.newest_replay(id).await;
+        harness.flow().await;
+        assert_eq!(harness.replayed().len(), replayed);
+        let ended = harness.newest_replay(id).await;
         assert_eq!((ended.id, ended.done), (asked.id, count));
-        assert_eq!(ended.ended_at, Some(rig.now()));
+        assert_eq!(ended.ended_at, Some(harness.now()));
     }
-    assert_eq!(rig.deliveries(id).await.len(), 3);
+    assert_eq!(harness.deliveries(id).await.len(), 3);
 }
 
 /// A range of the log is sent again, 50 a second, and new events take precedence.
 #[tokio::test]
 async fn a_range_of_the_log_is_replayed_at_a_limited_rate() {
-    let rig = Rig::new().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    let events = rig.emitted_for_users(id, 120).await;
-    rig.flow().await;
-    let asked = rig.replay(id, range(events[0])).await.unwrap();
+    let harness = Harness::new().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    let events = harness.emitted_for_users(id, 120).await;
+    harness.flow().await;
+    let asked = harness.replay(id, range(events[0])).await.unwrap();
     assert_eq!(asked.count, 119);
-    assert_eq!(rig.flow_for(4).await, [50, 50, 19, 0]);
-    let replayed: BTreeSet<_> = rig.replayed().into_iter().collect();
+    assert_eq!(harness.flow_for(4).await, [50, 50, 19, 0]);
+    let replayed: BTreeSet<_> = harness.replayed().into_iter().collect();
     assert_eq!(replayed, events[1..].iter().copied().collect());
-    assert_eq!(rig.replayed().len(), 119);
-    assert_eq!(rig.newest_replay(id).await.done, 119);
+    assert_eq!(harness.replayed().len(), 119);
+    assert_eq!(harness.newest_replay(id).await.done, 119);
 
     let until = Some(events[13]);
     let after = events[10];
-    let some = rig.replay(id, Wanted::Range { after, until }).await;
+    let some = harness.replay(id, Wanted::Range { after, until }).await;
     assert_eq!(some.unwrap().count, 3);
-    rig.flow().await;
-    assert_eq!(rig.replayed()[119..].len(), 3);
+    harness.flow().await;
+    assert_eq!(harness.replayed()[119..].len(), 3);
 }
 
 /// More events than one step handles: the steps run in sequence, and none is due before the previous one is sent.
 #[tokio::test]
 async fn a_long_replay_takes_several_steps() {
-    let rig = Rig::new().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    let events = rig.emitted_for_users(id, 620).await;
-    rig.flow().await;
-    rig.replay(id, range(events[0])).await.unwrap();
-    let sent = rig.flow_for(14).await;
+    let harness = Harness::new().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    let events = harness.emitted_for_users(id, 620).await;
+    harness.flow().await;
+    harness.replay(id, range(events[0])).await.unwrap();
+    let sent = harness.flow_for(14).await;
     assert!(sent.iter().all(|sent| *sent <= 50), "{sent:?}");
     assert_eq!(sent.iter().sum::<usize>(), 619);
-    let replayed: BTreeSet<_> = rig.replayed().into_iter().collect();
+    let replayed: BTreeSet<_> = harness.replayed().into_iter().collect();
     assert_eq!(replayed.len(), 619);
 }
 
 /// An invalid replay is refused, and nothing is stored.
 #[tokio::test]
 async fn invalid_replays_are_refused() {
-    let rig = Rig::new().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    let events = rig.emitted_for_users(id, 3).await;
+    let harness = Harness::new().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    let events = harness.emitted_for_users(id, 3).await;
     let unknown: EventId = "event_1srOrx2ZWZBpBUvZwXKQmoEYga2".parse().unwrap();
     let until = Some(unknown);
     for wanted in [
@@ -158,7 +161,7 @@ async fn invalid_replays_are_refused() {
             until,
         },
     ] {
-        let refused = rig.replay(id, wanted).await;
+        let refused = harness.replay(id, wanted).await;
         assert!(matches!(refused, Err(Refusal::NotFound("event"))));
     }
     let until = Some(events[0]);
@@ -166,29 +169,30 @@ async fn invalid_replays_are_refused() {
         after: events[1],
         until,
     };
-    let refused = rig.replay(id, backwards).await;
+    let refused = harness.replay(id, backwards).await;
     assert!(matches!(refused, Err(Refusal::Invalid(invalid)) if invalid.param == "until"));
-    let not_now = async |wanted| match rig.replay(id, wanted).await {
+    let not_now = async |wanted| match harness.replay(id, wanted).await {
         Err(Refusal::NotNow(why)) => why,
         other => panic!("{other:?}"),
     };
-    rig.service
-        .disable_webhook(Principal::cli(), rig.app.id, id)
+    harness
+        .service
+        .disable_webhook(Principal::cli(), harness.app.id, id)
         .await
         .unwrap();
     assert!(not_now(range(events[0])).await.contains("disabled"));
-    let listed = rig
+    let listed = harness
         .service
-        .list_replays(Principal::cli(), rig.app.id, id)
+        .list_replays(Principal::cli(), harness.app.id, id)
         .await
         .unwrap();
     assert_eq!(listed, []);
-    let enabled = rig
+    let enabled = harness
         .service
-        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
         .await;
     enabled.unwrap();
-    rig.replay(id, range(events[0])).await.unwrap();
+    harness.replay(id, range(events[0])).await.unwrap();
     assert!(not_now(range(events[0])).await.contains("running"));
 }
 
@@ -196,22 +200,22 @@ async fn invalid_replays_are_refused() {
 #[tokio::test]
 async fn wh_1_no_failure_of_a_replay_skips_or_duplicates_an_event() {
     for operations in 0.. {
-        let rig = Rig::new().await;
-        let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-        let events = rig.emitted_for_users(id, 4).await;
-        rig.flow().await;
-        rig.replay(id, range(events[0])).await.unwrap();
-        rig.fake.fail_after(operations);
-        let sent = rig.service.send_due().await;
-        let was_reached = !rig.fake.has_yet_to_fail();
-        rig.fake.fail_after(None);
-        rig.flow_for(120).await;
+        let harness = Harness::new().await;
+        let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+        let events = harness.emitted_for_users(id, 4).await;
+        harness.flow().await;
+        harness.replay(id, range(events[0])).await.unwrap();
+        harness.fake.fail_after(operations);
+        let sent = harness.service.send_due().await;
+        let was_reached = !harness.fake.has_yet_to_fail();
+        harness.fake.fail_after(None);
+        harness.flow_for(120).await;
         assert_eq!(
-            rig.deliveries(id).await.len(),
+            harness.deliveries(id).await.len(),
             7,
             "after {operations:?}, {sent:?}"
         );
-        assert_eq!(rig.newest_replay(id).await.done, 3);
+        assert_eq!(harness.newest_replay(id).await.done, 3);
         if !was_reached {
             return;
         }
@@ -221,68 +225,72 @@ async fn wh_1_no_failure_of_a_replay_skips_or_duplicates_an_event() {
 /// Two processes run one replay: each event is queued for the endpoint once.
 #[tokio::test]
 async fn two_processes_share_a_replay() {
-    let rig = Rig::new().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    let events = rig.emitted_for_users(id, 30).await;
-    rig.flow().await;
-    rig.replay(id, range(events[0])).await.unwrap();
-    let other = rig.other_process();
-    let (one, two) = tokio::join!(rig.service.send_due(), other.send_due());
+    let harness = Harness::new().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    let events = harness.emitted_for_users(id, 30).await;
+    harness.flow().await;
+    harness.replay(id, range(events[0])).await.unwrap();
+    let other = harness.other_process();
+    let (one, two) = tokio::join!(harness.service.send_due(), other.send_due());
     assert_eq!(one.unwrap() + two.unwrap(), 29);
-    assert_eq!(rig.replayed().len(), 29);
+    assert_eq!(harness.replayed().len(), 29);
 }
 
 /// A replay pauses while its endpoint is disabled, and resumes afterwards; it ends when the endpoint is deleted.
 #[tokio::test]
 async fn wh_10_wh_12_a_replay_pauses_and_ends_with_its_endpoint() {
-    let rig = Rig::new().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    let events = rig.emitted_for_users(id, 5).await;
-    rig.flow().await;
-    rig.replay(id, range(events[0])).await.unwrap();
-    rig.service
-        .disable_webhook(Principal::cli(), rig.app.id, id)
+    let harness = Harness::new().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    let events = harness.emitted_for_users(id, 5).await;
+    harness.flow().await;
+    harness.replay(id, range(events[0])).await.unwrap();
+    harness
+        .service
+        .disable_webhook(Principal::cli(), harness.app.id, id)
         .await
         .unwrap();
-    rig.flow_for(20).await;
-    assert_eq!(rig.replayed(), []);
-    let enabled = rig
+    harness.flow_for(20).await;
+    assert_eq!(harness.replayed(), []);
+    let enabled = harness
         .service
-        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
         .await;
     enabled.unwrap();
-    rig.flow_for(11).await;
-    assert_eq!(rig.replayed().len(), 4);
-    rig.replay(id, range(events[0])).await.unwrap();
-    rig.service
-        .remove_webhook(Principal::cli(), rig.app.id, id)
+    harness.flow_for(11).await;
+    assert_eq!(harness.replayed().len(), 4);
+    harness.replay(id, range(events[0])).await.unwrap();
+    harness
+        .service
+        .remove_webhook(Principal::cli(), harness.app.id, id)
         .await
         .unwrap();
-    rig.flow_for(2).await;
-    assert_eq!(rig.replayed().len(), 4);
+    harness.flow_for(2).await;
+    assert_eq!(harness.replayed().len(), 4);
 }
 
 /// Held deliveries are sent 50 a second once the endpoint is enabled, oldest first. New events do not wait for them.
 #[tokio::test]
 async fn held_deliveries_are_sent_at_a_limited_rate() {
-    let rig = Rig::new().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.emitted_for_users(id, 120).await;
-    rig.service
-        .disable_webhook(Principal::cli(), rig.app.id, id)
+    let harness = Harness::new().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.emitted_for_users(id, 120).await;
+    harness
+        .service
+        .disable_webhook(Principal::cli(), harness.app.id, id)
         .await
         .unwrap();
-    rig.pass(10);
-    let enabled = rig
+    harness.pass(10);
+    let enabled = harness
         .service
-        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
         .await;
     enabled.unwrap();
-    let test = rig.test().await;
-    rig.user(&test, "new@example.com").await;
-    assert_eq!(rig.flow_for(4).await, [51, 50, 20, 0]);
+    let test = harness.test().await;
+    harness.user(&test, "new@example.com").await;
+    assert_eq!(harness.flow_for(4).await, [51, 50, 20, 0]);
     assert!(
-        rig.states(id)
+        harness
+            .states(id)
             .await
             .iter()
             .all(|state| *state == DeliveryState::Delivered)
@@ -292,12 +300,15 @@ async fn held_deliveries_are_sent_at_a_limited_rate() {
 /// A replay that finds nothing ends with its first step.
 #[tokio::test]
 async fn a_replay_of_nothing_ends_at_once() {
-    let rig = Rig::new().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    let harness = Harness::new().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
     let begin = Timestamp::from_unix(0);
-    rig.replay(id, Wanted::FailedSince(begin)).await.unwrap();
-    assert_eq!(rig.flow().await, 0);
-    let replay = rig.newest_replay(id).await;
+    harness
+        .replay(id, Wanted::FailedSince(begin))
+        .await
+        .unwrap();
+    assert_eq!(harness.flow().await, 0);
+    let replay = harness.newest_replay(id).await;
     assert_eq!((replay.count, replay.done), (0, 0));
     assert!(replay.ended_at.is_some());
 }

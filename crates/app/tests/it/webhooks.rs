@@ -24,7 +24,7 @@ use vestry_domain::{Environment, Timestamp};
 use vestry_ports::store::{DeliveryFilter, EventFilter, PositionRange};
 use vestry_ports::webhooks::WebhookRequest;
 
-use crate::rig::Rig;
+use crate::harness::Harness;
 
 const HOST: &str = "hooks.example.com";
 const DAY: i64 = 86_400;
@@ -40,7 +40,7 @@ fn endpoint(host: &str, types: &[&str]) -> NewEndpoint {
     }
 }
 
-impl Rig {
+impl Harness {
     /// An endpoint for these types in the test environment, and its secret.
     pub(crate) async fn receiver(
         &self,
@@ -122,22 +122,22 @@ pub(crate) fn is_signed_by(request: &WebhookRequest, secrets: &[&SigningSecret])
 /// The time of a queue scan grows with the number of queues. An endpoint that is signalled during a scan does not wait for it.
 #[tokio::test]
 async fn wh_4_a_queue_scan_delays_no_endpoint() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.receiver(HOST, &["user.created"]).await;
-    rig.service.sequence_all().await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.receiver(HOST, &["user.created"]).await;
+    harness.service.sequence_all().await.unwrap();
     let (looks, has_looked) = oneshot::channel();
-    rig.store.before_next_view(async move {
+    harness.store.before_next_view(async move {
         looks.send(()).unwrap();
         pending().await
     });
-    let service = Arc::clone(&rig.service);
+    let service = Arc::clone(&harness.service);
     let working = tokio::spawn(async move { service.run_webhooks(pending()).await });
     has_looked.await.unwrap();
-    rig.user(&test, "ann@example.com").await;
-    rig.service.sequence_all().await.unwrap();
+    harness.user(&test, "ann@example.com").await;
+    harness.service.sequence_all().await.unwrap();
     let sent = async {
-        while rig.webhooks.sent_to(HOST).is_empty() {
+        while harness.webhooks.sent_to(HOST).is_empty() {
             tokio::task::yield_now().await;
         }
     };
@@ -149,17 +149,18 @@ async fn wh_4_a_queue_scan_delays_no_endpoint() {
 /// A matching event is sent once, signed, in the form that a reader of the log sees.
 #[tokio::test]
 async fn wh_1_a_matching_event_is_sent() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.service.sequence_all().await.unwrap();
-    let (all, secret) = rig.receiver(HOST, &["*"]).await;
-    let (some, _) = rig.receiver("users.example.com", &["user.*"]).await;
-    rig.receiver("wallets.example.com", &["wallet.exported"])
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.service.sequence_all().await.unwrap();
+    let (all, secret) = harness.receiver(HOST, &["*"]).await;
+    let (some, _) = harness.receiver("users.example.com", &["user.*"]).await;
+    harness
+        .receiver("wallets.example.com", &["wallet.exported"])
         .await;
-    rig.user(&test, "ann@example.com").await;
-    rig.flow().await;
-    let sent = rig.webhooks.sent_to(HOST);
-    let emitted: Vec<_> = rig.emitted().await;
+    harness.user(&test, "ann@example.com").await;
+    harness.flow().await;
+    let sent = harness.webhooks.sent_to(HOST);
+    let emitted: Vec<_> = harness.emitted().await;
     let emitted: Vec<_> = emitted.into_iter().map(EventKind::as_str).collect();
     // Its own creation comes first; earlier events are not sent.
     let from = emitted
@@ -167,7 +168,7 @@ async fn wh_1_a_matching_event_is_sent() {
         .position(|kind| *kind == "webhook_endpoint.created");
     assert_eq!(kinds(&sent), emitted[from.unwrap()..]);
     let query = vestry_app::delivery::events::ListEvents::default();
-    let page = rig.service.list_events(&test, &query).await.unwrap();
+    let page = harness.service.list_events(&test, &query).await.unwrap();
     for request in &sent {
         assert!(is_signed_by(request, &[&secret]));
         let id: EventId = header(request, "webhook-id").parse().unwrap();
@@ -177,81 +178,96 @@ async fn wh_1_a_matching_event_is_sent() {
         assert_eq!(header(request, "vestry-attempt"), "1");
     }
     assert_eq!(
-        kinds(&rig.webhooks.sent_to("users.example.com")),
+        kinds(&harness.webhooks.sent_to("users.example.com")),
         ["user.created"]
     );
-    assert!(rig.webhooks.sent_to("wallets.example.com").is_empty());
-    assert_eq!(rig.states(some).await, [DeliveryState::Delivered]);
-    assert!(rig.endpoint(all).await.endpoint.last_success_at.is_some());
-    assert_eq!(rig.flow().await, 0);
+    assert!(harness.webhooks.sent_to("wallets.example.com").is_empty());
+    assert_eq!(harness.states(some).await, [DeliveryState::Delivered]);
+    assert!(
+        harness
+            .endpoint(all)
+            .await
+            .endpoint
+            .last_success_at
+            .is_some()
+    );
+    assert_eq!(harness.flow().await, 0);
 }
 
 /// A type that is written on demand is written only while an endpoint names it.
 #[tokio::test]
 async fn types_named_by_an_endpoint_are_written() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let count = async || {
-        let emitted = rig.emitted().await.into_iter();
+        let emitted = harness.emitted().await.into_iter();
         emitted
             .filter(|kind| *kind == EventKind::MessageSent)
             .count()
     };
     let send = async |number: usize, expected: usize| {
-        let test = rig.test().await;
-        rig.fresh_code(&test, &format!("user{number}@example.com"))
+        let test = harness.test().await;
+        harness
+            .fresh_code(&test, &format!("user{number}@example.com"))
             .await;
         assert_eq!(count().await, expected, "message {number}");
     };
-    rig.receiver("all.example.com", &["*", "message.*"]).await;
+    harness
+        .receiver("all.example.com", &["*", "message.*"])
+        .await;
     send(1, 0).await;
-    let (id, _) = rig.receiver(HOST, &["message.sent"]).await;
-    rig.pass(60);
+    let (id, _) = harness.receiver(HOST, &["message.sent"]).await;
+    harness.pass(60);
     send(2, 1).await;
-    rig.service.send_due().await.unwrap();
-    assert_eq!(kinds(&rig.webhooks.sent_to(HOST)), ["message.sent"]);
-    assert!(!kinds(&rig.webhooks.sent_to("all.example.com")).contains(&"message.sent".to_owned()));
-    rig.service
-        .disable_webhook(Principal::cli(), rig.app.id, id)
+    harness.service.send_due().await.unwrap();
+    assert_eq!(kinds(&harness.webhooks.sent_to(HOST)), ["message.sent"]);
+    assert!(
+        !kinds(&harness.webhooks.sent_to("all.example.com")).contains(&"message.sent".to_owned())
+    );
+    harness
+        .service
+        .disable_webhook(Principal::cli(), harness.app.id, id)
         .await
         .unwrap();
-    rig.pass(60);
+    harness.pass(60);
     send(3, 1).await;
-    rig.service
-        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
+    harness
+        .service
+        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
         .await
         .unwrap();
-    rig.pass(60);
+    harness.pass(60);
     send(4, 2).await;
-    rig.service
-        .remove_webhook(Principal::cli(), rig.app.id, id)
+    harness
+        .service
+        .remove_webhook(Principal::cli(), harness.app.id, id)
         .await
         .unwrap();
-    rig.pass(60);
+    harness.pass(60);
     send(5, 2).await;
 }
 
 /// Ten attempts over three days, and nothing after that.
 #[tokio::test]
 async fn wh_1_a_failed_delivery_is_attempted_ten_times() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.set(&[("webhook_disable_after_days", "0")]).await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.webhooks.answer(HOST, 500, None);
-    rig.user(&test, "ann@example.com").await;
-    assert_eq!(rig.flow().await, 1);
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.set(&[("webhook_disable_after_days", "0")]).await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.webhooks.answer(HOST, 500, None);
+    harness.user(&test, "ann@example.com").await;
+    assert_eq!(harness.flow().await, 1);
     let mut waits = Vec::new();
     loop {
-        let delivery = rig.deliveries(id).await.remove(0);
+        let delivery = harness.deliveries(id).await.remove(0);
         let Some(next) = delivery.next_attempt_at() else {
             assert_eq!(delivery.state, DeliveryState::Exhausted);
             break;
         };
-        let wait = next.unix() - rig.now().unix();
-        rig.pass(wait - 1);
-        assert_eq!(rig.flow().await, 0, "attempted too early");
-        rig.pass(1);
-        assert_eq!(rig.flow().await, 1);
+        let wait = next.unix() - harness.now().unix();
+        harness.pass(wait - 1);
+        assert_eq!(harness.flow().await, 0, "attempted too early");
+        harness.pass(1);
+        assert_eq!(harness.flow().await, 1);
         waits.push(wait);
     }
     assert_eq!(waits.len(), WAITS.len());
@@ -261,16 +277,16 @@ async fn wh_1_a_failed_delivery_is_attempted_ten_times() {
             "{waits:?}"
         );
     }
-    let sent = rig.webhooks.sent_to(HOST);
+    let sent = harness.webhooks.sent_to(HOST);
     let first = header(&sent[0], "webhook-id");
     for (request, number) in sent.iter().zip(1..) {
         assert_eq!(header(request, "webhook-id"), first);
         assert_eq!(header(request, "vestry-attempt"), number.to_string());
     }
-    let delivery = rig.deliveries(id).await.remove(0);
-    let shown = rig
+    let delivery = harness.deliveries(id).await.remove(0);
+    let shown = harness
         .service
-        .show_delivery(Principal::cli(), rig.app.id, id, delivery.id)
+        .show_delivery(Principal::cli(), harness.app.id, id, delivery.id)
         .await;
     let (_, attempts) = shown.unwrap();
     let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
@@ -282,27 +298,27 @@ async fn wh_1_a_failed_delivery_is_attempted_ten_times() {
 #[tokio::test]
 async fn a_busy_endpoint_is_left_alone() {
     for (asked, left) in [(600, 600), (1_000_000_000, DAY)] {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
-        let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-        rig.webhooks.answer(HOST, 503, Some(Seconds(asked)));
-        rig.user(&test, "ann@example.com").await;
-        rig.flow().await;
-        let next = rig.deliveries(id).await[0].next_attempt_at().unwrap();
-        assert_eq!(next.unix() - rig.now().unix(), left);
+        let harness = Harness::new().await;
+        let test = harness.test().await;
+        let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+        harness.webhooks.answer(HOST, 503, Some(Seconds(asked)));
+        harness.user(&test, "ann@example.com").await;
+        harness.flow().await;
+        let next = harness.deliveries(id).await[0].next_attempt_at().unwrap();
+        assert_eq!(next.unix() - harness.now().unix(), left);
     }
 }
 
 /// The current time on the clock of the test environment.
-async fn world_now(rig: &Rig) -> i64 {
-    let test = rig.test().await;
-    let reading = rig.service.read_test_clock(&test).await.unwrap();
+async fn world_now(harness: &Harness) -> i64 {
+    let test = harness.test().await;
+    let reading = harness.service.read_test_clock(&test).await.unwrap();
     reading.now.unix()
 }
 
-async fn move_clock(rig: &Rig, change: ClockChange) {
-    let test = rig.test().await;
-    rig.service.set_test_clock(&test, change).await.unwrap();
+async fn move_clock(harness: &Harness, change: ClockChange) {
+    let test = harness.test().await;
+    harness.service.set_test_clock(&test, change).await.unwrap();
 }
 
 fn advance(seconds: i64) -> ClockChange {
@@ -331,102 +347,106 @@ async fn wh_1_advancing_the_test_clock_by_a_delay_makes_one_attempt_due() {
         (365, false),
         (0, true),
     ] {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
-        rig.set(&[("webhook_disable_after_days", "0")]).await;
-        let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-        rig.webhooks.answer(HOST, 500, None);
-        move_clock(&rig, show(rig.now().unix() + days * DAY, frozen)).await;
-        rig.user(&test, "ann@example.com").await;
-        assert_eq!(rig.flow().await, 1, "the first attempt, {days} days ahead");
+        let harness = Harness::new().await;
+        let test = harness.test().await;
+        harness.set(&[("webhook_disable_after_days", "0")]).await;
+        let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+        harness.webhooks.answer(HOST, 500, None);
+        move_clock(&harness, show(harness.now().unix() + days * DAY, frozen)).await;
+        harness.user(&test, "ann@example.com").await;
+        assert_eq!(
+            harness.flow().await,
+            1,
+            "the first attempt, {days} days ahead"
+        );
         for planned in WAITS {
             for _ in 0..3 {
-                assert_eq!(rig.flow().await, 0, "nothing moved, {days} days ahead");
+                assert_eq!(harness.flow().await, 0, "nothing moved, {days} days ahead");
             }
-            let delivery = rig.deliveries(id).await.remove(0);
+            let delivery = harness.deliveries(id).await.remove(0);
             let next = delivery.next_attempt_at().expect("attempts are left");
-            let wait = next.unix() - world_now(&rig).await;
+            let wait = next.unix() - world_now(&harness).await;
             let bounds = planned * 9 / 10..=planned * 11 / 10;
             assert!(bounds.contains(&wait), "{wait} s instead of {planned} s");
-            move_clock(&rig, advance(wait - 1)).await;
-            assert_eq!(rig.flow().await, 0, "one second too early");
-            move_clock(&rig, advance(1)).await;
-            let other = rig.other_process();
+            move_clock(&harness, advance(wait - 1)).await;
+            assert_eq!(harness.flow().await, 0, "one second too early");
+            move_clock(&harness, advance(1)).await;
+            let other = harness.other_process();
             assert_eq!(other.send_due().await.unwrap(), 1, "after {wait} s");
-            assert_eq!(rig.flow().await, 0);
+            assert_eq!(harness.flow().await, 0);
         }
-        assert_eq!(rig.states(id).await, [DeliveryState::Exhausted]);
-        assert_eq!(rig.webhooks.sent_to(HOST).len(), 10);
+        assert_eq!(harness.states(id).await, [DeliveryState::Exhausted]);
+        assert_eq!(harness.webhooks.sent_to(HOST).len(), 10);
     }
 }
 
 /// Real time does not end a retry delay in a test environment with a frozen clock.
 #[tokio::test]
 async fn a_frozen_test_clock_holds_retries_back() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.receiver(HOST, &["user.created"]).await;
-    rig.webhooks.be_silent(HOST);
-    move_clock(&rig, show(rig.now().unix(), true)).await;
-    rig.user(&test, "ann@example.com").await;
-    assert_eq!(rig.flow().await, 1);
-    rig.pass(3 * DAY);
-    assert_eq!(rig.flow().await, 0);
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.receiver(HOST, &["user.created"]).await;
+    harness.webhooks.be_silent(HOST);
+    move_clock(&harness, show(harness.now().unix(), true)).await;
+    harness.user(&test, "ann@example.com").await;
+    assert_eq!(harness.flow().await, 1);
+    harness.pass(3 * DAY);
+    assert_eq!(harness.flow().await, 0);
     // First attempts and replays do not wait for it.
-    rig.user(&test, "bob@example.com").await;
-    assert_eq!(rig.flow().await, 1);
-    rig.service.reset_test_clock(&test).await.unwrap();
-    assert_eq!(rig.flow().await, 2);
+    harness.user(&test, "bob@example.com").await;
+    assert_eq!(harness.flow().await, 1);
+    harness.service.reset_test_clock(&test).await.unwrap();
+    assert_eq!(harness.flow().await, 2);
 }
 
 /// Attempts in flight are leased by real time: a jump of the test clock does not start them twice.
 #[tokio::test]
 async fn wh_9_a_jump_of_the_test_clock_ends_no_lease() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.user(&test, "ann@example.com").await;
-    rig.service.sequence_all().await.unwrap();
-    rig.webhooks.hang(HOST);
-    let service = Arc::clone(&rig.service);
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.user(&test, "ann@example.com").await;
+    harness.service.sequence_all().await.unwrap();
+    harness.webhooks.hang(HOST);
+    let service = Arc::clone(&harness.service);
     let sending = tokio::spawn(async move { service.send_due().await });
-    while rig.webhooks.sent_to(HOST).is_empty() {
+    while harness.webhooks.sent_to(HOST).is_empty() {
         tokio::task::yield_now().await;
     }
-    move_clock(&rig, advance(7 * DAY)).await;
-    let other = rig.other_process();
+    move_clock(&harness, advance(7 * DAY)).await;
+    let other = harness.other_process();
     // It would also wait for the response if it claimed the delivery.
     let taken = tokio::time::timeout(Duration::from_secs(10), other.send_due()).await;
     assert_eq!(taken.expect("it has nothing to send").unwrap(), 0);
     // Its process dies. The lease ends by real time, even in a test environment with a frozen clock.
     sending.abort();
-    rig.webhooks.answer(HOST, 204, None);
-    let now = world_now(&rig).await;
-    move_clock(&rig, show(now, true)).await;
-    rig.pass(59);
+    harness.webhooks.answer(HOST, 204, None);
+    let now = world_now(&harness).await;
+    move_clock(&harness, show(now, true)).await;
+    harness.pass(59);
     assert_eq!(other.send_due().await.unwrap(), 0);
-    rig.pass(1);
+    harness.pass(1);
     assert_eq!(other.send_due().await.unwrap(), 1);
-    assert_eq!(rig.states(id).await, [DeliveryState::Delivered]);
+    assert_eq!(harness.states(id).await, [DeliveryState::Delivered]);
 }
 
 /// An endpoint counts as failing after a day, and is disabled after five, by the clock of its environment.
 #[tokio::test]
 async fn an_endpoint_fails_by_the_test_clock() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.webhooks.answer(HOST, 500, None);
-    move_clock(&rig, show(rig.now().unix(), true)).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.webhooks.answer(HOST, 500, None);
+    move_clock(&harness, show(harness.now().unix(), true)).await;
     let count = async |kind| {
-        let emitted = rig.emitted().await;
+        let emitted = harness.emitted().await;
         emitted.iter().filter(|emitted| **emitted == kind).count()
     };
     for day in 0..7 {
-        rig.user(&test, &format!("user{day}@example.com")).await;
+        harness.user(&test, &format!("user{day}@example.com")).await;
         for _ in 0..24 {
-            rig.flow().await;
-            move_clock(&rig, advance(DAY / 24)).await;
+            harness.flow().await;
+            move_clock(&harness, advance(DAY / 24)).await;
         }
         if day == 0 {
             assert_eq!(count(EventKind::WebhookEndpointFailing).await, 0);
@@ -435,7 +455,7 @@ async fn an_endpoint_fails_by_the_test_clock() {
             assert_eq!(count(EventKind::WebhookEndpointFailing).await, 1);
         }
     }
-    let endpoint = rig.endpoint(id).await.endpoint;
+    let endpoint = harness.endpoint(id).await.endpoint;
     assert_eq!(endpoint.disabled, Some(DisabledReason::Failing));
     assert_eq!(count(EventKind::WebhookEndpointDisabled).await, 1);
 }
@@ -443,33 +463,33 @@ async fn an_endpoint_fails_by_the_test_clock() {
 /// 410 disables the endpoint at once; pending deliveries are held, and sent when it is enabled.
 #[tokio::test]
 async fn wh_10_an_endpoint_that_is_gone_is_sent_nothing() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.webhooks.answer(HOST, 410, None);
-    rig.user(&test, "ann@example.com").await;
-    rig.flow().await;
-    let endpoint = rig.endpoint(id).await.endpoint;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.webhooks.answer(HOST, 410, None);
+    harness.user(&test, "ann@example.com").await;
+    harness.flow().await;
+    let endpoint = harness.endpoint(id).await.endpoint;
     assert_eq!(endpoint.disabled, Some(DisabledReason::Gone));
     assert_eq!(
-        rig.emitted().await.last(),
+        harness.emitted().await.last(),
         Some(&EventKind::WebhookEndpointDisabled)
     );
-    rig.user(&test, "bob@example.com").await;
-    rig.pass(DAY);
-    rig.flow().await;
-    assert_eq!(rig.webhooks.sent_to(HOST).len(), 1);
-    assert_eq!(rig.states(id).await, [DeliveryState::Held]);
-    rig.webhooks.answer(HOST, 204, None);
-    let enabled = rig
+    harness.user(&test, "bob@example.com").await;
+    harness.pass(DAY);
+    harness.flow().await;
+    assert_eq!(harness.webhooks.sent_to(HOST).len(), 1);
+    assert_eq!(harness.states(id).await, [DeliveryState::Held]);
+    harness.webhooks.answer(HOST, 204, None);
+    let enabled = harness
         .service
-        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All);
+        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All);
     assert_eq!(
         enabled.await.unwrap().endpoint.state(),
         EndpointState::Active
     );
-    rig.flow().await;
-    assert_eq!(rig.states(id).await, [DeliveryState::Delivered]);
+    harness.flow().await;
+    assert_eq!(harness.states(id).await, [DeliveryState::Delivered]);
 }
 
 /// Disabling holds pending deliveries; enabling sends or discards them.
@@ -479,32 +499,34 @@ async fn held_deliveries_are_sent_or_discarded() {
         (Resume::All, DeliveryState::Delivered),
         (Resume::Nothing, DeliveryState::Dropped),
     ] {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
-        let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-        rig.user(&test, "ann@example.com").await;
-        rig.service.sequence_all().await.unwrap();
-        let disabled = rig
+        let harness = Harness::new().await;
+        let test = harness.test().await;
+        let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+        harness.user(&test, "ann@example.com").await;
+        harness.service.sequence_all().await.unwrap();
+        let disabled = harness
             .service
-            .disable_webhook(Principal::cli(), rig.app.id, id)
+            .disable_webhook(Principal::cli(), harness.app.id, id)
             .await
             .unwrap();
         assert_eq!(disabled.endpoint.disabled, Some(DisabledReason::Operator));
-        assert_eq!(rig.service.send_due().await.unwrap(), 0);
-        assert_eq!(rig.states(id).await, [DeliveryState::Held]);
-        rig.service
-            .enable_webhook(Principal::cli(), rig.app.id, id, resume)
+        assert_eq!(harness.service.send_due().await.unwrap(), 0);
+        assert_eq!(harness.states(id).await, [DeliveryState::Held]);
+        harness
+            .service
+            .enable_webhook(Principal::cli(), harness.app.id, id, resume)
             .await
             .unwrap();
-        rig.flow().await;
-        assert_eq!(rig.states(id).await, [state]);
+        harness.flow().await;
+        assert_eq!(harness.states(id).await, [state]);
         // A second call changes nothing.
-        let before = rig.emitted().await.len();
-        rig.service
-            .enable_webhook(Principal::cli(), rig.app.id, id, resume)
+        let before = harness.emitted().await.len();
+        harness
+            .service
+            .enable_webhook(Principal::cli(), harness.app.id, id, resume)
             .await
             .unwrap();
-        assert_eq!(rig.emitted().await.len(), before);
+        assert_eq!(harness.emitted().await.len(), before);
     }
 }
 
@@ -512,26 +534,26 @@ async fn held_deliveries_are_sent_or_discarded() {
 #[tokio::test]
 async fn an_endpoint_that_fails_for_days_is_disabled() {
     for (days, is_disabled) in [("5", true), ("0", false)] {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
-        rig.set(&[("webhook_disable_after_days", days)]).await;
-        let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-        rig.webhooks.answer(HOST, 500, None);
+        let harness = Harness::new().await;
+        let test = harness.test().await;
+        harness.set(&[("webhook_disable_after_days", days)]).await;
+        let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+        harness.webhooks.answer(HOST, 500, None);
         for day in 0..7 {
-            rig.user(&test, &format!("user{day}@example.com")).await;
+            harness.user(&test, &format!("user{day}@example.com")).await;
             for _ in 0..24 {
-                rig.flow().await;
-                rig.pass(DAY / 24);
+                harness.flow().await;
+                harness.pass(DAY / 24);
             }
-            let endpoint = rig.endpoint(id).await.endpoint;
+            let endpoint = harness.endpoint(id).await.endpoint;
             assert!(endpoint.failing_since.is_some());
             if day < 4 {
                 assert_eq!(endpoint.state(), EndpointState::Failing, "day {day}");
             }
         }
-        let endpoint = rig.endpoint(id).await.endpoint;
+        let endpoint = harness.endpoint(id).await.endpoint;
         assert_eq!(endpoint.disabled.is_some(), is_disabled);
-        let emitted = rig.emitted().await;
+        let emitted = harness.emitted().await;
         let count = |kind| emitted.iter().filter(|emitted| **emitted == kind).count();
         assert_eq!(count(EventKind::WebhookEndpointFailing), 1);
         let disabled = count(EventKind::WebhookEndpointDisabled);
@@ -542,24 +564,24 @@ async fn an_endpoint_that_fails_for_days_is_disabled() {
 /// One success ends it.
 #[tokio::test]
 async fn a_success_ends_failing() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.webhooks.answer(HOST, 500, None);
-    rig.user(&test, "ann@example.com").await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.webhooks.answer(HOST, 500, None);
+    harness.user(&test, "ann@example.com").await;
     for _ in 0..3 {
-        rig.flow().await;
-        rig.pass(3_600);
+        harness.flow().await;
+        harness.pass(3_600);
     }
     assert_eq!(
-        rig.endpoint(id).await.endpoint.state(),
+        harness.endpoint(id).await.endpoint.state(),
         EndpointState::Failing
     );
-    rig.webhooks.answer(HOST, 200, None);
-    rig.pass(3_600);
-    rig.flow().await;
+    harness.webhooks.answer(HOST, 200, None);
+    harness.pass(3_600);
+    harness.flow().await;
     assert_eq!(
-        rig.endpoint(id).await.endpoint.state(),
+        harness.endpoint(id).await.endpoint.state(),
         EndpointState::Active
     );
 }
@@ -567,43 +589,47 @@ async fn a_success_ends_failing() {
 /// Both secrets sign while they overlap, and exactly one before and after.
 #[tokio::test]
 async fn wh_3_both_secrets_sign_while_they_overlap() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (id, first) = rig.receiver(HOST, &["user.created"]).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (id, first) = harness.receiver(HOST, &["user.created"]).await;
     let rotate = async |minutes| {
-        let secret = rig
-            .service
-            .rotate_webhook_secret(Principal::cli(), rig.app.id, id, minutes);
+        let secret =
+            harness
+                .service
+                .rotate_webhook_secret(Principal::cli(), harness.app.id, id, minutes);
         SigningSecret::parse(secret.await.unwrap().expose()).unwrap()
     };
     let mut number = 0;
     let mut sent = async || {
         number += 1;
-        rig.user(&test, &format!("user{number}@example.com")).await;
-        rig.flow().await;
-        rig.webhooks.sent_to(HOST).pop().unwrap()
+        harness
+            .user(&test, &format!("user{number}@example.com"))
+            .await;
+        harness.flow().await;
+        harness.webhooks.sent_to(HOST).pop().unwrap()
     };
     assert!(is_signed_by(&sent().await, &[&first]));
-    rig.pass(1);
+    harness.pass(1);
     let second = rotate(60).await;
     assert!(is_signed_by(&sent().await, &[&second, &first]));
-    rig.pass(3_599);
+    harness.pass(3_599);
     assert!(is_signed_by(&sent().await, &[&second, &first]));
-    rig.pass(1);
+    harness.pass(1);
     assert!(is_signed_by(&sent().await, &[&second]));
     // A third one ends the oldest at once.
     let third = rotate(60).await;
-    rig.pass(1);
+    harness.pass(1);
     let fourth = rotate(60).await;
     assert!(is_signed_by(&sent().await, &[&fourth, &third]));
-    rig.pass(1);
+    harness.pass(1);
     let fifth = rotate(0).await;
     assert!(is_signed_by(&sent().await, &[&fifth]));
-    assert_eq!(rig.endpoint(id).await.secrets.len(), 1);
+    assert_eq!(harness.endpoint(id).await.secrets.len(), 1);
     for minutes in [-1, 10_081] {
-        let refused = rig
-            .service
-            .rotate_webhook_secret(Principal::cli(), rig.app.id, id, minutes);
+        let refused =
+            harness
+                .service
+                .rotate_webhook_secret(Principal::cli(), harness.app.id, id, minutes);
         let Err(Refusal::Invalid(invalid)) = refused.await else {
             panic!("{minutes} minutes were accepted");
         };
@@ -614,24 +640,25 @@ async fn wh_3_both_secrets_sign_while_they_overlap() {
 /// A deleted endpoint leaves no deliveries to attempt.
 #[tokio::test]
 async fn wh_12_a_deleted_endpoint_is_sent_nothing() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.webhooks.answer(HOST, 500, None);
-    rig.user(&test, "ann@example.com").await;
-    rig.flow().await;
-    rig.user(&test, "bob@example.com").await;
-    rig.service.sequence_all().await.unwrap();
-    rig.service
-        .remove_webhook(Principal::cli(), rig.app.id, id)
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.webhooks.answer(HOST, 500, None);
+    harness.user(&test, "ann@example.com").await;
+    harness.flow().await;
+    harness.user(&test, "bob@example.com").await;
+    harness.service.sequence_all().await.unwrap();
+    harness
+        .service
+        .remove_webhook(Principal::cli(), harness.app.id, id)
         .await
         .unwrap();
-    rig.pass(DAY);
-    assert_eq!(rig.flow().await, 0);
-    assert_eq!(rig.webhooks.sent_to(HOST).len(), 1);
-    let gone = rig
+    harness.pass(DAY);
+    assert_eq!(harness.flow().await, 0);
+    assert_eq!(harness.webhooks.sent_to(HOST).len(), 1);
+    let gone = harness
         .service
-        .show_webhook(Principal::cli(), rig.app.id, id)
+        .show_webhook(Principal::cli(), harness.app.id, id)
         .await;
     assert!(matches!(gone, Err(Refusal::NotFound(_))));
 }
@@ -639,23 +666,23 @@ async fn wh_12_a_deleted_endpoint_is_sent_nothing() {
 /// A replay is another delivery of the same event, and is marked as such.
 #[tokio::test]
 async fn a_replay_is_marked() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.user(&test, "ann@example.com").await;
-    rig.flow().await;
-    let first = rig.deliveries(id).await.remove(0);
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.user(&test, "ann@example.com").await;
+    harness.flow().await;
+    let first = harness.deliveries(id).await.remove(0);
     for what in [
         Replayed::Event(first.event_id),
         Replayed::Delivery(first.id),
     ] {
-        let replayed = rig
+        let replayed = harness
             .service
-            .replay_webhook(Principal::cli(), rig.app.id, id, what);
+            .replay_webhook(Principal::cli(), harness.app.id, id, what);
         assert_ne!(replayed.await.unwrap().id, first.id);
-        assert_eq!(rig.flow().await, 1);
+        assert_eq!(harness.flow().await, 1);
     }
-    let sent = rig.webhooks.sent_to(HOST);
+    let sent = harness.webhooks.sent_to(HOST);
     let marks: Vec<_> = sent
         .iter()
         .map(|request| header(request, "vestry-replay"))
@@ -671,37 +698,39 @@ async fn a_replay_is_marked() {
 /// Pending deliveries use a changed URL; an update that changes nothing emits no event.
 #[tokio::test]
 async fn an_endpoint_can_be_changed() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.user(&test, "ann@example.com").await;
-    rig.service.sequence_all().await.unwrap();
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.user(&test, "ann@example.com").await;
+    harness.service.sequence_all().await.unwrap();
     let change = EndpointChange {
         url: Some("https://new.example.com/".to_owned()),
         name: Some(Some("Orders".to_owned())),
         types: Some(vec!["user.*".to_owned()]),
     };
-    let changed = rig
-        .service
-        .change_webhook(Principal::cli(), rig.app.id, id, change.clone());
+    let changed =
+        harness
+            .service
+            .change_webhook(Principal::cli(), harness.app.id, id, change.clone());
     let endpoint = changed.await.unwrap().endpoint;
     assert_eq!(endpoint.url.as_str(), "https://new.example.com/");
     assert_eq!(endpoint.name.as_deref(), Some("Orders"));
-    rig.flow().await;
-    assert_eq!(rig.webhooks.sent_to("new.example.com").len(), 1);
-    let emitted = rig.emitted().await.len();
-    rig.service
-        .change_webhook(Principal::cli(), rig.app.id, id, change)
+    harness.flow().await;
+    assert_eq!(harness.webhooks.sent_to("new.example.com").len(), 1);
+    let emitted = harness.emitted().await.len();
+    harness
+        .service
+        .change_webhook(Principal::cli(), harness.app.id, id, change)
         .await
         .unwrap();
-    assert_eq!(rig.emitted().await.len(), emitted);
+    assert_eq!(harness.emitted().await.len(), emitted);
 }
 
 /// An invalid endpoint is refused with the field's name; URLs are unique, and there are twenty at most.
 #[tokio::test]
 async fn invalid_endpoints_are_refused() {
-    let rig = Rig::new().await;
-    let world = rig.world(Environment::Live);
+    let harness = Harness::new().await;
+    let world = harness.world(Environment::Live);
     let new = |url: &str, name: Option<&str>, types: &[&str]| NewEndpoint {
         url: url.to_owned(),
         name: name.map(str::to_owned),
@@ -715,7 +744,7 @@ async fn invalid_endpoints_are_refused() {
         (new(url, None, &["user.born"]), "types"),
         (new(url, None, &[]), "types"),
     ] {
-        let Err(Refusal::Invalid(invalid)) = rig
+        let Err(Refusal::Invalid(invalid)) = harness
             .service
             .add_webhook(Principal::cli(), world, refused)
             .await
@@ -726,24 +755,27 @@ async fn invalid_endpoints_are_refused() {
     }
     for number in 0..20 {
         let one = endpoint(&format!("h{number}.example.com"), &["*"]);
-        rig.service
+        harness
+            .service
             .add_webhook(Principal::cli(), world, one)
             .await
             .unwrap();
     }
     let again = endpoint("h1.example.com", &["*", "*"]);
-    let again = rig
+    let again = harness
         .service
         .add_webhook(Principal::cli(), world, again)
         .await;
     assert!(matches!(again, Err(Refusal::Duplicate(_))));
     let more =
-        rig.service
+        harness
+            .service
             .add_webhook(Principal::cli(), world, endpoint("h20.example.com", &["*"]));
     assert!(matches!(more.await, Err(Refusal::Invalid(_))));
     assert_eq!(
-        rig.service
-            .list_webhooks(Principal::cli(), rig.app.id)
+        harness
+            .service
+            .list_webhooks(Principal::cli(), harness.app.id)
             .await
             .unwrap()
             .len(),
@@ -754,25 +786,25 @@ async fn invalid_endpoints_are_refused() {
 /// A test delivery is signed and leaves no record.
 #[tokio::test]
 async fn a_test_delivery_is_in_no_log() {
-    let rig = Rig::new().await;
-    let (id, secret) = rig.receiver(HOST, &["*"]).await;
-    rig.flow().await;
-    let emitted = rig.emitted().await.len();
-    rig.webhooks.answer(HOST, 500, None);
+    let harness = Harness::new().await;
+    let (id, secret) = harness.receiver(HOST, &["*"]).await;
+    harness.flow().await;
+    let emitted = harness.emitted().await.len();
+    harness.webhooks.answer(HOST, 500, None);
     for kind in [None, Some(EventKind::SessionEnded)] {
-        let tried = rig
+        let tried = harness
             .service
-            .try_webhook(Principal::cli(), rig.app.id, id, kind)
+            .try_webhook(Principal::cli(), harness.app.id, id, kind)
             .await
             .unwrap();
         assert_eq!((tried.status, tried.error), (Some(500), None));
-        let request = rig.webhooks.sent_to(HOST).pop().unwrap();
+        let request = harness.webhooks.sent_to(HOST).pop().unwrap();
         assert!(is_signed_by(&request, &[&secret]));
         assert_eq!(kinds(&[request]), [kind.map_or(TEST, EventKind::as_str)]);
     }
-    assert_eq!(rig.emitted().await.len(), emitted);
+    assert_eq!(harness.emitted().await.len(), emitted);
     assert_eq!(
-        rig.endpoint(id).await.endpoint.state(),
+        harness.endpoint(id).await.endpoint.state(),
         EndpointState::Active
     );
 }
@@ -781,18 +813,18 @@ async fn a_test_delivery_is_in_no_log() {
 #[tokio::test]
 async fn wh_1_no_failure_of_the_sequencer_loses_a_delivery() {
     for operations in 0.. {
-        let rig = Rig::new().await;
-        let test = rig.test().await;
-        rig.receiver(HOST, &["user.created"]).await;
-        rig.flow().await;
-        rig.user(&test, "ann@example.com").await;
-        rig.fake.fail_after(operations);
-        let placed = rig.service.sequence_all().await;
-        let was_reached = !rig.fake.has_yet_to_fail();
-        rig.fake.fail_after(None);
-        rig.flow().await;
+        let harness = Harness::new().await;
+        let test = harness.test().await;
+        harness.receiver(HOST, &["user.created"]).await;
+        harness.flow().await;
+        harness.user(&test, "ann@example.com").await;
+        harness.fake.fail_after(operations);
+        let placed = harness.service.sequence_all().await;
+        let was_reached = !harness.fake.has_yet_to_fail();
+        harness.fake.fail_after(None);
+        harness.flow().await;
         assert_eq!(
-            rig.webhooks.sent_to(HOST).len(),
+            harness.webhooks.sent_to(HOST).len(),
             1,
             "after {operations:?}, {placed:?}"
         );
@@ -805,72 +837,79 @@ async fn wh_1_no_failure_of_the_sequencer_loses_a_delivery() {
 /// Two processes concurrently send due deliveries: each event once.
 #[tokio::test]
 async fn wh_1_two_processes_share_what_is_due() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    rig.receiver(HOST, &["user.created"]).await;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    harness.receiver(HOST, &["user.created"]).await;
     for number in 0..30 {
-        rig.user(&test, &format!("user{number}@example.com")).await;
+        harness
+            .user(&test, &format!("user{number}@example.com"))
+            .await;
     }
-    rig.service.sequence_all().await.unwrap();
-    let other = rig.other_process();
-    let (one, two) = tokio::join!(rig.service.send_due(), other.send_due());
+    harness.service.sequence_all().await.unwrap();
+    let other = harness.other_process();
+    let (one, two) = tokio::join!(harness.service.send_due(), other.send_due());
     assert_eq!(one.unwrap() + two.unwrap(), 30);
-    assert_eq!(rig.webhooks.sent_to(HOST).len(), 30);
+    assert_eq!(harness.webhooks.sent_to(HOST).len(), 30);
 }
 
 /// Records older than 30 days are deleted, held deliveries included, and so are expired secrets.
 #[tokio::test]
 async fn deliveries_are_kept_for_a_month() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.user(&test, "ann@example.com").await;
-    rig.flow().await;
-    rig.service
-        .disable_webhook(Principal::cli(), rig.app.id, id)
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.user(&test, "ann@example.com").await;
+    harness.flow().await;
+    harness
+        .service
+        .disable_webhook(Principal::cli(), harness.app.id, id)
         .await
         .unwrap();
-    rig.service
-        .rotate_webhook_secret(Principal::cli(), rig.app.id, id, 0)
+    harness
+        .service
+        .rotate_webhook_secret(Principal::cli(), harness.app.id, id, 0)
         .await
         .unwrap();
-    rig.pass(29 * DAY);
-    rig.sweep().await;
-    assert_eq!(rig.deliveries(id).await.len(), 1);
-    rig.pass(2 * DAY);
-    rig.sweep().await;
-    assert!(rig.deliveries(id).await.is_empty());
+    harness.pass(29 * DAY);
+    harness.sweep().await;
+    assert_eq!(harness.deliveries(id).await.len(), 1);
+    harness.pass(2 * DAY);
+    harness.sweep().await;
+    assert!(harness.deliveries(id).await.is_empty());
 }
 
 /// An event is kept as long as a delivery needs it.
 #[tokio::test]
 async fn retention_spares_events_with_pending_deliveries() {
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
-    rig.service
-        .disable_webhook(Principal::cli(), rig.app.id, id)
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness
+        .service
+        .disable_webhook(Principal::cli(), harness.app.id, id)
         .await
         .unwrap();
-    let enabled = rig
+    let enabled = harness
         .service
-        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
         .await;
     enabled.unwrap();
-    rig.user(&test, "ann@example.com").await;
-    rig.service.sequence_all().await.unwrap();
-    rig.service
-        .disable_webhook(Principal::cli(), rig.app.id, id)
+    harness.user(&test, "ann@example.com").await;
+    harness.service.sequence_all().await.unwrap();
+    harness
+        .service
+        .disable_webhook(Principal::cli(), harness.app.id, id)
         .await
         .unwrap();
-    rig.pass(20 * DAY);
-    rig.sweep().await;
-    rig.service
-        .enable_webhook(Principal::cli(), rig.app.id, id, Resume::All)
+    harness.pass(20 * DAY);
+    harness.sweep().await;
+    harness
+        .service
+        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
         .await
         .unwrap();
-    rig.flow().await;
-    assert_eq!(kinds(&rig.webhooks.sent_to(HOST)), ["user.created"]);
+    harness.flow().await;
+    assert_eq!(kinds(&harness.webhooks.sent_to(HOST)), ["user.created"]);
 }
 
 /// How often an endpoint is changed while events are sent to it; the first number of EV-R5.
@@ -891,17 +930,17 @@ enum Meanwhile {
 #[tokio::test]
 async fn ev_r5_wh_3_wh_9_wh_10_changes_race_deliveries() {
     let mut rng = Rng::from_seed(rng::seed());
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for round in 0..rng::rounds(RACES) {
         let changes = [Meanwhile::Rotate, Meanwhile::Disable, Meanwhile::Delete];
         let meanwhile = changes[rng.below(3)];
-        let mut raced = Raced::new(&rig, round).await;
+        let mut raced = Raced::new(&harness, round).await;
         raced.race(meanwhile, &mut rng).await;
         raced.check(meanwhile).await;
         // Otherwise the rest would be sent in the next round.
-        let removed = rig
+        let removed = harness
             .service
-            .remove_webhook(Principal::cli(), rig.app.id, raced.id)
+            .remove_webhook(Principal::cli(), harness.app.id, raced.id)
             .await;
         assert_eq!(removed.is_err(), matches!(meanwhile, Meanwhile::Delete));
     }
@@ -909,7 +948,7 @@ async fn ev_r5_wh_3_wh_9_wh_10_changes_race_deliveries() {
 
 /// One endpoint and its pending deliveries.
 struct Raced<'a> {
-    rig: &'a Rig,
+    harness: &'a Harness,
     processes: [Arc<Service>; 2],
     round: usize,
     host: String,
@@ -920,12 +959,12 @@ struct Raced<'a> {
 }
 
 impl<'a> Raced<'a> {
-    async fn new(rig: &'a Rig, round: usize) -> Self {
+    async fn new(harness: &'a Harness, round: usize) -> Self {
         let host = format!("round{round}.example.com");
-        let (id, secret) = rig.receiver(&host, &["user.created"]).await;
+        let (id, secret) = harness.receiver(&host, &["user.created"]).await;
         let mut raced = Self {
-            rig,
-            processes: [rig.service.clone(), rig.other_process()],
+            harness,
+            processes: [harness.service.clone(), harness.other_process()],
             round,
             host,
             id,
@@ -939,20 +978,20 @@ impl<'a> Raced<'a> {
     }
 
     async fn user(&mut self) {
-        let test = self.rig.test().await;
+        let test = self.harness.test().await;
         self.users += 1;
         let email = format!("user{}-{}@example.com", self.users, self.round);
-        self.rig.user(&test, &email).await;
-        self.rig.service.sequence_all().await.unwrap();
+        self.harness.user(&test, &email).await;
+        self.harness.service.sequence_all().await.unwrap();
     }
 
     fn sent(&self) -> Vec<WebhookRequest> {
-        self.rig.webhooks.sent_to(&self.host)
+        self.harness.webhooks.sent_to(&self.host)
     }
 
     async fn race(&mut self, meanwhile: Meanwhile, rng: &mut Rng) {
         let changes = rng.below(5);
-        let (app, id) = (self.rig.app.id, self.id);
+        let (app, id) = (self.harness.app.id, self.id);
         let tasks = (0..5).map(|number| {
             let service = self.processes[number % 2].clone();
             async move {
@@ -997,7 +1036,7 @@ impl<'a> Raced<'a> {
     async fn check(&mut self, meanwhile: Meanwhile) {
         let about = format!("round {}: {meanwhile:?}", self.round);
         let during = self.sent().len();
-        self.rig.pass(1);
+        self.harness.pass(1);
         self.user().await;
         self.flow().await;
         match meanwhile {
@@ -1016,11 +1055,13 @@ impl<'a> Raced<'a> {
             }
             Meanwhile::Disable => {
                 assert_eq!(self.sent().len(), during, "{about}: sent afterwards");
-                let app = self.rig.app.id;
-                let enabled =
-                    self.rig
-                        .service
-                        .enable_webhook(Principal::cli(), app, self.id, Resume::All);
+                let app = self.harness.app.id;
+                let enabled = self.harness.service.enable_webhook(
+                    Principal::cli(),
+                    app,
+                    self.id,
+                    Resume::All,
+                );
                 enabled.await.unwrap();
                 self.flow().await;
                 // Events that occurred while it was disabled are not sent.
@@ -1028,7 +1069,7 @@ impl<'a> Raced<'a> {
             }
             Meanwhile::Delete => {
                 assert_eq!(self.sent().len(), during, "{about}: sent afterwards");
-                self.rig.pass(DAY);
+                self.harness.pass(DAY);
                 self.flow().await;
                 assert_eq!(self.sent().len(), during, "{about}: sent a day later");
             }
@@ -1037,7 +1078,7 @@ impl<'a> Raced<'a> {
 
     /// Asserts that exactly `count` events were delivered, and each was sent.
     async fn check_delivered(&self, count: usize, about: &str) {
-        let delivered = self.rig.deliveries(self.id).await;
+        let delivered = self.harness.deliveries(self.id).await;
         assert_eq!(delivered.len(), count, "{about}");
         let all = self.sent();
         let sent: BTreeSet<_> = all
@@ -1055,31 +1096,38 @@ impl<'a> Raced<'a> {
 /// (E-5, E-6).
 #[tokio::test]
 async fn e_5_e_6_addresses_are_shown_and_not_stored() {
-    let rig = Rig::new().await;
-    let (id, _) = rig.receiver(HOST, &["email.added", "wallet.created"]).await;
-    let test = rig.test().await;
-    let user = rig.user(&test, "ann@example.com").await;
-    rig.flow().await;
-    rig.set(&[("event_addresses", "true")]).await;
+    let harness = Harness::new().await;
+    let (id, _) = harness
+        .receiver(HOST, &["email.added", "wallet.created"])
+        .await;
+    let test = harness.test().await;
+    let user = harness.user(&test, "ann@example.com").await;
+    harness.flow().await;
+    harness.set(&[("event_addresses", "true")]).await;
     let address = user.wallets[0].public_address.clone();
     let shown = async || {
-        let test = rig.test().await;
+        let test = harness.test().await;
         let query = vestry_app::delivery::events::ListEvents::default();
-        let page = rig.service.list_events(&test, &query).await.unwrap();
-        for delivery in rig.deliveries(id).await {
+        let page = harness.service.list_events(&test, &query).await.unwrap();
+        for delivery in harness.deliveries(id).await {
             if !delivery.is_replay {
                 let again = Replayed::Delivery(delivery.id);
-                let replayed = rig
-                    .service
-                    .replay_webhook(Principal::cli(), rig.app.id, id, again);
+                let replayed =
+                    harness
+                        .service
+                        .replay_webhook(Principal::cli(), harness.app.id, id, again);
                 replayed.await.unwrap();
             }
         }
-        rig.flow().await;
-        let sent = rig.webhooks.sent_to(HOST);
+        harness.flow().await;
+        let sent = harness.webhooks.sent_to(HOST);
         let mut data = Vec::new();
         for event in page.events {
-            let alone = rig.service.get_event(&test, event.event.id).await.unwrap();
+            let alone = harness
+                .service
+                .get_event(&test, event.event.id)
+                .await
+                .unwrap();
             assert_eq!(alone, event);
             let json = event.json().unwrap();
             let mut requests = sent.iter().rev();
@@ -1098,13 +1146,13 @@ async fn e_5_e_6_addresses_are_shown_and_not_stored() {
     };
     assert_eq!(email["email"], "ann@example.com");
     assert_eq!(wallet["public_address"], *address);
-    let mut read = rig.ports.store.read().await.unwrap();
+    let mut read = harness.ports.store.read().await.unwrap();
     let whole = PositionRange {
         from: 1,
         to: i64::MAX,
         descending: false,
     };
-    let world = rig.world(Environment::Test);
+    let world = harness.world(Environment::Test);
     let open = EventFilter::default();
     let stored = read.events().page(&world, whole, &open, 1_000).await;
     for event in stored.unwrap() {
@@ -1112,8 +1160,8 @@ async fn e_5_e_6_addresses_are_shown_and_not_stored() {
         assert!(!data.contains("ann@") && !data.contains(&address), "{data}");
     }
     drop(read);
-    let test = rig.test().await;
-    let deleted = rig.service.delete_user(&test, user.profile.user.id);
+    let test = harness.test().await;
+    let deleted = harness.service.delete_user(&test, user.profile.user.id);
     deleted.await.unwrap();
     for data in shown().await {
         let address = data.get("email").or(data.get("public_address"));
@@ -1126,33 +1174,36 @@ async fn e_5_e_6_addresses_are_shown_and_not_stored() {
 #[tokio::test]
 async fn wh_5_the_newest_event_is_known_by_its_position() {
     let mut rng = Rng::from_seed(rng::seed());
-    let rig = Rig::new().await;
-    let test = rig.test().await;
-    let (_, _) = rig.receiver(HOST, &["user.disabled", "user.enabled"]).await;
-    let user = rig.user(&test, "ann@example.com").await.profile.user.id;
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let (_, _) = harness
+        .receiver(HOST, &["user.disabled", "user.enabled"])
+        .await;
+    let user = harness.user(&test, "ann@example.com").await.profile.user.id;
     let mut is_disabled = false;
     for _ in 0..30 {
         let status = if rng.below(3) == 0 { 200 } else { 500 };
-        rig.webhooks.answer(HOST, status, None);
-        let test = rig.test().await;
+        harness.webhooks.answer(HOST, status, None);
+        let test = harness.test().await;
         if is_disabled {
-            rig.service.enable_user(&test, user).await.unwrap();
+            harness.service.enable_user(&test, user).await.unwrap();
         } else {
-            rig.service
+            harness
+                .service
                 .disable_user(&test, user, "a while")
                 .await
                 .unwrap();
         }
         is_disabled = !is_disabled;
-        rig.flow().await;
-        rig.pass(i64::try_from(rng.below(300)).unwrap());
+        harness.flow().await;
+        harness.pass(i64::try_from(rng.below(300)).unwrap());
     }
-    rig.webhooks.answer(HOST, 200, None);
+    harness.webhooks.answer(HOST, 200, None);
     for _ in 0..12 {
-        rig.flow().await;
-        rig.pass(DAY);
+        harness.flow().await;
+        harness.pass(DAY);
     }
-    let places = rig.webhooks.sent_to(HOST).into_iter().map(|request| {
+    let places = harness.webhooks.sent_to(HOST).into_iter().map(|request| {
         let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
         let place = (
             body["log"].as_i64().unwrap(),

@@ -16,10 +16,10 @@ use super::lock;
 ///
 /// They enforce the protocol's rules for a code: client, redirect URI, verifier, nonce, and single use.
 #[derive(Debug, Default)]
-pub struct FakeProviders(Mutex<Desk>);
+pub struct FakeProviders(Mutex<ProviderState>);
 
 #[derive(Debug, Default)]
-struct Desk {
+struct ProviderState {
     /// Authorization requests by state.
     asked: HashMap<String, Asked>,
     codes: HashMap<String, (Asked, ProvenIdentity)>,
@@ -41,13 +41,13 @@ impl FakeProviders {
     /// # Panics
     /// If no authorization request has this state.
     pub fn sign_in(&self, state: &str, identity: ProvenIdentity) -> String {
-        let mut desk = lock(&self.0);
-        let Some(asked) = desk.asked.get(state).cloned() else {
+        let mut provider = lock(&self.0);
+        let Some(asked) = provider.asked.get(state).cloned() else {
             panic!("no authorization request has this state");
         };
-        desk.issued += 1;
-        let code = format!("code-{}", desk.issued);
-        desk.codes.insert(code.clone(), (asked, identity));
+        provider.issued += 1;
+        let code = format!("code-{}", provider.issued);
+        provider.codes.insert(code.clone(), (asked, identity));
         code
     }
 

@@ -20,13 +20,13 @@ fn header(alg: &str, key: &SigningKey) -> String {
 }
 
 /// Returns the private half of a key, for an attacker who has it and must still fail with a wrong format.
-fn half(desk: &Desk, key: &SigningKey) -> PrivateHalf {
-    PrivateHalf::open(key.algorithm, &desk.sealer.plaintext(&key.private)).unwrap()
+fn half(fixture: &Fixture, key: &SigningKey) -> PrivateHalf {
+    PrivateHalf::open(key.algorithm, &fixture.sealer.plaintext(&key.private)).unwrap()
 }
 
 /// Returns the public half in every form that a confused verifier might use as an HMAC secret.
-fn as_secrets(desk: &Desk, key: &SigningKey) -> Vec<Vec<u8>> {
-    let der: PublicKeyX509Der<'_> = match half(desk, key) {
+fn as_secrets(fixture: &Fixture, key: &SigningKey) -> Vec<Vec<u8>> {
+    let der: PublicKeyX509Der<'_> = match half(fixture, key) {
         PrivateHalf::Es256(pair) => {
             use aws_lc_rs::signature::KeyPair;
             pair.public_key().as_der().unwrap()
@@ -104,20 +104,20 @@ fn algorithm_names() -> Vec<String> {
 
 #[tokio::test]
 async fn attack_11_only_the_algorithm_of_the_key_itself_is_accepted() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
-        let own = half(&desk, key);
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
+        let own = half(&fixture, key);
         for name in algorithm_names() {
             let header = header(&name, key);
             // Signed properly, so that only the name matters.
             let signed = forge(&header, |message| own.sign(message).unwrap());
             assert_eq!(
-                desk.accepts(&signed),
+                fixture.accepts(&signed),
                 name == key.algorithm.as_str(),
                 "{name:?}"
             );
             for signature in [vec![], vec![0], vec![0; 64], vec![0; 256]] {
-                assert!(!desk.accepts(&forge(&header, |_| signature.clone())));
+                assert!(!fixture.accepts(&forge(&header, |_| signature.clone())));
             }
         }
     }
@@ -125,15 +125,15 @@ async fn attack_11_only_the_algorithm_of_the_key_itself_is_accepted() {
 
 #[tokio::test]
 async fn attack_11_hmac_with_any_shape_of_the_public_key_is_refused() {
-    let desk = Desk::new().await;
+    let fixture = Fixture::new().await;
     let kinds = [
         ("HS256", hmac::HMAC_SHA256),
         ("HS384", hmac::HMAC_SHA384),
         ("HS512", hmac::HMAC_SHA512),
     ];
     let mut tried = 0;
-    for key in &desk.keys {
-        for secret in as_secrets(&desk, key) {
+    for key in &fixture.keys {
+        for secret in as_secrets(&fixture, key) {
             for (name, algorithm) in kinds {
                 let secret = hmac::Key::new(algorithm, &secret);
                 // Under its true name, and under the name that the key requires.
@@ -141,7 +141,7 @@ async fn attack_11_hmac_with_any_shape_of_the_public_key_is_refused() {
                     let token = forge(&header(name, key), |message| {
                         hmac::sign(&secret, message).as_ref().to_vec()
                     });
-                    assert!(!desk.accepts(&token));
+                    assert!(!fixture.accepts(&token));
                     tried += 1;
                 }
             }
@@ -152,47 +152,47 @@ async fn attack_11_hmac_with_any_shape_of_the_public_key_is_refused() {
 
 #[tokio::test]
 async fn attack_11_a_signature_of_another_key_or_algorithm_is_refused() {
-    let mut desk = Desk::new().await;
-    let world = desk.keys[0].world;
+    let mut fixture = Fixture::new().await;
+    let world = fixture.keys[0].world;
     let mut strangers = Vec::new();
     for algorithm in ALGORITHMS {
-        strangers.push(desk.generate(world, algorithm).await);
+        strangers.push(fixture.generate(world, algorithm).await);
     }
-    for key in &desk.keys {
-        for other in desk
+    for key in &fixture.keys {
+        for other in fixture
             .keys
             .iter()
             .chain(&strangers)
             .filter(|other| other.id != key.id)
         {
-            let foreign = half(&desk, other);
+            let foreign = half(&fixture, other);
             for name in [key.algorithm.as_str(), other.algorithm.as_str()] {
                 let token = forge(&header(name, key), |message| foreign.sign(message).unwrap());
-                assert!(!desk.accepts(&token));
+                assert!(!fixture.accepts(&token));
             }
         }
     }
     // Properly signed, but not with a key that the caller provided; the same token is accepted if its key is provided.
     for stranger in &strangers {
-        let token = desk.token(stranger).await;
-        assert!(!desk.accepts(&token));
-        let named = desk
+        let token = fixture.token(stranger).await;
+        assert!(!fixture.accepts(&token));
+        let named = fixture
             .signer
             .authenticate(&token, std::slice::from_ref(stranger));
         assert!(named.is_ok());
-        assert!(desk.signer.authenticate(&token, &[]).is_err());
+        assert!(fixture.signer.authenticate(&token, &[]).is_err());
     }
 }
 
 /// S-9: a token that contains, links to or demands anything of its own, although signed with the right key.
 #[tokio::test]
 async fn s_9_headers_with_any_further_member_are_refused() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
-        let own = half(&desk, key);
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
+        let own = half(&fixture, key);
         let sign = |message: &[u8]| own.sign(message).unwrap();
         let plain = header(key.algorithm.as_str(), key);
-        assert!(desk.accepts(&forge(&plain, sign)));
+        assert!(fixture.accepts(&forge(&plain, sign)));
         let further = [
             json!({"jku": "https://evil.example/jwks.json"}),
             json!({"jwk": key.public_jwk}),
@@ -215,16 +215,16 @@ async fn s_9_headers_with_any_further_member_are_refused() {
             let mut header: Map<String, Value> = serde_json::from_str(&plain).unwrap();
             header.extend(more.as_object().unwrap().clone());
             let header = Value::Object(header).to_string();
-            assert!(!desk.accepts(&forge(&header, sign)), "{header}");
+            assert!(!fixture.accepts(&forge(&header, sign)), "{header}");
         }
     }
 }
 
 #[tokio::test]
 async fn attack_11_odd_headers_are_refused() {
-    let desk = Desk::new().await;
-    let key = &desk.keys[0];
-    let own = half(&desk, key);
+    let fixture = Fixture::new().await;
+    let key = &fixture.keys[0];
+    let own = half(&fixture, key);
     let sign = |message: &[u8]| own.sign(message).unwrap();
     let (alg, kid) = (key.algorithm.as_str(), key.id.to_string());
     let odd = [
@@ -261,15 +261,15 @@ async fn attack_11_odd_headers_are_refused() {
         "{\"a\":".repeat(2000),
     ];
     for header in odd {
-        assert!(!desk.accepts(&forge(&header, sign)), "{header}");
+        assert!(!fixture.accepts(&forge(&header, sign)), "{header}");
     }
 }
 
 #[tokio::test]
 async fn attack_11_odd_key_ids_are_refused() {
-    let desk = Desk::new().await;
-    let key = &desk.keys[0];
-    let own = half(&desk, key);
+    let fixture = Fixture::new().await;
+    let key = &fixture.keys[0];
+    let own = half(&fixture, key);
     let kid = key.id.to_string();
     let odd = [
         String::new(),
@@ -295,19 +295,19 @@ async fn attack_11_odd_key_ids_are_refused() {
     for odd in odd {
         let header = json!({"alg": "ES256", "kid": odd, "typ": "JWT"}).to_string();
         let token = forge(&header, |message| own.sign(message).unwrap());
-        assert!(!desk.accepts(&token), "{odd:?}");
+        assert!(!fixture.accepts(&token), "{odd:?}");
     }
 }
 
 #[tokio::test]
 async fn attack_11_every_altered_bit_and_length_of_a_signature_is_refused() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
-        let token = desk.token(key).await;
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
+        let token = fixture.token(key).await;
         let (message, signature) = token.rsplit_once('.').unwrap();
         let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
         let refused = |altered: &[u8]| {
-            assert!(!desk.accepts(&format!("{message}.{}", encode(altered))));
+            assert!(!fixture.accepts(&format!("{message}.{}", encode(altered))));
         };
         for bit in 0..signature.len() * 8 {
             let mut altered = signature.clone();
@@ -331,9 +331,9 @@ async fn attack_11_a_high_s_is_refused() {
         0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xbc,
         0xe6, 0xfa, 0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51,
     ];
-    let desk = Desk::new().await;
-    let key = &desk.keys[0];
-    let token = desk.token(key).await;
+    let fixture = Fixture::new().await;
+    let key = &fixture.keys[0];
+    let token = fixture.token(key).await;
     let (message, signature) = token.rsplit_once('.').unwrap();
     let mut signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
     let mut borrow = 0;
@@ -343,14 +343,14 @@ async fn attack_11_a_high_s_is_refused() {
         signature[32 + place] = u8::try_from(difference.rem_euclid(256)).unwrap();
     }
     assert!(jwk::verifies(key, message.as_bytes(), &signature));
-    assert!(!desk.accepts(&format!("{message}.{}", encode(&signature))));
+    assert!(!fixture.accepts(&format!("{message}.{}", encode(&signature))));
 }
 
 /// Signatures of zeros and of the group order (CVE-2022-21449 and its kin).
 #[tokio::test]
 async fn attack_11_zero_and_group_order_signatures_are_refused() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
         for signature in [
             vec![0; 64],
             vec![0xff; 64],
@@ -359,16 +359,16 @@ async fn attack_11_zero_and_group_order_signatures_are_refused() {
             vec![1; 64],
         ] {
             let token = forge(&header(key.algorithm.as_str(), key), |_| signature.clone());
-            assert!(!desk.accepts(&token));
+            assert!(!fixture.accepts(&token));
         }
     }
 }
 
 #[tokio::test]
 async fn attack_11_empty_missing_and_further_parts_are_refused() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
-        let token = desk.token(key).await;
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
+        let token = fixture.token(key).await;
         let parts: Vec<&str> = token.split('.').collect();
         let [header, payload, signature] = parts[..] else {
             panic!("three parts")
@@ -395,7 +395,7 @@ async fn attack_11_empty_missing_and_further_parts_are_refused() {
             token.replace('.', "%2E"),
             token.replace('.', ":"),
         ] {
-            assert!(!desk.accepts(&odd), "{odd}");
+            assert!(!fixture.accepts(&odd), "{odd}");
         }
     }
 }
@@ -403,13 +403,13 @@ async fn attack_11_empty_missing_and_further_parts_are_refused() {
 /// A token has one spelling.
 #[tokio::test]
 async fn attack_11_other_spellings_of_the_same_bytes_are_refused() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
-        let token = desk.token(key).await;
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
+        let token = fixture.token(key).await;
         for space in [" ", "\n", "\t", "\0", "\r\n"] {
-            assert!(!desk.accepts(&format!("{token}{space}")));
-            assert!(!desk.accepts(&format!("{space}{token}")));
-            assert!(!desk.accepts(&token.replacen('.', &format!("{space}."), 1)));
+            assert!(!fixture.accepts(&format!("{token}{space}")));
+            assert!(!fixture.accepts(&format!("{space}{token}")));
+            assert!(!fixture.accepts(&token.replacen('.', &format!("{space}."), 1)));
         }
         let parts: Vec<&str> = token.split('.').collect();
         for place in 0..3 {
@@ -437,7 +437,7 @@ async fn attack_11_other_spellings_of_the_same_bytes_are_refused() {
                 let mut altered = parts.clone();
                 altered[place] = &spelling;
                 let altered = altered.join(".");
-                assert_eq!(desk.accepts(&altered), altered == token);
+                assert_eq!(fixture.accepts(&altered), altered == token);
             }
         }
     }
@@ -445,23 +445,23 @@ async fn attack_11_other_spellings_of_the_same_bytes_are_refused() {
 
 #[tokio::test]
 async fn attack_11_altered_claims_are_refused() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
-        let token = desk.token(key).await;
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
+        let token = fixture.token(key).await;
         let parts: Vec<&str> = token.split('.').collect();
         let mut claims = claims();
         claims.insert("sub".to_owned(), json!("user_2"));
         let payload = encode(serde_json::to_vec(&claims).unwrap());
-        assert!(!desk.accepts(&[parts[0], &payload, parts[2]].join(".")));
+        assert!(!fixture.accepts(&[parts[0], &payload, parts[2]].join(".")));
     }
 }
 
 /// Properly signed, but the payload is not a set of claims.
 #[tokio::test]
 async fn a_payload_that_is_not_an_object_is_refused() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
-        let own = half(&desk, key);
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
+        let own = half(&fixture, key);
         let header = encode(header(key.algorithm.as_str(), key));
         for payload in [
             "",
@@ -477,7 +477,7 @@ async fn a_payload_that_is_not_an_object_is_refused() {
             let message = format!("{header}.{}", encode(payload));
             let signature = encode(own.sign(message.as_bytes()).unwrap());
             assert!(
-                !desk.accepts(&format!("{message}.{signature}")),
+                !fixture.accepts(&format!("{message}.{signature}")),
                 "{payload}"
             );
         }
@@ -487,8 +487,8 @@ async fn a_payload_that_is_not_an_object_is_refused() {
 /// A key whose public half contradicts its algorithm works with neither.
 #[tokio::test]
 async fn attack_11_a_key_row_with_another_algorithm_verifies_nothing() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
         for algorithm in ALGORITHMS
             .into_iter()
             .filter(|other| *other != key.algorithm)
@@ -497,16 +497,17 @@ async fn attack_11_a_key_row_with_another_algorithm_verifies_nothing() {
                 algorithm,
                 ..key.clone()
             };
-            let own = half(&desk, key);
+            let own = half(&fixture, key);
             for name in [key.algorithm.as_str(), algorithm.as_str()] {
                 let token = forge(&header(name, key), |message| own.sign(message).unwrap());
-                let outcome = desk
+                let outcome = fixture
                     .signer
                     .authenticate(&token, std::slice::from_ref(&relabelled));
                 assert!(outcome.is_err());
             }
             assert!(
-                desk.signer
+                fixture
+                    .signer
                     .sign(&relabelled, &json!(claims()).to_string())
                     .await
                     .is_err()

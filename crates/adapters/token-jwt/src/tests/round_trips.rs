@@ -9,10 +9,10 @@ fn parts(token: &str) -> [&str; 3] {
 
 #[tokio::test]
 async fn signed_tokens_are_accepted_and_return_their_claims() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
-        let token = desk.token(key).await;
-        let back = desk.signer.authenticate(&token, &desk.keys).unwrap();
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
+        let token = fixture.token(key).await;
+        let back = fixture.signer.authenticate(&token, &fixture.keys).unwrap();
         assert_eq!((back.key, back.claims), (key.id, claims()));
     }
 }
@@ -20,9 +20,9 @@ async fn signed_tokens_are_accepted_and_return_their_claims() {
 /// API-6: `{alg, kid: "jwk_…", typ: "JWT"}`.
 #[tokio::test]
 async fn the_header_has_alg_kid_and_typ_and_nothing_else() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
-        let token = desk.token(key).await;
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
+        let token = fixture.token(key).await;
         let [header, payload, _] = parts(&token);
         assert_eq!(
             decoded(header),
@@ -35,8 +35,8 @@ async fn the_header_has_alg_kid_and_typ_and_nothing_else() {
 
 #[tokio::test]
 async fn public_halves_are_complete_and_contain_nothing_private() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
         let jwk = key.public_jwk.as_object().unwrap();
         let mut members: Vec<&str> = jwk.keys().map(String::as_str).collect();
         members.sort_unstable();
@@ -73,11 +73,11 @@ async fn public_halves_are_complete_and_contain_nothing_private() {
 /// The complete check by the JWT library, with its own parsing of header, claims and times.
 #[tokio::test]
 async fn the_jwt_library_accepts_our_tokens() {
-    let desk = Desk::new().await;
-    for key in &desk.keys {
+    let fixture = Fixture::new().await;
+    for key in &fixture.keys {
         let mut current = claims();
         current.insert("exp".to_owned(), json!(4_000_000_000_u64));
-        let token = desk.sign(key, &current).await;
+        let token = fixture.sign(key, &current).await;
         let jwk = serde_json::from_value(key.public_jwk.clone()).unwrap();
         let public = jsonwebtoken::DecodingKey::from_jwk(&jwk).unwrap();
         let algorithm = match key.algorithm {
@@ -95,26 +95,26 @@ async fn the_jwt_library_accepts_our_tokens() {
 /// ECDSA uses a random nonce for each signature, so two equal ones are the same signature.
 #[tokio::test]
 async fn identical_claims_are_signed_only_once() {
-    let desk = Desk::new().await;
-    let key = &desk.keys[0];
+    let fixture = Fixture::new().await;
+    let key = &fixture.keys[0];
     assert_eq!(key.algorithm, Algorithm::ES256);
-    let first = desk.token(key).await;
-    assert_eq!(desk.token(key).await, first);
+    let first = fixture.token(key).await;
+    assert_eq!(fixture.token(key).await, first);
     let mut other = claims();
     other.insert("iat".to_owned(), json!(2));
-    let other = desk.sign(key, &other).await;
+    let other = fixture.sign(key, &other).await;
     assert_ne!(parts(&other)[2], parts(&first)[2]);
-    assert!(desk.accepts(&first) && desk.accepts(&other));
+    assert!(fixture.accepts(&first) && fixture.accepts(&other));
 }
 
 #[tokio::test]
 async fn every_es256_signature_has_a_low_s() {
-    let desk = Desk::new().await;
-    let key = &desk.keys[0];
+    let fixture = Fixture::new().await;
+    let key = &fixture.keys[0];
     for number in 0..64 {
         let mut claims = claims();
         claims.insert("iat".to_owned(), json!(number));
-        let token = desk.sign(key, &claims).await;
+        let token = fixture.sign(key, &claims).await;
         let signature = URL_SAFE_NO_PAD.decode(parts(&token)[2]).unwrap();
         assert!(low_s::is_low(&signature));
     }
@@ -123,8 +123,8 @@ async fn every_es256_signature_has_a_low_s() {
 /// Claims are not validated: an expired token, one of tomorrow and one with odd types still name their session.
 #[tokio::test]
 async fn claims_are_returned_without_validation() {
-    let desk = Desk::new().await;
-    let key = &desk.keys[0];
+    let fixture = Fixture::new().await;
+    let key = &fixture.keys[0];
     for odd in [
         json!({}),
         json!({"exp": 0}),
@@ -133,9 +133,13 @@ async fn claims_are_returned_without_validation() {
         json!({"exp": -1, "iat": 1.5, "sub": ""}),
     ] {
         let odd = odd.as_object().unwrap();
-        let token = desk.sign(key, odd).await;
+        let token = fixture.sign(key, odd).await;
         assert_eq!(
-            &desk.signer.authenticate(&token, &desk.keys).unwrap().claims,
+            &fixture
+                .signer
+                .authenticate(&token, &fixture.keys)
+                .unwrap()
+                .claims,
             odd
         );
     }
@@ -143,57 +147,60 @@ async fn claims_are_returned_without_validation() {
 
 #[tokio::test]
 async fn overlong_tokens_are_neither_created_nor_parsed() {
-    let desk = Desk::new().await;
-    let key = &desk.keys[0];
+    let fixture = Fixture::new().await;
+    let key = &fixture.keys[0];
     let long = |length: usize| json!({ "x": "x".repeat(length) }).to_string();
     // The largest stored session, twice, and more than all other claims.
     let session = long(2 * vestry_domain::session::SESSION_BYTES + 1024);
-    for key in &desk.keys {
-        let token = desk.signer.sign(key, &session).await.unwrap();
+    for key in &fixture.keys {
+        let token = fixture.signer.sign(key, &session).await.unwrap();
         assert!(token.len() <= MAX_TOKEN);
-        assert!(desk.accepts(&token));
+        assert!(fixture.accepts(&token));
     }
-    let too_long = desk.signer.sign(key, &long(MAX_TOKEN)).await;
+    let too_long = fixture.signer.sign(key, &long(MAX_TOKEN)).await;
     assert!(matches!(too_long, Err(CustodyError::Failed(_))));
 
     // Properly signed with the private half itself, and refused only for its length.
-    let half = PrivateHalf::open(key.algorithm, &desk.sealer.plaintext(&key.private)).unwrap();
+    let half = PrivateHalf::open(key.algorithm, &fixture.sealer.plaintext(&key.private)).unwrap();
     for (length, accepted) in [(MAX_TOKEN / 2, true), (MAX_TOKEN, false)] {
         let message = format!("{}.{}", Header::of(key).encoded(), encode(long(length)));
         let signature = encode(half.sign(message.as_bytes()).unwrap());
-        assert_eq!(desk.accepts(&format!("{message}.{signature}")), accepted);
+        assert_eq!(fixture.accepts(&format!("{message}.{signature}")), accepted);
     }
 }
 
 #[tokio::test]
 async fn a_private_half_is_unsealed_once_and_then_kept() {
-    let mut desk = Desk::new().await;
-    for key in &desk.keys {
-        let before = desk.sealer.opens();
+    let mut fixture = Fixture::new().await;
+    for key in &fixture.keys {
+        let before = fixture.sealer.opens();
         for _ in 0..5 {
-            desk.token(key).await;
+            fixture.token(key).await;
         }
-        assert_eq!(desk.sealer.opens() - before, 1);
+        assert_eq!(fixture.sealer.opens() - before, 1);
     }
     // A key that does not decrypt signs nothing, and leaves no cache entry.
-    let world = desk.keys[0].world;
-    let mut key = desk.generate(world, Algorithm::ES256).await;
+    let world = fixture.keys[0].world;
+    let mut key = fixture.generate(world, Algorithm::ES256).await;
     let sealed = key.private.clone();
     key.private.bytes.push(0);
     assert!(matches!(
-        desk.signer.sign(&key, &json!(claims()).to_string()).await,
+        fixture
+            .signer
+            .sign(&key, &json!(claims()).to_string())
+            .await,
         Err(CustodyError::Tampered { .. })
     ));
     key.private = sealed;
-    desk.token(&key).await;
+    fixture.token(&key).await;
 }
 
 /// The private half is bound to the place of its own key.
 #[tokio::test]
 async fn a_private_half_moved_to_another_row_or_world_is_refused() {
-    let desk = Desk::new().await;
-    let fresh = JwtSigner::new(desk.sealer.clone());
-    let [es256, _, eddsa] = &desk.keys[..] else {
+    let fixture = Fixture::new().await;
+    let fresh = JwtSigner::new(fixture.sealer.clone());
+    let [es256, _, eddsa] = &fixture.keys[..] else {
         panic!("three keys")
     };
     let swapped = SigningKey {
@@ -215,12 +222,12 @@ async fn a_private_half_moved_to_another_row_or_world_is_refused() {
 /// The published key must verify signatures: a public half replaced in the database is detected.
 #[tokio::test]
 async fn a_public_half_that_does_not_fit_its_private_half_is_refused() {
-    let mut desk = Desk::new().await;
-    let world = desk.keys[0].world;
+    let mut fixture = Fixture::new().await;
+    let world = fixture.keys[0].world;
     for (place, algorithm) in ALGORITHMS.into_iter().enumerate() {
-        let other = desk.generate(world, algorithm).await;
-        let own = desk.keys[place].clone();
-        let fresh = JwtSigner::new(desk.sealer.clone());
+        let other = fixture.generate(world, algorithm).await;
+        let own = fixture.keys[place].clone();
+        let fresh = JwtSigner::new(fixture.sealer.clone());
         let mut jwk = other.public_jwk.clone();
         jwk["kid"] = json!(own.id.to_string());
         for public_jwk in [jwk, other.public_jwk, json!({}), Value::Null] {

@@ -8,10 +8,10 @@ use super::*;
 /// M-15: a secret key sent with a public token must be valid, of the same App, and of the same environment.
 #[tokio::test]
 async fn m_15_both_credentials_belong_to_one_environment() {
-    let desk = Desk::new().await;
-    let service = &desk.rig.service;
-    let world = desk.test.world;
-    let token = desk.public_token().await;
+    let oauth = OauthHarness::new().await;
+    let service = &oauth.harness.service;
+    let world = oauth.test.world;
+    let token = oauth.public_token().await;
     let key = |world, kind| {
         let made = service.create_api_key(Principal::cli(), world, kind, Vec::new());
         async move { made.await.unwrap() }

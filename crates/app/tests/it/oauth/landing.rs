@@ -1,13 +1,16 @@
 //! M-12: the landing URL reveals only what the App chose to reveal.
 
-use super::{Desk, LOGIN, REGISTRATION, person, to_google};
+use super::{LOGIN, OauthHarness, REGISTRATION, person, to_google};
 
 /// The landing URL of a person, without the token.
-async fn lands(desk: &Desk, subject: &str, email: &str, verified: bool) -> String {
-    let begun = desk.begin(to_google()).await;
+async fn lands(oauth: &OauthHarness, subject: &str, email: &str, verified: bool) -> String {
+    let begun = oauth.begin(to_google()).await;
     let somebody = person(subject, email, verified);
-    let code = desk.rig.providers.sign_in(begun.state.expose(), somebody);
-    let url = desk.back(&begun, Some(code)).await.url;
+    let code = oauth
+        .harness
+        .providers
+        .sign_in(begun.state.expose(), somebody);
+    let url = oauth.back(&begun, Some(code)).await.url;
     let (url, token) = url.split_once("?token=").unwrap_or((&url, ""));
     assert_eq!(token.len(), 64, "{url}");
     url.to_owned()
@@ -17,9 +20,9 @@ async fn lands(desk: &Desk, subject: &str, email: &str, verified: bool) -> Strin
 /// address at a provider.
 #[tokio::test]
 async fn m_12_an_unvouched_address_reveals_nothing() {
-    let desk = Desk::new().await;
+    let oauth = OauthHarness::new().await;
     let known = "ada@example.com";
-    desk.sign_in(&person("1", known, true)).await.unwrap();
+    oauth.sign_in(&person("1", known, true)).await.unwrap();
     for (subject, email, verified, expected) in [
         ("1", known, true, LOGIN),
         ("1", known, false, LOGIN),
@@ -28,7 +31,7 @@ async fn m_12_an_unvouched_address_reveals_nothing() {
         ("4", "nobody@example.com", true, REGISTRATION),
         ("5", "nobody@example.com", false, REGISTRATION),
     ] {
-        let landing = lands(&desk, subject, email, verified).await;
+        let landing = lands(&oauth, subject, email, verified).await;
         assert_eq!(landing, expected, "{subject} {email} {verified}");
     }
 }

@@ -42,9 +42,9 @@ fn world(number: u8) -> World {
 async fn a_slow_app_does_not_delay_other_apps() {
     let store: Arc<dyn Store> = Arc::new(FakeStore::default());
     assert_eq!(store.partitions(), Partitions::One);
-    let desk = BatchedReads::<Doubled>::batcher(&store);
+    let reads = BatchedReads::<Doubled>::batcher(&store);
     let ask = |app, number| {
-        let (answer, turn) = desk.join((world(app), number));
+        let (answer, turn) = reads.join((world(app), number));
         if let Some(turn) = turn {
             tokio::spawn(turn.serve());
         }

@@ -48,10 +48,10 @@ use crate::interposed::Interposed;
 /// The time at which every test begins.
 pub(crate) const START: Timestamp = Timestamp::from_unix(1_800_000_000);
 pub(crate) const ISSUER_HOST: &str = "id.example.com";
-/// The password of users of [`Rig::with_password`].
+/// The password of users of [`Harness::with_password`].
 const PASSWORD: &str = "correct horse battery";
 
-pub(crate) struct Rig {
+pub(crate) struct Harness {
     pub(crate) service: Arc<Service>,
     pub(crate) ports: Ports,
     /// The store as the service sees it.
@@ -72,7 +72,7 @@ pub(crate) struct Rig {
     root: TempDir,
 }
 
-impl Rig {
+impl Harness {
     /// A harness with live mail.
     pub(crate) async fn new() -> Self {
         let mailer = Arc::new(FakeMailer::default());
@@ -589,10 +589,10 @@ impl Rig {
 }
 
 /// A process with the test's own custodian.
-pub(crate) fn with_custodian(rig: &Rig, custodian: Arc<dyn Custodian>) -> Arc<Service> {
+pub(crate) fn with_custodian(harness: &Harness, custodian: Arc<dyn Custodian>) -> Arc<Service> {
     service(&Ports {
         custodian,
-        ..rig.ports.clone()
+        ..harness.ports.clone()
     })
 }
 
