@@ -1039,7 +1039,7 @@ impl Samples {
                 after: None,
             }
         } else {
-            Missed::Stretch {
+            Missed::Range {
                 after: self.pick(&[0, 17]),
                 until: self.pick(&[17, i64::MAX]),
             }

@@ -79,7 +79,7 @@ pub mod codes {
     };
     /// Messages of each kind that are still sent to an identifier whose quotas are used up. An attacker who requests messages for someone
     /// else must not be able to prevent that person from signing in (M-5).
-    pub const BEYOND_THE_BUDGET: Limit = Limit {
+    pub const BEYOND_THE_QUOTA: Limit = Limit {
         most: 1,
         window: Seconds(900),
     };

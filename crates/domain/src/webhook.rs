@@ -12,7 +12,7 @@ pub use crate::event::DisabledReason;
 pub use attempt::{Attempt, AttemptOutcome, Failing, judge};
 pub use delivery::{Delivery, DeliveryState, MAX_ATTEMPTS, wait_after};
 pub use endpoint::{Endpoint, EndpointState, EventTypes, SealedSecret};
-pub use replay::{MAX_REPLAYED, Missed, PACE, Replay, paced};
+pub use replay::{MAX_REPLAYED, Missed, REPLAYS_PER_SECOND, Replay, due_after};
 pub use signature::{SigningSecret, signatures};
 pub use url::EndpointUrl;
 pub use window::Window;

@@ -59,7 +59,7 @@ macro_rules! use_once {
 
 #[port]
 impl Quotas for Unit {
-    async fn spend(
+    async fn consume(
         &mut self,
         world: &World,
         name: &'static str,

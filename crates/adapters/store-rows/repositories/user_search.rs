@@ -91,7 +91,7 @@ impl Unit {
     async fn page_of_users(
         &mut self,
         world: &World,
-        wish: PageOf<'_>,
+        request: PageOf<'_>,
         deadline: &mut Option<SearchTimeout>,
     ) -> StoreResult<UserPage> {
         let PageOf {
@@ -99,7 +99,7 @@ impl Unit {
             after,
             limit,
             now,
-        } = wish;
+        } = request;
         let condition = match filter {
             Some(filter) => Some(self.filter_sql(world, filter, now, deadline).await?),
             None => None,

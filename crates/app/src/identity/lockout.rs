@@ -126,7 +126,7 @@ async fn emit_of(
     }
     let quotas = tx.quotas();
     let verdict = quotas
-        .spend(
+        .consume(
             &caller.world,
             "failure_events",
             subject,
@@ -340,7 +340,7 @@ impl LockoutSubject {
             let limit = failures::PER_ADDRESS;
             let quotas = tx.quotas();
             let verdict = quotas
-                .spend(world, "address_failures", address, limit, now)
+                .consume(world, "address_failures", address, limit, now)
                 .await?;
             if verdict.remaining == 0 {
                 tx.lockouts().block(world, address, verdict.reset).await?;

@@ -39,7 +39,7 @@ pub(crate) async fn count_failure(
 ) -> Result<(), StoreError> {
     let counted = tx
         .quotas()
-        .spend(world, FAILED, &shard(subject), COUNTED, now)
+        .consume(world, FAILED, &shard(subject), COUNTED, now)
         .await?;
     // If there are too many in total, some shard exceeds its share, and that shard's next failure detects it.
     let in_part = u64::from(counted.limit - counted.remaining);
@@ -56,7 +56,7 @@ pub(crate) async fn count_failure(
         most: 1,
         window: failures::LONG_CODES_FOR,
     };
-    let warned = tx.quotas().spend(world, WARNED, "", once, now).await?;
+    let warned = tx.quotas().consume(world, WARNED, "", once, now).await?;
     if warned.admitted {
         tracing::warn!(%world, failed, succeeded, "possible credential-stuffing attack: sign-in failures far exceed successes this hour; new codes now have eight digits");
     }
@@ -75,7 +75,7 @@ pub(crate) async fn count_success(
     let once = Limit { most: 1, window };
     let first = tx
         .quotas()
-        .spend(world, COUNTED_ACCOUNT, &user, once, now)
+        .consume(world, COUNTED_ACCOUNT, &user, once, now)
         .await?;
     if !first.admitted {
         return Ok(());

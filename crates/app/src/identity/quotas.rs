@@ -96,11 +96,11 @@ impl SendQuota<'_> {
     ) -> Result<LimitVerdict, StoreError> {
         let quotas = tx.quotas();
         quotas
-            .spend(self.world, name, subject, limit, self.now)
+            .consume(self.world, name, subject, limit, self.now)
             .await
     }
 
-    async fn spend(
+    async fn consume(
         &self,
         tx: &mut dyn Repositories,
         name: &'static str,
@@ -159,7 +159,7 @@ impl SendQuota<'_> {
         send: Send<'_>,
     ) -> Result<(), Refusal> {
         if let Some(ip) = send.device.and_then(DeviceFingerprint::ip_subject) {
-            self.spend(tx, "otp_send_ip", &ip, limits::codes::SENDS_PER_IP)
+            self.consume(tx, "otp_send_ip", &ip, limits::codes::SENDS_PER_IP)
                 .await?;
         }
         let day = self.count(tx, DAY, send.identifier, send.a_day).await?;
@@ -179,7 +179,7 @@ impl SendQuota<'_> {
         };
         // Once the limit across all Apps is reached, they share the remaining trickle. Otherwise their number would defeat the limit.
         let quota = if everywhere.admitted { self } else { &together };
-        let beyond = limits::codes::BEYOND_THE_BUDGET;
+        let beyond = limits::codes::BEYOND_THE_QUOTA;
         let verdict = quota
             .count(tx, send.kind.beyond(), send.identifier, beyond)
             .await?;
@@ -216,7 +216,7 @@ impl SendQuota<'_> {
             most: limits::codes::SENDS_PER_APP.most / SHARDS,
             ..limits::codes::SENDS_PER_APP
         };
-        self.spend(tx, "otp_send_app", &shard(identity), per_shard)
+        self.consume(tx, "otp_send_app", &shard(identity), per_shard)
             .await
     }
 
@@ -230,7 +230,7 @@ impl SendQuota<'_> {
         let (prefix, country) = (&*range.prefix, &*range.country);
         let per_prefix = Limit::per_hour(settings.sms_prefix_per_hour);
         let per_country = Limit::per_hour(settings.sms_country_per_hour);
-        self.spend(tx, "sms_prefix", prefix, per_prefix).await?;
+        self.consume(tx, "sms_prefix", prefix, per_prefix).await?;
         self.breaker(
             tx,
             UNVERIFIED_PREFIX,
@@ -238,7 +238,8 @@ impl SendQuota<'_> {
             limits::texts::UNVERIFIED_PER_PREFIX,
         )
         .await?;
-        self.spend(tx, "sms_country", country, per_country).await?;
+        self.consume(tx, "sms_country", country, per_country)
+            .await?;
         self.breaker(
             tx,
             UNVERIFIED_COUNTRY,
@@ -246,7 +247,7 @@ impl SendQuota<'_> {
             limits::texts::UNVERIFIED_PER_COUNTRY,
         )
         .await?;
-        self.spend(tx, "sms_app", "", Limit::per_hour(settings.sms_per_hour))
+        self.consume(tx, "sms_app", "", Limit::per_hour(settings.sms_per_hour))
             .await
     }
 
@@ -274,7 +275,7 @@ impl SendQuota<'_> {
         settings: &AppSettings,
     ) -> Result<(), Refusal> {
         let limit = Limit::per_hour(settings.new_users_per_hour);
-        self.spend(tx, "otp_new_user", "", limit).await
+        self.consume(tx, "otp_new_user", "", limit).await
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{Principal, Refusal, Service};
 
 /// Selection of the events to replay.
 #[derive(Debug, Clone, Copy)]
-pub enum Wanted {
+pub enum ReplaySelection {
     /// Events whose latest delivery was exhausted (all attempts failed) at or after this time.
     FailedSince(Timestamp),
     /// The events of the log after one event, up to another or the newest, that match the endpoint's types.
@@ -26,7 +26,7 @@ pub enum Wanted {
     },
 }
 
-impl Wanted {
+impl ReplaySelection {
     fn detail(self) -> Detail {
         let detail = Detail::default();
         match self {
@@ -55,7 +55,7 @@ impl Service {
         by: &Principal,
         app: AppId,
         id: WebhookEndpointId,
-        wanted: Wanted,
+        wanted: ReplaySelection,
     ) -> Result<Replay, Refusal> {
         by.authorize(Action::ReplayDeliveries)?;
         let endpoint = self.show_webhook(by, app, id).await?.endpoint;
@@ -95,19 +95,19 @@ impl Service {
     async fn missed(
         &self,
         endpoint: &Endpoint,
-        wanted: Wanted,
+        wanted: ReplaySelection,
         now: Timestamp,
     ) -> Result<(Missed, i64), Refusal> {
         let Endpoint { world, id, .. } = endpoint;
         let mut read = self.ports.store.read().await?;
         match wanted {
-            Wanted::FailedSince(since) => {
+            ReplaySelection::FailedSince(since) => {
                 let missed = Missed::Exhausted { since, after: None };
                 let deliveries = read.deliveries();
                 let count = deliveries.count_exhausted(world, *id, since..=now).await?;
                 Ok((missed, count))
             }
-            Wanted::Range { after, until } => {
+            ReplaySelection::Range { after, until } => {
                 let head = read.events().head(world).await?;
                 let mut place = async |event| -> Result<i64, Refusal> {
                     let found = read.events().find(world, event).await?;
@@ -129,7 +129,7 @@ impl Service {
                 };
                 let filter = fitting(endpoint);
                 let count = read.events().count(world, stretch, &filter).await?;
-                Ok((Missed::Stretch { after, until }, count))
+                Ok((Missed::Range { after, until }, count))
             }
         }
     }

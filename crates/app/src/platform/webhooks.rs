@@ -375,7 +375,7 @@ impl Service {
         let endpoint = self.show_webhook(by, app, id).await?.endpoint;
         let world = endpoint.world;
         if resume == Resume::All {
-            self.pace_held(world, id).await?;
+            self.throttle_held(world, id).await?;
         }
         let is_enabled = retried(|| async {
             let now = self.ports.clock.machine();

@@ -14,7 +14,7 @@ use crate::kernel::key_pins::hold_wallet_key;
 use crate::{Caller, Refusal, Service};
 
 /// Counter name for new key pairs of one address.
-const BUDGET: &str = "wallet_import";
+const QUOTA: &str = "wallet_import";
 
 /// Request parameters.
 #[derive(Debug, Clone)]
@@ -97,7 +97,7 @@ impl Service {
         }
         let verdict = tx
             .quotas()
-            .spend(world, BUDGET, &subject, NEW_PER_ADDRESS, now)
+            .consume(world, QUOTA, &subject, NEW_PER_ADDRESS, now)
             .await?;
         if !verdict.admitted {
             return Err(Refusal::TooMany {

@@ -59,7 +59,7 @@ async fn messages(harness: &Harness, caller: &Caller, to: &str) -> usize {
 }
 
 /// Uses up the limit of ten minutes.
-async fn spend(harness: &Harness, caller: &Caller, email: &str) {
+async fn spend_attempts(harness: &Harness, caller: &Caller, email: &str) {
     for _ in 0..5 {
         assert_eq!(wait(code(harness, caller, email).await), None);
         harness.pass(20);
@@ -74,7 +74,7 @@ async fn m_5_a_trickle_always_continues() {
     harness.user(&test, ADA).await;
     // The daily limit, in six bursts.
     for _ in 0..6 {
-        spend(&harness, &test, ADA).await;
+        spend_attempts(&harness, &test, ADA).await;
         harness.pass(500);
     }
     for quarter in 0..3 {
@@ -97,7 +97,7 @@ async fn m_5_a_trickle_always_continues() {
 async fn m_5_the_shorter_delay_is_returned() {
     let harness = Harness::new().await;
     let test = harness.test().await;
-    spend(&harness, &test, ADA).await;
+    spend_attempts(&harness, &test, ADA).await;
     assert_eq!(
         wait(code(&harness, &test, ADA).await),
         None,
@@ -293,7 +293,7 @@ async fn m_5_a_right_answer_resets_the_limit() {
     let test = harness.test().await;
     harness.user(&test, ADA).await;
     for way in ["code", "link", "reset"] {
-        spend(&harness, &test, ADA).await;
+        spend_attempts(&harness, &test, ADA).await;
         match way {
             "code" => {
                 let (sent, right) = harness.fresh_code(&test, ADA).await;
@@ -321,7 +321,7 @@ async fn m_5_a_right_answer_resets_the_limit() {
         }
     }
     // Each time five were sent and the sixth exceeded the limit; without an answer nothing more is sent.
-    spend(&harness, &test, ADA).await;
+    spend_attempts(&harness, &test, ADA).await;
     assert_eq!(wait(code(&harness, &test, ADA).await), None);
     harness.pass(20);
     assert!(wait(code(&harness, &test, ADA).await).is_some());
@@ -332,7 +332,7 @@ async fn m_5_a_right_answer_resets_the_limit() {
 async fn m_5_a_wrong_answer_resets_nothing() {
     let harness = Harness::new().await;
     let test = harness.test().await;
-    spend(&harness, &test, ADA).await;
+    spend_attempts(&harness, &test, ADA).await;
     let (sent, right) = harness.fresh_code(&test, ADA).await;
     let wrong = crate::harness::wrong(&right);
     harness

@@ -203,7 +203,7 @@ async fn otp_10_a_limit_for_the_app() {
         for _ in 1..SENDS_PER_APP.most / 16 {
             let spent = tx
                 .quotas()
-                .spend(
+                .consume(
                     &test.world,
                     "otp_send_app",
                     &shard.to_string(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vestry_app::platform::replays::Wanted;
+use vestry_app::platform::replays::ReplaySelection;
 use vestry_app::platform::webhooks::Resume;
 use vestry_app::{Principal, Refusal};
 use vestry_domain::Timestamp;
@@ -31,7 +31,11 @@ impl Harness {
             .collect()
     }
 
-    async fn replay(&self, id: WebhookEndpointId, wanted: Wanted) -> Result<Replay, Refusal> {
+    async fn replay(
+        &self,
+        id: WebhookEndpointId,
+        wanted: ReplaySelection,
+    ) -> Result<Replay, Refusal> {
         self.service
             .replay_missed(Principal::cli(), self.app.id, id, wanted)
             .await
@@ -67,8 +71,8 @@ impl Harness {
     }
 }
 
-fn range(after: EventId) -> Wanted {
-    Wanted::Range { after, until: None }
+fn range(after: EventId) -> ReplaySelection {
+    ReplaySelection::Range { after, until: None }
 }
 
 /// Abandoned deliveries are sent again, once, and delivered ones are not. A second request finds nothing until those are abandoned too.
@@ -88,14 +92,16 @@ async fn wh_1_abandoned_deliveries_are_sent_again() {
     }
     assert!(harness.states(id).await.contains(&DeliveryState::Exhausted));
     harness.webhooks.answer(HOST, 200, None);
-    let late = harness.replay(id, Wanted::FailedSince(harness.now())).await;
+    let late = harness
+        .replay(id, ReplaySelection::FailedSince(harness.now()))
+        .await;
     assert_eq!(late.unwrap().count, 0);
     harness.flow().await;
     for (count, replayed) in [(1, 1), (0, 1)] {
         // Replays of one second are listed in no particular order.
         harness.pass(1);
         let asked = harness
-            .replay(id, Wanted::FailedSince(begin))
+            .replay(id, ReplaySelection::FailedSince(begin))
             .await
             .unwrap();
         assert_eq!((asked.count, asked.done, asked.ended_at), (count, 0, None));
@@ -125,7 +131,9 @@ async fn a_range_of_the_log_is_replayed_at_a_limited_rate() {
 
     let until = Some(events[13]);
     let after = events[10];
-    let some = harness.replay(id, Wanted::Range { after, until }).await;
+    let some = harness
+        .replay(id, ReplaySelection::Range { after, until })
+        .await;
     assert_eq!(some.unwrap().count, 3);
     harness.flow().await;
     assert_eq!(harness.replayed()[119..].len(), 3);
@@ -156,7 +164,7 @@ async fn invalid_replays_are_refused() {
     let until = Some(unknown);
     for wanted in [
         range(unknown),
-        Wanted::Range {
+        ReplaySelection::Range {
             after: events[0],
             until,
         },
@@ -165,7 +173,7 @@ async fn invalid_replays_are_refused() {
         assert!(matches!(refused, Err(Refusal::NotFound("event"))));
     }
     let until = Some(events[0]);
-    let backwards = Wanted::Range {
+    let backwards = ReplaySelection::Range {
         after: events[1],
         until,
     };
@@ -304,7 +312,7 @@ async fn a_replay_of_nothing_ends_at_once() {
     let (id, _) = harness.receiver(HOST, &["user.created"]).await;
     let begin = Timestamp::from_unix(0);
     harness
-        .replay(id, Wanted::FailedSince(begin))
+        .replay(id, ReplaySelection::FailedSince(begin))
         .await
         .unwrap();
     assert_eq!(harness.flow().await, 0);

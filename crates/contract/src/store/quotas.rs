@@ -17,7 +17,7 @@ const LIMIT: Limit = Limit {
 const NAME: &str = "contract_sends";
 
 impl Stage {
-    async fn spend(
+    async fn consume_quota(
         &self,
         world: World,
         subject: &str,
@@ -26,7 +26,7 @@ impl Stage {
     ) -> LimitVerdict {
         in_tx!(self.store, |tx| tx
             .quotas()
-            .spend(&world, NAME, subject, limit, now)
+            .consume(&world, NAME, subject, limit, now)
             .await)
     }
 }
@@ -38,7 +38,7 @@ pub async fn a_window_admits_exactly_its_limit(store: Arc<dyn Store>) {
     let opened = stage.samples.tick();
     for (used, later) in [(1, 0), (2, 0), (3, 300), (4, 599)] {
         let verdict = stage
-            .spend(world, "subject", LIMIT, opened + Seconds(later))
+            .consume_quota(world, "subject", LIMIT, opened + Seconds(later))
             .await;
         assert_eq!(verdict, LimitVerdict::on(LIMIT, used, opened));
         assert_eq!(verdict.admitted, used <= 3);
@@ -51,7 +51,7 @@ pub async fn a_full_window_stays_full(store: Arc<dyn Store>) {
     let world = stage.world().await;
     let opened = stage.samples.tick();
     for used in 1..=20 {
-        let verdict = stage.spend(world, "subject", LIMIT, opened).await;
+        let verdict = stage.consume_quota(world, "subject", LIMIT, opened).await;
         let remaining = [2, 1].get(used - 1).copied().unwrap_or(0);
         assert_eq!(
             (verdict.admitted, verdict.remaining),
@@ -69,7 +69,7 @@ pub async fn a_new_window_opens_at_the_reset(store: Arc<dyn Store>) {
     for pause in [0, 600, 601, 100_000] {
         opened = opened + Seconds(pause);
         for used in 1..=4 {
-            let verdict = stage.spend(world, "subject", LIMIT, opened).await;
+            let verdict = stage.consume_quota(world, "subject", LIMIT, opened).await;
             assert_eq!(
                 verdict,
                 LimitVerdict::on(LIMIT, used, opened),
@@ -105,7 +105,7 @@ pub async fn unlimited_uses_are_counted(store: Arc<dyn Store>) {
         assert_eq!(total, used, "after {later} seconds");
     }
     let again = stage
-        .spend(world, "subject", LIMIT, opened + Seconds(600))
+        .consume_quota(world, "subject", LIMIT, opened + Seconds(600))
         .await;
     assert_eq!(again, LimitVerdict::on(LIMIT, 2, opened + Seconds(600)));
 }
@@ -117,7 +117,11 @@ pub async fn a_dropped_use_is_given_back(store: Arc<dyn Store>) {
     let now = stage.samples.tick();
     for _ in 0..5 {
         let mut tx = works(stage.store.begin().await);
-        let verdict = works(tx.quotas().spend(&world, NAME, "subject", LIMIT, now).await);
+        let verdict = works(
+            tx.quotas()
+                .consume(&world, NAME, "subject", LIMIT, now)
+                .await,
+        );
         assert_eq!(verdict.remaining, 2);
         drop(tx);
     }
@@ -139,20 +143,20 @@ pub async fn uses_are_given_back(store: Arc<dyn Store>) {
     give(world, "subject", 3).await;
     for (world, subject) in [(world, "subject"), (world, "bystander"), (other, "subject")] {
         for used in 1..=3 {
-            let verdict = stage.spend(world, subject, LIMIT, now).await;
+            let verdict = stage.consume_quota(world, subject, LIMIT, now).await;
             assert_eq!(verdict, LimitVerdict::on(LIMIT, used, now), "{subject}");
         }
     }
     give(world, "subject", 2).await;
     for used in [2, 3, 4] {
-        let verdict = stage.spend(world, "subject", LIMIT, now).await;
+        let verdict = stage.consume_quota(world, "subject", LIMIT, now).await;
         assert_eq!(verdict, LimitVerdict::on(LIMIT, used, now));
     }
     give(world, "subject", 1_000).await;
-    let verdict = stage.spend(world, "subject", LIMIT, now).await;
+    let verdict = stage.consume_quota(world, "subject", LIMIT, now).await;
     assert_eq!(verdict, LimitVerdict::on(LIMIT, 1, now));
     for (world, subject) in [(world, "bystander"), (other, "subject")] {
-        let verdict = stage.spend(world, subject, LIMIT, now).await;
+        let verdict = stage.consume_quota(world, subject, LIMIT, now).await;
         assert_eq!(verdict, LimitVerdict::on(LIMIT, 4, now), "{subject}");
     }
 }
@@ -165,16 +169,16 @@ pub async fn forgotten_windows_begin_anew(store: Arc<dyn Store>) {
     let [other, ..] = stage.strangers(world).await;
     let now = stage.samples.tick();
     let places = [(world, "subject"), (world, "bystander"), (other, "subject")];
-    let spend = async |world: World, name: &'static str, subject: &str| {
+    let consume = async |world: World, name: &'static str, subject: &str| {
         in_tx!(stage.store, |tx| tx
             .quotas()
-            .spend(&world, name, subject, LIMIT, now)
+            .consume(&world, name, subject, LIMIT, now)
             .await)
         .remaining
     };
     for (world, subject) in places {
         for name in NAMES {
-            assert_eq!(spend(world, name, subject).await, 2);
+            assert_eq!(consume(world, name, subject).await, 2);
         }
     }
     in_tx!(stage.store, |tx| tx
@@ -184,7 +188,7 @@ pub async fn forgotten_windows_begin_anew(store: Arc<dyn Store>) {
     for (place, subject) in places {
         for name in NAMES {
             let forgotten = place == world && subject == "subject" && name != NAMES[2];
-            let remaining = spend(place, name, subject).await;
+            let remaining = consume(place, name, subject).await;
             assert_eq!(remaining, if forgotten { 2 } else { 1 }, "{name} {subject}");
         }
     }
@@ -207,13 +211,13 @@ pub async fn open_windows_are_added_up(store: Arc<dyn Store>) {
     ] {
         for _ in 0..uses {
             stage
-                .spend(world, subject, LIMIT, opened + Seconds(later))
+                .consume_quota(world, subject, LIMIT, opened + Seconds(later))
                 .await;
         }
     }
     in_tx!(stage.store, |tx| tx
         .quotas()
-        .spend(&world, "contract_other", "one", LIMIT, opened)
+        .consume(&world, "contract_other", "one", LIMIT, opened)
         .await);
     let window = LIMIT.window;
     for (now, expected) in [
@@ -235,7 +239,12 @@ pub async fn a_limit_that_is_off_admits_everything(store: Arc<dyn Store>) {
     let now = stage.samples.tick();
     let off = Limit { most: 0, ..LIMIT };
     for _ in 0..20 {
-        assert!(stage.spend(world, "subject", off, now).await.admitted);
+        assert!(
+            stage
+                .consume_quota(world, "subject", off, now)
+                .await
+                .admitted
+        );
     }
 }
 
@@ -253,7 +262,7 @@ pub async fn counters_are_apart(store: Arc<dyn Store>) {
                 for admitted in [true, false] {
                     let verdict = in_tx!(stage.store, |tx| tx
                         .quotas()
-                        .spend(&world, name, subject, one, now)
+                        .consume(&world, name, subject, one, now)
                         .await);
                     assert_eq!(verdict.admitted, admitted, "{name} {subject:?}");
                 }
@@ -290,7 +299,7 @@ async fn spend_or_drop(
     let mut tries = 0;
     loop {
         let mut tx = works(store.begin().await);
-        let spent = tx.quotas().spend(&world, NAME, subject, limit, now).await;
+        let spent = tx.quotas().consume(&world, NAME, subject, limit, now).await;
         let lost = match spent {
             Ok(verdict) if drops && !verdict.admitted => return false,
             Ok(verdict) => match tx.commit().await {
@@ -319,7 +328,7 @@ pub async fn a_sweep_deletes_closed_windows(store: Arc<dyn Store>) {
         (world, "young", 1),
     ] {
         stage
-            .spend(world, subject, LIMIT, opened + Seconds(later))
+            .consume_quota(world, subject, LIMIT, opened + Seconds(later))
             .await;
     }
     for (moment, expected) in [
@@ -338,7 +347,7 @@ pub async fn a_sweep_deletes_closed_windows(store: Arc<dyn Store>) {
         .sweep(&other.environment.into(), closes + Seconds(1))
         .await);
     assert_eq!(swept, 1, "the other environment must be left alone");
-    let verdict = stage.spend(world, "young", LIMIT, closes).await;
+    let verdict = stage.consume_quota(world, "young", LIMIT, closes).await;
     assert_eq!(verdict, LimitVerdict::on(LIMIT, 2, opened + Seconds(1)));
 }
 
@@ -351,7 +360,7 @@ pub async fn a_sweep_goes_in_steps(store: Arc<dyn Store>) {
     in_tx!(stage.store, |tx| {
         for number in 0..step + 2 {
             let subject = number.to_string();
-            let spent = tx.quotas().spend(&world, NAME, &subject, LIMIT, opened);
+            let spent = tx.quotas().consume(&world, NAME, &subject, LIMIT, opened);
             spent.await?;
         }
         Ok(())

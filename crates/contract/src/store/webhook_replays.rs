@@ -76,7 +76,7 @@ pub async fn a_replay_comes_back_as_it_was(store: Arc<dyn Store>) {
                 since,
                 after: Some(delivery),
             },
-            Missed::Stretch { until, .. } => Missed::Stretch {
+            Missed::Range { until, .. } => Missed::Range {
                 after: until,
                 until,
             },

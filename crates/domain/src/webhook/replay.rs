@@ -8,11 +8,11 @@ use crate::{Timestamp, World};
 pub const MAX_REPLAYED: i64 = 100_000;
 
 /// Deliveries per second to one endpoint during a replay or after it was disabled, so that an endpoint is not overwhelmed on its return.
-pub const PACE: usize = 50;
+pub const REPLAYS_PER_SECOND: usize = 50;
 
 /// When a delivery is due that has this many before it.
-pub fn paced(from: Timestamp, deliveries: usize) -> Timestamp {
-    let seconds = deliveries / PACE;
+pub fn due_after(from: Timestamp, deliveries: usize) -> Timestamp {
+    let seconds = deliveries / REPLAYS_PER_SECOND;
     from + Seconds(i64::try_from(seconds).unwrap_or(i64::MAX))
 }
 
@@ -27,7 +27,7 @@ pub enum Missed {
         after: Option<WebhookDeliveryId>,
     },
     /// Events in a range of the log that match the endpoint's types.
-    Stretch {
+    Range {
         /// The last position processed.
         after: i64,
         /// The last position of the range.

@@ -98,7 +98,7 @@ pub trait Lockouts: Send {
 pub trait Quotas: Send {
     /// Counts one use of `name` for `subject` in the window that its first use opened, in one statement. A use beyond the limit returns
     /// `admitted: false` and may leave the counter above the limit; callers then drop the transaction. A disabled limit admits every use.
-    async fn spend(
+    async fn consume(
         &mut self,
         world: &World,
         name: &'static str,

@@ -4,7 +4,7 @@ mod output;
 
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::json;
-use vestry_app::platform::replays::Wanted;
+use vestry_app::platform::replays::ReplaySelection;
 use vestry_app::platform::webhooks::{EndpointChange, NewEndpoint, Replayed, Resume};
 use vestry_app::{Principal, Service};
 use vestry_domain::Timestamp;
@@ -272,10 +272,15 @@ impl Replay {
         }
         let since = self.failed_since.map(Timestamp::from_unix);
         let until = self.until;
-        let range = self.after.map(|after| Wanted::Range { after, until });
-        let wanted = since.map(Wanted::FailedSince).or(range).ok_or_else(|| {
-            Failure::usage("specify --event, --delivery, --failed-since or --after")
-        })?;
+        let range = self
+            .after
+            .map(|after| ReplaySelection::Range { after, until });
+        let wanted = since
+            .map(ReplaySelection::FailedSince)
+            .or(range)
+            .ok_or_else(|| {
+                Failure::usage("specify --event, --delivery, --failed-since or --after")
+            })?;
         let replay = service
             .replay_missed(Principal::cli(), of.app, id, wanted)
             .await?;

@@ -364,10 +364,10 @@ impl From<&Replay> for ReplayRow {
     fn from(replay: &Replay) -> Self {
         let (failed_since, after_delivery) = match replay.missed {
             Missed::Exhausted { since, after } => (Some(since.unix()), after),
-            Missed::Stretch { .. } => (None, None),
+            Missed::Range { .. } => (None, None),
         };
         let (after_position, until_position) = match replay.missed {
-            Missed::Stretch { after, until } => (Some(after), Some(until)),
+            Missed::Range { after, until } => (Some(after), Some(until)),
             Missed::Exhausted { .. } => (None, None),
         };
         Self {
@@ -411,7 +411,7 @@ impl TryFrom<ReplayRow> for Replay {
                 since: Timestamp::from_unix(since),
                 after: after.transpose()?,
             },
-            (None, Some(after), Some(until)) => Missed::Stretch { after, until },
+            (None, Some(after), Some(until)) => Missed::Range { after, until },
             _neither => return Err(REPLAYS.corrupt("failed_since")),
         };
         Ok(Self {

@@ -162,7 +162,7 @@ async fn long_subjects_are_counted(place: &Place) {
     for (subject, admitted) in [(&one, true), (&other, true), (&one, false)] {
         let verdict = tx
             .quotas()
-            .spend(&world, "sends", subject, limit, NOW)
+            .consume(&world, "sends", subject, limit, NOW)
             .await;
         assert_eq!(verdict.unwrap().admitted, admitted);
     }
@@ -190,7 +190,7 @@ async fn clocks_that_jump_back_do_not_block_a_window_forever(place: &Place) {
         let now = NOW + Seconds(jump);
         let verdict = tx
             .quotas()
-            .spend(&world, "sends", "subject", limit, now)
+            .consume(&world, "sends", "subject", limit, now)
             .await;
         assert_eq!(verdict.unwrap().admitted, admitted, "{jump}");
     }

@@ -5,7 +5,7 @@
 use vestry_domain::event::{Event, EventKind};
 use vestry_domain::ids::{EventId, WebhookEndpointId};
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::webhook::{Delivery, DeliveryState, Endpoint, Missed, Replay, paced};
+use vestry_domain::webhook::{Delivery, DeliveryState, Endpoint, Missed, Replay, due_after};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{EventFilter, Lane, PositionRange, Queue, Tx};
 
@@ -94,7 +94,7 @@ impl Service {
         } = next(&mut *tx, &replay, &endpoint).await?;
         let deliveries: Vec<_> = (0..)
             .zip(&again)
-            .map(|(before, again)| self.once_more(&endpoint, again, paced(now, before), now))
+            .map(|(before, again)| self.once_more(&endpoint, again, due_after(now, before), now))
             .collect();
         tx.deliveries().insert(&deliveries).await?;
         let made = i64::try_from(deliveries.len()).unwrap_or(i64::MAX);
@@ -174,7 +174,7 @@ async fn next(tx: &mut dyn Tx, replay: &Replay, endpoint: &Endpoint) -> Result<N
                 again: found.into_iter().map(Again::from).collect(),
             })
         }
-        Missed::Stretch { after, until } => {
+        Missed::Range { after, until } => {
             let stretch = PositionRange {
                 from: after.saturating_add(1),
                 to: until.min(after.saturating_add(LOOKED_AT)),
@@ -188,7 +188,7 @@ async fn next(tx: &mut dyn Tx, replay: &Replay, endpoint: &Endpoint) -> Result<N
             let after = after.unwrap_or(stretch.to);
             Ok(Next {
                 is_over: after >= until,
-                missed: Missed::Stretch { after, until },
+                missed: Missed::Range { after, until },
                 again: found.into_iter().map(Again::from).collect(),
             })
         }

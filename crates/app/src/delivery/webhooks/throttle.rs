@@ -1,7 +1,7 @@
 //! Throttled release of the deliveries held for a disabled endpoint.
 
 use vestry_domain::ids::{WebhookDeliveryId, WebhookEndpointId};
-use vestry_domain::webhook::{PACE, paced};
+use vestry_domain::webhook::{REPLAYS_PER_SECOND, due_after};
 use vestry_domain::{Timestamp, World};
 
 use crate::kernel::fault::retried;
@@ -14,7 +14,7 @@ impl Service {
     /// Schedules the deliveries held for an endpoint one after the other, oldest first, for when it is enabled.
     ///
     /// An endpoint that was down for days could not handle all of them at once.
-    pub(crate) async fn pace_held(
+    pub(crate) async fn throttle_held(
         &self,
         world: World,
         endpoint: WebhookEndpointId,
@@ -22,7 +22,7 @@ impl Service {
         let now = self.ports.clock.machine();
         let (mut last, mut done) = (None, 0);
         loop {
-            let few = retried(|| self.pace_some(world, endpoint, last, now, done)).await?;
+            let few = retried(|| self.throttle_some(world, endpoint, last, now, done)).await?;
             let Some(newest) = few.last() else {
                 return Ok(());
             };
@@ -31,7 +31,7 @@ impl Service {
         }
     }
 
-    async fn pace_some(
+    async fn throttle_some(
         &self,
         world: World,
         endpoint: WebhookEndpointId,
@@ -53,8 +53,8 @@ impl Service {
         let held = tx.deliveries().waiting(&world, endpoint, after, limit);
         let held = held.await?;
         let mut behind = done;
-        for second in held.chunks(PACE) {
-            let due_at = paced(from, behind);
+        for second in held.chunks(REPLAYS_PER_SECOND) {
+            let due_at = due_after(from, behind);
             tx.deliveries().put_off(&world, second, due_at).await?;
             behind += second.len();
         }

@@ -102,10 +102,10 @@ impl Service {
         command: VerifyCode,
     ) -> Result<VerifiedCode, VerifyCodeError> {
         caller.authorize(Action::VerifyCode)?;
-        let wish = self
+        let session_request = self
             .check_session_fields(caller, &command.session_fields)
             .await?;
-        let signing_key = self.key_for(&caller.world, &wish).await?;
+        let signing_key = self.key_for(&caller.world, &session_request).await?;
         // Input that cannot be a code is not a guess and is not counted (M-17).
         let digits = code::typed(command.otp.expose()).ok_or(VerifyCodeError::InvalidCode)?;
         let method = command.method_id.to_string();
@@ -122,7 +122,8 @@ impl Service {
             method,
             mac,
         };
-        let Some((user_id, granted)) = retried(|| self.try_code(caller, &presented, &wish)).await?
+        let Some((user_id, granted)) =
+            retried(|| self.try_code(caller, &presented, &session_request)).await?
         else {
             retried(|| self.count_as_wrong(caller, &presented)).await?;
             return Err(VerifyCodeError::InvalidCode);
@@ -140,7 +141,7 @@ impl Service {
         &self,
         caller: &Caller,
         presented: &Presented<'_>,
-        wish: &SessionRequest,
+        session_request: &SessionRequest,
     ) -> Result<Option<SignedIn>, VerifyCodeError> {
         let world = &caller.world;
         let now = self.now(world);
@@ -175,7 +176,7 @@ impl Service {
             user: code.user_id,
             vouched: !code.for_anybody,
             spelling: Spelling::mailed(code.sent_to()),
-            in_session: wish.user(),
+            in_session: session_request.user(),
         };
         let proven = self.prove(&mut *tx, caller, proof, now).await?;
         let user_id = proven.user_id;
@@ -197,7 +198,7 @@ impl Service {
             device_fingerprint: presented.command.device_fingerprint.clone(),
         };
         let granted = match self
-            .start_or_extend(&mut *tx, caller, wish, sign_in, now)
+            .start_or_extend(&mut *tx, caller, session_request, sign_in, now)
             .await
         {
             Err(StartSessionError::UserDisabled) => return Ok(None),

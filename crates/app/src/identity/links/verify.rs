@@ -97,12 +97,12 @@ impl Service {
         command: VerifyLink,
     ) -> Result<VerifiedLink, VerifyLinkError> {
         caller.authorize(Action::VerifyLink)?;
-        let wish = self
+        let session_request = self
             .check_session_fields(caller, &command.session_fields)
             .await?;
-        let signing_key = self.key_for(&caller.world, &wish).await?;
+        let signing_key = self.key_for(&caller.world, &session_request).await?;
         retried(|| self.check_link_verifier(caller, &command)).await?;
-        let (link, granted) = retried(|| self.try_link(caller, &command, &wish)).await?;
+        let (link, granted) = retried(|| self.try_link(caller, &command, &session_request)).await?;
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
         Ok(VerifiedLink {
             email_id: link.email_id,
@@ -154,7 +154,7 @@ impl Service {
         &self,
         caller: &Caller,
         command: &VerifyLink,
-        wish: &SessionRequest,
+        session_request: &SessionRequest,
     ) -> Result<Used, VerifyLinkError> {
         let world = &caller.world;
         let now = self.now(world);
@@ -197,7 +197,7 @@ impl Service {
             // The App itself named the user or the address, and has the link.
             vouched: link.purpose == LinkPurpose::Create,
             spelling: Spelling::mailed(link.sent_to()),
-            in_session: wish.user(),
+            in_session: session_request.user(),
         };
         let proven = self.prove(&mut *tx, caller, proof, now).await?;
         let user_id = proven.user_id;
@@ -210,12 +210,12 @@ impl Service {
             device_fingerprint: command.device_fingerprint.clone(),
         };
         let granted = self
-            .start_or_extend(&mut *tx, caller, wish, sign_in, now)
+            .start_or_extend(&mut *tx, caller, session_request, sign_in, now)
             .await?;
         if let Some((session, _)) = &granted
             && link.origin.is_some()
             // An existing session may rest on more than this link, which is all that the origin has seen.
-            && wish.user().is_none()
+            && session_request.user().is_none()
         {
             tx.links().offer(world, &token, session.id).await?;
         }

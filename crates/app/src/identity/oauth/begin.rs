@@ -214,7 +214,7 @@ impl Service {
         if let Some(from) = &flow.begun_from {
             let spent = tx
                 .quotas()
-                .spend(world, UNFINISHED, from, limit, now)
+                .consume(world, UNFINISHED, from, limit, now)
                 .await?;
             if !spent.admitted {
                 let retry_after = spent.reset - now;

@@ -135,7 +135,7 @@ struct Presented<'a> {
     is_bound: bool,
     /// Whether the call presented the verifier of the flow's challenge.
     met_challenge: bool,
-    wish: SessionRequest,
+    session_request: SessionRequest,
     device_fingerprint: &'a DeviceFingerprint,
 }
 
@@ -158,10 +158,10 @@ impl Service {
         command: VerifyOauth,
     ) -> Result<VerifiedOauth, VerifyOauthError> {
         caller.authorize(Action::VerifyOauth)?;
-        let wish = self
+        let session_request = self
             .check_session_fields(caller, &command.session_fields)
             .await?;
-        let signing_key = self.key_for(&caller.world, &wish).await?;
+        let signing_key = self.key_for(&caller.world, &session_request).await?;
         let fingerprint = &command.device_fingerprint;
         let presented = match &command.proof {
             OauthProof::Token {
@@ -181,7 +181,7 @@ impl Service {
                     begun_from: pending.begun_from,
                     is_bound: state.is_some(),
                     met_challenge: pending.challenge.is_some(),
-                    wish,
+                    session_request,
                     device_fingerprint: fingerprint,
                 }
             }
@@ -200,7 +200,7 @@ impl Service {
                     begun_from: None,
                     is_bound: true,
                     met_challenge: false,
-                    wish,
+                    session_request,
                     device_fingerprint: fingerprint,
                 }
             }
@@ -309,7 +309,7 @@ impl Service {
         let candidate = Candidate {
             provider: &presented.provider,
             identity: &presented.person.identity,
-            in_session: presented.wish.user(),
+            in_session: presented.session_request.user(),
             is_bound: presented.is_bound,
             met_challenge: presented.met_challenge,
         };
@@ -329,7 +329,7 @@ impl Service {
             device_fingerprint: presented.device_fingerprint.clone(),
         };
         let granted = self
-            .start_or_extend(&mut *tx, caller, &presented.wish, sign_in, now)
+            .start_or_extend(&mut *tx, caller, &presented.session_request, sign_in, now)
             .await?;
         if joined.adds_a_way {
             // The owner may have changed between the read and the lock; the next run notifies the right one.

@@ -65,14 +65,14 @@ impl Service {
         command: VerifyPasskey,
     ) -> Result<VerifiedPasskey, Refusal> {
         caller.authorize(Action::AuthenticateWithPasskey)?;
-        let wish = self
+        let session_request = self
             .check_session_fields(caller, &command.session_fields)
             .await?;
-        let signing_key = self.key_for(&caller.world, &wish).await?;
+        let signing_key = self.key_for(&caller.world, &session_request).await?;
         let presented = self.ports.passkeys.read_assertion(&command.credential)?;
         let answer = self.check_answer(caller, &presented).await?;
         let device = &command.device_fingerprint;
-        let accepted = retried(|| self.accept(caller, &answer, &wish, device)).await?;
+        let accepted = retried(|| self.accept(caller, &answer, &session_request, device)).await?;
         let (passkey, granted) = accepted;
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
         Ok(VerifiedPasskey {
@@ -144,7 +144,7 @@ impl Service {
         &self,
         caller: &Caller,
         answer: &Answer,
-        wish: &SessionRequest,
+        session_request: &SessionRequest,
         device: &DeviceFingerprint,
     ) -> Result<(Passkey, Option<(Session, Secret<String>)>), Refusal> {
         let world = &caller.world;
@@ -209,7 +209,7 @@ impl Service {
         }
         let sign_in = sign_in(passkey, device, now);
         let granted = self
-            .start_or_extend(&mut *tx, caller, wish, sign_in, now)
+            .start_or_extend(&mut *tx, caller, session_request, sign_in, now)
             .await;
         let granted = granted.map_err(StartSessionError::into_refusal)?;
         caller.commit_last(tx).await?;

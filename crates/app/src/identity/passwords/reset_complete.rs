@@ -90,21 +90,22 @@ impl Service {
     ) -> Result<CompletedReset, CompleteResetError> {
         caller.authorize(Action::CompletePasswordReset)?;
         let password = Password::presented("password", command.password)?;
-        let wish = self
+        let session_request = self
             .check_session_fields(caller, &command.session_fields)
             .await?;
-        let signing_key = self.key_for(&caller.world, &wish).await?;
+        let signing_key = self.key_for(&caller.world, &session_request).await?;
         let token = TokenHash::of(command.token.expose());
         let link = self
             .good_reset(caller, &token, &command.device_fingerprint)
             .await?;
         // Hashing is expensive, so it is done only for a valid link that may be used.
-        self.require_usable_early(caller, link.user_id, &wish)
+        self.require_usable_early(caller, link.user_id, &session_request)
             .await?;
         let new = self.new_password(caller, link.user_id, &password).await?;
         let device = &command.device_fingerprint;
         let granted =
-            retried(|| self.store_reset(caller, &token, &new, &wish, device.clone())).await?;
+            retried(|| self.store_reset(caller, &token, &new, &session_request, device.clone()))
+                .await?;
         self.outbox_bell.notify_one();
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
         Ok(CompletedReset {
@@ -163,7 +164,7 @@ impl Service {
         &self,
         caller: &Caller,
         user: UserId,
-        wish: &SessionRequest,
+        session_request: &SessionRequest,
     ) -> Result<(), CompleteResetError> {
         let mut read = self.ports.store.read().await?;
         let profile = read.users().profile(&caller.world, user).await?;
@@ -172,7 +173,7 @@ impl Service {
             return Err(CompleteResetError::InvalidToken);
         }
         if owner.is_some_and(|user| user.is_owned) {
-            self.require_second_factor(&mut *read, caller, user, wish)
+            self.require_second_factor(&mut *read, caller, user, session_request)
                 .await?;
         }
         Ok(())
@@ -184,13 +185,13 @@ impl Service {
         repositories: &mut dyn Repositories,
         caller: &Caller,
         user: UserId,
-        wish: &SessionRequest,
+        session_request: &SessionRequest,
     ) -> Result<(), CompleteResetError> {
         let world = &caller.world;
         let enrolled = repositories.totps().count_verified(world, user).await? > 0;
         let freshness = caller.settings().freshness();
         let now = self.now(world);
-        let proved = wish.continues(user, |session| {
+        let proved = session_request.continues(user, |session| {
             session.proved_lately(freshness, now, Proof::is_second_factor)
         });
         if enrolled && !proved {
@@ -204,7 +205,7 @@ impl Service {
         caller: &Caller,
         token: &TokenHash,
         new: &NewPassword,
-        wish: &SessionRequest,
+        session_request: &SessionRequest,
         device_fingerprint: DeviceFingerprint,
     ) -> Result<Option<(Session, Secret<String>)>, CompleteResetError> {
         let world = &caller.world;
@@ -230,7 +231,7 @@ impl Service {
             user: link.user_id,
             vouched: true,
             spelling: Spelling::mailed(link.sent_to()),
-            in_session: wish.user(),
+            in_session: session_request.user(),
         };
         let proven = self.prove(&mut *tx, caller, proof, now).await?;
         if proven.user_id != link.user_id {
@@ -241,11 +242,18 @@ impl Service {
             .clear(&mut *tx, &proven.identity)
             .await?;
         // After the proof: factors enrolled before the account had an owner are gone by now (CL-3).
-        self.require_second_factor(&mut *tx, caller, proven.user_id, wish)
+        self.require_second_factor(&mut *tx, caller, proven.user_id, session_request)
             .await?;
         let by_link = Grounds::Link;
-        new.store(self, &mut *tx, caller, by_link, wish.session(), now)
-            .await?;
+        new.store(
+            self,
+            &mut *tx,
+            caller,
+            by_link,
+            session_request.session(),
+            now,
+        )
+        .await?;
         let sign_in = SignIn {
             user_id: proven.user_id,
             factor: Factor {
@@ -258,7 +266,7 @@ impl Service {
             device_fingerprint,
         };
         let granted = self
-            .start_or_extend(&mut *tx, caller, wish, sign_in, now)
+            .start_or_extend(&mut *tx, caller, session_request, sign_in, now)
             .await?;
         caller.commit_last(tx).await?;
         Ok(granted)

@@ -66,10 +66,10 @@ impl Service {
     ) -> Result<VerifiedPassword, Refusal> {
         caller.authorize(Action::VerifyPassword)?;
         let password = Password::presented("password", command.password)?;
-        let wish = self
+        let session_request = self
             .check_session_fields(caller, &command.session_fields)
             .await?;
-        let signing_key = self.key_for(&caller.world, &wish).await?;
+        let signing_key = self.key_for(&caller.world, &session_request).await?;
         let guarded = LockoutSubject::new(
             password::guarded_user(command.user_id),
             &command.device_fingerprint,
@@ -85,7 +85,7 @@ impl Service {
                 device: &command.device_fingerprint,
                 right,
             };
-            match retried(|| self.conclude(caller, &compared, &wish)).await? {
+            match retried(|| self.conclude(caller, &compared, &session_request)).await? {
                 Concluded::SignedIn(granted) => {
                     let issued = self.issued(caller, signing_key.as_ref(), *granted).await?;
                     return Ok(VerifiedPassword {
@@ -117,7 +117,7 @@ impl Service {
         &self,
         caller: &Caller,
         compared: &Compared<'_>,
-        wish: &SessionRequest,
+        session_request: &SessionRequest,
     ) -> Result<Concluded, Refusal> {
         let world = &caller.world;
         let now = self.now(world);
@@ -154,7 +154,7 @@ impl Service {
             device_fingerprint: compared.device.clone(),
         };
         let granted = self
-            .start_or_extend(&mut *tx, caller, wish, sign_in, now)
+            .start_or_extend(&mut *tx, caller, session_request, sign_in, now)
             .await;
         let granted = match granted {
             // The next comparison sees this and counts it.

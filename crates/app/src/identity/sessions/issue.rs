@@ -243,7 +243,7 @@ impl Service {
         &self,
         tx: &mut dyn Repositories,
         caller: &Caller,
-        wish: &SessionRequest,
+        session_request: &SessionRequest,
         sign_in: SignIn,
         now: Timestamp,
     ) -> Result<Option<(Session, Secret<String>)>, StartSessionError> {
@@ -252,7 +252,7 @@ impl Service {
         let limits = caller.settings().session_limits();
         let token = mint::session_token(&*self.ports.entropy);
         let hash = TokenHash::of(token.expose());
-        if let Some(presented) = &wish.presented {
+        if let Some(presented) = &session_request.presented {
             let mut session = lock_live(tx, &presented.session, limits, now)
                 .await?
                 .filter(|session| session.user_id == sign_in.user_id)
@@ -263,13 +263,13 @@ impl Service {
                 sign_in.factor.proof.clone(),
             );
             session.add_factor(sign_in.factor, now);
-            if let Some(permissions) = &wish.permissions {
+            if let Some(permissions) = &session_request.permissions {
                 session.permissions.clone_from(permissions);
             }
-            if let Some(length) = wish.length {
+            if let Some(length) = session_request.length {
                 session.extend(length, limits, now);
             }
-            let grown_by = if wish.permissions.is_some() {
+            let grown_by = if session_request.permissions.is_some() {
                 "permissions"
             } else {
                 presented.param()
@@ -285,13 +285,13 @@ impl Service {
             self.emit(&mut *tx, caller, [fact]).await?;
             return Ok(Some((session, token)));
         }
-        let Some(length) = wish.length else {
+        let Some(length) = session_request.length else {
             return Ok(None);
         };
         let id = self.new_id(now);
         let fact = Fact::session_created(sign_in.user_id, id, sign_in.factor.proof.clone());
         let mut session = Session::start(id, caller.world, sign_in, length, limits, now);
-        session.permissions = wish.permissions.clone().unwrap_or_default();
+        session.permissions = session_request.permissions.clone().unwrap_or_default();
         check_size(&session, "permissions")?;
         tx.sessions().insert(&session, &hash).await?;
         self.emit(&mut *tx, caller, [fact]).await?;
@@ -302,9 +302,9 @@ impl Service {
     pub(crate) async fn key_for(
         &self,
         world: &World,
-        wish: &SessionRequest,
+        session_request: &SessionRequest,
     ) -> Result<Option<Arc<SigningKey>>, Fault> {
-        if wish.wants_session() {
+        if session_request.wants_session() {
             self.ready_signing_key(world).await.map(Some)
         } else {
             Ok(None)

@@ -109,7 +109,7 @@ enum Matched {
 /// Everything known before the transaction.
 struct Tried<'a> {
     command: &'a VerifyTotp,
-    wish: &'a SessionRequest,
+    session_request: &'a SessionRequest,
     /// The matches of the presented code; empty when it is wrong.
     matches: Vec<Match>,
     /// How many authenticator apps a code was compared with.
@@ -133,15 +133,18 @@ impl Service {
     ) -> Result<VerifiedTotp, VerifyTotpError> {
         caller.authorize(Action::VerifyTotp)?;
         let world = &caller.world;
-        let wish = self
+        let session_request = self
             .check_session_fields(caller, &command.session_fields)
             .await?;
-        if wish.user().is_some_and(|user| user != command.user_id) {
+        if session_request
+            .user()
+            .is_some_and(|user| user != command.user_id)
+        {
             return Err(Refusal::InvalidSession.into());
         }
         let now = self.now(world);
         let totps = self.living_totps(world, command.user_id, now).await?;
-        let signing_key = self.key_for(world, &wish).await?;
+        let signing_key = self.key_for(world, &session_request).await?;
         // Input that cannot be a code is not a guess and is not counted (M-17).
         let typed = command.presented.typed();
         let typed = typed.ok_or(VerifyTotpError::InvalidCode)?;
@@ -161,7 +164,7 @@ impl Service {
         };
         let tried = Tried {
             command: &command,
-            wish: &wish,
+            session_request: &session_request,
             matches,
             apps: totps.len(),
             change,
@@ -316,7 +319,7 @@ impl Service {
             device_fingerprint: tried.command.device_fingerprint.clone(),
         };
         let granted = self
-            .start_or_extend(&mut *tx, caller, tried.wish, sign_in, now)
+            .start_or_extend(&mut *tx, caller, tried.session_request, sign_in, now)
             .await?;
         if let (Matched::First(_), Some(change)) = (taken.proof, &tried.change) {
             let kept = granted.as_ref().map(|(session, _)| session.id);
@@ -343,7 +346,7 @@ impl Service {
         let limit = totp::failures_a_day(tried.apps);
         let quotas = tx.quotas();
         let verdict = quotas
-            .spend(&caller.world, "totp_failures", subject, limit, tried.now)
+            .consume(&caller.world, "totp_failures", subject, limit, tried.now)
             .await?;
         if verdict.remaining == 0 {
             lockout::block(self, tx, caller, subject, failure, verdict.reset).await?;

@@ -48,7 +48,7 @@ impl Holder {
     }
 
     /// What new challenges of this sort are counted under.
-    const fn budget(self) -> &'static str {
+    const fn quota(self) -> &'static str {
         match self {
             Self::Owner(_) => "wallet_challenge_owner",
             Self::Joining(_) => "wallet_challenge_joining",
@@ -220,7 +220,7 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         let verdict = tx
             .quotas()
-            .spend(world, holder.budget(), &subject, NEW_PER_HOLDER, now)
+            .consume(world, holder.quota(), &subject, NEW_PER_HOLDER, now)
             .await?;
         if !verdict.admitted {
             return Err(Refusal::TooMany {

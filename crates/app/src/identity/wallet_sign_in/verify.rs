@@ -61,7 +61,7 @@ pub struct VerifiedWallet {
 /// Everything that is known before the transaction.
 struct Signed<'a> {
     command: &'a VerifyWallet,
-    wish: &'a SessionRequest,
+    session_request: &'a SessionRequest,
     challenge: WalletChallenge,
     /// The wallet that the address becomes, if it is new.
     adopted: StoredWallet,
@@ -74,10 +74,10 @@ impl Service {
     /// session.
     ///
     /// # Errors
-    /// [`Refusal::InvalidCredentials`] when no living challenge of this address was signed, or its user is disabled, [`Refusal::Invalid`] also for a
-    /// sign-in message that names another site, account or time, [`Refusal::InsufficientFactor`] while the user is pending,
-    /// [`Refusal::Taken`] when the address is another user's by now, or its key is here. A signature that was refused costs
-    /// nothing: it cannot be guessed, and the challenge stays good.
+    /// [`Refusal::InvalidCredentials`] when no living challenge of this address was signed, or its user is disabled, [`Refusal::Invalid`]
+    /// also for a sign-in message that names another site, account or time, [`Refusal::InsufficientFactor`] while the user is pending,
+    /// [`Refusal::Taken`] when the address is another user's by now, or its key is here. A signature that was refused costs nothing: it
+    /// cannot be guessed, and the challenge stays good.
     pub async fn verify_wallet_sign_in(
         &self,
         caller: &Caller,
@@ -85,7 +85,7 @@ impl Service {
     ) -> Result<VerifiedWallet, Refusal> {
         caller.authorize(Action::VerifyWalletSignIn)?;
         let world = &caller.world;
-        let wish = self
+        let session_request = self
             .check_session_fields(caller, &command.session_fields)
             .await?;
         let address = sign_in_address(
@@ -97,10 +97,13 @@ impl Service {
         let challenge = self
             .signed_challenge(caller, &command, &address, now)
             .await?;
-        if wish.user().is_some_and(|user| user != challenge.user_id) {
+        if session_request
+            .user()
+            .is_some_and(|user| user != challenge.user_id)
+        {
             return Err(Refusal::InvalidSession);
         }
-        let signing_key = self.key_for(world, &wish).await?;
+        let signing_key = self.key_for(world, &session_request).await?;
         let order = AddressOrder {
             wallet_id: self.new_id(now),
             world: *world,
@@ -121,7 +124,7 @@ impl Service {
         };
         let signed = Signed {
             command: &command,
-            wish: &wish,
+            session_request: &session_request,
             challenge,
             adopted: adopted?,
             change,
@@ -239,7 +242,7 @@ impl Service {
             device_fingerprint: signed.command.device_fingerprint.clone(),
         };
         let granted = self
-            .start_or_extend(&mut *tx, caller, signed.wish, sign_in, now)
+            .start_or_extend(&mut *tx, caller, signed.session_request, sign_in, now)
             .await
             .map_err(StartSessionError::into_refusal)?;
         if let (true, Some(change)) = (is_new, &signed.change) {

@@ -58,7 +58,7 @@ impl Lockouts for Work {
 
 #[port]
 impl Quotas for Work {
-    async fn spend(
+    async fn consume(
         &mut self,
         world: &World,
         name: &'static str,
@@ -92,7 +92,9 @@ impl Quotas for Work {
     ) -> StoreResult<()> {
         let most = u32::MAX;
         let limit = Limit { most, window };
-        self.spend(world, name, subject, limit, now).await.map(drop)
+        self.consume(world, name, subject, limit, now)
+            .await
+            .map(drop)
     }
 
     async fn refund(
