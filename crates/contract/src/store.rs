@@ -290,7 +290,7 @@ macro_rules! store_suite {
                 another_log_begins_behind_the_last_event
                 e_7_events_stay_in_their_world
                 a_sweep_takes_the_oldest
-                a_bell_rings_after_the_commit
+                a_hook_reports_what_a_commit_made_visible
             }
             store::webhook_endpoints {
                 an_endpoint_comes_back_as_it_was

@@ -34,7 +34,7 @@ use vestry_domain::audit::{AuditEntry, AuditStep};
 use vestry_domain::ids::AuditChainId;
 use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{Bell, Partitions, Repositories, StoreError, StoreResult, Tx};
+use vestry_ports::store::{CommitHook, Partitions, Repositories, StoreError, StoreResult, Tx};
 use vestry_store_rows::failure;
 use vestry_store_rows::migrations::missing;
 
@@ -76,7 +76,7 @@ pub struct PostgresStore {
     findings: Vec<String>,
     runtime: Handle,
     is_distributed: bool,
-    bell: Arc<OnceLock<Bell>>,
+    hook: Arc<OnceLock<CommitHook>>,
     _statistics: Statistics,
     _stale_connections: StaleConnections,
 }
@@ -111,7 +111,7 @@ impl PostgresStore {
             pool: connections,
             runtime,
             is_distributed: false,
-            bell: Arc::default(),
+            hook: Arc::default(),
         };
         let mut connection = pools.get().await?;
         pools.findings = durability::findings(&mut connection).await?;
@@ -129,14 +129,14 @@ impl PostgresStore {
             runtime: self.runtime.clone(),
             begin: self.pool.manager().begin(),
             is_distributed: self.is_distributed,
-            bell: Arc::clone(&self.bell),
+            hook: Arc::clone(&self.hook),
         }
     }
 
-    /// See [`vestry_ports::store::Store::on_events_committed`].
-    pub fn on_events_committed(&self, bell: Bell) {
-        // The first bell is kept.
-        let _is_second = self.bell.set(bell);
+    /// See [`vestry_ports::store::Store::on_commit`].
+    pub fn on_commit(&self, hook: CommitHook) {
+        // The first hook is kept.
+        let _is_second = self.hook.set(hook);
     }
 
     /// See [`vestry_ports::store::Store::partitions`].

@@ -10,7 +10,7 @@ use vestry_domain::ids::{AppId, JobId};
 use vestry_domain::message::{JobEnd, OutboxJob};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Outbox, StoreResult};
+use vestry_ports::store::{CommitEffect, Outbox, StoreResult};
 
 use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::delete_limited;
@@ -79,6 +79,7 @@ impl Outbox for Unit {
     async fn push(&mut self, job: &OutboxJob) -> StoreResult<()> {
         let insert = diesel::insert_into(outbox::table).values(OutboxRow::from(job));
         let inserted = dialect::defer!(self.writing()?, insert).await;
+        self.report_later(CommitEffect::Messages);
         self.done(inserted)
     }
 

@@ -7,10 +7,9 @@ use deadpool::managed::Object;
 use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
-use vestry_domain::World;
 use vestry_domain::event::NewEvent;
 use vestry_ports::port;
-use vestry_ports::store::{Bell, StoreResult, Tx};
+use vestry_ports::store::{CommitEffect, CommitHook, StoreResult, Tx};
 
 use super::dialect::{self, Conn, Manager};
 use vestry_store_rows::failure::{Misuse, unanswered};
@@ -52,8 +51,8 @@ pub(crate) struct Site {
     pub(crate) begin: &'static str,
     /// Whether the Apps are distributed over several servers.
     pub(crate) is_distributed: bool,
-    /// Notified after commits of events; see [`vestry_ports::store::Store::on_events_committed`].
-    pub(crate) bell: Arc<OnceLock<Bell>>,
+    /// Called after commits; see [`vestry_ports::store::Store::on_commit`].
+    pub(crate) hook: Arc<OnceLock<CommitHook>>,
 }
 
 /// A connection that implements the repositories.
@@ -65,29 +64,30 @@ pub(crate) struct Unit {
     site: Site,
     /// Events to write at the commit.
     emitted: Vec<NewEvent>,
+    /// Effects to report after the commit.
+    effects: BTreeSet<CommitEffect>,
 }
 
 impl Unit {
-    /// Creates a unit for reading, without a transaction.
-    pub(crate) const fn view(connection: Pooled, site: Site) -> Self {
+    const fn new(connection: Pooled, access: Access, site: Site) -> Self {
         Self {
             connection: Some(connection),
-            access: Access::View,
+            access,
             progress: Progress::Ready,
             site,
             emitted: Vec::new(),
+            effects: BTreeSet::new(),
         }
+    }
+
+    /// Creates a unit for reading, without a transaction.
+    pub(crate) const fn view(connection: Pooled, site: Site) -> Self {
+        Self::new(connection, Access::View, site)
     }
 
     /// Creates a unit for one call that is its own transaction.
     pub(crate) const fn self_committing(connection: Pooled, site: Site) -> Self {
-        Self {
-            connection: Some(connection),
-            access: Access::SelfCommitting,
-            progress: Progress::Ready,
-            site,
-            emitted: Vec::new(),
-        }
+        Self::new(connection, Access::SelfCommitting, site)
     }
 
     /// Opens a writing transaction.
@@ -96,13 +96,7 @@ impl Unit {
     /// If the database refuses; the connection is then closed.
     pub(crate) async fn begin(connection: Pooled, site: Site) -> StoreResult<Self> {
         let begin = site.begin;
-        let mut unit = Self {
-            connection: Some(connection),
-            access: Access::Transaction,
-            progress: Progress::Ready,
-            site,
-            emitted: Vec::new(),
-        };
+        let mut unit = Self::new(connection, Access::Transaction, site);
         let begun = dialect::begin(unit.reading()?, begin).await;
         unit.done(begun)?;
         Ok(unit)
@@ -133,16 +127,14 @@ impl Unit {
         self.writing()?;
         self.progress = Progress::Ready;
         self.emitted.extend_from_slice(events);
+        let effects = events.iter().map(|event| CommitEffect::Events(event.world));
+        self.effects.extend(effects);
         Ok(())
     }
 
-    /// Signals that events were committed.
-    fn ring(&self) {
-        let Some(bell) = self.site.bell.get() else {
-            return;
-        };
-        let worlds: BTreeSet<World> = self.emitted.iter().map(|event| event.world).collect();
-        worlds.into_iter().for_each(bell);
+    /// Reports an effect when the transaction has committed.
+    pub(super) fn report_later(&mut self, effect: CommitEffect) {
+        self.effects.insert(effect);
     }
 
     /// Whether reads here are never part of a writing transaction.
@@ -194,7 +186,9 @@ impl Tx for Unit {
         let committed = committed.ok_or_else(unanswered)?;
         self.done(committed)?;
         self.progress = Progress::Finished;
-        self.ring();
+        if let Some(hook) = self.site.hook.get() {
+            std::mem::take(&mut self.effects).into_iter().for_each(hook);
+        }
         Ok(())
     }
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 use vestry_domain::audit::{AuditEntry, AuditStep};
 use vestry_domain::ids::AuditChainId;
 use vestry_ports::port;
-use vestry_ports::store::{Bell, Partitions, Repositories, Store, StoreError, StoreResult, Tx};
+use vestry_ports::store::{
+    CommitHook, Partitions, Repositories, Store, StoreError, StoreResult, Tx,
+};
 
 use vestry_store_postgres::{Distribution, Pooler, PostgresStore};
 use vestry_store_rows::migrations::MissingMigrations;
@@ -117,10 +119,10 @@ impl Store for SqlStore {
         }
     }
 
-    fn on_events_committed(&self, bell: Bell) {
+    fn on_commit(&self, hook: CommitHook) {
         match &self.0 {
-            Engine::Sqlite(store) => store.on_events_committed(bell),
-            Engine::Postgres(store) => store.on_events_committed(bell),
+            Engine::Sqlite(store) => store.on_commit(hook),
+            Engine::Postgres(store) => store.on_commit(hook),
         }
     }
 

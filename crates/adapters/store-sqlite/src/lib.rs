@@ -30,7 +30,7 @@ use vestry_domain::audit::{AuditEntry, AuditStep};
 use vestry_domain::ids::AuditChainId;
 use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{Bell, Repositories, StoreError, StoreResult, Tx};
+use vestry_ports::store::{CommitHook, Repositories, StoreError, StoreResult, Tx};
 use vestry_store_rows::failure;
 use vestry_store_rows::migrations::missing;
 
@@ -102,17 +102,17 @@ impl SqliteStore {
                 runtime: Handle::current(),
                 begin: dialect::BEGIN,
                 is_distributed: false,
-                bell: Arc::default(),
+                hook: Arc::default(),
             },
             _watch: watch.map_err(|refused| StoreError::Unavailable(Box::new(refused)))?,
             file,
         })
     }
 
-    /// See [`vestry_ports::store::Store::on_events_committed`].
-    pub fn on_events_committed(&self, bell: Bell) {
-        // The first bell is kept.
-        let _is_second = self.site.bell.set(bell);
+    /// See [`vestry_ports::store::Store::on_commit`].
+    pub fn on_commit(&self, hook: CommitHook) {
+        // The first hook is kept.
+        let _is_second = self.site.hook.set(hook);
     }
 
     async fn get(&self, pool: &Pool<Manager>) -> StoreResult<Pooled> {

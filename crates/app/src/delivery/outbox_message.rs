@@ -28,7 +28,7 @@ impl Delivery {
 }
 
 impl Service {
-    /// Seals a message into a job, before the transaction that enqueues it. Ring `outbox_bell` after the commit.
+    /// Seals a message into a job, before the transaction that enqueues it.
     pub(crate) async fn letter(
         &self,
         world: &World,

@@ -287,8 +287,6 @@ impl Service {
                 let released = retried(|| self.release_key(run)).await;
                 released.unwrap_or_else(|fault| report(&fault));
             }
-            // Outbox messages of the run become visible only now.
-            self.outbox_bell.notify_one();
             return ended;
         }
         let ended = match &outcome {

@@ -12,6 +12,7 @@ use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::Id;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::store::CommitEffect;
 use vestry_ports::vault::VaultError;
 
 use crate::Fault;
@@ -25,7 +26,7 @@ use crate::kernel::state::checkpoint_state::CheckpointState;
 use crate::kernel::state::control_trail::ControlTrail;
 use crate::kernel::state::delivery_outcomes::DeliveryOutcomes;
 use crate::kernel::state::delivery_scheduler::DeliveryScheduler;
-use crate::kernel::state::event_heads::EventHeads;
+use crate::kernel::state::event_heads::{EventHeads, Unsequenced};
 use crate::kernel::state::failure_log::FailureLog;
 use crate::kernel::state::last_seen::Touches;
 use crate::kernel::state::memory::{JwtTimes, SigningKeys, TestClocks};
@@ -100,8 +101,8 @@ pub struct Service {
     runtime: Handle,
     pub(crate) callers: Callers,
     pub(crate) signing_keys: SigningKeys,
-    /// Notified when a job is committed to the outbox.
-    pub(crate) outbox_bell: Notify,
+    /// Notified when this process commits messages to the outbox.
+    pub(crate) outbox_bell: Arc<Notify>,
     /// Notified when a message is captured.
     pub(crate) captured_bell: Notify,
     /// The calls waiting for a captured message.
@@ -131,6 +132,15 @@ impl Service {
     pub fn new(ports: Ports, settings: Settings, runtime: Handle) -> Self {
         let partitions = ports.store.partitions();
         let control = Arc::new(ControlTrail::new(&ports));
+        let unsequenced = Arc::<Unsequenced>::default();
+        let outbox_bell = Arc::<Notify>::default();
+        ports.store.on_commit({
+            let (unsequenced, outbox_bell) = (Arc::clone(&unsequenced), Arc::clone(&outbox_bell));
+            Box::new(move |committed| match committed {
+                CommitEffect::Events(world) => unsequenced.add([world]),
+                CommitEffect::Messages => outbox_bell.notify_one(),
+            })
+        });
         Self {
             trail: Arc::new(Batcher::new(ChainWriter::new(&ports, &control), partitions)),
             outbox_outcomes: Arc::new(Batcher::new(OutboxOutcomes::new(&ports), partitions)),
@@ -140,7 +150,7 @@ impl Service {
             whole_users: BatchedReads::batcher(&ports.store),
             jwt_times: JwtTimes::default(),
             searches: Semaphore::new(settings.searches_at_once),
-            events: EventHeads::of(&*ports.store),
+            events: EventHeads::new(unsequenced),
             webhooks: DeliveryScheduler::new(settings.webhooks_in_flight),
             delivery_outcomes: Arc::new(Batcher::new(
                 DeliveryOutcomes::new(&ports, &control),
@@ -156,7 +166,7 @@ impl Service {
             runtime,
             callers: Callers::default(),
             signing_keys: SigningKeys::default(),
-            outbox_bell: Notify::new(),
+            outbox_bell,
             captured_bell: Notify::new(),
             captured_room: WaitingRoom::without_limit_per_key(),
             test_clocks: TestClocks::default(),

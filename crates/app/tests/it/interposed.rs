@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use vestry_contract::fakes::FakeStore;
 use vestry_ports::port;
-use vestry_ports::store::{Bell, Repositories, Store, StoreError, StoreResult, Tx};
+use vestry_ports::store::{CommitHook, Repositories, Store, StoreError, StoreResult, Tx};
 
 type Intrusion = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -97,8 +97,8 @@ impl Store for Interposed {
         self.inner.read().await
     }
 
-    fn on_events_committed(&self, bell: Bell) {
-        self.inner.on_events_committed(bell);
+    fn on_commit(&self, hook: CommitHook) {
+        self.inner.on_commit(hook);
     }
 
     async fn ready(&self) -> StoreResult<()> {

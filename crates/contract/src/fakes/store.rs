@@ -42,7 +42,8 @@ use vestry_domain::event::{Event, EventHead};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    Bell, Repositories, SinkProgress, Store, StoreError, StoreResult, StoredCheckpoint, Tx,
+    CommitEffect, CommitHook, Repositories, SinkProgress, Store, StoreError, StoreResult,
+    StoredCheckpoint, Tx,
 };
 
 use self::state::State;
@@ -67,7 +68,7 @@ struct Shared {
     /// The write lock: one writer at a time, first come, first served.
     turns: Arc<Turns<()>>,
     faults: Mutex<Faults>,
-    bell: OnceLock<Bell>,
+    hook: OnceLock<CommitHook>,
 }
 
 #[derive(Default)]
@@ -229,7 +230,7 @@ impl FakeStore {
             state: lock(&self.0.committed).clone(),
             turn,
             is_dead: false,
-            emitted_in: BTreeSet::new(),
+            effects: BTreeSet::new(),
         };
         tokio::task::yield_now().await;
         work
@@ -258,9 +259,9 @@ impl Store for FakeStore {
         Ok(Box::new(self.work(None).await))
     }
 
-    fn on_events_committed(&self, bell: Bell) {
-        // Only the first bell is kept.
-        let _is_second = self.0.bell.set(bell);
+    fn on_commit(&self, hook: CommitHook) {
+        // Only the first hook is kept.
+        let _is_second = self.0.hook.set(hook);
     }
 
     async fn ready(&self) -> StoreResult<()> {
@@ -274,8 +275,8 @@ struct Work {
     state: State,
     turn: Option<Turn<()>>,
     is_dead: bool,
-    /// Worlds whose events become visible with the commit.
-    emitted_in: BTreeSet<World>,
+    /// Effects of the commit.
+    effects: BTreeSet<CommitEffect>,
 }
 
 impl Work {
@@ -333,10 +334,8 @@ impl Tx for Work {
         }
         drop(faults);
         *lock(&self.store.0.committed) = std::mem::take(&mut self.state);
-        if let Some(bell) = self.store.0.bell.get() {
-            std::mem::take(&mut self.emitted_in)
-                .into_iter()
-                .for_each(bell);
+        if let Some(hook) = self.store.0.hook.get() {
+            std::mem::take(&mut self.effects).into_iter().for_each(hook);
         }
         Ok(())
     }

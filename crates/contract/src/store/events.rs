@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use vestry_domain::World;
 use vestry_domain::event::{EventHead, EventKind, NewEvent, Position};
 use vestry_domain::ids::{EventId, Id};
-use vestry_ports::store::{EventFilter, Placed, PositionRange, Store};
+use vestry_ports::store::{CommitEffect, EventFilter, Placed, PositionRange, Store};
 
 use super::stage::{Stage, works};
 use crate::race::race;
@@ -490,31 +490,42 @@ pub async fn a_sweep_takes_the_oldest(store: Arc<dyn Store>) {
     assert_eq!((head.pruned, head.pruned_position()), (empty.pruned, 10));
 }
 
-/// The bell rings once for each world of a transaction, and only after its commit.
-pub async fn a_bell_rings_after_the_commit(store: Arc<dyn Store>) {
+/// The hook is called once for each effect of a transaction, and only after its commit.
+pub async fn a_hook_reports_what_a_commit_made_visible(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
-    let rung: Arc<Mutex<HashMap<World, u32>>> = Arc::default();
-    let counted = Arc::clone(&rung);
-    stage.store.on_events_committed(Box::new(move |world| {
-        let mut rung = counted.lock().unwrap_or_else(PoisonError::into_inner);
-        *rung.entry(world).or_default() += 1;
+    let reported: Arc<Mutex<HashMap<CommitEffect, u32>>> = Arc::default();
+    let counted = Arc::clone(&reported);
+    stage.store.on_commit(Box::new(move |committed| {
+        let mut reported = counted.lock().unwrap_or_else(PoisonError::into_inner);
+        *reported.entry(committed).or_default() += 1;
     }));
-    let times = || {
-        let rung = rung.lock().unwrap_or_else(PoisonError::into_inner);
-        rung.get(&world).copied().unwrap_or_default()
+    let times = |effect| {
+        let reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.get(&effect).copied().unwrap_or_default()
     };
+    let events_and_messages = [CommitEffect::Events(world), CommitEffect::Messages];
+    let both = || events_and_messages.map(&times);
     let events = stage.events(world, 3);
+    let jobs = [stage.samples.job(world), stage.samples.job(world)];
     let mut tx = works(stage.store.begin().await);
     works(tx.events().append(&events).await);
+    works(tx.outbox().push(&jobs[0]).await);
     drop(tx);
     let mut tx = works(stage.store.begin().await);
     works(tx.events().append(&events).await);
     works(tx.events().append(&[]).await);
-    assert_eq!(times(), 0);
+    assert_eq!(both(), [0, 0]);
     works(tx.commit().await);
-    assert_eq!(times(), 1);
+    assert_eq!(both(), [1, 0]);
+    let mut tx = works(stage.store.begin().await);
+    for job in &jobs {
+        works(tx.outbox().push(job).await);
+    }
+    assert_eq!(both(), [1, 0]);
+    works(tx.commit().await);
+    assert_eq!(both(), [1, 1]);
     let tx = works(stage.store.begin().await);
     works(tx.commit().await);
-    assert_eq!(times(), 1);
+    assert_eq!(both(), [1, 1]);
 }

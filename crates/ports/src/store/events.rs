@@ -11,9 +11,6 @@ use vestry_port_macro::port;
 
 use super::{Placed, StoreResult};
 
-/// A callback invoked when events were committed, with their world.
-pub type Bell = Box<dyn Fn(World) + Send + Sync>;
-
 /// A filter for events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {

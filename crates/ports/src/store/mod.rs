@@ -45,7 +45,7 @@ pub use auth::{
 };
 pub use checkpoints::{Checkpoints, SinkProgress, StoredCheckpoint};
 pub use control::ControlLog;
-pub use events::{Bell, EventFilter, Events, PositionRange};
+pub use events::{EventFilter, Events, PositionRange};
 pub use idempotency::Idempotency;
 pub use identifiers::{Attached, Identifier, Identifiers, Moved};
 pub use leases::{Leases, MAX_LEASE};
@@ -142,6 +142,18 @@ pub enum StoreError {
 /// Result of a port method.
 pub type StoreResult<T> = Result<T, StoreError>;
 
+/// An effect of a commit that background tasks of the process wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CommitEffect {
+    /// Unsequenced events of this world.
+    Events(World),
+    /// Messages for the outbox.
+    Messages,
+}
+
+/// Called after a commit, once for each of its effects.
+pub type CommitHook = Box<dyn Fn(CommitEffect) + Send + Sync>;
+
 /// The database.
 #[port]
 pub trait Store: Send + Sync {
@@ -172,8 +184,8 @@ pub trait Store: Send + Sync {
         Ok(left)
     }
 
-    /// Registers a callback for each commit of events by this process. Only the first call has an effect.
-    fn on_events_committed(&self, bell: Bell);
+    /// Registers a hook for the commits of this process. Only the first one is kept.
+    fn on_commit(&self, hook: CommitHook);
 
     /// How the Apps are divided into partitions.
     fn partitions(&self) -> Partitions {

@@ -251,7 +251,6 @@ impl Service {
         }
         loop {
             if let Some(sent) = retried(|| self.try_to_send(caller, &request)).await? {
-                self.outbox_bell.notify_one();
                 return Ok(sent);
             }
         }

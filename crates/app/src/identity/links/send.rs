@@ -238,7 +238,6 @@ impl Service {
         }
         loop {
             if let Some(sent) = retried(|| self.try_to_send_link(caller, &request)).await? {
-                self.outbox_bell.notify_one();
                 return Ok(sent);
             }
         }

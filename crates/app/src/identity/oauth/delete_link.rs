@@ -37,7 +37,6 @@ impl Service {
         let change = CredentialChange::ProviderRemoved;
         let change = self.prepare_notice(caller, user_id, change).await?;
         retried(|| self.remove_provider_link(caller, &link, &change)).await?;
-        self.outbox_bell.notify_one();
         Ok(DeletedProviderLink { user_id })
     }
 

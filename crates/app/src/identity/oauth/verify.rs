@@ -206,7 +206,6 @@ impl Service {
             }
         };
         let (signed_in, granted) = retried(|| self.try_oauth(caller, &presented)).await?;
-        self.outbox_bell.notify_one();
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
         Ok(VerifiedOauth {
             identity: presented.person.identity,

@@ -37,7 +37,6 @@ impl Service {
         let change = CredentialChange::PasskeyRemoved;
         let change = self.prepare_notice(caller, user_id, change).await?;
         retried(|| self.remove_passkey(caller, id, user_id, &change)).await?;
-        self.outbox_bell.notify_one();
         Ok(DeletedPasskey { user_id })
     }
 

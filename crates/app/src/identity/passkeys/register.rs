@@ -188,7 +188,6 @@ impl Service {
         let outcome =
             checked.map(|new| self.new_passkey(&command, &challenge, &presented, new, now));
         retried(|| self.store_passkey(caller, &challenge, &outcome, &change, now)).await?;
-        self.outbox_bell.notify_one();
         let passkey = outcome.map_err(refused)?;
         Ok(CreatedPasskey {
             user_id: command.user_id,

@@ -121,9 +121,7 @@ impl Service {
             fingerprint: command.device_fingerprint,
             in_session: self.user_in(caller, &command.session).await?,
         };
-        let begun = retried(|| self.try_to_begin_reset(caller, &request)).await?;
-        self.outbox_bell.notify_one();
-        begun
+        retried(|| self.try_to_begin_reset(caller, &request)).await?
     }
 
     /// The inner refusal costs what a link costs.

@@ -104,9 +104,7 @@ impl Service {
         let new = self.new_password(caller, link.user_id, &password).await?;
         let device = &command.device_fingerprint;
         let granted =
-            retried(|| self.store_reset(caller, &token, &new, &session_request, device.clone()))
-                .await?;
-        self.outbox_bell.notify_one();
+            retried(|| self.store_reset(caller, &token, &new, &session_request, device.clone())).await?;
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
         Ok(CompletedReset {
             user_id: link.user_id,

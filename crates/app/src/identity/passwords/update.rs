@@ -88,7 +88,6 @@ impl Service {
             let stored =
                 retried(|| self.store_update(caller, &session, param, new, right.as_ref()));
             if let Some(session) = stored.await? {
-                self.outbox_bell.notify_one();
                 return Ok(UpdatedPassword {
                     user_id: session.user_id,
                     session,

@@ -28,7 +28,6 @@ impl Service {
         let removed = CredentialChange::TotpRemoved;
         let change = self.prepare_notice(caller, totp.user_id, removed).await?;
         retried(|| self.remove_totp(caller, &totp, &change)).await?;
-        self.outbox_bell.notify_one();
         Ok(totp.user_id)
     }
 

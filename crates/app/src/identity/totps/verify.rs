@@ -171,9 +171,6 @@ impl Service {
             now,
         };
         let (totp_id, granted) = retried(|| self.try_totp(caller, &tried)).await?;
-        if tried.change.is_some() {
-            self.outbox_bell.notify_one();
-        }
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
         Ok(VerifiedTotp {
             totp_id,

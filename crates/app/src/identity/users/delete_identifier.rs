@@ -54,7 +54,6 @@ impl Service {
             let change = self.prepare_notice(caller, user, change).await?;
             let deletion = || self.try_to_delete_identifier(caller, user, method, kind, &change);
             if retried(deletion).await? {
-                self.outbox_bell.notify_one();
                 return Ok(user);
             }
         }

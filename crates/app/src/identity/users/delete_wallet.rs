@@ -51,7 +51,6 @@ impl Service {
             None
         };
         retried(|| self.try_to_delete_wallet(caller, &wallet, change.as_ref())).await?;
-        self.outbox_bell.notify_one();
         Ok(wallet.user_id)
     }
 

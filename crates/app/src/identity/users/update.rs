@@ -167,9 +167,6 @@ impl Service {
             tx.note(self.vouched(&caller.into(), vouched));
         }
         tx.commit_last(caller).await?;
-        if attached_email || attached_phone {
-            self.outbox_bell.notify_one();
-        }
         Ok(profile)
     }
 

@@ -130,9 +130,6 @@ impl Service {
             change,
         };
         let (wallet, granted) = retried(|| self.try_wallet(caller, &signed, now)).await?;
-        if signed.change.is_some() {
-            self.outbox_bell.notify_one();
-        }
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
         Ok(VerifiedWallet { wallet, issued })
     }

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use vestry_domain::World;
 use vestry_domain::event::{Actor, EventHead};
-use vestry_ports::store::Store;
 
 use crate::kernel::state::waiting_room::{Place, WaitingRoom};
 
@@ -17,15 +16,15 @@ const MAX_ENDS: usize = 10_000;
 
 /// The event state of one process.
 pub(crate) struct EventHeads {
-    /// Environments with unsequenced events.
     unsequenced: Arc<Unsequenced>,
     ends: Mutex<HashMap<World, EventHead>>,
     pub(crate) room: WaitingRoom,
     bells: Mutex<Bells>,
 }
 
+/// Environments with unsequenced events.
 #[derive(Default)]
-struct Unsequenced {
+pub(crate) struct Unsequenced {
     worlds: Mutex<BTreeSet<World>>,
     bell: Notify,
 }
@@ -38,24 +37,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Unsequenced {
-    fn add(&self, worlds: impl IntoIterator<Item = World>) {
+    /// Adds environments and wakes the sequencer.
+    pub(crate) fn add(&self, worlds: impl IntoIterator<Item = World>) {
         lock(&self.worlds).extend(worlds);
         self.bell.notify_one();
     }
 }
 
 impl EventHeads {
-    /// Creates the state and registers it for every commit of events by this process.
-    pub(crate) fn of(store: &dyn Store) -> Self {
-        let heads = Self {
-            unsequenced: Arc::default(),
+    /// Creates the state of a process that reports its committed events to `unsequenced`.
+    pub(crate) fn new(unsequenced: Arc<Unsequenced>) -> Self {
+        Self {
+            unsequenced,
             ends: Mutex::default(),
             room: WaitingRoom::with_places_per_key(WAITING_PER_KEY),
             bells: Mutex::default(),
-        };
-        let unsequenced = Arc::clone(&heads.unsequenced);
-        store.on_events_committed(Box::new(move |world| unsequenced.add([world])));
-        heads
+        }
     }
 
     /// Waits until this process commits events, or until an environment is to be checked again.

@@ -4,7 +4,7 @@ use vestry_domain::World;
 use vestry_domain::event::{Event, EventHead, NewEvent, Position};
 use vestry_domain::ids::EventId;
 use vestry_ports::port;
-use vestry_ports::store::{EventFilter, Events, Placed, PositionRange, StoreResult};
+use vestry_ports::store::{CommitEffect, EventFilter, Events, Placed, PositionRange, StoreResult};
 
 use super::Work;
 use super::state::{State, at_most};
@@ -79,8 +79,8 @@ impl Events for Work {
             state.unsequenced.extend_from_slice(events);
             Ok(())
         })?;
-        self.emitted_in
-            .extend(events.iter().map(|event| event.world));
+        self.effects
+            .extend(events.iter().map(|event| CommitEffect::Events(event.world)));
         Ok(())
     }
 

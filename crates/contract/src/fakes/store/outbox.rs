@@ -4,7 +4,7 @@ use vestry_domain::ids::{AppId, JobId};
 use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob, compared_recipient};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Captured, CapturedFilter, Outbox, StoreResult};
+use vestry_ports::store::{Captured, CapturedFilter, CommitEffect, Outbox, StoreResult};
 
 use super::Work;
 use super::state::{Lease, OutboxRow, State, add, at_most, remove, remove_few};
@@ -56,6 +56,7 @@ impl State {
 #[port]
 impl Outbox for Work {
     async fn push(&mut self, job: &OutboxJob) -> StoreResult<()> {
+        self.effects.insert(CommitEffect::Messages);
         self.writing(|state| {
             let row = OutboxRow {
                 job: job.clone(),
