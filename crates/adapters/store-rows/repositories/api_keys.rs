@@ -13,7 +13,7 @@ use vestry_domain::token::TokenHash;
 use vestry_ports::port;
 use vestry_ports::store::{ApiKeys, StoreResult};
 
-use super::{Unit, read_all};
+use super::{Unit, load_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::apps::{ApiKeyRow, AppRow};
 use vestry_store_rows::schema::{api_keys, apps};
@@ -44,8 +44,7 @@ impl ApiKeys for Unit {
             .filter(api_keys::app_id.eq(app.to_string()))
             .order((api_keys::created_at, api_keys::id))
             .select(ApiKeyRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn revoke(&mut self, app: AppId, id: ApiKeyId, at: Timestamp) -> StoreResult<bool> {

@@ -10,7 +10,7 @@ use vestry_ports::port;
 use vestry_ports::store::{AppKeys, KeyUsage, StoreResult};
 
 use super::dialect::{for_key_share, for_share, for_update};
-use super::{Unit, in_world, read_all};
+use super::{Unit, in_world, load_all, load_first, read_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::apps::AppKeyRow;
 use vestry_store_rows::schema::app_keys;
@@ -135,8 +135,7 @@ impl AppKeys for Unit {
             .filter(app_keys::purpose.eq(purpose.as_str()))
             .filter(app_keys::version.eq(i64::from(version)))
             .select(AppKeyRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(AppKey::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn newest(&mut self, world: &World, purpose: KeyPurpose) -> StoreResult<Option<AppKey>> {
@@ -144,8 +143,7 @@ impl AppKeys for Unit {
             .filter(app_keys::purpose.eq(purpose.as_str()))
             .order(app_keys::version.desc())
             .select(AppKeyRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(AppKey::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn all(&mut self) -> StoreResult<Vec<AppKey>> {
@@ -157,8 +155,7 @@ impl AppKeys for Unit {
                 app_keys::version,
             ))
             .select(AppKeyRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn rewrap(&mut self, key: &AppKey, from: u32, to: &WrappedKey) -> StoreResult<bool> {

@@ -8,7 +8,7 @@ use vestry_domain::test_clock::TestClock;
 use vestry_ports::port;
 use vestry_ports::store::{Apps, StoreResult};
 
-use super::{Unit, dialect, read_all};
+use super::{Unit, dialect, load_all, load_first};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::apps::AppRow;
 use vestry_store_rows::rows::to_json;
@@ -27,8 +27,7 @@ impl Apps for Unit {
         let query = apps::table
             .filter(apps::id.eq(id.to_string()))
             .select(AppRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(App::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn list(&mut self) -> StoreResult<Vec<App>> {
@@ -36,8 +35,7 @@ impl Apps for Unit {
             .filter(apps::id.ne(AppId::BUILT_IN.to_string()))
             .order((apps::created_at, apps::id))
             .select(AppRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn update(&mut self, app: &App) -> StoreResult<bool> {

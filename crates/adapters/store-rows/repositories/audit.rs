@@ -1,10 +1,7 @@
 //! The audit log of wallets.
 
-use diesel::dsl::sql;
-use diesel::prelude::{
-    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
-};
-use diesel::sql_types::{Bool, Text};
+use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
+use diesel::sql_types::Text;
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditStep};
@@ -13,7 +10,7 @@ use vestry_ports::port;
 use vestry_ports::store::{AuditLog, Repositories, StoreResult};
 
 use super::dialect::{append_step_by_step, append_to_audit_log, commit_to_audit_log};
-use super::{Unit, in_world, read_all};
+use super::{Unit, after, in_world, load_all, load_first};
 use vestry_store_rows::rows::audit::{AuditEntryRow, AuditHeadRow, AuditStepRow};
 use vestry_store_rows::schema::{audit_chains, audit_entries};
 
@@ -94,8 +91,7 @@ impl AuditLog for Unit {
         if let Some(after) = after {
             query = query.filter(audit_entries::id.lt(after.to_string()));
         }
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn has(
@@ -117,8 +113,7 @@ impl AuditLog for Unit {
         let query = in_world!(audit_chains, world)
             .order(audit_chains::chain)
             .select(AuditHeadRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn all_heads(
@@ -136,24 +131,15 @@ impl AuditLog for Unit {
             .select(AuditHeadRow::as_select())
             .into_boxed();
         if let Some((world, chain)) = after {
-            let behind = sql::<Bool>("(app_id, environment, chain) > (")
-                .bind::<Text, _>(world.app_id.to_string())
-                .sql(", ")
-                .bind::<Text, _>(world.environment.as_str())
-                .sql(", ")
-                .bind::<Text, _>(chain.to_string())
-                .sql(")");
-            query = query.filter(behind);
+            query = query.filter(after!(world, chain: Text = chain.to_string()));
         }
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn head(&mut self, world: &World, chain: AuditChainId) -> StoreResult<Option<AuditHead>> {
         let query = in_world!(audit_chains, world)
             .filter(audit_chains::chain.eq(chain.to_string()))
             .select(AuditHeadRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(AuditHead::try_from).transpose()
+        load_first!(self, query)
     }
 }

@@ -1,10 +1,9 @@
 //! The chains of both audit logs.
 
-use diesel::dsl::{exists, not, sql};
+use diesel::dsl::{exists, not};
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
-use diesel::sql_types::{Bool, Text};
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 use vestry_domain::audit::control::ControlEntry;
@@ -13,7 +12,7 @@ use vestry_domain::ids::AuditChainId;
 use vestry_ports::port;
 use vestry_ports::store::{AuditChains, ChainEntry, ChainLog, StoreResult};
 
-use super::{Unit, in_world, read_all};
+use super::{Unit, after, in_world, load_all, load_first, read_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::audit::{AuditEntryRow, AuditMarkerRow};
@@ -34,12 +33,7 @@ macro_rules! first_worlds {
                 .select(($table::app_id, $table::environment))
                 .into_boxed();
             if let Some(after) = &$after {
-                let behind = sql::<Bool>("(app_id, environment) > (")
-                    .bind::<Text, _>(after.app_id.to_string())
-                    .sql(", ")
-                    .bind::<Text, _>(after.environment.as_str())
-                    .sql(")");
-                query = query.filter(behind);
+                query = query.filter(after!(after));
             }
             let first = query.first($unit.reading()?).await.optional();
             found.extend($unit.done(first)?);
@@ -149,8 +143,7 @@ impl AuditChains for Unit {
         let query = in_world!(audit_markers, world)
             .order(audit_markers::chain)
             .select(AuditMarkerRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn marker(
@@ -161,8 +154,7 @@ impl AuditChains for Unit {
         let query = in_world!(audit_markers, world)
             .filter(audit_markers::chain.eq(chain.to_string()))
             .select(AuditMarkerRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(AuditMarker::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn move_marker(

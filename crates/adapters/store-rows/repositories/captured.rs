@@ -10,7 +10,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Captured, CapturedFilter, StoreResult};
 
-use super::{Unit, count, in_world, read_all};
+use super::{Unit, count, in_world, load_all};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::rows::messages::CapturedMessageRow;
 use vestry_store_rows::schema::captured_messages;
@@ -67,8 +67,7 @@ impl Captured for Unit {
                 None => query.filter(captured_messages::created_at.gt(after.timestamp().unix())),
             };
         }
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn clear(&mut self, world: &World) -> StoreResult<u64> {

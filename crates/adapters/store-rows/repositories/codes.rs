@@ -9,7 +9,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Attempt, Codes, StoreResult, SweptWorlds};
 
-use super::{Unit, count, dialect, in_world, in_worlds, oldest_first};
+use super::{Unit, count, dialect, in_world, in_worlds, load_first, oldest_first};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::codes::CodeRow;
@@ -74,8 +74,7 @@ impl Codes for Unit {
             .filter(codes::tries.lt(most_tries))
             .filter(codes::created_at.gt(since.unix()))
             .select(CodeRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        let found = self.done(found)?.map(Attempt::try_from).transpose()?;
+        let found: Option<Attempt> = load_first!(self, query)?;
         Ok(found.map(|attempt| attempt.code))
     }
 

@@ -1,10 +1,9 @@
 //! The control chains of the audit log.
 
-use diesel::dsl::sql;
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
-use diesel::sql_types::{BigInt, Bool, Text};
+use diesel::sql_types::BigInt;
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 use vestry_domain::audit::control::{
@@ -14,7 +13,7 @@ use vestry_domain::ids::{AuditChainId, AuditEntryId};
 use vestry_ports::port;
 use vestry_ports::store::{ControlLog, StoreResult};
 
-use super::{Unit, dialect, in_world, read_all};
+use super::{Unit, after, dialect, in_world, load_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::row_chunks::row_chunks;
 use vestry_store_rows::rows::Table;
@@ -125,8 +124,7 @@ impl ControlLog for Unit {
         let query = in_world!(control_chains, world)
             .order(control_chains::number)
             .select(ControlHeadRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn all_heads(
@@ -144,17 +142,9 @@ impl ControlLog for Unit {
             .select(ControlHeadRow::as_select())
             .into_boxed();
         if let Some((world, number)) = after {
-            let behind = sql::<Bool>("(app_id, environment, number) > (")
-                .bind::<Text, _>(world.app_id.to_string())
-                .sql(", ")
-                .bind::<Text, _>(world.environment.as_str())
-                .sql(", ")
-                .bind::<BigInt, _>(number)
-                .sql(")");
-            query = query.filter(behind);
+            query = query.filter(after!(world, number: BigInt = number));
         }
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn page(
@@ -197,7 +187,6 @@ impl ControlLog for Unit {
         if let Some(until) = filter.until {
             query = query.filter(control_entries::happened_at.lt(until.unix()));
         }
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 }

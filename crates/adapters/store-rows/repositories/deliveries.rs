@@ -14,7 +14,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Deliveries, DeliveryFilter, Lane, Queue, StoreResult};
 
-use super::{Unit, count, dialect, in_world, read_all};
+use super::{Unit, after, count, dialect, in_world, load_all, load_first, read_all};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::row_chunks::row_chunks;
@@ -115,17 +115,9 @@ impl Deliveries for Unit {
             query = query.filter(webhook_deliveries::app_id.eq(app.to_string()));
         }
         if let Some(after) = after {
-            // Both databases start the index scan there; with the equivalent `OR` they do not.
-            let behind = sql::<Bool>("(app_id, environment, endpoint_id, rank) > (")
-                .bind::<Text, _>(after.world.app_id.to_string())
-                .sql(", ")
-                .bind::<Text, _>(after.world.environment.as_str())
-                .sql(", ")
-                .bind::<Text, _>(after.endpoint_id.to_string())
-                .sql(", ")
-                .bind::<BigInt, _>(rank_of(after.lane))
-                .sql(")");
-            query = query.filter(behind);
+            let (endpoint, rank) = (after.endpoint_id.to_string(), rank_of(after.lane));
+            query = query
+                .filter(after!(after.world, endpoint_id: Text = endpoint, rank: BigInt = rank));
         }
         let found = query.first::<QueueRow>(self.reading()?).await.optional();
         let table = Table("webhook_deliveries");
@@ -234,8 +226,7 @@ impl Deliveries for Unit {
         let query = in_world!(webhook_deliveries, world)
             .filter(webhook_deliveries::id.eq(id.to_string()))
             .select(DeliveryRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        let found = self.done(found)?.map(Delivery::try_from).transpose()?;
+        let found: Option<Delivery> = load_first!(self, query)?;
         Ok(found.filter(|delivery| delivery.endpoint_id == endpoint))
     }
 
@@ -248,8 +239,7 @@ impl Deliveries for Unit {
             .filter(webhook_attempts::delivery_id.eq(id.to_string()))
             .order(webhook_attempts::number)
             .select(AttemptRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn list(
@@ -282,8 +272,7 @@ impl Deliveries for Unit {
         if let Some(after) = filter.after {
             query = query.filter(webhook_deliveries::id.lt(after.to_string()));
         }
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn exhausted(
@@ -300,8 +289,7 @@ impl Deliveries for Unit {
             .order(webhook_deliveries::id)
             .limit(limit)
             .select(DeliveryRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn count_exhausted(

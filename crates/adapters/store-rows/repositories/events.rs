@@ -1,10 +1,9 @@
 //! Events, and how unsequenced ones get into the log.
 
-use diesel::dsl::{count_star, sql};
+use diesel::dsl::count_star;
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
-use diesel::sql_types::{Bool, Text};
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 use vestry_domain::event::{Event, EventHead, EventKind, NewEvent, Position};
@@ -12,22 +11,11 @@ use vestry_domain::ids::EventId;
 use vestry_ports::port;
 use vestry_ports::store::{EventFilter, Events, Placed, PositionRange, StoreResult};
 
-use super::{Unit, count, dialect, in_world, read_all};
+use super::{Unit, after, count, dialect, in_world, load_all, load_first};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::events::{EventHeadRow, EventRow};
 use vestry_store_rows::schema::{event_heads, events, unsequenced_events};
-
-/// Rows of a table after those of a world. Both databases start the index scan there; with the equivalent `OR` they do not.
-macro_rules! behind {
-    ($world:expr) => {
-        sql::<Bool>("(app_id, environment) > (")
-            .bind::<Text, _>($world.app_id.to_string())
-            .sql(", ")
-            .bind::<Text, _>($world.environment.as_str())
-            .sql(")")
-    };
-}
 
 /// Converts rows of position, id and type.
 fn placed(rows: Vec<(i64, String, String)>) -> StoreResult<Vec<Placed>> {
@@ -94,7 +82,7 @@ impl Events for Unit {
             .select((unsequenced_events::app_id, unsequenced_events::environment))
             .into_boxed();
         if let Some(after) = after {
-            query = query.filter(behind!(after));
+            query = query.filter(after!(after));
         }
         let found = query.first::<(String, String)>(self.reading()?).await;
         let table = Table("unsequenced_events");
@@ -181,8 +169,7 @@ impl Events for Unit {
 
     async fn head(&mut self, world: &World) -> StoreResult<EventHead> {
         let query = in_world!(event_heads, world).select(EventHeadRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        let head = self.done(found)?.map(EventHead::try_from).transpose()?;
+        let head: Option<EventHead> = load_first!(self, query)?;
         Ok(head.unwrap_or(EventHead::EMPTY))
     }
 
@@ -190,8 +177,7 @@ impl Events for Unit {
         let query = in_world!(events, world)
             .filter(events::id.eq(id.to_string()))
             .select(EventRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Event::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn find_all(&mut self, world: &World, ids: &[EventId]) -> StoreResult<Vec<Event>> {
@@ -199,8 +185,7 @@ impl Events for Unit {
         let query = in_world!(events, world)
             .filter(events::id.eq_any(ids))
             .select(EventRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Position>> {
@@ -229,8 +214,7 @@ impl Events for Unit {
         } else {
             query.order(events::position)
         };
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn count(
@@ -256,7 +240,7 @@ impl Events for Unit {
             .select(EventHeadRow::as_select())
             .into_boxed();
         if let Some(after) = after {
-            query = query.filter(behind!(after));
+            query = query.filter(after!(after));
         }
         let found = query.load(self.reading()?).await;
         let found = self.done(found)?.into_iter();

@@ -11,7 +11,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Links, StoreResult, SweptWorlds};
 
-use super::{Unit, count, dialect, in_world, in_worlds, oldest_first};
+use super::{Unit, count, dialect, in_world, in_worlds, load_first, oldest_first};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::links::LinkRow;
@@ -38,8 +38,7 @@ impl Links for Unit {
         let query = in_world!(magic_links, world)
             .filter(magic_links::token_hash.eq(token.0.to_vec()))
             .select(LinkRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Link::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn of_email(
@@ -52,8 +51,7 @@ impl Links for Unit {
             .filter(magic_links::email_id.eq(email.to_string()))
             .filter(magic_links::purpose.eq(purpose.as_str()))
             .select(LinkRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Link::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn attempt(

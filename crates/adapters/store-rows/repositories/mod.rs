@@ -43,20 +43,13 @@ mod webhook_endpoints;
 mod webhook_replays;
 mod whole_users;
 
-use vestry_store_rows::{in_world, in_worlds, its_key, oldest_first};
+use vestry_store_rows::load::read_all;
+use vestry_store_rows::{after, in_world, in_worlds, its_key, load_all, load_first, oldest_first};
 
 use super::dialect;
 
 pub(crate) use rate_windows::hit;
 pub(crate) use unit::{Pooled, Site, Unit};
-
-/// Converts all rows to domain types.
-fn read_all<R, D>(rows: Vec<R>) -> vestry_ports::store::StoreResult<Vec<D>>
-where
-    D: TryFrom<R, Error = vestry_ports::store::StoreError>,
-{
-    rows.into_iter().map(D::try_from).collect()
-}
 
 /// Converts the row count of a statement to the type that the ports use.
 fn count(rows: usize) -> u64 {

@@ -11,7 +11,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult, SweptWorlds};
 
-use super::{Unit, count, dialect, in_world, in_worlds, oldest_first, read_all};
+use super::{Unit, count, dialect, in_world, in_worlds, load_all, load_first, oldest_first};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::passkeys::{PasskeyChallengeRow, PasskeyRow, handle};
@@ -72,8 +72,7 @@ impl Passkeys for Unit {
         let query = in_world!(passkeys, world)
             .filter(passkeys::id.eq(id.to_string()))
             .select(PasskeyRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Passkey::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn find_by_credential(
@@ -84,8 +83,7 @@ impl Passkeys for Unit {
         let query = in_world!(passkeys, world)
             .filter(passkeys::credential_id.eq(credential_id.to_vec()))
             .select(PasskeyRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Passkey::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Passkey>> {
@@ -93,8 +91,7 @@ impl Passkeys for Unit {
             .filter(passkeys::user_id.eq(user.to_string()))
             .order(passkeys::id)
             .select(PasskeyRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn record_use(

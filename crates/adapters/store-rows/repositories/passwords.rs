@@ -1,8 +1,7 @@
 //! Passwords of users.
 
 use diesel::prelude::{
-    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl,
-    SelectableHelper,
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, QueryDsl, SelectableHelper,
 };
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
@@ -12,7 +11,7 @@ use vestry_domain::password::StoredPassword;
 use vestry_ports::port;
 use vestry_ports::store::{PasswordHolder, Passwords, StoreResult};
 
-use super::{Unit, in_world};
+use super::{Unit, in_world, load_first};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::passwords::{PasswordHolderRow, PasswordRow};
 use vestry_store_rows::schema::{passwords, users};
@@ -23,8 +22,7 @@ impl Passwords for Unit {
         let query = in_world!(passwords, world)
             .filter(passwords::user_id.eq(user.to_string()))
             .select(PasswordRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(StoredPassword::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn holder(&mut self, world: &World, user: UserId) -> StoreResult<Option<PasswordHolder>> {
@@ -35,8 +33,7 @@ impl Passwords for Unit {
             .filter(users::id.eq(user.to_string()))
             .left_join(passwords::table.on(its_password))
             .select(PasswordHolderRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(PasswordHolder::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn put(&mut self, password: &StoredPassword) -> StoreResult<()> {

@@ -14,7 +14,7 @@ use vestry_ports::store::{
     SweptWorlds,
 };
 
-use super::{Unit, count, dialect, in_world, in_worlds, oldest_first, read_all};
+use super::{Unit, count, dialect, in_world, in_worlds, load_all, load_first, oldest_first};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::providers::{ConnectionRow, FlowRow, PendingRow, ProviderLinkRow};
@@ -88,8 +88,7 @@ impl ProviderConnections for Unit {
                 provider_connections::name,
             ))
             .select(ConnectionRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn remove(&mut self, world: &World, name: &ProviderName) -> StoreResult<bool> {
@@ -112,8 +111,7 @@ impl OauthFlows for Unit {
         let query = in_world!(oauth_flows, world)
             .filter(oauth_flows::state_hash.eq(state.0.to_vec()))
             .select(FlowRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Flow::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn grant_test(
@@ -163,8 +161,7 @@ impl OauthFlows for Unit {
         let query = in_world!(oauth_tokens, world)
             .filter(oauth_tokens::token_hash.eq(token.0.to_vec()))
             .select(PendingRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Pending::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn attempt_pending(
@@ -241,8 +238,7 @@ impl ProviderLinks for Unit {
         let query = in_world!(provider_links, world)
             .filter(provider_links::id.eq(id.to_string()))
             .select(ProviderLinkRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(ProviderLink::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn find_by_subject(
@@ -257,8 +253,7 @@ impl ProviderLinks for Unit {
             .filter(provider_links::issuer.eq(issuer))
             .filter(provider_links::subject.eq(subject))
             .select(ProviderLinkRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(ProviderLink::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<ProviderLink>> {
@@ -266,8 +261,7 @@ impl ProviderLinks for Unit {
             .filter(provider_links::user_id.eq(user.to_string()))
             .order(provider_links::id)
             .select(ProviderLinkRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn touch(&mut self, world: &World, id: ProviderLinkId, at: Timestamp) -> StoreResult<()> {

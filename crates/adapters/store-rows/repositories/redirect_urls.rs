@@ -7,7 +7,7 @@ use vestry_domain::ids::{AppId, RedirectUrlId};
 use vestry_ports::port;
 use vestry_ports::store::{RedirectUrl, RedirectUrls, StoreError, StoreResult};
 
-use super::{Unit, in_world, read_all};
+use super::{Unit, in_world, load_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::apps::RedirectUrlRow;
 use vestry_store_rows::schema::redirect_urls;
@@ -33,8 +33,7 @@ impl RedirectUrls for Unit {
             .filter(redirect_urls::app_id.eq(app.to_string()))
             .order((redirect_urls::created_at, redirect_urls::id))
             .select(RedirectUrlRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn remove(&mut self, app: AppId, id: RedirectUrlId) -> StoreResult<bool> {

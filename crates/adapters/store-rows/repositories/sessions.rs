@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use diesel::dsl::exists;
-use diesel::prelude::{
-    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
-};
+use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{SessionId, SigningKeyId, UserId};
 use vestry_domain::session::Session;
@@ -17,7 +15,7 @@ use vestry_ports::store::{
 };
 
 use super::dialect::{self, sessions_by_tokens};
-use super::{Unit, count, in_world, in_worlds, oldest_first, read_all};
+use super::{Unit, count, in_world, in_worlds, load_all, load_first, oldest_first};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
@@ -48,8 +46,7 @@ impl Sessions for Unit {
         let query = in_world!(sessions, world)
             .filter(sessions::token_hash.eq(token.0.to_vec()))
             .select(SessionRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Session::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn find_all_by_tokens(
@@ -73,8 +70,7 @@ impl Sessions for Unit {
         let query = in_world!(sessions, world)
             .filter(sessions::id.eq(id.to_string()))
             .select(SessionRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Session::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn find_signed(
@@ -88,8 +84,7 @@ impl Sessions for Unit {
             .filter(sessions::id.eq(id.to_string()))
             .filter(exists(key))
             .select(SessionRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Session::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>> {
@@ -98,8 +93,7 @@ impl Sessions for Unit {
             .filter(sessions::deleted_at.is_null())
             .order((sessions::created_at.desc(), sessions::id.desc()))
             .select(SessionRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn page_of_user(
@@ -127,8 +121,7 @@ impl Sessions for Unit {
                 query = query.filter(sessions::last_active_at.gt((now - idle).unix()));
             }
         }
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn update(&mut self, session: &Session, token: Option<NewToken>) -> StoreResult<bool> {

@@ -8,7 +8,7 @@ use vestry_domain::signing_key::SigningKey;
 use vestry_ports::port;
 use vestry_ports::store::{SigningKeys, StoreResult};
 
-use super::{Unit, in_world, read_all};
+use super::{Unit, in_world, load_all};
 use vestry_store_rows::rows::apps::SigningKeyRow;
 use vestry_store_rows::schema::signing_keys;
 
@@ -24,8 +24,7 @@ impl SigningKeys for Unit {
         let query = in_world!(signing_keys, world)
             .order((signing_keys::created_at, signing_keys::id))
             .select(SigningKeyRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn remove(&mut self, world: &World, id: SigningKeyId) -> StoreResult<bool> {

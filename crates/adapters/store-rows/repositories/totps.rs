@@ -2,8 +2,7 @@
 
 use diesel::dsl::not;
 use diesel::prelude::{
-    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl,
-    SelectableHelper,
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, QueryDsl, SelectableHelper,
 };
 use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{TotpId, UserId};
@@ -12,7 +11,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{StoreError, StoreResult, SweptWorlds, Totps};
 
-use super::{Unit, count, dialect, in_world, in_worlds, oldest_first, read_all};
+use super::{Unit, count, dialect, in_world, in_worlds, load_all, load_first, oldest_first};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::totps::{RecoveryCodeRow, TotpRow};
@@ -61,8 +60,7 @@ impl Totps for Unit {
         let query = in_world!(totps, world)
             .filter(totps::id.eq(id.to_string()))
             .select(TotpRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Totp::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Totp>> {
@@ -70,8 +68,7 @@ impl Totps for Unit {
             .filter(totps::user_id.eq(user.to_string()))
             .order(totps::id)
             .select(TotpRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn confirm(
@@ -119,8 +116,7 @@ impl Totps for Unit {
             .filter(totps::user_id.eq(user.to_string()))
             .order((totps::id, totp_recovery_codes::number))
             .select(RecoveryCodeRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn use_recovery_code(

@@ -9,7 +9,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{StoreResult, SweptWorlds, WalletChallenges};
 
-use super::{Unit, count, dialect, in_world, in_worlds, oldest_first, read_all};
+use super::{Unit, count, dialect, in_world, in_worlds, load_all, oldest_first};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::wallet_challenges::WalletChallengeRow;
@@ -40,8 +40,7 @@ impl WalletChallenges for Unit {
             .order(wallet_challenges::id.desc())
             .limit(limit)
             .select(WalletChallengeRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn consume(

@@ -9,7 +9,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{StoreResult, SweptWorlds, WalletImports};
 
-use super::{Unit, count, in_world, in_worlds, oldest_first, read_all};
+use super::{Unit, count, in_world, in_worlds, load_all, oldest_first};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::rows::wallet_imports::WalletImportRow;
 use vestry_store_rows::schema::wallet_imports;
@@ -37,8 +37,7 @@ impl WalletImports for Unit {
             .order(wallet_imports::id.desc())
             .limit(limit)
             .select(WalletImportRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn consume(

@@ -15,7 +15,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Created, StoreResult, WalletPage, WalletWithKey, Wallets};
 
 use super::dialect::{self, wallets_with_keys};
-use super::{Unit, count, in_world, its_key, read_all};
+use super::{Unit, count, in_world, its_key, load_all, load_first, read_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
 use vestry_store_rows::schema::{wallet_keys, wallets};
@@ -93,8 +93,7 @@ impl Wallets for Unit {
             .filter(wallets::wallet_type.eq(wallet_type.as_str()))
             .filter(wallets::public_address.eq(public_address))
             .select(WalletRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(StoredWallet::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn remove_keyless(&mut self, world: &World, user: UserId) -> StoreResult<u64> {
@@ -109,8 +108,7 @@ impl Wallets for Unit {
         let query = in_world!(wallets, world)
             .filter(wallets::id.eq(id.to_string()))
             .select(WalletRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(StoredWallet::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn find_with_key(
@@ -155,8 +153,7 @@ impl Wallets for Unit {
             .filter(wallets::wallet_type.eq(wallet_type.as_str()))
             .filter(wallets::is_default)
             .select(WalletRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(StoredWallet::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn held_elsewhere(
@@ -172,8 +169,7 @@ impl Wallets for Unit {
             .filter(wallets::verified)
             .order((wallets::created_at, wallets::id))
             .select(WalletRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(StoredWallet::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<StoredWallet>> {
@@ -181,8 +177,7 @@ impl Wallets for Unit {
             .filter(wallets::user_id.eq(user.to_string()))
             .order((wallets::created_at, wallets::id))
             .select(WalletRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn delete(&mut self, world: &World, id: WalletId) -> StoreResult<bool> {
@@ -321,7 +316,6 @@ impl Wallets for Unit {
             .order(wallets::id)
             .limit(limit)
             .select(WalletRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 }

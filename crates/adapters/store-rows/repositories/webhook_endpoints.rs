@@ -11,7 +11,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Changed, Failures, StoreError, StoreResult, WebhookEndpoints};
 
-use super::{Unit, count, dialect, in_world, read_all};
+use super::{Unit, count, dialect, in_world, load_all, load_first, read_all};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::webhooks::{EndpointChange, EndpointRow, FailuresRow, SecretRow};
@@ -73,8 +73,7 @@ impl WebhookEndpoints for Unit {
         id: WebhookEndpointId,
     ) -> StoreResult<Option<Endpoint>> {
         let query = one!(world, id).select(EndpointRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Endpoint::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn list(&mut self, app: AppId) -> StoreResult<Vec<Endpoint>> {
@@ -82,8 +81,7 @@ impl WebhookEndpoints for Unit {
             .filter(webhook_endpoints::app_id.eq(app.to_string()))
             .order((webhook_endpoints::environment, webhook_endpoints::id))
             .select(EndpointRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn hold_enabled(&mut self, world: &World) -> StoreResult<Vec<Endpoint>> {
@@ -264,8 +262,7 @@ impl WebhookEndpoints for Unit {
                 webhook_secrets::id.desc(),
             ))
             .select(SecretRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn expire_secrets(

@@ -1,8 +1,6 @@
 //! Replays of many deliveries.
 
-use diesel::prelude::{
-    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
-};
+use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{WebhookEndpointId, WebhookReplayId};
 use vestry_domain::webhook::Replay;
@@ -10,7 +8,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{StoreResult, WebhookReplays};
 
-use super::{Unit, count, in_world, read_all};
+use super::{Unit, count, in_world, load_all, load_first};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::webhooks::{ReplayProgress, ReplayRow};
@@ -39,8 +37,7 @@ impl WebhookReplays for Unit {
             .order(webhook_replays::id.desc())
             .limit(LISTED)
             .select(ReplayRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn due(&mut self, now: Timestamp, limit: i64) -> StoreResult<Vec<Replay>> {
@@ -50,8 +47,7 @@ impl WebhookReplays for Unit {
             .order(webhook_replays::next_at)
             .limit(limit)
             .select(ReplayRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
+        load_all!(self, query)
     }
 
     async fn find_due(
@@ -65,8 +61,7 @@ impl WebhookReplays for Unit {
             .filter(webhook_replays::ended_at.is_null())
             .filter(webhook_replays::next_at.le(now.unix()))
             .select(ReplayRow::as_select());
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)?.map(Replay::try_from).transpose()
+        load_first!(self, query)
     }
 
     async fn advance(&mut self, replay: &Replay) -> StoreResult<()> {

@@ -5,6 +5,7 @@
 //! | `schema` | the tables, declared once for both backends |
 //! | `rows` | row structs and their conversions to domain types |
 //! | `prepared`, `row_chunks` | statements that are prepared once, and their batch sizes |
+//! | `load` | queries that return domain objects |
 //! | `delete_limited`, `status_counters` | statements that diesel cannot express, or not for both backends |
 //! | `lock_order` | the lock order of rows that many transactions change |
 //! | `world`, `filter_sql`, `rate_window`, `counter_subject` | fragments of statements that both backends share |
@@ -38,6 +39,7 @@ pub mod counter_subject;
 pub mod delete_limited;
 pub mod failure;
 pub mod filter_sql;
+pub mod load;
 pub mod lock_order;
 pub mod migrations;
 pub mod prepared;

@@ -274,14 +274,15 @@ pub struct AuditMarkerRow {
     mac: Vec<u8>,
 }
 
-/// Converts a place in a chain, which heads and markers store alike.
+/// Converts a place in a chain. Heads and markers store it alike; heads of control chains have a number as well.
 macro_rules! place_in_chain {
-    ($row:ident, $model:ident, $table:literal) => {
+    ($row:ident, $model:ident, $table:literal $(, $number:ident)?) => {
         impl From<&$model> for $row {
             fn from(place: &$model) -> Self {
                 Self {
                     app_id: place.world.app_id.to_string(),
                     environment: place.world.environment.to_string(),
+                    $($number: place.$number,)?
                     chain: place.chain.to_string(),
                     sequence: place.sequence,
                     hash: place.hash.to_vec(),
@@ -295,9 +296,10 @@ macro_rules! place_in_chain {
             type Error = StoreError;
 
             fn try_from(row: $row) -> StoreResult<Self> {
-                let table = Table($table);
+                let table = $crate::rows::Table($table);
                 Ok(Self {
                     world: table.world(&row.app_id, &row.environment)?,
+                    $($number: row.$number,)?
                     chain: table.parse("chain", &row.chain)?,
                     sequence: row.sequence,
                     hash: table.digest("hash", &row.hash)?,
@@ -310,6 +312,8 @@ macro_rules! place_in_chain {
         }
     };
 }
+
+pub(super) use place_in_chain;
 
 place_in_chain!(AuditHeadRow, AuditHead, "audit_chains");
 place_in_chain!(AuditMarkerRow, AuditMarker, "audit_markers");

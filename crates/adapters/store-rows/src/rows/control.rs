@@ -8,6 +8,7 @@ use vestry_domain::event::Actor;
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::Table;
+use super::audit::place_in_chain;
 use crate::schema::{control_chains, control_entries};
 
 #[derive(Queryable, Selectable, Insertable)]
@@ -106,36 +107,4 @@ pub struct ControlHeadRow {
     mac: Vec<u8>,
 }
 
-impl From<&ControlHead> for ControlHeadRow {
-    fn from(head: &ControlHead) -> Self {
-        Self {
-            app_id: head.world.app_id.to_string(),
-            environment: head.world.environment.to_string(),
-            number: head.number,
-            chain: head.chain.to_string(),
-            sequence: head.sequence,
-            hash: head.hash.to_vec(),
-            mac_key_version: head.mac.key_version.into(),
-            mac: head.mac.tag.clone(),
-        }
-    }
-}
-
-impl TryFrom<ControlHeadRow> for ControlHead {
-    type Error = StoreError;
-
-    fn try_from(row: ControlHeadRow) -> StoreResult<Self> {
-        let table = Table("control_chains");
-        Ok(Self {
-            world: table.world(&row.app_id, &row.environment)?,
-            number: row.number,
-            chain: table.parse("chain", &row.chain)?,
-            sequence: row.sequence,
-            hash: table.digest("hash", &row.hash)?,
-            mac: Mac {
-                key_version: table.small("mac_key_version", row.mac_key_version)?,
-                tag: row.mac,
-            },
-        })
-    }
-}
+place_in_chain!(ControlHeadRow, ControlHead, "control_chains", number);
