@@ -13,9 +13,13 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use crate::identity::lockout::{Failure, LockoutSubject};
 use crate::identity::quotas::text_was_verified;
-use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
+use crate::identity::sessions::issue::{
+    SessionRequest, StartSessionError, from_start_session_error,
+};
 use crate::identity::sessions::{IssuedSession, SessionFields};
-use crate::identity::users::verification::{IdentifierVerification, ProofError, Proven, Spelling};
+use crate::identity::users::verification::{
+    IdentifierVerification, Proven, Spelling, from_proof_error,
+};
 use crate::kernel::fault::retried;
 use crate::kernel::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
@@ -56,26 +60,8 @@ pub enum VerifyCodeError {
 }
 
 has_common!(VerifyCodeError);
-
-impl From<ProofError> for VerifyCodeError {
-    fn from(error: ProofError) -> Self {
-        match error {
-            ProofError::Gone => Self::InvalidCode,
-            ProofError::NeedsSession => Refusal::UnprovenIdentifier.into(),
-            ProofError::LimitReached(method) => Refusal::too_many(method).into(),
-            ProofError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<StartSessionError> for VerifyCodeError {
-    fn from(error: StartSessionError) -> Self {
-        match error {
-            StartSessionError::UserDisabled => Self::InvalidCode,
-            StartSessionError::Common(refusal) => refusal.into(),
-        }
-    }
-}
+from_proof_error!(VerifyCodeError::InvalidCode);
+from_start_session_error!(VerifyCodeError::InvalidCode);
 
 /// The user who signed in, and the session with its token if one was requested.
 type SignedIn = (UserId, Option<(Session, Secret<String>)>);

@@ -15,7 +15,7 @@ use vestry_ports::store::Repositories;
 
 use super::verify::factor;
 use crate::identity::sessions::IssuedSession;
-use crate::identity::sessions::issue::{StartSessionError, lock_live, record_sign_in};
+use crate::identity::sessions::issue::{from_start_session_error, lock_live, record_sign_in};
 use crate::kernel::fault::retried;
 use crate::kernel::mint;
 use crate::kernel::refusal::has_common;
@@ -60,15 +60,7 @@ pub enum LoginStatusError {
 }
 
 has_common!(LoginStatusError);
-
-impl From<StartSessionError> for LoginStatusError {
-    fn from(error: StartSessionError) -> Self {
-        match error {
-            StartSessionError::UserDisabled => Self::Expired,
-            StartSessionError::Common(refusal) => refusal.into(),
-        }
-    }
-}
+from_start_session_error!(LoginStatusError::Expired);
 
 impl Service {
     /// Reports the status of a link. Returns a session only once.

@@ -12,9 +12,9 @@ use vestry_domain::{Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
 use crate::identity::lockout::{self, Failure};
-use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
+use crate::identity::sessions::issue::{SessionRequest, from_start_session_error};
 use crate::identity::sessions::{IssuedSession, SessionFields};
-use crate::identity::users::verification::{IdentifierVerification, ProofError, Spelling};
+use crate::identity::users::verification::{IdentifierVerification, Spelling, from_proof_error};
 use crate::kernel::fault::retried;
 use crate::kernel::refusal::has_common;
 use crate::{Caller, Refusal, Service};
@@ -61,26 +61,8 @@ pub enum VerifyLinkError {
 }
 
 has_common!(VerifyLinkError);
-
-impl From<ProofError> for VerifyLinkError {
-    fn from(error: ProofError) -> Self {
-        match error {
-            ProofError::Gone => Self::InvalidToken,
-            ProofError::NeedsSession => Refusal::UnprovenIdentifier.into(),
-            ProofError::LimitReached(method) => Refusal::too_many(method).into(),
-            ProofError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<StartSessionError> for VerifyLinkError {
-    fn from(error: StartSessionError) -> Self {
-        match error {
-            StartSessionError::UserDisabled => Self::InvalidToken,
-            StartSessionError::Common(refusal) => refusal.into(),
-        }
-    }
-}
+from_proof_error!(VerifyLinkError::InvalidToken);
+from_start_session_error!(VerifyLinkError::InvalidToken);
 
 /// The used link, and the session with its token if one was requested.
 type Used = (Link, Option<(Session, Secret<String>)>);

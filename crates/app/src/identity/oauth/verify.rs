@@ -15,7 +15,7 @@ use vestry_ports::identity_providers::ProviderFault;
 
 use super::join::{Candidate, probable_user};
 use super::{ExchangeError, Person, Returned, UNFINISHED};
-use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
+use crate::identity::sessions::issue::{SessionRequest, from_start_session_error};
 use crate::identity::sessions::{IssuedSession, SessionFields};
 use crate::identity::users::notices::CredentialChangeNotice;
 use crate::kernel::fault::retried;
@@ -114,14 +114,7 @@ impl From<ExchangeError> for VerifyOauthError {
     }
 }
 
-impl From<StartSessionError> for VerifyOauthError {
-    fn from(error: StartSessionError) -> Self {
-        match error {
-            StartSessionError::UserDisabled => Self::InvalidToken,
-            StartSessionError::Common(refusal) => refusal.into(),
-        }
-    }
-}
+from_start_session_error!(VerifyOauthError::InvalidToken);
 
 /// Everything known before the transaction.
 struct Presented<'a> {

@@ -13,9 +13,9 @@ use vestry_ports::store::Repositories;
 
 use super::set::{Grounds, NewPassword};
 use crate::identity::lockout::{self, Failure};
-use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
+use crate::identity::sessions::issue::{SessionRequest, from_start_session_error};
 use crate::identity::sessions::{IssuedSession, SessionFields};
-use crate::identity::users::verification::{IdentifierVerification, ProofError, Spelling};
+use crate::identity::users::verification::{IdentifierVerification, Spelling, from_proof_error};
 use crate::kernel::fault::retried;
 use crate::kernel::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
@@ -54,26 +54,8 @@ pub enum CompleteResetError {
 }
 
 has_common!(CompleteResetError);
-
-impl From<ProofError> for CompleteResetError {
-    fn from(error: ProofError) -> Self {
-        match error {
-            ProofError::Gone => Self::InvalidToken,
-            ProofError::NeedsSession => Refusal::UnprovenIdentifier.into(),
-            ProofError::LimitReached(method) => Refusal::too_many(method).into(),
-            ProofError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<StartSessionError> for CompleteResetError {
-    fn from(error: StartSessionError) -> Self {
-        match error {
-            StartSessionError::UserDisabled => Self::InvalidToken,
-            StartSessionError::Common(refusal) => refusal.into(),
-        }
-    }
-}
+from_proof_error!(CompleteResetError::InvalidToken);
+from_start_session_error!(CompleteResetError::InvalidToken);
 
 impl Service {
     /// Sets a new password with a link that was mailed, ends the user's other sessions, and issues or continues a session.

@@ -79,6 +79,22 @@ pub(crate) enum StartSessionError {
 
 has_common!(StartSessionError);
 
+/// Converts a [`StartSessionError`] to an error with `Common`; the given case stands for a disabled user.
+macro_rules! from_start_session_error {
+    ($error:ident::$disabled:ident) => {
+        impl From<$crate::identity::sessions::issue::StartSessionError> for $error {
+            fn from(error: $crate::identity::sessions::issue::StartSessionError) -> Self {
+                use $crate::identity::sessions::issue::StartSessionError;
+                match error {
+                    StartSessionError::UserDisabled => Self::$disabled,
+                    StartSessionError::Common(refusal) => refusal.into(),
+                }
+            }
+        }
+    };
+}
+pub(crate) use from_start_session_error;
+
 impl StartSessionError {
     /// The refusal for use cases without a specific one.
     pub(crate) fn into_refusal(self) -> Refusal {

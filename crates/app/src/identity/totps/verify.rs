@@ -16,7 +16,7 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use super::seed_place;
 use crate::identity::lockout::{self, Attempt, Failure, LockoutSubject};
-use crate::identity::sessions::issue::{SessionRequest, StartSessionError};
+use crate::identity::sessions::issue::{SessionRequest, from_start_session_error};
 use crate::identity::sessions::{IssuedSession, SessionFields};
 use crate::identity::users::notices::CredentialChangeNotice;
 use crate::identity::users::status::status_of;
@@ -79,15 +79,7 @@ pub enum VerifyTotpError {
 }
 
 has_common!(VerifyTotpError);
-
-impl From<StartSessionError> for VerifyTotpError {
-    fn from(error: StartSessionError) -> Self {
-        match error {
-            StartSessionError::UserDisabled => Self::InvalidCode,
-            StartSessionError::Common(refusal) => refusal.into(),
-        }
-    }
-}
+from_start_session_error!(VerifyTotpError::InvalidCode);
 
 /// An authenticator app that the presented code matches.
 #[derive(Clone, Copy)]

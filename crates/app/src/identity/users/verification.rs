@@ -91,6 +91,24 @@ impl From<StoreError> for ProofError {
     }
 }
 
+/// Converts a [`ProofError`] to an error with `Common`; the given case stands for [`ProofError::Gone`].
+macro_rules! from_proof_error {
+    ($error:ident::$gone:ident) => {
+        impl From<$crate::identity::users::verification::ProofError> for $error {
+            fn from(error: $crate::identity::users::verification::ProofError) -> Self {
+                use $crate::identity::users::verification::ProofError;
+                match error {
+                    ProofError::Gone => Self::$gone,
+                    ProofError::NeedsSession => $crate::Refusal::UnprovenIdentifier.into(),
+                    ProofError::LimitReached(method) => $crate::Refusal::too_many(method).into(),
+                    ProofError::Fault(fault) => fault.into(),
+                }
+            }
+        }
+    };
+}
+pub(crate) use from_proof_error;
+
 /// Whether a step by which the App names one of its users may have this identifier proved without a session (CL-5).
 ///
 /// An App that trusts what it attaches is trusted only for identifiers attached to an owned account. Those from before the account had
