@@ -1,10 +1,11 @@
 //! `GET audit`: lists changes to the App, its keys and its settings, newest first.
 
-use vestry_domain::Invalid;
 use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlEntry, ControlFilter};
 use vestry_domain::ids::AuditEntryId;
 
+use super::list::{AuditPage, require_authentic};
+use crate::kernel::page::PageSize;
 use crate::kernel::state::chain_macs::entry_matches;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -19,15 +20,6 @@ pub struct ListChanges {
     pub starting_after: Option<AuditEntryId>,
 }
 
-/// A page of entries.
-#[derive(Debug, Clone)]
-pub struct ChangePage {
-    /// The entries, newest first.
-    pub entries: Vec<ControlEntry>,
-    /// Whether there is a next page.
-    pub has_more: bool,
-}
-
 impl Service {
     /// Lists the entries of the caller's environment.
     ///
@@ -39,26 +31,20 @@ impl Service {
         &self,
         caller: &Caller,
         query: ListChanges,
-    ) -> Result<ChangePage, Refusal> {
+    ) -> Result<AuditPage<ControlEntry>, Refusal> {
         caller.authorize(Action::ReadAuditLog)?;
-        let limit = query.limit.unwrap_or(50);
-        if !(10..=100).contains(&limit) {
-            let message = "limit must be a whole number from 10 to 100";
-            return Err(Invalid::value("limit", message).into());
-        }
+        let size = PageSize::check(query.limit)?;
         let mut read = self.ports.store.read().await?;
         let log = read.control_log();
         let after = query.starting_after;
-        let found = log.page(&caller.world, &query.filter, after, limit + 1);
+        let found = log.page(&caller.world, &query.filter, after, size.rows());
         let mut entries = found.await?;
         drop(read);
-        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
-        let has_more = entries.len() > shown;
-        entries.truncate(shown);
+        let has_more = size.cut(&mut entries);
         for entry in &entries {
-            self.is_as_written(entry).await?;
+            require_authentic(self.is_authentic(entry).await?)?;
         }
-        Ok(ChangePage { entries, has_more })
+        Ok(AuditPage { entries, has_more })
     }
 
     /// Returns whether the service wrote this entry.
@@ -67,14 +53,5 @@ impl Service {
         let (sealer, world) = (&*self.ports.sealer, &entry.event.world);
         Ok(entry.follows(place, &entry.previous)
             && entry_matches(sealer, world, &entry.hash, &entry.mac).await?)
-    }
-
-    async fn is_as_written(&self, entry: &ControlEntry) -> Result<(), Fault> {
-        if self.is_authentic(entry).await? {
-            return Ok(());
-        }
-        Err(Fault::Internal(
-            "an audit log entry was altered; run `vestry audit verify`".into(),
-        ))
     }
 }

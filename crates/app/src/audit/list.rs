@@ -1,10 +1,10 @@
 //! `GET wallets/{wallet_id}/audit`: lists the uses of a wallet, newest first.
 
-use vestry_domain::Invalid;
 use vestry_domain::action::Action;
 use vestry_domain::audit::AuditEntry;
 use vestry_domain::ids::{AuditEntryId, WalletId};
 
+use crate::kernel::page::PageSize;
 use crate::kernel::state::chain_macs::entry_matches;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -19,11 +19,11 @@ pub struct ListAudit {
     pub starting_after: Option<AuditEntryId>,
 }
 
-/// A page of entries.
+/// A page of an audit log.
 #[derive(Debug, Clone)]
-pub struct AuditPage {
+pub struct AuditPage<E> {
     /// The entries, newest first.
-    pub entries: Vec<AuditEntry>,
+    pub entries: Vec<E>,
     /// Whether there is a next page.
     pub has_more: bool,
 }
@@ -39,20 +39,15 @@ impl Service {
         &self,
         caller: &Caller,
         query: ListAudit,
-    ) -> Result<AuditPage, Refusal> {
+    ) -> Result<AuditPage<AuditEntry>, Refusal> {
         caller.authorize(Action::ListWalletUses)?;
-        let limit = query.limit.unwrap_or(50);
-        if !(10..=100).contains(&limit) {
-            return Err(
-                Invalid::value("limit", "limit must be a whole number from 10 to 100").into(),
-            );
-        }
+        let size = PageSize::check(query.limit)?;
         let world = &caller.world;
         let mut read = self.ports.store.read().await?;
         let id = query.wallet_id;
         let mut entries = read
             .audit_log()
-            .of_wallet(world, id, query.starting_after, limit + 1)
+            .of_wallet(world, id, query.starting_after, size.rows())
             .await?;
         if entries.is_empty() {
             // An empty page means a wallet without entries, the end of the list, or a wallet that never existed.
@@ -63,25 +58,24 @@ impl Service {
             }
         }
         drop(read);
-        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
-        let has_more = entries.len() > shown;
-        entries.truncate(shown);
+        let has_more = size.cut(&mut entries);
         for entry in &entries {
-            self.authentic(entry).await?;
+            let place = entry.sequence.saturating_sub(1);
+            let (sealer, world) = (&*self.ports.sealer, &entry.event.world);
+            let is_authentic = entry.follows(place, &entry.previous)
+                && entry_matches(sealer, world, &entry.hash, &entry.mac).await?;
+            require_authentic(is_authentic)?;
         }
         Ok(AuditPage { entries, has_more })
     }
+}
 
-    async fn authentic(&self, entry: &AuditEntry) -> Result<(), Fault> {
-        let place = entry.sequence.saturating_sub(1);
-        let sealer = &*self.ports.sealer;
-        let is_authentic = entry.follows(place, &entry.previous)
-            && entry_matches(sealer, &entry.event.world, &entry.hash, &entry.mac).await?;
-        if is_authentic {
-            return Ok(());
-        }
-        Err(Fault::Internal(
-            "an audit log entry was altered; run `vestry audit verify`".into(),
-        ))
+/// Fails if an entry is not as the service wrote it.
+pub(super) fn require_authentic(is_authentic: bool) -> Result<(), Fault> {
+    if is_authentic {
+        return Ok(());
     }
+    Err(Fault::Internal(
+        "an audit log entry was altered; run `vestry audit verify`".into(),
+    ))
 }

@@ -16,7 +16,7 @@ mod refusals;
 mod signed_checkpoints;
 pub mod verify;
 
-pub use changes::{ChangePage, ListChanges};
+pub use changes::ListChanges;
 pub use checkpoint::MadeCheckpoint;
 pub use checkpoint_audit::SourcedNote;
 pub use finding::{About, Acknowledged, AuditFinding, AuditReport, FindingKind};

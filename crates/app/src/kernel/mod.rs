@@ -9,6 +9,7 @@ pub(crate) mod emit;
 pub mod fault;
 pub(crate) mod key_pins;
 pub(crate) mod mint;
+pub(crate) mod page;
 pub(crate) mod partition;
 mod ports;
 pub mod principal;

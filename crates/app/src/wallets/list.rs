@@ -1,11 +1,11 @@
 //! `GET wallets/list`: lists wallets, newest first.
 
-use vestry_domain::Invalid;
 use vestry_domain::action::Action;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::Wallet;
 
 use super::authenticate_wallets;
+use crate::kernel::page::PageSize;
 use crate::{Caller, Refusal, Service};
 
 /// Query parameters.
@@ -41,28 +41,20 @@ impl Service {
         query: ListWallets,
     ) -> Result<ListedWallets, Refusal> {
         caller.authorize(Action::ListWallets)?;
-        let limit = query.limit.unwrap_or(50);
-        if !(10..=100).contains(&limit) {
-            return Err(
-                Invalid::value("limit", "limit must be a whole number from 10 to 100").into(),
-            );
-        }
+        let size = PageSize::check(query.limit)?;
         let mut read = self.ports.store.read().await?;
-        // Read one more row than requested to see whether there is a next page.
         let page = read
             .wallets()
             .page(
                 &caller.world,
                 query.user_id,
                 query.starting_after,
-                limit + 1,
+                size.rows(),
             )
             .await;
         drop(read);
         let mut page = page?;
-        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
-        let has_more = page.wallets.len() > shown;
-        page.wallets.truncate(shown);
+        let has_more = size.cut(&mut page.wallets);
         let wallets = authenticate_wallets(&*self.ports.custodian, page.wallets).await?;
         Ok(ListedWallets {
             wallets,

@@ -1,11 +1,11 @@
 //! `sessions/list`: a user's current and past sessions.
 
-use vestry_domain::Invalid;
 use vestry_domain::action::Action;
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::session::Session;
 use vestry_ports::store::SessionPage;
 
+use crate::kernel::page::PageSize;
 use crate::{Caller, Refusal, Service};
 
 /// The parameters of the call.
@@ -53,20 +53,14 @@ impl Service {
         query: ListSessions,
     ) -> Result<ListedSessions, Refusal> {
         caller.authorize(Action::ListSessions)?;
-        let limit = query.limit.unwrap_or(50);
-        if !(10..=100).contains(&limit) {
-            return Err(
-                Invalid::value("limit", "limit must be a whole number from 10 to 100").into(),
-            );
-        }
+        let size = PageSize::check(query.limit)?;
         let (world, now) = (&caller.world, self.now(&caller.world));
         let limits = caller.settings().session_limits();
         let mut read = self.ports.store.read().await?;
         let page = SessionPage {
             alive: (!query.with_ended).then_some((limits, now)),
             after: query.starting_after,
-            // One row more than requested shows whether there is a next page.
-            limit: limit + 1,
+            limit: size.rows(),
         };
         let found = read.sessions().page_of_user(world, query.user_id, page);
         let mut sessions = found.await?;
@@ -75,9 +69,7 @@ impl Service {
         if sessions.is_empty() && user.profile(world, query.user_id).await?.is_none() {
             return Err(Refusal::NotFound("user"));
         }
-        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
-        let has_more = sessions.len() > shown;
-        sessions.truncate(shown);
+        let has_more = size.cut(&mut sessions);
         Ok(ListedSessions { sessions, has_more })
     }
 }

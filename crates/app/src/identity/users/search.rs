@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use vestry_domain::Invalid;
 use vestry_domain::action::Action;
 use vestry_domain::ids::UserId;
 use vestry_domain::search::{Condition, UserFilter};
@@ -11,6 +10,7 @@ use vestry_domain::wallet::WalletType;
 use vestry_ports::store::StoreError;
 
 use super::get::FullUser;
+use crate::kernel::page::PageSize;
 use crate::kernel::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -60,12 +60,7 @@ impl Service {
         query: SearchUsers,
     ) -> Result<FoundUsers, SearchUsersError> {
         caller.authorize(Action::SearchUsers)?;
-        let limit = query.limit.unwrap_or(50);
-        if !(10..=100).contains(&limit) {
-            return Err(
-                Invalid::value("limit", "limit must be a whole number from 10 to 100").into(),
-            );
-        }
+        let size = PageSize::check(query.limit)?;
         let world = &caller.world;
         let now = self.now(world);
         let filter = query.filter.map(|filter| self.with_known_addresses(filter));
@@ -79,19 +74,16 @@ impl Service {
             None => None,
         };
         let mut read = self.ports.store.read().await?;
-        // One row more than requested shows whether there is a next page.
         let (after, within) = (query.starting_after, self.settings.search_within);
         let found = read
             .users()
-            .search(world, filter.as_ref(), after, limit + 1, now, within)
+            .search(world, filter.as_ref(), after, size.rows(), now, within)
             .await;
         let mut page = found.map_err(|error| match error {
             StoreError::TooLong => SearchUsersError::TooLong(within),
             other => other.into(),
         })?;
-        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
-        let has_more = page.users.len() > shown;
-        page.users.truncate(shown);
+        let has_more = size.cut(&mut page.users);
         let wanted: Vec<_> = page.users.into_iter().map(|id| (*world, id)).collect();
         let found = match wanted.as_slice() {
             [] => Vec::new(),
