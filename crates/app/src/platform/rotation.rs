@@ -239,26 +239,18 @@ impl Service {
     }
 
     async fn bring_under(&self, goals: &[Goal], course: &mut Course<'_>) -> Result<(), Fault> {
-        for Goal {
-            world,
-            purpose,
-            version,
-        } in goals
-        {
-            course.total += match purpose {
-                KeyPurpose::Wallets => self.wallets_under_older(world, *version).await?,
-                _ => self.secrets_under_older(world, *version).await?,
+        for goal in goals {
+            let (world, version) = (&goal.world, goal.version);
+            course.total += match goal.purpose {
+                KeyPurpose::Wallets => self.wallets_under_older(world, version).await?,
+                _ => self.secrets_under_older(world, version).await?,
             };
         }
-        for Goal {
-            world,
-            purpose,
-            version,
-        } in goals
-        {
-            match purpose {
-                KeyPurpose::Wallets => self.rewrap_wallets(world, *version, course).await?,
-                _ => self.reseal_secrets(world, *version, course).await?,
+        for goal in goals {
+            let (world, version) = (&goal.world, goal.version);
+            match goal.purpose {
+                KeyPurpose::Wallets => self.rewrap_wallets(world, version, course).await?,
+                _ => self.reseal_secrets(world, version, course).await?,
             }
         }
         Ok(())

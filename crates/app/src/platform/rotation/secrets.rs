@@ -33,12 +33,9 @@ impl Service {
                 let page = self.secrets_page(world, kind, version, after).await?;
                 let Some(last) = page.last() else { break };
                 after = Some(last.owner.clone());
-                for secret in page {
-                    match self.resealed(secret, version).await {
-                        Ok(_) => return Ok(true),
-                        Err(Fault::Tampered(_)) => {}
-                        Err(other) => return Err(other),
-                    }
+                let (batch, _failed) = self.reseal_page(page, version).await?;
+                if !batch.is_empty() {
+                    return Ok(true);
                 }
             }
         }
@@ -94,24 +91,30 @@ impl Service {
                 return Ok(());
             };
             after = Some(last.owner.clone());
-            let mut batch = Vec::with_capacity(page.len());
-            for secret in page {
-                let (owner, seen) = (secret.owner.clone(), secret.sealed.clone());
-                match self.resealed(secret, version).await {
-                    Ok(fresh) => batch.push(Resealed { fresh, seen }),
-                    Err(Fault::Tampered(_)) => {
-                        let world = *world;
-                        course
-                            .rotation
-                            .failed_secrets
-                            .push(FailedSecret { world, kind, owner });
-                    }
-                    Err(other) => return Err(other),
-                }
-            }
+            let (batch, failed) = self.reseal_page(page, version).await?;
+            course.rotation.failed_secrets.extend(failed);
             course.rotation.resealed += paced(retried(|| self.keep_resealed(&batch))).await?;
             course.show();
         }
+    }
+
+    /// Re-encrypts a page. Returns the secrets to write, and those that failed authentication.
+    async fn reseal_page(
+        &self,
+        page: Vec<PersistentSecret>,
+        version: u32,
+    ) -> Result<(Vec<Resealed>, Vec<FailedSecret>), Fault> {
+        let (mut batch, mut failed) = (Vec::with_capacity(page.len()), Vec::new());
+        for secret in page {
+            let (world, kind) = (secret.world, secret.kind);
+            let (owner, seen) = (secret.owner.clone(), secret.sealed.clone());
+            match self.resealed(secret, version).await {
+                Ok(fresh) => batch.push(Resealed { fresh, seen }),
+                Err(Fault::Tampered(_)) => failed.push(FailedSecret { world, kind, owner }),
+                Err(other) => return Err(other),
+            }
+        }
+        Ok((batch, failed))
     }
 
     pub(crate) async fn secrets_page(

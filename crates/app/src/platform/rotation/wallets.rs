@@ -35,13 +35,9 @@ impl Service {
                 return Ok(false);
             };
             after = Some(last.wallet.id);
-            for (stored, key) in page {
-                let custodian = &self.ports.custodian;
-                match custodian.rewrap_wallet(stored, key, version).await {
-                    Ok(_) => return Ok(true),
-                    Err(CustodyError::Tampered { .. }) => {}
-                    Err(other) => return Err(other.into()),
-                }
+            let (batch, _failed) = self.rewrap_page(page, version).await?;
+            if !batch.is_empty() {
+                return Ok(true);
             }
         }
     }
@@ -83,7 +79,8 @@ impl Service {
                 let page = self.page_under_older(world, version, after).await?;
                 let Some((last, _)) = page.last() else { break };
                 after = Some(last.wallet.id);
-                let batch = self.rewrap_page(page, version, course).await?;
+                let (batch, failed) = self.rewrap_page(page, version).await?;
+                course.rotation.failed.extend(failed);
                 let kept = paced(retried(|| self.keep_rewrapped(&batch)));
                 course.rotation.rewrapped += kept.await?;
                 course.show();
@@ -94,23 +91,23 @@ impl Service {
         }
     }
 
+    /// Rewraps a page. Returns the wallets to write, and those that failed authentication.
     async fn rewrap_page(
         &self,
         page: Vec<(StoredWallet, Option<WalletKey>)>,
         version: u32,
-        course: &mut Course<'_>,
-    ) -> Result<Vec<Rewrapped>, Fault> {
-        let mut batch = Vec::with_capacity(page.len());
+    ) -> Result<(Vec<Rewrapped>, Vec<WalletId>), Fault> {
+        let (mut batch, mut failed) = (Vec::with_capacity(page.len()), Vec::new());
         for (stored, key) in page {
             let (id, seen) = (stored.wallet.id, stored.mac.clone());
             let custodian = &self.ports.custodian;
             match custodian.rewrap_wallet(stored, key, version).await {
                 Ok((wallet, key)) => batch.push(Rewrapped { wallet, key, seen }),
-                Err(CustodyError::Tampered { .. }) => course.rotation.failed.push(id),
+                Err(CustodyError::Tampered { .. }) => failed.push(id),
                 Err(other) => return Err(other.into()),
             }
         }
-        Ok(batch)
+        Ok((batch, failed))
     }
 
     /// Writes a batch. Returns the number of rows that were unchanged since they were read.
