@@ -17,7 +17,8 @@ pub(crate) use idp_provider::IdpProvider;
 pub(crate) use ids::{optional_id, parse_id};
 pub(crate) use passkey::WebauthnCredential;
 pub(crate) use session::{
-    IssuedFields, Session, request_with_session, session_fields, session_named,
+    IssuedFields, Session, request_with_session, response_with_session, session_fields,
+    session_named,
 };
 pub(crate) use user::{Email, FoundUser, PhoneNumber, User, UserStatusName};
 pub(crate) use wallet::{

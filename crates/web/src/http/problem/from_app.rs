@@ -90,18 +90,6 @@ impl From<Fault> for Problem {
     }
 }
 
-impl From<ListEventsError> for Problem {
-    fn from(error: ListEventsError) -> Self {
-        match error {
-            ListEventsError::CursorUnknown => Self {
-                param: Some("after".into()),
-                ..Self::new(Code::CursorUnknown)
-            },
-            ListEventsError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
 impl From<RedirectError> for Problem {
     fn from(error: RedirectError) -> Self {
         match error {
@@ -120,96 +108,6 @@ impl From<AuthenticateError> for Problem {
     }
 }
 
-impl From<BeginRunError> for Problem {
-    fn from(error: BeginRunError) -> Self {
-        match error {
-            BeginRunError::Reused => Self::new(Code::IdempotencyKeyReused),
-            BeginRunError::Running => Self::still_running(),
-            BeginRunError::ExportDisabled => ExportWalletError::Disabled.into(),
-            BeginRunError::Unusable(unusable) => unusable.into(),
-            BeginRunError::UserDisabled(shown) => Self::new(match shown {
-                CredentialKind::Code => Code::InvalidOtp,
-                CredentialKind::Link => Code::InvalidMagicToken,
-                CredentialKind::Origin => Code::MagicLinkExpired,
-                CredentialKind::Provider => Code::InvalidOauthToken,
-                CredentialKind::Credentials => Code::InvalidCredentials,
-                CredentialKind::Session => Code::InvalidSession,
-            }),
-            BeginRunError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<TestEnvError> for Problem {
-    fn from(error: TestEnvError) -> Self {
-        match error {
-            TestEnvError::NotFound => Self::no_route(),
-            TestEnvError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<VerifyCodeError> for Problem {
-    fn from(error: VerifyCodeError) -> Self {
-        match error {
-            VerifyCodeError::InvalidCode => Self::new(Code::InvalidOtp),
-            VerifyCodeError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<VerifyTotpError> for Problem {
-    fn from(error: VerifyTotpError) -> Self {
-        match error {
-            VerifyTotpError::InvalidCode => Self::new(Code::InvalidOtp),
-            VerifyTotpError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<VerifyLinkError> for Problem {
-    fn from(error: VerifyLinkError) -> Self {
-        match error {
-            VerifyLinkError::InvalidToken => Self::new(Code::InvalidMagicToken),
-            VerifyLinkError::InvalidOrigin => Self::new(Code::InvalidRequestOriginToken),
-            VerifyLinkError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<LoginStatusError> for Problem {
-    fn from(error: LoginStatusError) -> Self {
-        match error {
-            LoginStatusError::NotVerified => Self::new(Code::MagicLinkNotVerified),
-            LoginStatusError::Expired => Self::new(Code::MagicLinkExpired),
-            LoginStatusError::InvalidOrigin => Self::new(Code::InvalidRequestOriginToken),
-            LoginStatusError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<CompleteResetError> for Problem {
-    fn from(error: CompleteResetError) -> Self {
-        match error {
-            CompleteResetError::InvalidToken => Self::new(Code::InvalidMagicToken),
-            CompleteResetError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<BeginOauthError> for Problem {
-    fn from(error: BeginOauthError) -> Self {
-        match error {
-            BeginOauthError::NotConfigured => Self::new(Code::ProviderNotConfigured),
-            BeginOauthError::Misconfigured(fault) => Self::provider_misconfigured(fault),
-            BeginOauthError::TooMany { retry_after } => {
-                Self::new(Code::RateLimited).with_retry_after(retry_after)
-            }
-            BeginOauthError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
 impl From<CallbackError> for Problem {
     fn from(error: CallbackError) -> Self {
         match error {
@@ -223,87 +121,12 @@ impl From<CallbackError> for Problem {
     }
 }
 
-impl From<VerifyOauthError> for Problem {
-    fn from(error: VerifyOauthError) -> Self {
-        match error {
-            VerifyOauthError::InvalidToken => Self::new(Code::InvalidOauthToken),
-            VerifyOauthError::InvalidState => Self::new(Code::InvalidState),
-            VerifyOauthError::ForOurCallback => Self {
-                message: FOR_OUR_CALLBACK.into(),
-                ..Self::new(Code::InvalidState)
-            },
-            VerifyOauthError::Misconfigured(fault) => Self::provider_misconfigured(fault),
-            VerifyOauthError::NotConfigured => Self::new(Code::ProviderNotConfigured),
-            VerifyOauthError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<DeleteWalletError> for Problem {
-    fn from(error: DeleteWalletError) -> Self {
-        match error {
-            DeleteWalletError::Managed => Self::policy_denied(
-                "managed wallets cannot be deleted on their own; disable the wallet, or delete its user",
-            ),
-            DeleteWalletError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<SearchUsersError> for Problem {
-    fn from(error: SearchUsersError) -> Self {
-        match error {
-            SearchUsersError::TooLong(limit) => Self::too_long(limit),
-            SearchUsersError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
 impl From<UnusableWallet> for Problem {
     fn from(error: UnusableWallet) -> Self {
         match error {
             UnusableWallet::NotFound => Self::not_found("wallet"),
             UnusableWallet::ReadOnly => Self::new(Code::WalletReadOnly),
             UnusableWallet::Disabled => Self::new(Code::WalletDisabled),
-        }
-    }
-}
-
-impl From<SwitchWalletError> for Problem {
-    fn from(error: SwitchWalletError) -> Self {
-        match error {
-            SwitchWalletError::ReadOnly => Self::new(Code::WalletReadOnly),
-            SwitchWalletError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<ImportWalletError> for Problem {
-    fn from(error: ImportWalletError) -> Self {
-        match error {
-            ImportWalletError::Undecipherable => Self::new(Code::DecryptionFailed),
-            ImportWalletError::AddressMismatch => Self::new(Code::AddressMismatch),
-            ImportWalletError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<ExportWalletError> for Problem {
-    fn from(error: ExportWalletError) -> Self {
-        match error {
-            ExportWalletError::Disabled => Self::new(Code::FeatureDisabled),
-            ExportWalletError::Unusable(unusable) => unusable.into(),
-            ExportWalletError::Common(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<SignError> for Problem {
-    fn from(error: SignError) -> Self {
-        match error {
-            SignError::Refused(refused) => refused.into(),
-            SignError::Unusable(unusable) => unusable.into(),
-            SignError::Common(refusal) => refusal.into(),
         }
     }
 }
@@ -324,5 +147,101 @@ impl From<SigningRefused> for Problem {
             },
             SigningRefused::Denied(message) => Self::policy_denied(message),
         }
+    }
+}
+
+/// Maps the errors of use cases that can also be a common [`Refusal`]: their own cases, as listed.
+macro_rules! from_use_cases {
+    ($($error:ident { $($case:ident $(($of:pat))? $({ $field:ident })? => $problem:expr,)+ })+) => {$(
+        impl From<$error> for Problem {
+            fn from(error: $error) -> Self {
+                match error {
+                    $($error::$case $(($of))? $({ $field })? => $problem,)+
+                    $error::Common(refusal) => refusal.into(),
+                }
+            }
+        }
+    )+};
+}
+
+from_use_cases! {
+    ListEventsError {
+        CursorUnknown => Problem {
+            param: Some("after".into()),
+            ..Problem::new(Code::CursorUnknown)
+        },
+    }
+    BeginRunError {
+        Reused => Problem::new(Code::IdempotencyKeyReused),
+        Running => Problem::still_running(),
+        ExportDisabled => ExportWalletError::Disabled.into(),
+        Unusable(unusable) => unusable.into(),
+        UserDisabled(shown) => Problem::new(match shown {
+            CredentialKind::Code => Code::InvalidOtp,
+            CredentialKind::Link => Code::InvalidMagicToken,
+            CredentialKind::Origin => Code::MagicLinkExpired,
+            CredentialKind::Provider => Code::InvalidOauthToken,
+            CredentialKind::Credentials => Code::InvalidCredentials,
+            CredentialKind::Session => Code::InvalidSession,
+        }),
+    }
+    TestEnvError {
+        NotFound => Problem::no_route(),
+    }
+    VerifyCodeError {
+        InvalidCode => Problem::new(Code::InvalidOtp),
+    }
+    VerifyTotpError {
+        InvalidCode => Problem::new(Code::InvalidOtp),
+    }
+    VerifyLinkError {
+        InvalidToken => Problem::new(Code::InvalidMagicToken),
+        InvalidOrigin => Problem::new(Code::InvalidRequestOriginToken),
+    }
+    LoginStatusError {
+        NotVerified => Problem::new(Code::MagicLinkNotVerified),
+        Expired => Problem::new(Code::MagicLinkExpired),
+        InvalidOrigin => Problem::new(Code::InvalidRequestOriginToken),
+    }
+    CompleteResetError {
+        InvalidToken => Problem::new(Code::InvalidMagicToken),
+    }
+    BeginOauthError {
+        NotConfigured => Problem::new(Code::ProviderNotConfigured),
+        Misconfigured(fault) => Problem::provider_misconfigured(fault),
+        TooMany { retry_after } => Problem::new(Code::RateLimited).with_retry_after(retry_after),
+    }
+    VerifyOauthError {
+        InvalidToken => Problem::new(Code::InvalidOauthToken),
+        InvalidState => Problem::new(Code::InvalidState),
+        ForOurCallback => Problem {
+            message: FOR_OUR_CALLBACK.into(),
+            ..Problem::new(Code::InvalidState)
+        },
+        Misconfigured(fault) => Problem::provider_misconfigured(fault),
+        NotConfigured => Problem::new(Code::ProviderNotConfigured),
+    }
+    DeleteWalletError {
+        Managed => Problem::policy_denied(
+            "managed wallets cannot be deleted on their own; disable the wallet, or delete its user",
+        ),
+    }
+    SearchUsersError {
+        TooLong(limit) => Problem::too_long(limit),
+    }
+    SwitchWalletError {
+        ReadOnly => Problem::new(Code::WalletReadOnly),
+    }
+    ImportWalletError {
+        Undecipherable => Problem::new(Code::DecryptionFailed),
+        AddressMismatch => Problem::new(Code::AddressMismatch),
+    }
+    ExportWalletError {
+        Disabled => Problem::new(Code::FeatureDisabled),
+        Unusable(unusable) => unusable.into(),
+    }
+    SignError {
+        Refused(refused) => refused.into(),
+        Unusable(unusable) => unusable.into(),
     }
 }

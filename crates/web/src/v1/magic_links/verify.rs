@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::links::VerifyLink;
-use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::Secret;
 
 use crate::http::{Body, Call, Code, Json, Problem};
-use crate::v1::shapes::{Device, IssuedFields, Session, request_with_session, session_fields};
+use crate::v1::shapes::{
+    Device, IssuedFields, request_with_session, response_with_session, session_fields,
+};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidMagicToken,
@@ -36,28 +37,22 @@ request_with_session! {
     }
 }
 
-/// The verified address, and the session if one was requested.
-#[derive(Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = MagicLinkVerifyResponse)]
-pub(crate) struct Response {
-    /// Id of the address that the link verified.
-    #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
-    method_id: String,
-    /// Kind of the identifier; always `email`.
-    #[schema(pattern = "^email$")]
-    method_type: &'static str,
-    /// Id of the user.
-    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
-    user_id: String,
-    /// Token of the session, 64 characters; `""` if none was requested.
-    #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
-    session_token: String,
-    /// JWT of the session; `""` if none was requested.
-    session_jwt: String,
-    /// The session; `null` if none was requested.
-    #[schema(value_type = Option<Session>, required = true)]
-    session: Option<SessionObject>,
+response_with_session! {
+    /// The verified address, and the session if one was requested.
+    #[derive(Serialize, ToSchema)]
+    #[serde(deny_unknown_fields)]
+    #[schema(as = MagicLinkVerifyResponse)]
+    pub(crate) struct Response {
+        /// Id of the address that the link verified.
+        #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
+        method_id: String,
+        /// Kind of the identifier; always `email`.
+        #[schema(pattern = "^email$")]
+        method_type: &'static str,
+        /// Id of the user.
+        #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+        user_id: String,
+    }
 }
 
 /// Verify a link

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::passwords::CompleteReset;
-use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::Secret;
 
 use crate::http::{Body, Call, Code, Json, Problem};
-use crate::v1::shapes::{Device, IssuedFields, Session, request_with_session, session_fields};
+use crate::v1::shapes::{
+    Device, IssuedFields, request_with_session, response_with_session, session_fields,
+};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidMagicToken,
@@ -30,22 +31,16 @@ request_with_session! {
     }
 }
 
-/// The user whose password was set, and the session if one was requested.
-#[derive(Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = PasswordResetCompleteResponse)]
-pub(crate) struct Response {
-    /// Id of the user.
-    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
-    user_id: String,
-    /// Token of the session, 64 characters; `""` if none was requested.
-    #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
-    session_token: String,
-    /// JWT of the session; `""` if none was requested.
-    session_jwt: String,
-    /// The session; `null` if none was requested.
-    #[schema(value_type = Option<Session>, required = true)]
-    session: Option<SessionObject>,
+response_with_session! {
+    /// The user whose password was set, and the session if one was requested.
+    #[derive(Serialize, ToSchema)]
+    #[serde(deny_unknown_fields)]
+    #[schema(as = PasswordResetCompleteResponse)]
+    pub(crate) struct Response {
+        /// Id of the user.
+        #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+        user_id: String,
+    }
 }
 
 /// Complete a password reset

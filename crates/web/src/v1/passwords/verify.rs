@@ -3,11 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::passwords::VerifyPassword;
-use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::Secret;
 
 use crate::http::{Body, Call, Code, Json, Problem};
-use crate::v1::shapes::{Device, IssuedFields, Session, parse_id, session_fields};
+use crate::v1::shapes::{Device, IssuedFields, parse_id, response_with_session, session_fields};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidCredentials,
@@ -42,22 +41,16 @@ pub(crate) struct Request {
     device_fingerprint: Option<Device>,
 }
 
-/// The verified user, and the session if one was requested.
-#[derive(Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = PasswordVerifyResponse)]
-pub(crate) struct Response {
-    /// Id of the user.
-    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
-    user_id: String,
-    /// Token of the session, 64 characters; `""` if none was requested.
-    #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
-    session_token: String,
-    /// JWT of the session; `""` if none was requested.
-    session_jwt: String,
-    /// The session; `null` if none was requested.
-    #[schema(value_type = Option<Session>, required = true)]
-    session: Option<SessionObject>,
+response_with_session! {
+    /// The verified user, and the session if one was requested.
+    #[derive(Serialize, ToSchema)]
+    #[serde(deny_unknown_fields)]
+    #[schema(as = PasswordVerifyResponse)]
+    pub(crate) struct Response {
+        /// Id of the user.
+        #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+        user_id: String,
+    }
 }
 
 /// Verify a password

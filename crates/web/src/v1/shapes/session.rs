@@ -200,6 +200,24 @@ macro_rules! request_with_session {
     };
 }
 
+/// Declares the response of a verify call: its own fields, followed by those of the session.
+macro_rules! response_with_session {
+    ($(#[$attribute:meta])* pub(crate) struct $name:ident { $($fields:tt)* }) => {
+        $(#[$attribute])*
+        pub(crate) struct $name {
+            $($fields)*
+            /// Token of the session, 64 characters; `""` if none was requested.
+            #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
+            session_token: String,
+            /// JWT of the session; `""` if none was requested.
+            session_jwt: String,
+            /// The session; `null` if none was requested.
+            #[schema(value_type = Option<crate::v1::shapes::Session>, required = true)]
+            session: Option<vestry_app::identity::sessions::SessionObject>,
+        }
+    };
+}
+
 /// The session fields of a verify request.
 macro_rules! session_fields {
     ($request:ident) => {
@@ -212,4 +230,4 @@ macro_rules! session_fields {
     };
 }
 
-pub(crate) use {request_with_session, session_fields};
+pub(crate) use {request_with_session, response_with_session, session_fields};

@@ -113,17 +113,18 @@ pub(crate) struct WalletSummary {
     updated_at: i64,
 }
 
-impl From<Wallet> for WalletSummary {
-    fn from(wallet: Wallet) -> Self {
+impl From<wallet::Wallet> for WalletSummary {
+    fn from(wallet: wallet::Wallet) -> Self {
+        let shown = Wallet::from(wallet);
         Self {
-            id: wallet.id,
-            app_id: wallet.app_id,
-            user_id: wallet.user_id,
-            public_address: wallet.public_address,
-            wallet_type: wallet.wallet_type,
-            is_default: wallet.is_default,
-            created_at: wallet.created_at,
-            updated_at: wallet.updated_at,
+            id: shown.id,
+            app_id: shown.app_id,
+            user_id: shown.user_id,
+            public_address: shown.public_address,
+            wallet_type: shown.wallet_type,
+            is_default: shown.is_default,
+            created_at: shown.created_at,
+            updated_at: shown.updated_at,
         }
     }
 }

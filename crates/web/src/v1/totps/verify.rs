@@ -2,13 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::identity::sessions::SessionObject;
 use vestry_app::identity::totps::{PresentedTotp, VerifiedTotp, VerifyTotp};
 use vestry_domain::Secret;
 
 use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{
-    Device, IssuedFields, Session, parse_id, request_with_session, session_fields,
+    Device, IssuedFields, parse_id, request_with_session, response_with_session, session_fields,
 };
 
 pub(crate) const ERRORS: &[Code] = &[
@@ -33,25 +32,19 @@ request_with_session! {
     }
 }
 
-/// The verified authenticator app, and the session if one was requested.
-#[derive(Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = TotpVerifyResponse)]
-pub(crate) struct Response {
-    /// Id of the authenticator app.
-    #[schema(pattern = "^totp_[0-9A-Za-z]{27}$")]
-    totp_id: String,
-    /// Id of the user.
-    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
-    user_id: String,
-    /// Token of the session, 64 characters; `""` if none was requested.
-    #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
-    session_token: String,
-    /// JWT of the session; `""` if none was requested.
-    session_jwt: String,
-    /// The session; `null` if none was requested.
-    #[schema(value_type = Option<Session>, required = true)]
-    session: Option<SessionObject>,
+response_with_session! {
+    /// The verified authenticator app, and the session if one was requested.
+    #[derive(Serialize, ToSchema)]
+    #[serde(deny_unknown_fields)]
+    #[schema(as = TotpVerifyResponse)]
+    pub(crate) struct Response {
+        /// Id of the authenticator app.
+        #[schema(pattern = "^totp_[0-9A-Za-z]{27}$")]
+        totp_id: String,
+        /// Id of the user.
+        #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+        user_id: String,
+    }
 }
 
 impl From<VerifiedTotp> for Response {

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use vestry_app::identity::sessions::SessionObject;
 use vestry_app::identity::wallet_sign_in::{SignedText, VerifiedWallet, VerifyWallet};
 
 use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{
-    Device, IssuedFields, Session, SigningWalletTypeName, request_with_session, session_fields,
+    Device, IssuedFields, SigningWalletTypeName, request_with_session, response_with_session,
+    session_fields,
 };
 
 pub(crate) const ERRORS: &[Code] = &[
@@ -34,50 +34,44 @@ request_with_session! {
     }
 }
 
-/// The wallet that signed, and the session if one was requested.
-#[derive(Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = WalletVerifyResponse)]
-pub(crate) struct Response {
-    /// Id of the wallet.
-    #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
-    id: String,
-    /// Id of the App.
-    #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
-    app_id: String,
-    /// Id of the user who signed in.
-    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
-    user_id: String,
-    /// Address of the wallet, in canonical form.
-    #[schema(min_length = 1)]
-    public_address: String,
-    #[schema(value_type = SigningWalletTypeName)]
-    wallet_type: &'static str,
-    /// Always true, because the signature proves control of the address.
-    verified: bool,
-    /// Always false, because the default wallet of a type is one whose key is held by the service.
-    is_default: bool,
-    /// Always true, because its key is not held by the service.
-    is_read_only: bool,
-    /// Whether its key was imported.
-    is_imported: bool,
-    /// Whether the wallet is disabled and cannot sign.
-    is_disabled: bool,
-    /// Why the wallet is disabled: `requested` or `unproven_origin`; `""` if it is not.
-    #[schema(pattern = "^(requested|unproven_origin)?$")]
-    disabled_reason: &'static str,
-    /// When the wallet was created, in Unix seconds.
-    created_at: i64,
-    /// When the wallet was last changed, in Unix seconds.
-    updated_at: i64,
-    /// Token of the session, 64 characters; `""` if none was requested.
-    #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
-    session_token: String,
-    /// JWT of the session; `""` if none was requested.
-    session_jwt: String,
-    /// The session; `null` if none was requested.
-    #[schema(value_type = Option<Session>, required = true)]
-    session: Option<SessionObject>,
+response_with_session! {
+    /// The wallet that signed, and the session if one was requested.
+    #[derive(Serialize, ToSchema)]
+    #[serde(deny_unknown_fields)]
+    #[schema(as = WalletVerifyResponse)]
+    pub(crate) struct Response {
+        /// Id of the wallet.
+        #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
+        id: String,
+        /// Id of the App.
+        #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
+        app_id: String,
+        /// Id of the user who signed in.
+        #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+        user_id: String,
+        /// Address of the wallet, in canonical form.
+        #[schema(min_length = 1)]
+        public_address: String,
+        #[schema(value_type = SigningWalletTypeName)]
+        wallet_type: &'static str,
+        /// Always true, because the signature proves control of the address.
+        verified: bool,
+        /// Always false, because the default wallet of a type is one whose key is held by the service.
+        is_default: bool,
+        /// Always true, because its key is not held by the service.
+        is_read_only: bool,
+        /// Whether its key was imported.
+        is_imported: bool,
+        /// Whether the wallet is disabled and cannot sign.
+        is_disabled: bool,
+        /// Why the wallet is disabled: `requested` or `unproven_origin`; `""` if it is not.
+        #[schema(pattern = "^(requested|unproven_origin)?$")]
+        disabled_reason: &'static str,
+        /// When the wallet was created, in Unix seconds.
+        created_at: i64,
+        /// When the wallet was last changed, in Unix seconds.
+        updated_at: i64,
+    }
 }
 
 impl From<VerifiedWallet> for Response {
