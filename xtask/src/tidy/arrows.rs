@@ -27,8 +27,8 @@ const OURS: &str = "
     # The one HTTP client, used by adapters that speak HTTP.
     outbound    : domain              |
     sms-http    : domain ports outbound |
-    webhook-http: ports outbound | domain
-    checkpoint-sinks : domain ports outbound |
+    webhook-http: ports outbound | domain testkit
+    checkpoint-sinks : domain ports outbound | testkit
     vault-local : domain ports        | contract
     limiter     : domain ports        | contract
     password-argon2 : domain ports    | contract

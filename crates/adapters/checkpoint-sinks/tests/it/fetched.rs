@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use vestry_checkpoint_sinks::{NotFetched, Settings, notes_from};
 
 use crate::NOTE;
-use crate::receiver::{Receiver, Reply};
+use vestry_testkit::receiver::{Receiver, Reply};
 
 async fn asked(
     networks: &[&str],
@@ -22,7 +22,7 @@ async fn asked(
         allowed_networks: networks.collect(),
         ..Settings::default()
     };
-    let url = receiver.url().parse().unwrap();
+    let url = receiver.url(crate::PATH).parse().unwrap();
     let place = format!("http://{}/notes", receiver.authority);
     let found = notes_from(&url, &settings).await;
     if !matches!(found, Err(NotFetched::Call { .. })) {

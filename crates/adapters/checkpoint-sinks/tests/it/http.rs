@@ -10,8 +10,8 @@ use vestry_domain::Secret;
 use vestry_domain::audit::checkpoint::SignedNote;
 use vestry_ports::anchors::{CheckpointSink, SinkError};
 
-use crate::receiver::{Receiver, Reply, Untouched};
 use crate::{NOTE, said};
+use vestry_testkit::receiver::{Receiver, Reply, Untouched};
 
 /// Networks that the operator allows, for receivers on this machine.
 const THIS_MACHINE: &[&str] = &["127.0.0.0/8", "::1/128"];
@@ -49,7 +49,7 @@ async fn put(sink: &HttpSink) -> Result<(), SinkError> {
 
 async fn answered(text: &str) -> Result<(), SinkError> {
     let receiver = Receiver::start(Reply::Says(text.as_bytes().to_vec())).await;
-    let outcome = put(&sink(&receiver.url(), THIS_MACHINE)).await;
+    let outcome = put(&sink(&receiver.url(crate::PATH), THIS_MACHINE)).await;
     receiver.arrived().await;
     outcome
 }
@@ -61,7 +61,7 @@ fn is_unavailable(outcome: &Result<(), SinkError>) -> bool {
 #[tokio::test]
 async fn a_note_arrives_unchanged() {
     let receiver = Receiver::start(Reply::Says(b"HTTP/1.1 204 x\r\n\r\n".to_vec())).await;
-    let sink = sink(&receiver.url(), THIS_MACHINE);
+    let sink = sink(&receiver.url(crate::PATH), THIS_MACHINE);
     put(&sink).await.unwrap();
     let authority = receiver.authority.clone();
     let arrived = receiver.arrived().await;
@@ -127,7 +127,7 @@ async fn a_note_is_resent_unchanged() {
     ];
     for (place, end) in ends.into_iter().enumerate() {
         let receiver = Receiver::start(Reply::Says(end.to_vec())).await;
-        let outcome = put(&sink(&receiver.url(), THIS_MACHINE)).await;
+        let outcome = put(&sink(&receiver.url(crate::PATH), THIS_MACHINE)).await;
         assert_eq!(outcome.is_ok(), place == 1, "{outcome:?}");
         let authority = receiver.authority.clone();
         let arrived = receiver.arrived().await;
@@ -159,7 +159,7 @@ async fn a_huge_response_is_truncated() {
             let head = format!("HTTP/1.1 {status} x\r\n{headers}\r\n").into_bytes();
             let reply = Reply::Repeats(head, vec![b'x'; 1024 * 1024], times);
             let receiver = Receiver::start(reply).await;
-            let sink = sink(&receiver.url(), THIS_MACHINE);
+            let sink = sink(&receiver.url(crate::PATH), THIS_MACHINE);
             let outcome = put(&sink).await;
             assert_eq!(outcome.is_ok(), taken, "{headers:?} {outcome:?}");
             assert!(!receiver.arrived().await.was_taken, "{headers:?}");
@@ -172,7 +172,7 @@ async fn an_endless_head_is_abandoned() {
     let head = b"HTTP/1.1 200 OK\r\n".to_vec();
     let again = "x: y\r\n".repeat(1024).into_bytes();
     let receiver = Receiver::start(Reply::Repeats(head, again, usize::MAX)).await;
-    let outcome = put(&sink(&receiver.url(), THIS_MACHINE)).await;
+    let outcome = put(&sink(&receiver.url(crate::PATH), THIS_MACHINE)).await;
     assert!(is_unavailable(&outcome), "{outcome:?}");
     receiver.arrived().await;
 }
@@ -194,7 +194,11 @@ async fn slow_receivers_time_out() {
         calls.spawn(async move {
             let ignores = matches!(reply, Reply::Ignores);
             let receiver = Receiver::start(reply).await;
-            let sink = hasty(&receiver.url(), THIS_MACHINE, Duration::from_secs(1));
+            let sink = hasty(
+                &receiver.url(crate::PATH),
+                THIS_MACHINE,
+                Duration::from_secs(1),
+            );
             let outcome = if ignores {
                 // A small note would fit into the network buffers.
                 sink.put(7, &largest).await
@@ -218,7 +222,7 @@ async fn the_largest_note_arrives() {
     let largest = "x".repeat(SignedNote::LARGEST);
     let reply = Reply::Says(b"HTTP/1.1 201 x\r\nContent-Length: 0\r\n\r\n".to_vec());
     let receiver = Receiver::start(reply).await;
-    let sink = sink(&receiver.url(), THIS_MACHINE);
+    let sink = sink(&receiver.url(crate::PATH), THIS_MACHINE);
     sink.put(7, &largest).await.unwrap();
     assert!(receiver.arrived().await.body == largest.as_bytes());
 }
@@ -226,7 +230,7 @@ async fn the_largest_note_arrives() {
 #[tokio::test]
 async fn an_absent_receiver_is_unavailable() {
     let receiver = Receiver::start(Reply::HangsUp).await;
-    let outcome = put(&sink(&receiver.url(), THIS_MACHINE)).await;
+    let outcome = put(&sink(&receiver.url(crate::PATH), THIS_MACHINE)).await;
     assert!(is_unavailable(&outcome), "{outcome:?}");
     receiver.arrived().await;
     // The port is bound, so that no other process listens there.
@@ -280,7 +284,7 @@ async fn nothing_goes_unencrypted_to_a_public_address() {
 #[tokio::test]
 async fn https_goes_to_allowed_networks() {
     let receiver = Receiver::start(Reply::HangsUp).await;
-    let url = receiver.url().replace("http:", "https:");
+    let url = receiver.url(crate::PATH).replace("http:", "https:");
     let outcome = put(&sink(&url, THIS_MACHINE)).await;
     assert!(is_unavailable(&outcome), "{outcome:?}");
     receiver.arrived().await;

@@ -1,20 +1,18 @@
 //! The sinks against real directories, and against scripted receivers on this machine.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a panic is how a test fails"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod directories;
 mod fetched;
 mod files;
 mod http;
-mod receiver;
 
 use std::error::Error;
 
 use vestry_ports::anchors::SinkError;
+
+/// Path and query of the receivers. The query must not be revealed.
+pub(crate) const PATH: &str = "/notes?key=secret";
 
 /// A note. The sinks do not read it.
 pub(crate) const NOTE: &str =

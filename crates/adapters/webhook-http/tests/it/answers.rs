@@ -3,13 +3,15 @@
 use vestry_domain::timestamp::Seconds;
 use vestry_ports::webhooks::{WebhookError, WebhookSender};
 
-use crate::receiver::{Receiver, Reply, Untouched};
 use crate::{BODY, THIS_MACHINE, request, send, sender};
+use vestry_testkit::receiver::{Receiver, Reply, Untouched};
 
 #[tokio::test]
 async fn the_signed_request_arrives_unchanged() {
     let receiver = Receiver::start(Reply::Says(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec())).await;
-    let answer = send(&sender(THIS_MACHINE), &receiver.url()).await.unwrap();
+    let answer = send(&sender(THIS_MACHINE), &receiver.url(crate::PATH))
+        .await
+        .unwrap();
     assert_eq!(answer.status, 204);
     let authority = receiver.authority.clone();
     let arrived = receiver.arrived().await;
@@ -53,7 +55,7 @@ async fn every_status_is_returned() {
     ] {
         let text = format!("HTTP/1.1 {status} x\r\nContent-Length: 2\r\n{headers}\r\nok");
         let receiver = Receiver::start(Reply::Says(text.into_bytes())).await;
-        let answer = send(&sender, &receiver.url()).await.unwrap();
+        let answer = send(&sender, &receiver.url(crate::PATH)).await.unwrap();
         assert_eq!(answer.status, status);
         assert_eq!(
             answer.retry_after,
@@ -76,7 +78,7 @@ async fn wh_6_redirects_are_not_followed() {
             elsewhere.port()
         );
         let receiver = Receiver::start(Reply::Says(text.into_bytes())).await;
-        let answer = send(&sender, &receiver.url()).await.unwrap();
+        let answer = send(&sender, &receiver.url(crate::PATH)).await.unwrap();
         assert_eq!(answer.status, status);
         receiver.arrived().await;
         elsewhere.was_not_touched();
@@ -99,7 +101,7 @@ async fn a_huge_body_is_truncated_and_its_status_counts() {
             let head = format!("HTTP/1.1 {status} x\r\n{headers}\r\n");
             let reply = Reply::Repeats(head.into_bytes(), again, times);
             let receiver = Receiver::start(reply).await;
-            let answer = send(&sender, &receiver.url()).await.unwrap();
+            let answer = send(&sender, &receiver.url(crate::PATH)).await.unwrap();
             assert_eq!(answer.status, status, "{headers:?}");
             let arrived = receiver.arrived().await;
             assert!(!arrived.was_taken, "{status} {headers:?}");
@@ -113,7 +115,7 @@ async fn the_rest_of_a_long_body_is_not_awaited() {
     let mut text = b"HTTP/1.1 200 OK\r\nContent-Length: 65537\r\n\r\n".to_vec();
     text.resize(text.len() + 65_536, b'x');
     let receiver = Receiver::start(Reply::Stalls(text)).await;
-    let answer = send(&sender(THIS_MACHINE), &receiver.url()).await;
+    let answer = send(&sender(THIS_MACHINE), &receiver.url(crate::PATH)).await;
     assert_eq!(answer.unwrap().status, 200);
     receiver.arrived().await;
 }

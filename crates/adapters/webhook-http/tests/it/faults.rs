@@ -7,8 +7,8 @@ use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
 use vestry_ports::webhooks::WebhookError;
 
-use crate::receiver::{Receiver, Reply};
 use crate::{THIS_MACHINE, hasty, send, sender};
+use vestry_testkit::receiver::{Receiver, Reply};
 
 /// The time limit applies to the whole call: a stalled head or body ends it too.
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn slow_receivers_time_out() {
         let sender = Arc::clone(&sender);
         calls.spawn(async move {
             let receiver = Receiver::start(Reply::Stalls(text.as_bytes().to_vec())).await;
-            let late = send(&sender, &receiver.url()).await;
+            let late = send(&sender, &receiver.url(crate::PATH)).await;
             assert!(
                 matches!(late, Err(WebhookError::Late)),
                 "{text:?}: {late:?}"
@@ -51,7 +51,7 @@ async fn a_response_that_is_not_http_is_broken() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
     ] {
         let receiver = Receiver::start(Reply::Says(text.as_bytes().to_vec())).await;
-        let broken = send(&sender, &receiver.url()).await;
+        let broken = send(&sender, &receiver.url(crate::PATH)).await;
         assert!(
             matches!(broken, Err(WebhookError::Broken(_))),
             "{text:?}: {broken:?}"
@@ -71,7 +71,7 @@ async fn an_endless_head_is_broken() {
             usize::MAX,
         ))
         .await;
-        let broken = send(&sender, &receiver.url()).await;
+        let broken = send(&sender, &receiver.url(crate::PATH)).await;
         assert!(
             matches!(broken, Err(WebhookError::Broken(_))),
             "{again:?}: {broken:?}"
@@ -83,7 +83,7 @@ async fn an_endless_head_is_broken() {
 #[tokio::test]
 async fn a_receiver_that_closes_at_once_is_broken() {
     let receiver = Receiver::start(Reply::HangsUp).await;
-    let broken = send(&sender(THIS_MACHINE), &receiver.url()).await;
+    let broken = send(&sender(THIS_MACHINE), &receiver.url(crate::PATH)).await;
     assert!(matches!(broken, Err(WebhookError::Broken(_))), "{broken:?}");
     receiver.arrived().await;
 }

@@ -1,15 +1,10 @@
 //! The sender against scripted receivers on this machine.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a panic is how a test fails"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod answers;
 mod faults;
 mod reach;
-mod receiver;
 
 use std::error::Error;
 use std::time::Duration;
@@ -18,6 +13,9 @@ use vestry_domain::Environment;
 use vestry_domain::webhook::EndpointUrl;
 use vestry_ports::webhooks::{WebhookAnswer, WebhookError, WebhookRequest, WebhookSender};
 use vestry_webhook_http::{HttpWebhooks, Settings};
+
+/// Path and query of the receivers. Neither must be revealed.
+pub(crate) const PATH: &str = "/secret-path?secret=query";
 
 /// Bytes that are neither text nor JSON, to be sent unchanged.
 pub(crate) const BODY: &[u8] = b"{\"secret\": \"value\"}\r\n\0\xff\xc3 ";

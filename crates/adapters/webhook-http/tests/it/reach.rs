@@ -5,8 +5,8 @@ use std::time::Duration;
 use vestry_ports::webhooks::WebhookError;
 use vestry_webhook_http::HttpWebhooks;
 
-use crate::receiver::{Receiver, Reply, Untouched};
 use crate::{THIS_MACHINE, hasty, send, sender};
+use vestry_testkit::receiver::{Receiver, Reply, Untouched};
 
 async fn is_refused(sender: &HttpWebhooks, url: &str) {
     let refused = send(sender, url).await;
@@ -104,7 +104,7 @@ async fn wh_7_responses_from_the_operators_networks_are_not_stored() {
         for status in [200, 404, 500] {
             let text = format!("HTTP/1.1 {status} x\r\nContent-Length: 14\r\n\r\nan inner thing");
             let receiver = Receiver::start(Reply::Says(text.into_bytes())).await;
-            let url = receiver.url().replace("127.0.0.1", host);
+            let url = receiver.url(crate::PATH).replace("127.0.0.1", host);
             let answer = send(&sender, &url).await.unwrap();
             assert_eq!((answer.status, answer.excerpt), (status, None), "{url}");
             receiver.arrived().await;
@@ -117,7 +117,7 @@ async fn wh_7_responses_from_the_operators_networks_are_not_stored() {
 async fn wh_6_http_goes_to_every_network_of_the_operator() {
     let text = b"HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\nan inner thing";
     let receiver = Receiver::start(Reply::Says(text.to_vec())).await;
-    let url = receiver.url().replace("127.0.0.1", "0.0.0.0");
+    let url = receiver.url(crate::PATH).replace("127.0.0.1", "0.0.0.0");
     let answer = send(&sender(&["0.0.0.0/8"]), &url).await.unwrap();
     assert_eq!((answer.status, answer.excerpt), (200, None));
     receiver.arrived().await;
@@ -142,7 +142,7 @@ async fn wh_6_https_goes_to_networks_of_the_operator() {
     let sender = sender(THIS_MACHINE);
     for host in ["127.0.0.1", "localhost"] {
         let receiver = Receiver::start(Reply::HangsUp).await;
-        let url = receiver.url().replace("127.0.0.1", host);
+        let url = receiver.url(crate::PATH).replace("127.0.0.1", host);
         let failed = send(&sender, &url.replace("http:", "https:")).await;
         assert!(
             matches!(failed, Err(WebhookError::Unreachable(_))),
@@ -158,10 +158,14 @@ async fn wh_6_a_pooled_connection_serves_only_its_own_host() {
     let sender = sender(&["127.0.0.1/32"]);
     let text = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let receiver = Receiver::start(Reply::Stalls(text.to_vec())).await;
-    let answer = send(&sender, &receiver.url()).await.unwrap();
+    let answer = send(&sender, &receiver.url(crate::PATH)).await.unwrap();
     assert_eq!(answer.status, 200);
     for host in ["127.0.0.2", "[::1]", "0.0.0.0", "8.8.8.8"] {
-        is_refused(&sender, &receiver.url().replace("127.0.0.1", host)).await;
+        is_refused(
+            &sender,
+            &receiver.url(crate::PATH).replace("127.0.0.1", host),
+        )
+        .await;
     }
     drop(sender);
     receiver.arrived().await;

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 /// What the receiver does with a request.
 #[derive(Debug, Clone)]
-pub(crate) enum Reply {
+pub enum Reply {
     /// Responds with these bytes, head and body, and closes.
     Says(Vec<u8>),
     /// Responds with these bytes, then neither continues nor closes.
@@ -25,31 +25,33 @@ pub(crate) enum Reply {
 
 /// The request, and how the connection ended.
 #[derive(Debug)]
-pub(crate) struct Arrived {
+pub struct Arrived {
     /// The head of the request without the empty line.
-    pub(crate) head: String,
-    pub(crate) body: Vec<u8>,
+    pub head: String,
+    /// The body of the request.
+    pub body: Vec<u8>,
     /// Whether the client read the whole response, as far as the receiver could see.
-    pub(crate) was_taken: bool,
+    pub was_taken: bool,
 }
 
 impl Arrived {
     /// Returns names and values of the headers, in order.
-    pub(crate) fn headers(&self) -> Vec<(&str, &str)> {
+    pub fn headers(&self) -> Vec<(&str, &str)> {
         let lines = self.head.lines().skip(1);
         lines.map(|line| line.split_once(": ").unwrap()).collect()
     }
 }
 
 /// The receiver.
-pub(crate) struct Receiver {
+pub struct Receiver {
     /// `127.0.0.1` and the port.
-    pub(crate) authority: String,
+    pub authority: String,
     serving: JoinHandle<Arrived>,
 }
 
 impl Receiver {
-    pub(crate) async fn start(reply: Reply) -> Self {
+    /// Starts a receiver that replies in this way.
+    pub async fn start(reply: Reply) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let authority = listener.local_addr().unwrap().to_string();
         let serving = tokio::spawn(async move {
@@ -59,13 +61,13 @@ impl Receiver {
         Self { authority, serving }
     }
 
-    /// Returns a URL of the receiver, with a query that must not be revealed.
-    pub(crate) fn url(&self) -> String {
-        format!("http://{}/notes?key=secret", self.authority)
+    /// Returns a URL of the receiver with this path and query.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.authority)
     }
 
     /// Returns the request once the connection has ended; a client that keeps it open fails the test.
-    pub(crate) async fn arrived(self) -> Arrived {
+    pub async fn arrived(self) -> Arrived {
         let ended = tokio::time::timeout(Duration::from_secs(30), self.serving).await;
         ended.unwrap().unwrap()
     }
@@ -129,21 +131,23 @@ async fn read(stream: &mut TcpStream) -> (String, Vec<u8>) {
 }
 
 /// A port that must not be connected to.
-pub(crate) struct Untouched(StdListener);
+pub struct Untouched(StdListener);
 
 impl Untouched {
-    pub(crate) fn start() -> Self {
+    /// Opens the port.
+    pub fn start() -> Self {
         let listener = StdListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         Self(listener)
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    /// Returns its number.
+    pub fn port(&self) -> u16 {
         self.0.local_addr().unwrap().port()
     }
 
     /// Asserts that there was no connection: on one machine it is queued here as soon as the client considers it established.
-    pub(crate) fn was_not_touched(self) {
+    pub fn was_not_touched(self) {
         let accepted = self.0.accept().map(drop);
         let none = matches!(&accepted, Err(error) if error.kind() == ErrorKind::WouldBlock);
         assert!(none, "unexpected connection: {accepted:?}");
