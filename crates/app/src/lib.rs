@@ -16,6 +16,7 @@ pub use identity::SignInBinding;
 pub use kernel::Ports;
 pub use kernel::caller::{AuthenticateError, Caller};
 pub use kernel::fault::Fault;
+pub use kernel::limited_call::LimitedCall;
 pub use kernel::principal::Principal;
 pub use kernel::refusal::Refusal;
 pub use kernel::service::{Service, Settings};

@@ -4,7 +4,7 @@
 //! empty, in several scripts, and with characters that would break a careless query.
 
 use serde_json::{Map, Value, json};
-use vestry_domain::api_key::{ApiKey, ApiKeyKind, Scope};
+use vestry_domain::api_key::{self, Allowed, ApiKey, ApiKeyKind, MAX_LISTED, Restrictions, Scope};
 use vestry_domain::app::{App, AppSettings, AttachedIdentifiers, NamedEvents};
 use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::email::Email;
@@ -16,6 +16,7 @@ use vestry_domain::key_transfer::{EntropyType, ImportKey, Kem, Origin};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::message::{CapturedMessage, Channel, Message, MessageKind, OutboxJob};
 use vestry_domain::metadata::Metadata;
+use vestry_domain::operation::Operation;
 use vestry_domain::passkey::{
     AuthenticatorType, Ceremony, Passkey, PasskeyChallenge, PasskeyDomain, UserHandle,
     UserVerification,
@@ -222,6 +223,7 @@ impl Samples {
                 password_only_factor: true,
                 breach_check_fail_closed: false,
                 wallet_export: true,
+                require_named_scopes: true,
                 require_code_challenge: true,
                 oauth_test_redirect_uri: Some("https://app.example.com/own".to_owned()),
                 oauth_live_redirect_uri: Some("https://shop.example/own?a=b".to_owned()),
@@ -276,10 +278,44 @@ impl Samples {
             kind: self.pick(&[ApiKeyKind::Secret, ApiKeyKind::Public]),
             hash: self.token(),
             last_four: self.pick(&["", "aZ09", "____"]).to_owned(),
+            name: self.pick(&["", "signer", "Bücher \"'; --"]).to_owned(),
             scopes,
+            restrictions: self.restrictions(created_at),
+            created_by: self.pick(&[Actor::Cli, Actor::System]),
             created_at,
             revoked_at: None,
         }
+    }
+
+    /// None, some or all restrictions of a key.
+    ///
+    /// # Panics
+    /// Never: the lists have an allowed length.
+    pub fn restrictions(&mut self, created_at: Timestamp) -> Restrictions {
+        fn allowed<T: PartialEq>(values: Vec<T>) -> Option<Allowed<T>> {
+            match Allowed::new("list", MAX_LISTED, values) {
+                Ok(allowed) => Some(allowed),
+                Err(refused) => panic!("{refused}"),
+            }
+        }
+        let mut restrictions = Restrictions::default();
+        if self.below(2) == 0 {
+            restrictions.expires_at = Some(created_at + Seconds(86_400));
+            restrictions.require_session = true;
+            restrictions.ip_allow = ["203.0.113.0/24", "2001:db8::/32"]
+                .map(api_key::network)
+                .into_iter()
+                .collect::<Result<Vec<_>, _>>()
+                .ok()
+                .and_then(allowed);
+        }
+        if self.below(2) == 0 {
+            restrictions.operations = allowed(vec![Operation::SignMessage, Operation::GetWallet]);
+            restrictions.user_ids = allowed(vec![self.id(created_at), self.id(created_at)]);
+            restrictions.wallet_ids = allowed(vec![self.id(created_at)]);
+            restrictions.wallet_types = allowed(vec![WalletType::Polkadot, WalletType::Ethereum]);
+        }
+        restrictions
     }
 
     /// A redirect URL of the world, not the default.

@@ -107,6 +107,8 @@ macro_rules! store_suite {
                 keys_of_an_app_are_listed_oldest_first
                 a_key_is_revoked_once
                 another_app_cannot_revoke
+                a_key_can_be_changed_until_it_is_revoked
+                the_last_use_of_a_key_is_kept
                 parallel_revocations_count_once
             }
             store::redirect_urls {

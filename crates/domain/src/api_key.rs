@@ -1,9 +1,21 @@
 //! Secret API keys and public tokens.
 
+mod fields;
+mod restrictions;
+
 use std::fmt;
 use std::str::FromStr;
 
+pub use crate::scope::Scope;
+pub use fields::{KeyField, KeyFields};
+pub use restrictions::{
+    Allowed, MAX_LIFETIME, MAX_LISTED, MAX_NETWORKS, Preset, Restriction, Restrictions, expires_at,
+    network,
+};
+
+use crate::actor::Actor;
 use crate::ids::ApiKeyId;
+use crate::operation::Operation;
 use crate::random::{self, ByteSource};
 use crate::token::TokenHash;
 use crate::{Environment, Invalid, Secret, Timestamp, World};
@@ -61,91 +73,6 @@ impl FromStr for ApiKeyKind {
     }
 }
 
-/// A permission of a secret key. A key without scopes has all of them, except those that are never implied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// Read users.
-    UsersRead,
-    /// Create and change users.
-    UsersWrite,
-    /// Send and verify codes, links, passwords and other factors.
-    AuthWrite,
-    /// List, verify and end sessions.
-    SessionsWrite,
-    /// Read wallets.
-    WalletsRead,
-    /// Create and import wallets.
-    WalletsWrite,
-    /// Sign with wallets.
-    WalletsSign,
-    /// Export private keys; never implied.
-    WalletsExport,
-    /// Read events.
-    EventsRead,
-    /// Read the audit log of changes to the App, its keys and its settings; never implied.
-    AuditRead,
-}
-
-impl Scope {
-    /// All scopes.
-    pub const ALL: [Self; 10] = [
-        Self::UsersRead,
-        Self::UsersWrite,
-        Self::AuthWrite,
-        Self::SessionsWrite,
-        Self::WalletsRead,
-        Self::WalletsWrite,
-        Self::WalletsSign,
-        Self::WalletsExport,
-        Self::EventsRead,
-        Self::AuditRead,
-    ];
-
-    /// Whether a key only has this scope if it is listed explicitly.
-    const fn is_only_named(self) -> bool {
-        matches!(self, Self::WalletsExport | Self::AuditRead)
-    }
-
-    /// The name, such as `users:read`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::UsersRead => "users:read",
-            Self::UsersWrite => "users:write",
-            Self::AuthWrite => "auth:write",
-            Self::SessionsWrite => "sessions:write",
-            Self::WalletsRead => "wallets:read",
-            Self::WalletsWrite => "wallets:write",
-            Self::WalletsSign => "wallets:sign",
-            Self::WalletsExport => "wallets:export",
-            Self::EventsRead => "events:read",
-            Self::AuditRead => "audit:read",
-        }
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Scope {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::ALL
-            .into_iter()
-            .find(|scope| scope.as_str() == text)
-            .ok_or_else(|| {
-                let known: Vec<_> = Self::ALL.iter().map(|scope| scope.as_str()).collect();
-                Invalid::unknown(
-                    "scope",
-                    format!("unknown scope; valid scopes: {}", known.join(" ")),
-                )
-            })
-    }
-}
-
 /// A stored key; never contains the key itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiKey {
@@ -159,8 +86,14 @@ pub struct ApiKey {
     pub hash: TokenHash,
     /// Last four characters, to tell keys apart in lists.
     pub last_four: String,
+    /// Its name, for people; empty if it has none.
+    pub name: String,
     /// Its scopes; empty means all except those that are never implied.
     pub scopes: Vec<Scope>,
+    /// Its restrictions.
+    pub restrictions: Restrictions,
+    /// The creator.
+    pub created_by: Actor,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it was revoked, if it was.
@@ -179,6 +112,35 @@ impl ApiKey {
             self.scopes.contains(&scope)
         }
     }
+}
+
+/// The last use of an operation with a key, to within a minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyUse {
+    /// The key's App and environment.
+    pub world: World,
+    /// The key.
+    pub key: ApiKeyId,
+    /// The operation.
+    pub operation: Operation,
+    /// When, by the machine's clock.
+    pub at: Timestamp,
+}
+
+/// Maximum length of a key's name, in characters.
+pub const MAX_NAME: usize = 100;
+
+/// Checks the name of a key.
+///
+/// # Errors
+/// [`Invalid`] naming `name`, if it is longer than [`MAX_NAME`] or contains control characters.
+pub fn name(text: &str) -> Result<String, Invalid> {
+    let text = text.trim();
+    if text.chars().count() > MAX_NAME || text.chars().any(char::is_control) {
+        let message = "name must have at most 100 characters and no control characters";
+        return Err(Invalid::value("name", message));
+    }
+    Ok(text.to_owned())
 }
 
 /// Generates a new key: the prefix of its kind and environment, and 48 random characters. Shown only once.

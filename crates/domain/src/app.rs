@@ -142,6 +142,8 @@ pub struct AppSettings {
     pub siws_clusters: Vec<String>,
     /// Whether keys with the scope `wallets:export` can export private keys; off by default.
     pub wallet_export: bool,
+    /// Whether only keys with named scopes can delete objects and use the scopes `wallets:sign` and `wallets:write`.
+    pub require_named_scopes: bool,
     /// Whether sign-ins through a provider or a magic link require a `code_challenge`. Does not apply where the App checks a provider's
     /// `state` itself (RFC 9700, section 4.7.1).
     pub require_code_challenge: bool,
@@ -231,6 +233,7 @@ impl Default for AppSettings {
             siwe_chain_ids: vec![1],
             siws_clusters: vec!["mainnet".to_owned()],
             wallet_export: false,
+            require_named_scopes: false,
             require_code_challenge: false,
             oauth_test_redirect_uri: None,
             oauth_live_redirect_uri: None,

@@ -9,6 +9,7 @@ mod json;
 mod kind;
 mod words;
 
+pub use crate::actor::Actor;
 pub use address::Addressed;
 pub use field::{Field, FieldKind, MAX_IDS};
 pub use json::{TEST, sample};
@@ -17,67 +18,11 @@ pub use words::{
     ChangedFields, DisabledReason, EndReason, FailReason, Method, Removed, RpcMethod, SignedBy, Via,
 };
 
-use crate::ids::{ApiKeyId, EventId, UserId, WalletId};
-use crate::{Invalid, Timestamp, World};
+use crate::ids::{EventId, UserId, WalletId};
+use crate::{Timestamp, World};
 
 /// Maximum number of events in one transaction, for work that can be split over several.
 pub const MAX_AT_ONCE: usize = 100;
-
-/// The actor that made a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Actor {
-    /// A backend using a secret key.
-    ApiKey(ApiKeyId),
-    /// A page using a public token.
-    PublicToken(ApiKeyId),
-    /// The end user, on a page of this service.
-    EndUser(UserId),
-    /// An operator running `vestry` on the machine.
-    Cli,
-    /// The service itself.
-    System,
-}
-
-impl Actor {
-    /// The names of all kinds on the wire.
-    pub const KINDS: [&'static str; 5] = ["api_key", "public_token", "end_user", "cli", "system"];
-
-    /// The kind on the wire, such as `api_key`.
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::ApiKey(_) => "api_key",
-            Self::PublicToken(_) => "public_token",
-            Self::EndUser(_) => "end_user",
-            Self::Cli => "cli",
-            Self::System => "system",
-        }
-    }
-
-    /// The actor's id, if it has one.
-    pub fn id(&self) -> Option<String> {
-        match self {
-            Self::ApiKey(id) | Self::PublicToken(id) => Some(id.to_string()),
-            Self::EndUser(id) => Some(id.to_string()),
-            Self::Cli | Self::System => None,
-        }
-    }
-
-    /// Parses the results of [`Actor::kind`] and [`Actor::id`].
-    ///
-    /// # Errors
-    /// If the kind is unknown, or the id does not fit the kind.
-    pub fn parse(kind: &str, id: Option<&str>) -> Result<Self, Invalid> {
-        let unknown = || Invalid::value("actor", "unknown kind of actor");
-        Ok(match (kind, id) {
-            ("api_key", Some(id)) => Self::ApiKey(id.parse()?),
-            ("public_token", Some(id)) => Self::PublicToken(id.parse()?),
-            ("end_user", Some(id)) => Self::EndUser(id.parse()?),
-            ("cli", None) => Self::Cli,
-            ("system", None) => Self::System,
-            _ => return Err(unknown()),
-        })
-    }
-}
 
 /// An event without a position in its log: stored with its change, but not yet visible to readers.
 #[derive(Debug, Clone, PartialEq, Eq)]

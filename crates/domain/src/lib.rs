@@ -5,6 +5,7 @@
 //! validated.
 
 pub mod action;
+pub mod actor;
 pub mod api_key;
 pub mod app;
 pub mod audit;
@@ -22,6 +23,7 @@ pub mod link;
 pub mod message;
 pub mod metadata;
 pub mod number;
+pub mod operation;
 pub mod passkey;
 pub mod password;
 pub mod phone;
@@ -30,6 +32,7 @@ pub mod provider;
 pub mod random;
 pub mod redirect;
 pub mod rfc3339;
+pub mod scope;
 pub mod search;
 pub mod secret;
 pub mod session;

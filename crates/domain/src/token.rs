@@ -16,7 +16,15 @@ impl TokenHash {
     }
 }
 
-/// A new session token: 64 of `[0-9A-Za-z]` (381 bits).
+/// Length of a session token, in characters of `[0-9A-Za-z]` (381 bits).
+const SESSION_TOKEN: usize = 64;
+
+/// A new session token.
 pub fn session_token(source: &mut dyn ByteSource) -> Secret<String> {
-    random::alphanumeric(source, 64)
+    random::alphanumeric(source, SESSION_TOKEN)
+}
+
+/// Whether a text has the form of a session token.
+pub fn is_session(text: &str) -> bool {
+    text.len() == SESSION_TOKEN && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

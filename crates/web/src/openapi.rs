@@ -20,7 +20,7 @@ use utoipa::{PartialSchema, ToSchema};
 use vestry_domain::idempotency::{HEADER, MAX_LENGTH};
 
 use crate::http::endpoint::{Endpoint, Schemas};
-use crate::http::gate::Auth;
+use crate::http::gate::{Auth, SESSION_HEADER};
 use crate::http::problem::{Code, ErrorBody, ErrorDetail};
 use crate::routes;
 
@@ -34,6 +34,10 @@ Sign-in, user management and managed wallets for an App.
 
 **Keys.** Every call except the key sets and the probes needs `Authorization: Bearer sk_test_…` or `sk_live_…`. The key \
 selects the App and one of its two environments, which share no users, sessions, wallets or keys.
+
+**Restricted keys.** A key can be limited to scopes, operations, users, wallets, wallet types and networks, and can expire. A call \
+outside its limits is 403 `key_not_allowed`, and `error.param` names the limit; users and wallets that it does not list do not exist \
+for it. With `require_session`, signing needs the header `Vestry-Session` with a live session token of the wallet's owner.
 
 **Errors.** Every error has the same body; branch on `error.code`. 5xx and 429 responses that are worth retrying \
 carry `Retry-After`, in seconds.
@@ -145,6 +149,13 @@ fn operation(endpoint: &Endpoint) -> Operation {
             .parameters
             .get_or_insert_default()
             .push(RefOr::T(idempotency_key()));
+    }
+    if endpoint
+        .operation()
+        .is_some_and(|operation| operation.uses_wallet_key())
+    {
+        let parameters = operation.parameters.get_or_insert_default();
+        parameters.push(RefOr::T(presented_session()));
     }
     for response in operation.responses.responses.values_mut() {
         if let RefOr::T(response) = response {
@@ -291,6 +302,18 @@ const REPLAYED: (&str, Type, &str) = (
     Type::Boolean,
     "`true` on the replayed response to an earlier request with the same `Idempotency-Key`; absent otherwise.",
 );
+
+/// The header with the session of a wallet's owner.
+fn presented_session() -> Parameter {
+    let text = "The `session_token` of a live session of the wallet's owner. Needed if the key has `require_session`, otherwise ignored.";
+    ParameterBuilder::new()
+        .name(SESSION_HEADER)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(text))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+        .build()
+}
 
 /// The header that calls accept which change something.
 fn idempotency_key() -> Parameter {

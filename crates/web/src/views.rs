@@ -4,10 +4,12 @@
 
 mod webhook;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 use vestry_app::platform::{ListedConnection, NewApiKey, RedirectUrl};
-use vestry_domain::api_key::ApiKey;
+use vestry_domain::api_key::{ApiKey, KeyUse, Restrictions};
 use vestry_domain::app::{App, AppSettings};
 use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId};
 use vestry_domain::provider::ConnectionSettings;
@@ -53,9 +55,16 @@ pub struct ApiKeyView<'a> {
     environment: Environment,
     kind: &'static str,
     last_four: &'a str,
+    name: &'a str,
     scopes: Vec<&'static str>,
+    #[serde(flatten)]
+    restrictions: &'a Restrictions,
+    created_by: String,
     created_at: Timestamp,
     revoked_at: Option<Timestamp>,
+    last_used_at: Option<Timestamp>,
+    /// The last use by operation.
+    last_uses: BTreeMap<&'static str, Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<&'a str>,
 }
@@ -68,11 +77,28 @@ impl<'a> From<&'a ApiKey> for ApiKeyView<'a> {
             environment: key.world.environment,
             kind: key.kind.as_str(),
             last_four: &key.last_four,
+            name: &key.name,
             scopes: key.scopes.iter().map(|scope| scope.as_str()).collect(),
+            restrictions: &key.restrictions,
+            created_by: key.created_by.to_string(),
             created_at: key.created_at,
             revoked_at: key.revoked_at,
+            last_used_at: None,
+            last_uses: BTreeMap::new(),
             key: None,
         }
+    }
+}
+
+impl ApiKeyView<'_> {
+    /// Adds the last uses, of which those of other keys are ignored.
+    #[must_use]
+    pub fn used(mut self, uses: &[KeyUse]) -> Self {
+        for used in uses.iter().filter(|used| used.key == self.id) {
+            self.last_uses.insert(used.operation.as_str(), used.at);
+        }
+        self.last_used_at = self.last_uses.values().copied().max();
+        self
     }
 }
 

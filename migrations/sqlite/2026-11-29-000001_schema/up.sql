@@ -20,13 +20,25 @@ CREATE TABLE api_keys (
     kind TEXT NOT NULL,
     hash BLOB NOT NULL,
     last_four TEXT NOT NULL,
+    name TEXT NOT NULL,
     scopes TEXT NOT NULL,
+    restrictions TEXT NOT NULL,
+    created_by TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     revoked_at INTEGER,
     CONSTRAINT api_keys_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
     -- The only lookup that does not start from an App and environment.
     CONSTRAINT api_keys_hash_key UNIQUE (hash),
     CONSTRAINT api_keys_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps (id)
+) STRICT;
+
+CREATE TABLE api_key_uses (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    operation TEXT NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    CONSTRAINT api_key_uses_app_id_environment_key_id_operation_key PRIMARY KEY (app_id, environment, key_id, operation)
 ) STRICT;
 
 CREATE TABLE redirect_urls (

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use xtask_harness::failure::{Context, Failure};
-use xtask_harness::installation::{Server, StoreKind};
+use xtask_harness::installation::{Installation, Server, StoreKind};
 use xtask_harness::postgres::Cluster;
 use xtask_harness::{database, wait};
 
@@ -141,6 +141,26 @@ impl BenchEnv {
         operation: Operation,
         load: Load,
     ) -> Result<Sample, Failure> {
+        self.measure(target, None, operation, load)
+    }
+
+    /// Runs an operation of the service under load, with another key if one is given.
+    pub(crate) fn sample_with(
+        &mut self,
+        key: Option<&str>,
+        operation: Operation,
+        load: Load,
+    ) -> Result<Sample, Failure> {
+        self.measure(Target::Service, key, operation, load)
+    }
+
+    fn measure(
+        &mut self,
+        target: Target,
+        key: Option<&str>,
+        operation: Operation,
+        load: Load,
+    ) -> Result<Sample, Failure> {
         self.draws += 1;
         let (url, process) = match target {
             Target::Service => (&self.server.base_url, self.server.process_id()),
@@ -150,7 +170,7 @@ impl BenchEnv {
         let cluster = self.copy.cluster.as_ref().map(Cluster::process_id);
         let draw = Draw {
             operation: operation.name,
-            key: &self.copy.key,
+            key: key.unwrap_or(&self.copy.key),
             list: &self.file(operation.list),
             number: self.draws,
         };
@@ -214,6 +234,11 @@ impl BenchEnv {
     /// A file in the directory of the installation.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.copy.installation.file(name)
+    }
+
+    /// The installation, for admin commands.
+    pub(crate) const fn installation(&self) -> &Installation {
+        &self.copy.installation
     }
 
     pub(crate) fn database_url(&self) -> &str {

@@ -56,6 +56,17 @@ function operations.sign_message(head, number)
   return function() return top .. one() .. middle .. fresh(number) .. after end
 end
 
+-- Each line of the list is a wallet, a space and a session of its owner.
+function operations.sign_message_in_session(head, number)
+  local split = list:find(" ", 1, true)
+  return function()
+    local line = one()
+    local session = "Vestry-Session: " .. line:sub(split + 1) .. "\r\n"
+    local top, middle, after = post(head .. session, "/v1/wallets/", '{"message":"message ', 14, '"}')
+    return top .. line:sub(1, split - 1) .. "/sign_message" .. middle .. fresh(number) .. after
+  end
+end
+
 function operations.user_create(head, number)
   local top, middle, after = post(head, "/v1/auth/users/create", '{"email":"new', 14, '@bench.example"}')
   local before = top .. middle

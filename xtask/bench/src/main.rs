@@ -7,6 +7,7 @@ mod cluster;
 mod events;
 mod flows;
 mod http;
+mod keys;
 mod ksuid;
 mod load;
 mod operations;
@@ -62,6 +63,8 @@ request and the number of context switches.
                      machine: about four minutes, plus two to build Citus once from ../shared/servers
   --builds           another build (--against DIR) in turn with this one, each on its copy of the same database: about
                      three minutes for each store
+  --keys             session verification and signatures with restricted keys, in turn with an unrestricted one: about two
+                     minutes for each store
   --plans            the query plan of each statement with many rows in every table, with statistics and without them. Fails
                      if a table is scanned in full, or far more rows are read than returned: about two minutes
   --sweep            session verify while a million dead sessions are swept, and at rest: about two minutes for each store
@@ -107,8 +110,9 @@ struct Options {
 const PROFILES: [&str; 3] = ["dist", "release", "dev"];
 
 /// The flags that select a measurement.
-const MODES: [&str; 12] = [
+const MODES: [&str; 13] = [
     "--builds",
+    "--keys",
     "--cluster",
     "--events",
     "--operations",
@@ -177,6 +181,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "--sweep" => sweep::run(&options),
         "--cluster" => cluster::run(&options),
         "--builds" => builds::run(&options),
+        "--keys" => keys::run(&options),
         "--plans" => plans::run(&options, usual),
         quick => {
             let mut suite = match quick {

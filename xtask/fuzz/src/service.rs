@@ -9,7 +9,7 @@ use vestry_contract::fakes::{
     FakeClock, FakeLimiter, FakeMailer, FakeProviders, FakeSms, FakeStore, SeededEntropy,
 };
 use vestry_custody::Custody;
-use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::api_key::{ApiKeyKind, KeyFields, Scope};
 use vestry_domain::{Environment, World};
 use vestry_passkeys::Webauthn;
 use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
@@ -118,7 +118,12 @@ impl FuzzService {
         let key = async |environment| {
             let world = World::new(app.id, environment);
             let scopes = Scope::ALL.to_vec();
-            let made = service.create_api_key(Principal::cli(), world, ApiKeyKind::Secret, scopes);
+            let made = service.create_api_key(
+                Principal::cli(),
+                world,
+                ApiKeyKind::Secret,
+                KeyFields::scoped(scopes),
+            );
             made.await.expect("a key").key.expose().clone()
         };
         Self {

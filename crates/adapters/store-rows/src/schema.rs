@@ -20,9 +20,22 @@ diesel::table! {
         kind -> Text,
         hash -> Binary,
         last_four -> Text,
+        name -> Text,
         scopes -> Text,
+        restrictions -> Text,
+        created_by -> Text,
         created_at -> BigInt,
         revoked_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    api_key_uses (app_id, environment, key_id, operation) {
+        app_id -> Text,
+        environment -> Text,
+        key_id -> Text,
+        operation -> Text,
+        last_used_at -> BigInt,
     }
 }
 

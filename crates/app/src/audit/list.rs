@@ -45,6 +45,17 @@ impl Service {
         let world = &caller.world;
         let mut read = self.ports.store.read().await?;
         let id = query.wallet_id;
+        if caller.limits_wallets() {
+            // Only an existing wallet has an owner and a type to compare.
+            let wallet = read
+                .wallets()
+                .find(world, id)
+                .await?
+                .map(|stored| stored.wallet);
+            let wallet = wallet.filter(|wallet| caller.reaches_wallet(id, wallet.user_id));
+            let wallet = wallet.ok_or(Refusal::NotFound("wallet"))?;
+            caller.uses_wallet_type(wallet.wallet_type)?;
+        }
         let mut entries = read
             .audit_log()
             .of_wallet(world, id, query.starting_after, size.rows())

@@ -201,6 +201,31 @@ impl Service {
     ) -> Result<(), BeginRunError> {
         match condition {
             ReplayGuard::Permitted(action) => caller.authorize(action)?,
+            ReplayGuard::User(user) => {
+                if !caller.reaches_user(user) {
+                    return Err(Refusal::NotFound("user").into());
+                }
+            }
+            ReplayGuard::Wallet(wallet, owner) => {
+                if !caller.reaches_wallet(wallet, owner) {
+                    return Err(Refusal::NotFound("wallet").into());
+                }
+            }
+            // The stored response says that the user or wallet does not exist. To a key that reaches it, that would be wrong.
+            ReplayGuard::NotUser(user) => {
+                if caller.reaches_user(user) {
+                    return Err(BeginRunError::Reused);
+                }
+            }
+            ReplayGuard::NotWallet(wallet, owner) => {
+                if caller.reaches_wallet(wallet, owner) {
+                    return Err(BeginRunError::Reused);
+                }
+            }
+            ReplayGuard::NoUser => caller.leads_to_no_user(),
+            ReplayGuard::NoOwner => caller.names_no_owner()?,
+            ReplayGuard::Present(owner) => self.require_present(caller, owner).await?,
+            ReplayGuard::WalletType(wallet_type) => caller.uses_wallet_type(wallet_type)?,
             ReplayGuard::Export if caller.settings().wallet_export => {}
             ReplayGuard::Export => return Err(BeginRunError::ExportDisabled),
             ReplayGuard::Usable(wallet) => {

@@ -151,7 +151,7 @@ async fn emit_of(
 }
 
 impl Service {
-    /// Writes the counts of denied calls without their own entry and of failed sign-ins without their own event.
+    /// Writes the counts of denied calls without their own entry and of failed sign-ins without their own event, and the uses of keys.
     ///
     /// It does so minute by minute until `stop` completes, and once more at the end. Counts are lost if the process is killed.
     pub async fn run_refusals(&self, stop: impl Future<Output = ()>) {
@@ -164,6 +164,7 @@ impl Service {
             let over = (!is_over).then(Instant::now);
             self.write_counted_refusals(over).await;
             self.emit_counted_failures(over).await;
+            self.write_key_uses(is_over).await;
             if is_over {
                 return;
             }

@@ -6,10 +6,12 @@ use vestry_domain::api_key::{self, ApiKeyKind};
 use vestry_domain::app::App;
 use vestry_domain::ids::AppId;
 use vestry_domain::limits::{Limit, LimitVerdict};
+use vestry_domain::operation::Operation;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::LimiterUnavailable;
 
+use crate::kernel::fault::{causes, retried};
 use crate::kernel::principal::Principal;
 use crate::{AuthenticateError, Caller, Fault, Refusal, Service};
 
@@ -70,13 +72,24 @@ impl Service {
     /// Re-authenticates a caller after a wait, with the key's current rights. Nothing cached in this process is used.
     ///
     /// # Errors
-    /// [`Refusal::KeyEnded`] when the key was revoked.
+    /// [`Refusal::KeyEnded`] when the key was revoked or has expired; a temporary [`Fault`] when restrictions that the gate judges changed.
     pub(crate) async fn authenticate_again(&self, caller: &Caller) -> Result<Arc<Caller>, Refusal> {
         let key = caller.key().ok_or(Refusal::KeyEnded)?;
         let (kind, hash) = (key.kind, key.hash);
         let now = self.ports.clock.machine();
+        let before = &key.restrictions;
         match self.read_caller(kind, hash, now).await {
-            Ok(caller) => Ok(caller),
+            Ok(fresh) => {
+                // The gate judged these for the request, so the client has to send it again.
+                let is_changed = fresh.key().is_some_and(|key| {
+                    key.restrictions.operations != before.operations
+                        || key.restrictions.ip_allow != before.ip_allow
+                });
+                match is_changed {
+                    true => Err(Fault::LostRace.into()),
+                    false => Ok(fresh),
+                }
+            }
             Err(AuthenticateError::Unknown) => Err(Refusal::KeyEnded),
             Err(AuthenticateError::Fault(fault)) => Err(fault.into()),
         }
@@ -95,7 +108,10 @@ impl Service {
             .find_by_hash(&hash)
             .await
             .map_err(Fault::from)?;
-        let good = found.filter(|(key, _)| key.revoked_at.is_none() && key.kind == kind);
+        // A cached caller is valid for this second only, so the expiry needs no other check.
+        let good = found.filter(|(key, _)| {
+            key.revoked_at.is_none() && key.kind == kind && !key.restrictions.has_expired(now)
+        });
         let Some((key, app)) = good else {
             self.callers.forget(&hash);
             return Err(AuthenticateError::Unknown);
@@ -166,6 +182,33 @@ impl Service {
         let counted = counted_in(&caller);
         let verdict = self.ports.limiter.hit_at_once(&counted, limit, now)?;
         Some((caller, verdict))
+    }
+
+    /// Notes that the caller's key was used for an operation.
+    pub fn note_key_use(&self, caller: &Caller, operation: Operation) {
+        if let Some(key) = caller.key() {
+            let now = self.ports.clock.machine();
+            self.key_uses.note(key.world, key.id, operation, now);
+        }
+    }
+
+    /// Writes the uses of keys that are due, or all. They are lost if that fails, or if the process is killed.
+    pub async fn write_key_uses(&self, all: bool) {
+        let now = (!all).then(|| self.ports.clock.machine());
+        let mut due = self.key_uses.take(now);
+        // A transaction for each App: on Citus its rows are on one server.
+        due.sort_by_key(|due| due.world.app_id);
+        for of_app in due.chunk_by(|a, b| a.world.app_id == b.world.app_id) {
+            let written = retried(|| async {
+                let mut tx = self.ports.store.begin().await?;
+                tx.api_keys().note_uses(of_app).await?;
+                Ok::<_, Fault>(tx.commit().await?)
+            });
+            if let Err(error) = written.await {
+                let error = causes(&error);
+                tracing::warn!(error, "could not record the last uses of API keys");
+            }
+        }
     }
 
     fn request_limit(&self, caller: &Caller) -> Limit {

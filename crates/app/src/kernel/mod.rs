@@ -8,6 +8,7 @@ pub(crate) mod change;
 pub(crate) mod emit;
 pub mod fault;
 pub(crate) mod key_pins;
+pub mod limited_call;
 pub(crate) mod mint;
 pub(crate) mod page;
 pub(crate) mod partition;

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use vestry_domain::World;
-use vestry_domain::action::Action;
-use vestry_domain::api_key::{ApiKey, ApiKeyKind};
+use vestry_domain::action::{Action, Requirement, Target};
+use vestry_domain::api_key::{ApiKey, ApiKeyKind, Restriction};
 use vestry_domain::event::Actor;
+use vestry_domain::ids::{UserId, WalletId};
+use vestry_domain::wallet::WalletType;
 
 use crate::Refusal;
+use crate::kernel::limited_call::LimitedCall;
 use crate::kernel::replay_guard::ReplayGuard;
 use crate::kernel::run::Run;
 use crate::kernel::source::Source;
@@ -22,6 +25,8 @@ pub struct Principal {
     pub(crate) request_id: Option<Arc<str>>,
     /// The run of a request with an `Idempotency-Key`.
     pub(crate) run: Option<Arc<Run>>,
+    /// The request of a key that is limited to some owners, or that needs their sessions.
+    pub(crate) limited: Option<Arc<LimitedCall>>,
 }
 
 /// The kinds of principals.
@@ -41,6 +46,7 @@ impl Principal {
             identity,
             request_id: None,
             run: None,
+            limited: None,
         }
     }
 
@@ -77,16 +83,77 @@ impl Principal {
     /// holds.
     ///
     /// # Errors
-    /// [`Refusal::NotAllowed`] if an API key lacks the scope, or no API key can do this.
+    /// [`Refusal::NotAllowed`] if an API key lacks the scope, or no API key can do this; [`Refusal::Restricted`].
     pub(crate) fn authorize(&self, action: Action) -> Result<(), Refusal> {
         if let Identity::ApiKey(key) = &self.identity {
-            let scope = action.scope();
-            if !scope.is_some_and(|scope| key.allows(scope)) {
-                return Err(Refusal::NotAllowed(scope));
+            has_scope(key, action)?;
+            if action.target() == Target::Nothing {
+                self.names_no_owner()?;
+            }
+            if key.restrictions.wallet_ids.is_some() && action.target() != Target::Wallet {
+                return Err(Refusal::Restricted(Restriction::Wallets));
             }
         }
         self.record_guard(ReplayGuard::Permitted(action));
         Ok(())
+    }
+
+    /// Permits a call that names neither a user nor a wallet, unless the key is limited to some of them.
+    ///
+    /// # Errors
+    /// [`Refusal::Restricted`].
+    pub(crate) fn names_no_owner(&self) -> Result<(), Refusal> {
+        let restrictions = self.key().map(|key| &key.restrictions);
+        match restrictions {
+            Some(key) if key.user_ids.is_some() => Err(Refusal::Restricted(Restriction::Users)),
+            Some(key) if key.wallet_ids.is_some() => Err(Refusal::Restricted(Restriction::Wallets)),
+            _ => {
+                self.record_guard(ReplayGuard::NoOwner);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the call may reach this user. If not, the user does not exist for it.
+    pub(crate) fn reaches_user(&self, user: UserId) -> bool {
+        let reached = self.judged(|key| key.restrictions.allows_user(user));
+        self.record_guard(match reached {
+            true => ReplayGuard::User(user),
+            false => ReplayGuard::NotUser(user),
+        });
+        reached
+    }
+
+    /// Whether the call may reach this wallet. If not, the wallet does not exist for it.
+    pub(crate) fn reaches_wallet(&self, wallet: WalletId, owner: UserId) -> bool {
+        let reached = self.judged(|key| key.restrictions.allows_wallet(wallet, owner));
+        self.record_guard(match reached {
+            true => ReplayGuard::Wallet(wallet, owner),
+            false => ReplayGuard::NotWallet(wallet, owner),
+        });
+        reached
+    }
+
+    fn judged(&self, allows: impl FnOnce(&ApiKey) -> bool) -> bool {
+        let reached = self.key().is_none_or(allows);
+        if let Some(limited) = &self.limited {
+            limited.judge(reached);
+        }
+        reached
+    }
+
+    /// Permits the use of wallets of a type, or refuses it.
+    ///
+    /// # Errors
+    /// [`Refusal::Restricted`].
+    pub(crate) fn uses_wallet_type(&self, wallet_type: WalletType) -> Result<(), Refusal> {
+        self.record_guard(ReplayGuard::WalletType(wallet_type));
+        match self.key() {
+            Some(key) if !key.restrictions.allows_wallet_type(wallet_type) => {
+                Err(Refusal::Restricted(Restriction::WalletType(wallet_type)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the API key; `None` for any other principal.
@@ -112,5 +179,21 @@ impl Principal {
         if let Some(run) = &self.run {
             run.record_guard(condition);
         }
+    }
+}
+
+/// Checks a key's scopes.
+fn has_scope(key: &ApiKey, action: Action) -> Result<(), Refusal> {
+    let scope = match action.requirement() {
+        Requirement::AnyKey if key.kind == ApiKeyKind::Secret => return Ok(()),
+        Requirement::AnyKey | Requirement::Operator => return Err(Refusal::NotAllowed(None)),
+        Requirement::Scope(scope) => scope,
+    };
+    if key.allows(scope) {
+        Ok(())
+    } else if key.scopes.is_empty() {
+        Err(Refusal::NotAllowed(Some(scope)))
+    } else {
+        Err(Refusal::Restricted(Restriction::Scope(scope)))
     }
 }

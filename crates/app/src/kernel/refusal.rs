@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use vestry_domain::Invalid;
-use vestry_domain::api_key::Scope;
+use vestry_domain::api_key::{Restriction, Scope};
 use vestry_domain::code::MethodId;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{MAX_EMAILS, MAX_PHONE_NUMBERS};
@@ -34,6 +34,9 @@ pub enum Refusal {
     /// The key lacks this scope, or (`None`) no API key can do this.
     #[error("the API key lacks the {}", .0.map_or_else(|| "right to do this".to_owned(), |scope| format!("scope {scope}")))]
     NotAllowed(Option<Scope>),
+    /// A restriction of the key forbids the call.
+    #[error("{0}")]
+    Restricted(Restriction),
     /// A field is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),

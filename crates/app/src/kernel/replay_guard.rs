@@ -6,12 +6,29 @@
 use vestry_domain::action::Action;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::session::Proof;
+use vestry_domain::wallet::WalletType;
 
 /// A precondition. If it no longer holds, its refusal becomes the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplayGuard {
     /// The principal may do this.
     Permitted(Action),
+    /// The key's restrictions allow this user.
+    User(UserId),
+    /// The key's restrictions allow this wallet of this user.
+    Wallet(WalletId, UserId),
+    /// The key's restrictions do not allow this user, so the response is that of an unknown one.
+    NotUser(UserId),
+    /// The key's restrictions do not allow this wallet of this user, so the response is that of an unknown one.
+    NotWallet(WalletId, UserId),
+    /// The call leads to no user, and its key may still send such calls.
+    NoUser,
+    /// The call names no user, and its key is not limited to some.
+    NoOwner,
+    /// The key's restrictions allow wallets of this type.
+    WalletType(WalletType),
+    /// This user is present, if the key requires that.
+    Present(UserId),
     /// The App allows private key export.
     Export,
     /// The wallet's key may be used.
@@ -81,6 +98,14 @@ impl ReplayGuard {
     pub(crate) fn written(&self) -> String {
         match self {
             Self::Permitted(action) => format!("permitted {}", action.as_str()),
+            Self::User(user) => format!("user {user}"),
+            Self::Wallet(wallet, owner) => format!("wallet {wallet} {owner}"),
+            Self::NotUser(user) => format!("not-user {user}"),
+            Self::NotWallet(wallet, owner) => format!("not-wallet {wallet} {owner}"),
+            Self::NoUser => "no-user".to_owned(),
+            Self::NoOwner => "no-owner".to_owned(),
+            Self::Present(user) => format!("present {user}"),
+            Self::WalletType(wallet_type) => format!("wallet-type {wallet_type}"),
             Self::Export => "export".to_owned(),
             Self::Usable(wallet) => format!("usable {wallet}"),
             Self::MaySignIn(user, shown) => format!("sign-in {user} {}", shown.as_str()),
@@ -92,6 +117,16 @@ impl ReplayGuard {
         let words: Vec<&str> = text.split(' ').collect();
         Some(match words.as_slice() {
             ["permitted", action] => Self::Permitted(Action::parse(action)?),
+            ["user", user] => Self::User(user.parse().ok()?),
+            ["wallet", wallet, owner] => Self::Wallet(wallet.parse().ok()?, owner.parse().ok()?),
+            ["not-user", user] => Self::NotUser(user.parse().ok()?),
+            ["not-wallet", wallet, owner] => {
+                Self::NotWallet(wallet.parse().ok()?, owner.parse().ok()?)
+            }
+            ["no-user"] => Self::NoUser,
+            ["no-owner"] => Self::NoOwner,
+            ["present", user] => Self::Present(user.parse().ok()?),
+            ["wallet-type", wallet_type] => Self::WalletType(wallet_type.parse().ok()?),
             ["export"] => Self::Export,
             ["usable", wallet] => Self::Usable(wallet.parse().ok()?),
             ["sign-in", user, shown] => {

@@ -28,6 +28,7 @@ use crate::kernel::state::delivery_outcomes::DeliveryOutcomes;
 use crate::kernel::state::delivery_scheduler::DeliveryScheduler;
 use crate::kernel::state::event_heads::{EventHeads, Unsequenced};
 use crate::kernel::state::failure_log::FailureLog;
+use crate::kernel::state::key_uses::KeyUses;
 use crate::kernel::state::last_seen::Touches;
 use crate::kernel::state::memory::{JwtTimes, SigningKeys, TestClocks};
 use crate::kernel::state::outbox_outcomes::OutboxOutcomes;
@@ -111,6 +112,7 @@ pub struct Service {
     pub(crate) trail: Arc<Batcher<ChainWriter>>,
     pub(crate) control: Arc<ControlTrail>,
     pub(crate) refusals: RefusalLog,
+    pub(crate) key_uses: KeyUses,
     pub(crate) failures: FailureLog,
     pub(crate) outbox_outcomes: Arc<Batcher<OutboxOutcomes>>,
     pub(crate) last_seen: Arc<Batcher<Touches>>,
@@ -160,6 +162,7 @@ impl Service {
             checkpoints: CheckpointState::default(),
             anchors: AnchorWatch::from(ports.clock.machine()),
             refusals: RefusalLog::default(),
+            key_uses: KeyUses::default(),
             failures: FailureLog::default(),
             ports,
             settings,

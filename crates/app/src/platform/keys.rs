@@ -1,16 +1,17 @@
-//! `vestry key create|list|rotate|revoke`.
+//! `vestry key create|list|update|rotate|revoke`.
 
 use vestry_domain::action::Action;
-use vestry_domain::api_key::{self, ApiKey, ApiKeyKind, Scope};
+use vestry_domain::api_key::{self, ApiKey, ApiKeyKind, KeyField, KeyFields, KeyUse, Restrictions};
 use vestry_domain::audit::control::{ControlAction, Detail};
-use vestry_domain::event::Fact;
+use vestry_domain::event::{ChangedFields, Fact};
 use vestry_domain::ids::{ApiKeyId, AppId};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Invalid, Secret, World};
+use vestry_domain::{Secret, Timestamp, World};
 use vestry_ports::entropy::Bytes;
+use vestry_ports::store::Repositories;
 
 use crate::kernel::fault::retried;
-use crate::{Principal, Refusal, Service};
+use crate::{Fault, Principal, Refusal, Service};
 
 /// A newly created API key. The key itself cannot be read again later.
 #[derive(Debug)]
@@ -22,33 +23,33 @@ pub struct NewApiKey {
 }
 
 impl Service {
-    /// Creates an API key for an environment. An empty scope list means all scopes except `wallets:export` and `audit:read`.
+    /// Creates an API key for an environment. Without scopes it has all of them except `wallets:export` and `audit:read`.
     ///
     /// # Errors
-    /// [`Refusal`].
+    /// [`Refusal`], naming a field.
     pub async fn create_api_key(
         &self,
         by: &Principal,
         world: World,
         kind: ApiKeyKind,
-        scopes: Vec<Scope>,
+        fields: KeyFields,
     ) -> Result<NewApiKey, Refusal> {
         by.authorize(Action::CreateApiKey)?;
-        self.make_api_key(by, world, kind, scopes, None).await
+        self.app(world.app_id).await?;
+        let now = self.ports.clock.machine();
+        let (plain, key) = self.unrestricted_key(by, world, kind, now);
+        let record = fields.apply(&[], plain, now)?;
+        retried(|| self.store_new_key(by, &record)).await?;
+        Ok(NewApiKey { record, key })
     }
 
-    async fn make_api_key(
+    fn unrestricted_key(
         &self,
         by: &Principal,
         world: World,
         kind: ApiKeyKind,
-        scopes: Vec<Scope>,
-        rotated: Option<ApiKeyId>,
-    ) -> Result<NewApiKey, Refusal> {
-        if kind == ApiKeyKind::Public && !scopes.is_empty() {
-            return Err(Invalid::value("scope", "public tokens cannot have scopes").into());
-        }
-        let now = self.ports.clock.machine();
+        now: Timestamp,
+    ) -> (ApiKey, Secret<String>) {
         let key = api_key::generate(kind, world.environment, &mut Bytes(&*self.ports.entropy));
         let record = ApiKey {
             id: self.new_id(now),
@@ -56,38 +57,24 @@ impl Service {
             kind,
             hash: TokenHash::of(key.expose()),
             last_four: api_key::last_four(key.expose()),
-            scopes,
+            name: String::new(),
+            scopes: Vec::new(),
+            restrictions: Restrictions::default(),
+            created_by: by.actor(),
             created_at: now,
             revoked_at: None,
         };
-        retried(|| self.store_api_key(by, &record, rotated)).await?;
-        Ok(NewApiKey { record, key })
+        (record, key)
     }
 
-    async fn store_api_key(
-        &self,
-        by: &Principal,
-        record: &ApiKey,
-        rotated: Option<ApiKeyId>,
-    ) -> Result<(), Refusal> {
-        self.app(record.world.app_id).await?;
+    async fn store_new_key(&self, by: &Principal, record: &ApiKey) -> Result<(), Fault> {
         let mut tx = self.begin_change([record.world]).await?;
         tx.api_keys().insert(record).await?;
-        let fact = Fact::api_key_created(record.id, record.kind, record.scopes.clone());
-        self.emit(&mut *tx, by.at(record.world), [fact]).await?;
-        let scopes: Vec<_> = record.scopes.iter().map(|scope| scope.as_str()).collect();
-        let detail = Detail::default()
-            .with("kind", record.kind.as_str())
-            .with("scopes", scopes);
-        let (action, detail) = match rotated {
-            None => (ControlAction::ApiKeyCreate, detail),
-            Some(old) => (
-                ControlAction::ApiKeyRotate,
-                detail.with("replaces", old.to_string()),
-            ),
-        };
-        tx.note(self.done(&by.at(record.world), action, record.id, &detail));
-        Ok(tx.commit().await?)
+        let created = Fact::api_key_created(record.id, record.kind, record.scopes.clone());
+        self.emit(&mut *tx, by.at(record.world), [created]).await?;
+        let action = ControlAction::ApiKeyCreate;
+        tx.note(self.done(&by.at(record.world), action, record.id, &described(record)));
+        tx.commit().await
     }
 
     /// Lists all API keys of an App, oldest first.
@@ -100,7 +87,68 @@ impl Service {
         Ok(self.ports.store.read().await?.api_keys().list(app).await?)
     }
 
-    /// Creates a key with the environment, kind and scopes of an existing one. Both keys work until the old one is revoked.
+    /// Lists the last uses of an App's keys by key and operation, to within a minute.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn list_key_uses(&self, by: &Principal, app: AppId) -> Result<Vec<KeyUse>, Refusal> {
+        by.authorize(Action::ReadApiKeys)?;
+        Ok(self.ports.store.read().await?.api_keys().uses(app).await?)
+    }
+
+    /// Clears and sets fields of a key. Running services follow within a second.
+    ///
+    /// # Errors
+    /// [`Refusal`], naming a field; nothing is changed then.
+    pub async fn update_api_key(
+        &self,
+        by: &Principal,
+        app: AppId,
+        id: ApiKeyId,
+        clear: &[KeyField],
+        set: KeyFields,
+    ) -> Result<ApiKey, Refusal> {
+        by.authorize(Action::UpdateApiKey)?;
+        retried(|| self.change_api_key(by, app, id, clear, set.clone())).await
+    }
+
+    async fn change_api_key(
+        &self,
+        by: &Principal,
+        app: AppId,
+        id: ApiKeyId,
+        clear: &[KeyField],
+        set: KeyFields,
+    ) -> Result<ApiKey, Refusal> {
+        let before = self.active_key(app, id).await?;
+        let mut tx = self.begin_change([before.world]).await?;
+        let before = locked_key(&mut *tx, app, id).await?;
+        let key = set.apply(clear, before.clone(), self.ports.clock.machine())?;
+        let changed = KeyField::differences(&before, &key);
+        if changed.is_empty() {
+            return Ok(key);
+        }
+        if !tx.api_keys().update(&key).await? {
+            return Err(not_found());
+        }
+        let names = changed.iter().map(|field| field.as_str().to_owned());
+        let updated = Fact::api_key_updated(id, ChangedFields(names.collect()));
+        self.emit(&mut *tx, by.at(key.world), [updated]).await?;
+        let action = ControlAction::ApiKeyUpdate;
+        let detail = described(&key).with(
+            "changed",
+            changed
+                .iter()
+                .map(|field| field.as_str())
+                .collect::<Vec<_>>(),
+        );
+        tx.note(self.done(&by.at(key.world), action, id, &detail));
+        tx.commit().await?;
+        Ok(key)
+    }
+
+    /// Creates a key with the environment, kind, name, scopes and restrictions of an existing one. Both keys work until the old one is
+    /// revoked.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -111,13 +159,41 @@ impl Service {
         id: ApiKeyId,
     ) -> Result<NewApiKey, Refusal> {
         by.authorize(Action::RotateApiKey)?;
-        let keys = self.list_api_keys(by, app).await?;
-        let old = keys
-            .into_iter()
-            .find(|key| key.id == id && key.revoked_at.is_none());
-        let old = old.ok_or(Refusal::NotFound("active key"))?;
-        self.make_api_key(by, old.world, old.kind, old.scopes, Some(id))
-            .await
+        let now = self.ports.clock.machine();
+        let old = self.active_key(app, id).await?;
+        if old.restrictions.has_expired(now) {
+            // Its replacement would have expired too.
+            return Err(not_found());
+        }
+        let (plain, key) = self.unrestricted_key(by, old.world, old.kind, now);
+        let record = retried(|| self.store_rotated_key(by, app, id, &plain)).await?;
+        Ok(NewApiKey { record, key })
+    }
+
+    async fn store_rotated_key(
+        &self,
+        by: &Principal,
+        app: AppId,
+        old: ApiKeyId,
+        plain: &ApiKey,
+    ) -> Result<ApiKey, Refusal> {
+        let mut tx = self.begin_change([plain.world]).await?;
+        // Locked, so that a concurrent change of the old key is either copied or comes later, and is then made to the old key only.
+        let from = locked_key(&mut *tx, app, old).await?;
+        let record = ApiKey {
+            name: from.name,
+            scopes: from.scopes,
+            restrictions: from.restrictions,
+            ..plain.clone()
+        };
+        tx.api_keys().insert(&record).await?;
+        let created = Fact::api_key_created(record.id, record.kind, record.scopes.clone());
+        self.emit(&mut *tx, by.at(record.world), [created]).await?;
+        let detail = described(&record).with("replaces", old.to_string());
+        let action = ControlAction::ApiKeyRotate;
+        tx.note(self.done(&by.at(record.world), action, record.id, &detail));
+        tx.commit().await?;
+        Ok(record)
     }
 
     /// Revokes a key. Running services reject it within a second.
@@ -135,20 +211,60 @@ impl Service {
     }
 
     async fn end_api_key(&self, by: &Principal, app: AppId, id: ApiKeyId) -> Result<(), Refusal> {
-        let not_found = Refusal::NotFound("active key");
-        let keys = self.list_api_keys(by, app).await?;
-        let Some(key) = keys.into_iter().find(|key| key.id == id) else {
-            return Err(not_found);
-        };
+        let key = self.active_key(app, id).await?;
         let mut tx = self.begin_change([key.world]).await?;
         let now = self.ports.clock.machine();
         if !tx.api_keys().revoke(app, id, now).await? {
-            return Err(not_found);
+            return Err(not_found());
         }
-        let fact = Fact::api_key_revoked(id);
-        self.emit(&mut *tx, by.at(key.world), [fact]).await?;
+        let revoked = Fact::api_key_revoked(id);
+        self.emit(&mut *tx, by.at(key.world), [revoked]).await?;
         let action = ControlAction::ApiKeyRevoke;
         tx.note(self.done(&by.at(key.world), action, id, &Detail::default()));
         Ok(tx.commit().await?)
+    }
+
+    async fn active_key(&self, app: AppId, id: ApiKeyId) -> Result<ApiKey, Refusal> {
+        self.app(app).await?;
+        let mut read = self.ports.store.read().await?;
+        find_active(&mut *read, app, id).await
+    }
+}
+
+/// Finds a key that is not revoked, and holds back other changes of the App's keys until the transaction ends.
+async fn locked_key(
+    tx: &mut dyn Repositories,
+    app: AppId,
+    id: ApiKeyId,
+) -> Result<ApiKey, Refusal> {
+    tx.apps().lock(app).await?.ok_or(Refusal::NotFound("app"))?;
+    find_active(tx, app, id).await
+}
+
+async fn find_active(
+    read: &mut dyn Repositories,
+    app: AppId,
+    id: ApiKeyId,
+) -> Result<ApiKey, Refusal> {
+    let keys = read.api_keys().list(app).await?;
+    let mut active = keys.into_iter().filter(|key| key.revoked_at.is_none());
+    active.find(|key| key.id == id).ok_or_else(not_found)
+}
+
+const fn not_found() -> Refusal {
+    Refusal::NotFound("active key")
+}
+
+/// What a key can do, for the audit log.
+fn described(key: &ApiKey) -> Detail {
+    let scopes: Vec<_> = key.scopes.iter().map(|scope| scope.as_str()).collect();
+    let detail = Detail::default()
+        .with("kind", key.kind.as_str())
+        .with("scopes", scopes);
+    match serde_json::to_value(&key.restrictions) {
+        Ok(restrictions) if !key.restrictions.is_none() => {
+            detail.with("restrictions", restrictions)
+        }
+        _ => detail,
     }
 }

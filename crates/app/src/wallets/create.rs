@@ -33,8 +33,12 @@ impl Service {
         address_form: AddressForm,
     ) -> Result<Wallet, Refusal> {
         caller.authorize(Action::CreateWallet)?;
-        let existing = self.wallet_of_type(&caller.world, user_id, wallet_type);
-        if let Some(existing) = existing.await? {
+        let user_id = caller.visible_user(user_id);
+        let existing = self
+            .wallet_of_type(&caller.world, user_id, wallet_type)
+            .await?;
+        caller.uses_wallet_type(wallet_type)?;
+        if let Some(existing) = existing {
             return Ok(self.ports.custodian.authenticate(existing).await?);
         }
         let now = self.now(&caller.world);

@@ -17,7 +17,9 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let found = read.wallets().find_with_key(&caller.world, id).await?;
         drop(read);
+        let found = found.filter(|(stored, _)| caller.reaches_stored(stored));
         let (stored, key) = found.ok_or(Refusal::NotFound("wallet"))?;
+        caller.uses_wallet_type(stored.wallet.wallet_type)?;
         let Some(key) = key else {
             return Ok(self.keyless(stored).await?);
         };

@@ -87,6 +87,7 @@ impl Service {
         let keys = self
             .open_imports(caller, &command, &public_address, now)
             .await?;
+        caller.uses_wallet_type(command.wallet_type)?;
         let order = ImportOrder {
             wallet: WalletOrder {
                 wallet_id: self.new_id(now),
@@ -119,7 +120,8 @@ impl Service {
     ) -> Result<Vec<ImportKey>, ImportWalletError> {
         let (world, wallet_type) = (&caller.world, command.wallet_type);
         let mut read = self.ports.store.read().await?;
-        let user = read.users().profile(world, command.user_id).await?;
+        let user_id = caller.visible_user(command.user_id);
+        let user = read.users().profile(world, user_id).await?;
         user.ok_or(Refusal::NotFound("user"))?;
         let keys = read
             .wallet_imports()

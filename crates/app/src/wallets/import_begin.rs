@@ -44,6 +44,8 @@ impl Service {
         command: BeginImport,
     ) -> Result<ImportKey, Refusal> {
         caller.authorize(Action::ImportWallet)?;
+        let user_id = caller.visible_user_if_named(command.user_id)?;
+        caller.uses_wallet_type(command.wallet_type)?;
         let account_index = account_index(command.entropy_type, command.account_index)?;
         let (world, wallet_type) = (&caller.world, command.wallet_type);
         let public_address = self.importable(caller, wallet_type, &command.public_address)?;
@@ -57,7 +59,7 @@ impl Service {
                 entropy_type: command.entropy_type,
             },
             account_index,
-            user_id: command.user_id,
+            user_id,
             kem: command.kem,
             created_at: now,
         };

@@ -42,15 +42,11 @@ impl Service {
     ) -> Result<ListedWallets, Refusal> {
         caller.authorize(Action::ListWallets)?;
         let size = PageSize::check(query.limit)?;
+        let user_id = caller.visible_user_if_named(query.user_id)?;
         let mut read = self.ports.store.read().await?;
         let page = read
             .wallets()
-            .page(
-                &caller.world,
-                query.user_id,
-                query.starting_after,
-                size.rows(),
-            )
+            .page(&caller.world, user_id, query.starting_after, size.rows())
             .await;
         drop(read);
         let mut page = page?;

@@ -99,7 +99,9 @@ impl Service {
         let found = read.wallets().find(&caller.world, id).await;
         drop(read);
         let stored = found?;
+        let stored = stored.filter(|stored| caller.reaches_stored(stored));
         let stored = stored.ok_or(Refusal::NotFound("wallet"))?;
+        caller.uses_wallet_type(stored.wallet.wallet_type)?;
         if stored.wallet.is_read_only {
             self.keyless(stored).await?;
             return Err(SwitchWalletError::ReadOnly);

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use vestry_app::delivery::events::{ListEvents, ListEventsError};
 use vestry_app::delivery::test_messages::{FindMessages, TestEnvError};
 use vestry_app::{AuthenticateError, Caller, Principal, Refusal, Service};
-use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::api_key::{ApiKeyKind, KeyFields, Scope};
 use vestry_domain::ids::{ApiKeyId, AppId, EventId, Id};
 use vestry_domain::invalid::Reason;
 use vestry_domain::token::TokenHash;
@@ -33,7 +33,7 @@ async fn a_key_opens_its_world() {
         let world = harness.world(environment);
         let made = harness
             .service
-            .create_api_key(Principal::cli(), world, kind, Vec::new())
+            .create_api_key(Principal::cli(), world, kind, KeyFields::default())
             .await
             .unwrap();
         let key = made.key.expose();
@@ -69,7 +69,7 @@ async fn an_unknown_key_opens_nothing() {
             Principal::cli(),
             harness.world(Environment::Test),
             ApiKeyKind::Secret,
-            Vec::new(),
+            KeyFields::default(),
         )
         .await
         .unwrap();
@@ -115,7 +115,7 @@ async fn s_15_only_a_hash_is_stored() {
             Principal::cli(),
             harness.world(Environment::Test),
             ApiKeyKind::Secret,
-            scopes.clone(),
+            KeyFields::scoped(scopes.clone()),
         )
         .await
         .unwrap();
@@ -191,7 +191,7 @@ async fn r12_a_revoked_key_stops_within_a_second() {
             Principal::cli(),
             harness.world(Environment::Test),
             ApiKeyKind::Secret,
-            Vec::new(),
+            KeyFields::default(),
         )
         .await
         .unwrap();
@@ -262,7 +262,7 @@ async fn rotation_overlaps() {
             Principal::cli(),
             world,
             ApiKeyKind::Secret,
-            vec![Scope::UsersRead],
+            KeyFields::scoped(vec![Scope::UsersRead]),
         )
         .await
         .unwrap();
@@ -344,7 +344,12 @@ async fn an_app_manages_its_own_keys() {
     let world = World::new(nobody, Environment::Test);
     let refused = harness
         .service
-        .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new())
+        .create_api_key(
+            Principal::cli(),
+            world,
+            ApiKeyKind::Secret,
+            KeyFields::default(),
+        )
         .await;
     assert!(matches!(refused, Err(Refusal::NotFound("app"))));
     let scoped = harness
@@ -353,13 +358,13 @@ async fn an_app_manages_its_own_keys() {
             Principal::cli(),
             harness.world(Environment::Test),
             ApiKeyKind::Public,
-            vec![Scope::UsersRead],
+            KeyFields::scoped(vec![Scope::UsersRead]),
         )
         .await;
     let Err(Refusal::Invalid(invalid)) = scoped else {
         panic!("{scoped:?}");
     };
-    assert_eq!((&*invalid.param, invalid.reason), ("scope", Reason::Value));
+    assert_eq!((&*invalid.param, invalid.reason), ("scopes", Reason::Value));
     let listed = harness
         .service
         .list_api_keys(Principal::cli(), harness.app.id)

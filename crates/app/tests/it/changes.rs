@@ -13,7 +13,7 @@ use vestry_contract::race::race;
 use vestry_domain::Environment;
 use vestry_domain::Secret;
 use vestry_domain::World;
-use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::api_key::{ApiKeyKind, KeyFields, Scope};
 use vestry_domain::audit::control::{
     ControlAction, ControlEntry, ControlFilter, ControlHead, Outcome, SubjectKind,
 };
@@ -122,7 +122,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     let kind = ApiKeyKind::Secret;
     let scopes = vec![Scope::UsersRead];
     let key = service
-        .create_api_key(Principal::cli(), world, kind, scopes)
+        .create_api_key(Principal::cli(), world, kind, KeyFields::scoped(scopes))
         .await
         .unwrap();
     let entry = watch.sees(&[ApiKeyCreate]).await;
@@ -131,6 +131,26 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         json!({"kind": "secret", "scopes": ["users:read"]})
     );
     assert_eq!(entry.event.subject, key.record.id.into());
+    let narrowed = || KeyFields {
+        name: Some("reports".to_owned()),
+        require_session: Some(true),
+        ..KeyFields::default()
+    };
+    for _ in 0..2 {
+        service
+            .update_api_key(Principal::cli(), app, key.record.id, &[], narrowed())
+            .await
+            .unwrap();
+    }
+    // The second changed nothing.
+    let entry = watch.sees(&[ApiKeyUpdate]).await;
+    assert_eq!(
+        detail(&entry),
+        json!({
+            "kind": "secret", "scopes": ["users:read"], "restrictions": {"require_session": true},
+            "changed": ["name", "require_session"]
+        })
+    );
     let rotated = service
         .rotate_api_key(Principal::cli(), app, key.record.id)
         .await
@@ -465,7 +485,12 @@ async fn aud_1_a_failure_at_any_step_leaves_both_or_neither() {
         let scopes = Vec::new();
         let made = harness
             .service
-            .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, scopes)
+            .create_api_key(
+                Principal::cli(),
+                world,
+                ApiKeyKind::Secret,
+                KeyFields::scoped(scopes),
+            )
             .await;
         let is_over = harness.fake.has_yet_to_fail();
         harness.fake.fail_after(None);

@@ -2,7 +2,7 @@
 
 use vestry_app::Principal;
 use vestry_domain::Environment;
-use vestry_domain::api_key::ApiKeyKind;
+use vestry_domain::api_key::{ApiKeyKind, KeyFields};
 use vestry_domain::session::SessionSelector;
 
 use crate::harness::{Harness, wrong};
@@ -106,7 +106,7 @@ async fn gets_in(what: &str, operations: usize) -> (bool, bool) {
                 Principal::cli(),
                 live,
                 ApiKeyKind::Secret,
-                Vec::new(),
+                KeyFields::default(),
             );
             let made = made.await.unwrap();
             let key = made.key.expose();

@@ -9,7 +9,7 @@ use vestry_app::identity::users::CreateUser;
 use vestry_app::wallets::SignError;
 use vestry_app::{AuthenticateError, Fault, Principal, Refusal};
 use vestry_domain::Environment;
-use vestry_domain::api_key::ApiKeyKind;
+use vestry_domain::api_key::{ApiKeyKind, KeyFields};
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::session::SessionSelector;
@@ -132,7 +132,12 @@ async fn r14_admin_commands_are_retried() {
     lose();
     let key = harness
         .service
-        .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new())
+        .create_api_key(
+            Principal::cli(),
+            world,
+            ApiKeyKind::Secret,
+            KeyFields::default(),
+        )
         .await
         .unwrap();
     lose();

@@ -21,7 +21,7 @@ use vestry_contract::fakes::{
     FakeWebhooks, SeededEntropy,
 };
 use vestry_custody::Custody;
-use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::api_key::{ApiKeyKind, KeyFields, Scope};
 use vestry_domain::app::App;
 use vestry_domain::code::MethodId;
 use vestry_domain::envelope::KeyPurpose;
@@ -131,7 +131,12 @@ impl Harness {
         let key = async |environment| {
             let world = World::new(app.id, environment);
             let made = service
-                .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new())
+                .create_api_key(
+                    Principal::cli(),
+                    world,
+                    ApiKeyKind::Secret,
+                    KeyFields::default(),
+                )
                 .await;
             made.unwrap().key
         };
@@ -289,7 +294,12 @@ impl Harness {
         let world = self.world(Environment::Test);
         let made = self
             .service
-            .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, scopes)
+            .create_api_key(
+                Principal::cli(),
+                world,
+                ApiKeyKind::Secret,
+                KeyFields::scoped(scopes),
+            )
             .await;
         self.service
             .authenticate(made.unwrap().key.expose())
@@ -307,7 +317,12 @@ impl Harness {
         let world = World::new(app.id, Environment::Test);
         let made = self
             .service
-            .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new())
+            .create_api_key(
+                Principal::cli(),
+                world,
+                ApiKeyKind::Secret,
+                KeyFields::default(),
+            )
             .await;
         self.service
             .authenticate(made.unwrap().key.expose())

@@ -15,7 +15,7 @@ use vestry_app::identity::oauth::{
 };
 use vestry_app::identity::sessions::{SessionFields, SessionObject};
 use vestry_app::{Caller, Principal, Refusal};
-use vestry_domain::api_key::ApiKeyKind;
+use vestry_domain::api_key::{ApiKeyKind, KeyFields};
 use vestry_domain::ids::{Id, OauthCallbackId, UserId};
 use vestry_domain::provider::{ConnectionSettings, ProvenIdentity, ProviderName, SignInFailure};
 use vestry_domain::redirect::RedirectKind;
@@ -141,7 +141,7 @@ impl OauthHarness {
             Principal::cli(),
             self.test.world,
             ApiKeyKind::Public,
-            Vec::new(),
+            KeyFields::default(),
         );
         made.await.unwrap().key.expose().clone()
     }

@@ -13,7 +13,7 @@ use vestry_app::identity::sessions::SessionFields;
 use vestry_app::{Caller, Refusal};
 use vestry_contract::browser::Browser;
 use vestry_contract::race::race;
-use vestry_domain::api_key::Scope;
+use vestry_domain::api_key::{Restriction, Scope};
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::session::{DeviceFingerprint, Proof};
 
@@ -446,15 +446,15 @@ async fn ceremony_starts_are_checked() {
     let begun = service.begin_passkey_registration(&scoped, registration(nobody, "localhost"));
     assert!(matches!(
         begun.await,
-        Err(Refusal::NotAllowed(Some(Scope::AuthWrite)))
+        Err(Refusal::Restricted(Restriction::Scope(Scope::AuthWrite)))
     ));
     let begun = service.begin_passkey_authentication(&scoped, sign_in(None, "localhost"));
     assert!(matches!(
         begun.await,
-        Err(Refusal::NotAllowed(Some(Scope::AuthWrite)))
+        Err(Refusal::Restricted(Restriction::Scope(Scope::AuthWrite)))
     ));
     let created = create(&harness, &scoped, nobody, json!({})).await;
-    assert!(matches!(created, Err(Refusal::NotAllowed(_))));
+    assert!(matches!(created, Err(Refusal::Restricted(_))));
     let verified = verify(&harness, &scoped, json!({})).await;
-    assert!(matches!(verified, Err(Refusal::NotAllowed(_))));
+    assert!(matches!(verified, Err(Refusal::Restricted(_))));
 }

@@ -12,7 +12,7 @@ use vestry_app::identity::sessions::{SessionFields, SessionNamed};
 use vestry_app::identity::totps::CreatedTotp;
 use vestry_app::{Caller, Fault, Refusal};
 use vestry_contract::race::race;
-use vestry_domain::api_key::Scope;
+use vestry_domain::api_key::{Restriction, Scope};
 use vestry_domain::ids::UserId;
 use vestry_domain::link::LinkPurpose;
 use vestry_domain::message::CapturedMessage;
@@ -280,16 +280,19 @@ async fn begin_validates_its_input() {
     let scoped = harness.scoped(vec![Scope::UsersRead]).await;
     let refused = begin(&harness, &scoped, ADA).await;
     assert!(
-        matches!(refused, Err(Refusal::NotAllowed(Some(Scope::AuthWrite)))),
+        matches!(
+            refused,
+            Err(Refusal::Restricted(Restriction::Scope(Scope::AuthWrite)))
+        ),
         "{refused:?}"
     );
     let refused = complete(&harness, &scoped, new_password("x", FIRST)).await;
     assert!(
         matches!(
             refused,
-            Err(CompleteResetError::Common(Refusal::NotAllowed(Some(
-                Scope::AuthWrite
-            ))))
+            Err(CompleteResetError::Common(Refusal::Restricted(
+                Restriction::Scope(Scope::AuthWrite)
+            )))
         ),
         "{refused:?}"
     );

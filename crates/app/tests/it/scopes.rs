@@ -17,8 +17,8 @@ use vestry_app::wallets::{
 };
 use vestry_app::{Caller, Refusal};
 use vestry_domain::Secret;
-use vestry_domain::action::Action;
-use vestry_domain::api_key::Scope;
+use vestry_domain::action::{Action, Requirement};
+use vestry_domain::api_key::{Restriction, Scope};
 use vestry_domain::ids::{EmailId, Id, PhoneNumberId, SessionId, TotpId, UserId, WalletId};
 use vestry_domain::key_transfer::{EntropyType, Kem, SealedMessage};
 use vestry_domain::session::{DeviceFingerprint, SessionSelector};
@@ -34,12 +34,14 @@ macro_rules! lacking {
     ($outcome:expr) => {
         match $outcome {
             Err(Refusal::NotAllowed(scope)) => scope,
+            Err(Refusal::Restricted(Restriction::Scope(scope))) => Some(scope),
             _ => None,
         }
     };
     ($outcome:expr, $error:ident) => {
         match $outcome {
             Err($error::Common(Refusal::NotAllowed(scope))) => scope,
+            Err($error::Common(Refusal::Restricted(Restriction::Scope(scope)))) => Some(scope),
             _ => None,
         }
     };
@@ -421,9 +423,9 @@ async fn api_keys_cannot_act_as_operators() {
     let all = harness.scoped(Scope::ALL.to_vec()).await;
     for action in Action::ALL {
         let outcome = all.authorize(*action);
-        match action.scope() {
-            Some(_) => assert!(outcome.is_ok(), "{action:?}"),
-            None => assert!(
+        match action.requirement() {
+            Requirement::Scope(_) | Requirement::AnyKey => assert!(outcome.is_ok(), "{action:?}"),
+            Requirement::Operator => assert!(
                 matches!(outcome, Err(Refusal::NotAllowed(None))),
                 "{action:?}"
             ),
@@ -436,6 +438,6 @@ async fn api_keys_cannot_act_as_operators() {
 fn needing(scope: Scope) -> Action {
     let mut actions = Action::ALL.iter();
     *actions
-        .find(|action| action.scope() == Some(scope))
+        .find(|action| action.requirement() == Requirement::Scope(scope))
         .unwrap()
 }

@@ -79,6 +79,7 @@ async fn every_setting_can_be_changed() {
         ("siwe_chain_ids", "[8453, 1]"),
         ("siws_clusters", r#"["devnet"]"#),
         ("wallet_export", "true"),
+        ("require_named_scopes", "true"),
         ("require_code_challenge", "true"),
         ("oauth_test_redirect_uri", "http://localhost:3000/callback"),
         (
@@ -129,6 +130,7 @@ async fn every_setting_can_be_changed() {
         siwe_chain_ids: vec![8453, 1],
         siws_clusters: vec!["devnet".to_owned()],
         wallet_export: true,
+        require_named_scopes: true,
         require_code_challenge: true,
         oauth_test_redirect_uri: Some("http://localhost:3000/callback".to_owned()),
         oauth_live_redirect_uri: Some("https://app.example.com/callback".to_owned()),
@@ -292,7 +294,7 @@ async fn callers_follow_within_a_second() {
             Principal::cli(),
             harness.test().await.world,
             vestry_domain::api_key::ApiKeyKind::Secret,
-            Vec::new(),
+            vestry_domain::api_key::KeyFields::default(),
         )
         .await
         .unwrap()

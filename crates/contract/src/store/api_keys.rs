@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use vestry_domain::World;
-use vestry_domain::api_key::ApiKey;
+use vestry_domain::api_key::{ApiKey, KeyUse};
+use vestry_domain::operation::Operation;
 use vestry_domain::timestamp::Seconds;
 use vestry_ports::store::Store;
 
@@ -148,4 +149,83 @@ pub async fn parallel_revocations_count_once(store: Arc<dyn Store>) {
     }))
     .await;
     assert_eq!(count(&revoked, &true), 1);
+}
+
+/// A change replaces name, scopes and restrictions, and nothing else; a revoked key cannot be changed.
+pub async fn a_key_can_be_changed_until_it_is_revoked(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for _ in 0..20 {
+        let key = stage.api_key(world).await;
+        let bystander = stage.api_key(world).await;
+        let change = stage.samples.api_key(world);
+        let changed = ApiKey {
+            name: change.name.clone(),
+            scopes: change.scopes.clone(),
+            restrictions: change.restrictions.clone(),
+            ..key.clone()
+        };
+        // Other fields of the change are ignored.
+        let change = ApiKey {
+            id: key.id,
+            ..change
+        };
+        assert!(in_tx!(stage.store, |tx| tx
+            .api_keys()
+            .update(&change)
+            .await));
+        let found = in_view!(stage.store, |view| {
+            let found = view.api_keys().find_by_hash(&key.hash).await?;
+            Ok([found, view.api_keys().find_by_hash(&bystander.hash).await?])
+        });
+        let found = found.map(|found| found.map(|(key, _)| key));
+        assert_eq!(found, [Some(changed), Some(bystander)]);
+        let at = stage.samples.tick();
+        in_tx!(stage.store, |tx| tx
+            .api_keys()
+            .revoke(world.app_id, key.id, at)
+            .await);
+        assert!(!in_tx!(stage.store, |tx| tx
+            .api_keys()
+            .update(&change)
+            .await));
+    }
+}
+
+/// The last use of each operation is kept, for each key of the App.
+pub async fn the_last_use_of_a_key_is_kept(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [_, other, _] = stage.strangers(world).await;
+    let [first, second] = [stage.api_key(world).await.id, stage.api_key(world).await.id];
+    let used = |world, key, operation, at| KeyUse {
+        world,
+        key,
+        operation,
+        at,
+    };
+    let (early, late) = (stage.samples.tick(), stage.samples.tick());
+    let (get, sign) = (Operation::GetUser, Operation::SignMessage);
+    for uses in [
+        vec![
+            used(world, first, get, early),
+            used(world, first, sign, early),
+        ],
+        vec![
+            used(world, first, sign, late),
+            used(world, second, get, late),
+        ],
+        vec![used(other, first, get, late)],
+        vec![],
+    ] {
+        in_tx!(stage.store, |tx| tx.api_keys().note_uses(&uses).await);
+    }
+    let mut expected = [
+        used(world, first, get, early),
+        used(world, first, sign, late),
+        used(world, second, get, late),
+    ];
+    expected.sort_by_key(|used| (used.key, used.operation.as_str()));
+    let found = in_view!(stage.store, |view| view.api_keys().uses(world.app_id).await);
+    assert_eq!(found, expected);
 }

@@ -79,6 +79,7 @@ words! {
         AppCreate "app.create" "An App was created.",
         AppUpdate "app.update" "The name or settings of an App were changed.",
         ApiKeyCreate "api_key.create" "An API key or public token was created.",
+        ApiKeyUpdate "api_key.update" "The name, scopes or restrictions of an API key were changed.",
         ApiKeyRotate "api_key.rotate" "An API key or public token was created with the permissions of an existing one, which keeps working until it is revoked.",
         ApiKeyRevoke "api_key.revoke" "An API key or public token was revoked.",
         SigningKeyRotate "signing_key.rotate" "A new key for signing session JWTs was created.",

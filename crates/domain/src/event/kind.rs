@@ -133,6 +133,7 @@ events! {
     optional message_sent MessageSent "message.sent" "A message was accepted by its transport." (channel: Channel, kind: MessageKind);
 
     always api_key_created ApiKeyCreated "api_key.created" "An API key or public token was created." (api_key_id: ApiKeyId, kind: ApiKeyKind, scopes: Vec<Scope>);
+    always api_key_updated ApiKeyUpdated "api_key.updated" "The name, scopes or restrictions of an API key were changed." (api_key_id: ApiKeyId, changed: ChangedFields);
     always api_key_revoked ApiKeyRevoked "api_key.revoked" "An API key or public token was revoked." (api_key_id: ApiKeyId);
     always signing_key_rotated SigningKeyRotated "signing_key.rotated" "A new key for signing session JWTs was created." (signing_key_id: SigningKeyId);
 

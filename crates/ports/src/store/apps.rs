@@ -1,6 +1,6 @@
 //! Apps and their configuration.
 
-use vestry_domain::api_key::ApiKey;
+use vestry_domain::api_key::{ApiKey, KeyUse};
 use vestry_domain::app::{App, NamedEvents};
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId};
@@ -46,6 +46,12 @@ pub trait ApiKeys: Send {
     async fn find_by_hash(&mut self, hash: &TokenHash) -> StoreResult<Option<(ApiKey, App)>>;
     /// All keys of an App, oldest first.
     async fn list(&mut self, app: AppId) -> StoreResult<Vec<ApiKey>>;
+    /// Replaces the name, scopes and restrictions of a key; `false` if there is none that is not revoked yet.
+    async fn update(&mut self, key: &ApiKey) -> StoreResult<bool>;
+    /// Records uses of keys. A later use of the same operation replaces an earlier one.
+    async fn note_uses(&mut self, uses: &[KeyUse]) -> StoreResult<()>;
+    /// The recorded uses of an App's keys, by key and operation. Names of operations that this build does not know are left out.
+    async fn uses(&mut self, app: AppId) -> StoreResult<Vec<KeyUse>>;
     /// Revokes a key; `false` if there is none that is not revoked yet.
     async fn revoke(&mut self, app: AppId, id: ApiKeyId, at: Timestamp) -> StoreResult<bool>;
 }

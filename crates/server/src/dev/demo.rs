@@ -1,7 +1,7 @@
 //! The App `Demo`: created on the first start, reused on later ones.
 
 use vestry_app::{Principal, Refusal, Service};
-use vestry_domain::api_key::{ApiKey, ApiKeyKind};
+use vestry_domain::api_key::{ApiKey, ApiKeyKind, KeyFields};
 use vestry_domain::ids::AppId;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::token::TokenHash;
@@ -109,9 +109,19 @@ async fn complete(service: &Service, world: World) -> Result<(), Refusal> {
 }
 
 async fn make_keys(service: &Service, world: World) -> Result<Keys, Refusal> {
-    let secret = service.create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new());
+    let secret = service.create_api_key(
+        Principal::cli(),
+        world,
+        ApiKeyKind::Secret,
+        KeyFields::default(),
+    );
     let secret = secret.await?;
-    let public = service.create_api_key(Principal::cli(), world, ApiKeyKind::Public, Vec::new());
+    let public = service.create_api_key(
+        Principal::cli(),
+        world,
+        ApiKeyKind::Public,
+        KeyFields::default(),
+    );
     let public = public.await?;
     Ok(Keys {
         secret_key: secret.key.expose().clone(),

@@ -331,7 +331,12 @@ fn without_json_people_can_read_it() {
         .unwrap()
         .split_whitespace()
         .collect();
-    assert_eq!(head, ["ID", "KEY", "CREATED", "STATE", "SCOPES"]);
+    assert_eq!(
+        head,
+        [
+            "ID", "KEY", "NAME", "CREATED", "LAST", "USED", "STATE", "CAN"
+        ]
+    );
     assert_eq!(output.stdout.lines().count(), 4);
 }
 

@@ -35,6 +35,7 @@ mod memory;
 mod oauth_races;
 mod protection;
 mod races;
+mod restricted_keys;
 mod revocation;
 mod shutdown;
 mod sms;

@@ -280,9 +280,15 @@ async fn a_key_that_ends_stops_calls_in_flight(installation: Installation) {
             let revoke = ["key", "revoke", app.as_str(), id.as_str()];
             let _revoked: Value = block_in_place(|| installation.admin(&revoke));
         } else {
-            let narrow =
-                format!("UPDATE api_keys SET scopes = '[\"wallets:read\"]' WHERE id = '{id}'");
-            installation.database.execute(&narrow).await;
+            let narrow = [
+                "key",
+                "update",
+                app.as_str(),
+                id.as_str(),
+                "--scope",
+                "wallets:read",
+            ];
+            let _narrowed: Value = block_in_place(|| installation.admin(&narrow));
         }
         let ended = Instant::now();
         for call in short {

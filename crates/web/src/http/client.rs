@@ -18,29 +18,35 @@ pub(crate) fn is_trusted(address: IpAddr, proxies: &[IpNet]) -> bool {
 /// The address of the client: the socket's address or, behind trusted proxies, the right-most untrusted address in `X-Forwarded-For`.
 /// Everything to the left of that address was chosen by the client.
 ///
-/// An unreadable header is ignored: the socket's address is used, so rules that depend on the address still apply.
+/// An unreadable header is ignored: the socket's address is used, so limits that depend on the address still apply.
 pub(crate) fn address(peer: IpAddr, headers: &HeaderMap, proxies: &[IpNet]) -> IpAddr {
+    known_address(peer, headers, proxies).unwrap_or_else(|| peer.to_canonical())
+}
+
+/// The same for rules that let an address in; `None` if the header is unreadable, because the socket's address is then a proxy's.
+pub(crate) fn known_address(
+    peer: IpAddr,
+    headers: &HeaderMap,
+    proxies: &[IpNet],
+) -> Option<IpAddr> {
     let peer = peer.to_canonical();
     if !is_trusted(peer, proxies) {
-        return peer;
+        return Some(peer);
     }
     // Several header lines form one list (RFC 9110, section 5.3).
     let mut nearest = peer;
     let lines: Vec<_> = headers.get_all(FORWARDED_FOR).collect();
     for line in lines.into_iter().rev() {
-        let Ok(line) = line.to_str() else {
-            return peer;
-        };
+        let line = line.to_str().ok()?;
         for named in line.rsplit(',') {
-            match hop(named.trim()) {
-                None => return peer,
-                Some(hop) if is_trusted(hop, proxies) => nearest = hop,
-                Some(hop) => return hop,
+            match hop(named.trim())? {
+                hop if is_trusted(hop, proxies) => nearest = hop,
+                hop => return Some(hop),
             }
         }
     }
     // Every hop is a trusted proxy, so the request started at the farthest one.
-    nearest
+    Some(nearest)
 }
 
 /// Parses an address with or without a port, with or without brackets.

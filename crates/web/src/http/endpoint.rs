@@ -9,8 +9,9 @@ use actix_web::http::Method;
 use actix_web::middleware::{Next, from_fn};
 use actix_web::web::{self, Data};
 use utoipa::openapi::RefOr;
-use utoipa::openapi::path::{HttpMethod, Operation};
+use utoipa::openapi::path::{HttpMethod, Operation as Description};
 use utoipa::openapi::schema::Schema;
+use vestry_domain::operation::Operation;
 
 use crate::http::gate::{Auth, Route, RoutePolicy, gate};
 use crate::http::problem::{Code, Problem};
@@ -32,7 +33,7 @@ pub(crate) struct Endpoint {
     pub(crate) for_pages: bool,
     /// Whether browsers follow links to it. Errors are then shown as a page.
     pub(crate) is_browsed: bool,
-    pub(crate) describe: fn() -> Operation,
+    pub(crate) describe: fn() -> Description,
     pub(crate) schemas: fn(&mut Schemas),
     route: fn() -> actix_web::Route,
 }
@@ -79,6 +80,11 @@ impl Endpoint {
         self
     }
 
+    /// The operation, by which API keys are restricted; `None` for one that needs no key.
+    pub(crate) fn operation(&self) -> Option<Operation> {
+        (self.describe)().operation_id?.parse().ok()
+    }
+
     /// Whether responses are stored for requests with an `Idempotency-Key`.
     pub(crate) const fn takes_idempotency_key(&self) -> bool {
         let may_change = matches!(
@@ -89,7 +95,7 @@ impl Endpoint {
     }
 }
 
-fn describe<D: utoipa::Path + for<'t> utoipa::__dev::Tags<'t>>() -> Operation {
+fn describe<D: utoipa::Path + for<'t> utoipa::__dev::Tags<'t>>() -> Description {
     let mut operation = D::operation();
     operation.tags = Some(D::tags().into_iter().map(str::to_owned).collect());
     operation
@@ -106,6 +112,10 @@ pub(crate) fn resource(
         route: Route(first.path.as_str().into()),
         auth: first.auth,
         for_pages: first.for_pages,
+        operations: endpoints
+            .iter()
+            .filter_map(|endpoint| Some((actix_method(&endpoint.method), endpoint.operation()?)))
+            .collect(),
         keyed: endpoints
             .iter()
             .filter(|endpoint| endpoint.takes_idempotency_key())

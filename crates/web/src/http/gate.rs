@@ -10,10 +10,12 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage};
-use vestry_app::{AuthenticateError, Caller};
+use vestry_app::{AuthenticateError, Caller, LimitedCall};
 use vestry_domain::Secret;
-use vestry_domain::api_key::{self, ApiKeyKind};
+use vestry_domain::api_key::{self, ApiKeyKind, Restriction};
 use vestry_domain::limits::LimitVerdict;
+use vestry_domain::operation::Operation;
+use vestry_domain::token;
 
 use crate::http::catch_panic::catch_panic;
 use crate::http::client;
@@ -50,6 +52,8 @@ pub(crate) struct RoutePolicy {
     pub(crate) auth: Auth,
     /// Whether pages may call it; see [`cors`].
     pub(crate) for_pages: bool,
+    /// The operation of each method.
+    pub(crate) operations: Vec<(Method, Operation)>,
     /// Methods whose responses are stored for requests with an `Idempotency-Key`.
     pub(crate) keyed: Vec<Method>,
     /// Whether browsers follow links to it. Errors are then shown as a page.
@@ -111,41 +115,107 @@ async fn pass(
         Err(problem) => return Ok(request.error_response(problem)),
     };
     let is_test = caller.is_test();
+    let caller = limited(caller, &mut request);
     request.extensions_mut().insert(Arc::clone(&caller));
     let refused = Arc::clone(&caller);
     if policy.auth == Auth::TestKey && !is_test {
         return Ok(request.error_response(Problem::no_route()));
     }
-    let mut response = if verdict.admitted {
-        let is_keyed = policy.keyed.contains(request.method());
-        if is_keyed && request.headers().contains_key(idempotency::KEY) {
-            idempotency::once(&state, caller, request, next).await?
-        } else {
-            catch_panic(request, next).await?
-        }
-    } else {
+    let mut response = if !verdict.admitted {
         let wait = verdict.reset - state.service.machine_time();
         request.error_response(Problem::new(Code::RateLimited).with_retry_after(wait))
+    } else if let Err(restriction) = may_call(&state, &caller, policy, &request) {
+        request.error_response(Problem::from(restriction))
+    } else if policy.keyed.contains(request.method())
+        && request.headers().contains_key(idempotency::KEY)
+    {
+        idempotency::once(&state, caller, request, next).await?
+    } else {
+        catch_panic(request, next).await?
     };
-    if response.status() == StatusCode::FORBIDDEN {
-        note_refusal(&state, refused, policy, &response).await;
+    if response.status().is_success() && !refused.is_judged() {
+        let unjudged =
+            Problem::internal("a call of a limited key was answered without a check of its owner");
+        response = response.error_response(unjudged);
     }
+    note_refusal(&state, refused, policy, &response).await;
     limit_headers(&verdict, response.headers_mut());
     Ok(response)
 }
 
-/// Records a denied request in the audit log if its error code is one of those that are recorded.
+/// The header with the session that a call presents for the owner of the wallet that it uses.
+pub(crate) const SESSION_HEADER: &str = "Vestry-Session";
+const SESSION: HeaderName = HeaderName::from_static("vestry-session");
+
+/// Adds the record of this request to the caller of a limited key.
+fn limited(caller: Arc<Caller>, request: &mut ServiceRequest) -> Arc<Caller> {
+    if !caller.is_limited() {
+        request.headers_mut().remove(SESSION);
+        return caller;
+    }
+    let mut sent = request.headers().get_all(SESSION);
+    let token = match (sent.next(), sent.next()) {
+        (Some(token), None) => token.to_str().ok().filter(|token| token::is_session(token)),
+        _ => None,
+    };
+    let call = LimitedCall::new(token.map(|token| Secret::new(token.to_owned())));
+    // As for the key (M-11).
+    request.headers_mut().remove(SESSION);
+    Arc::new(caller.with_limits(Arc::new(call)))
+}
+
+/// Checks the restrictions of a key that need no more than the request: the client address and the operation.
+fn may_call(
+    state: &State,
+    caller: &Caller,
+    policy: &RoutePolicy,
+    request: &ServiceRequest,
+) -> Result<(), Restriction> {
+    let Some(restrictions) = caller.key().map(|key| &key.restrictions) else {
+        return Ok(());
+    };
+    if restrictions.ip_allow.is_some() {
+        let proxies = &state.settings.trusted_proxies;
+        let peer = request.peer_addr();
+        let client =
+            peer.and_then(|peer| client::known_address(peer.ip(), request.headers(), proxies));
+        if !restrictions.allows_address(client) {
+            return Err(Restriction::Ip);
+        }
+    }
+    let method = match request.method() {
+        &Method::HEAD => &Method::GET,
+        method => method,
+    };
+    let mut operations = policy.operations.iter();
+    // Without an operation the answer is 405.
+    let Some((_, operation)) = operations.find(|(served, _)| served == method) else {
+        return Ok(());
+    };
+    if !restrictions.allows_operation(*operation) {
+        return Err(Restriction::Operation(*operation));
+    }
+    state.service.note_key_use(caller, *operation);
+    Ok(())
+}
+
+/// Records a denied request in the audit log if its error code is one of those that are recorded. A restriction of the key counts too if it
+/// gave the response of an unknown object or session.
 async fn note_refusal(
     state: &State,
     caller: Arc<Caller>,
     policy: &RoutePolicy,
     response: &ServiceResponse,
 ) {
-    let problem = response.response().error();
-    let Some(problem) = problem.and_then(|error| error.as_error::<Problem>()) else {
+    let by_restriction = caller.limited_call().is_some_and(LimitedCall::was_refused);
+    if response.status() != StatusCode::FORBIDDEN && !by_restriction {
         return;
-    };
-    let Some(code) = problem.recorded() else {
+    }
+    let problem = response.response().error();
+    let recorded = problem
+        .and_then(|error| error.as_error::<Problem>())
+        .and_then(Problem::recorded);
+    let Some(code) = recorded.or(by_restriction.then_some("key_not_allowed")) else {
         return;
     };
     let request = response.request();

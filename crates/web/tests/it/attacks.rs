@@ -19,6 +19,7 @@ mod outward;
 mod passwords;
 pub(crate) mod people;
 mod redirects;
+pub(crate) mod restricted_keys;
 mod retry;
 mod sending;
 mod sessions;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use vestry_app::Principal;
 use vestry_domain::Environment;
-use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::api_key::{ApiKeyKind, KeyFields, Scope};
 use vestry_domain::redirect::RedirectKind;
 
 use crate::harness::{Api, Client, on_both};
@@ -99,9 +99,12 @@ async fn a_filter_shows_matching_events(api: &Api) {
             .add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, false);
     let added = added.await.unwrap();
     api.pass(60);
-    let revoked =
-        api.service
-            .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, Vec::new());
+    let revoked = api.service.create_api_key(
+        Principal::cli(),
+        world,
+        ApiKeyKind::Secret,
+        KeyFields::default(),
+    );
     let revoked = revoked.await.unwrap().record.id;
     api.service
         .revoke_api_key(Principal::cli(), api.app.id, revoked)
@@ -182,7 +185,7 @@ async fn aud_6_refused_calls_are_recorded(api: &Api) {
         .header("X-Request-Id", "r-1");
     for _ in 0..14 {
         let refused = weak.post("/v1/auth/users/create", json!({})).await;
-        refused.refuses(403, "key_not_allowed", None);
+        refused.refuses(403, "key_not_allowed", Some("scope"));
     }
     // These are unknown keys, and there is no end of them.
     let unknown = format!("sk_test_{}", "0".repeat(43));

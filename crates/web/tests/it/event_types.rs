@@ -17,7 +17,7 @@ use vestry_app::identity::users::Imported;
 use vestry_app::platform::webhooks::{EndpointChange, NewEndpoint, Resume};
 use vestry_contract::browser::Browser;
 use vestry_contract::sealing::Recipient;
-use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::api_key::{ApiKeyKind, KeyFields, Scope};
 use vestry_domain::code::FAILURES_BEFORE_WAIT;
 use vestry_domain::event::EventKind::{self, *};
 use vestry_domain::provider::ConnectionSettings;
@@ -130,15 +130,26 @@ async fn keys_come_and_go(witness: &mut Witness<'_>) {
     let api = witness.api;
     let world = World::new(api.app.id, Environment::Test);
     let scopes = vec![Scope::UsersRead];
-    let made = api
-        .service
-        .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, scopes);
+    let made = api.service.create_api_key(
+        Principal::cli(),
+        world,
+        ApiKeyKind::Secret,
+        KeyFields::scoped(scopes),
+    );
     let id = made.await.unwrap().record.id;
+    let renamed = KeyFields {
+        name: Some("reports".to_owned()),
+        ..KeyFields::default()
+    };
+    api.service
+        .update_api_key(Principal::cli(), api.app.id, id, &[], renamed)
+        .await
+        .unwrap();
     api.service
         .revoke_api_key(Principal::cli(), api.app.id, id)
         .await
         .unwrap();
-    let expected = [ApiKeyCreated, ApiKeyRevoked];
+    let expected = [ApiKeyCreated, ApiKeyUpdated, ApiKeyRevoked];
     witness.sees("an API key", &expected, &[]).await;
     api.service
         .rotate_signing_key(Principal::cli(), world)

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use vestry_app::Principal;
 use vestry_contract::fakes::FakeClock;
 use vestry_contract::rng::{self, Rng};
-use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::api_key::{ApiKeyKind, KeyFields, Scope};
 use vestry_domain::event::EventKind;
 use vestry_domain::ids::{EventId, Id, UserId};
 use vestry_domain::timestamp::Seconds;
@@ -523,7 +523,7 @@ async fn events_need_a_scope(api: &Api) {
         "/v1/events/event_000000000000000000000000000",
     ] {
         let refused = api.with_key(&key).get(path).await;
-        refused.refuses(403, "key_not_allowed", None);
+        refused.refuses(403, "key_not_allowed", Some("scope"));
     }
     let key = api.new_key(Environment::Test, &[Scope::EventsRead]).await;
     api.with_key(&key).get("/v1/events").await.ok();
@@ -744,7 +744,7 @@ async fn app_events_are_emitted_in_both_environments(api: &Api) {
             Principal::cli(),
             world,
             ApiKeyKind::Secret,
-            vec![Scope::UsersRead],
+            KeyFields::scoped(vec![Scope::UsersRead]),
         )
         .await
         .unwrap();

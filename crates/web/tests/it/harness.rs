@@ -19,8 +19,9 @@ use tokio::task::JoinHandle;
 use vestry_app::{Caller, Ports, Principal, Service, Settings};
 use vestry_contract::fakes::{FakeClock, FakeMailer, FakeSms, FakeWebhooks, SeededEntropy};
 use vestry_custody::Custody;
-use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::api_key::{ApiKeyKind, KeyFields, Scope};
 use vestry_domain::app::App;
+use vestry_domain::ids::ApiKeyId;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_limiter::MemoryLimiter;
@@ -208,6 +209,22 @@ impl Api {
             .await
     }
 
+    /// A client with a fresh test key of the App that has these fields.
+    pub(crate) async fn restricted(&self, fields: KeyFields) -> Client<'_> {
+        self.restricted_key(fields).await.1
+    }
+
+    /// The same with the key's id.
+    pub(crate) async fn restricted_key(&self, fields: KeyFields) -> (ApiKeyId, Client<'_>) {
+        let world = World::new(self.app.id, Environment::Test);
+        let kind = ApiKeyKind::Secret;
+        let made = (self.service)
+            .create_api_key(Principal::cli(), world, kind, fields)
+            .await
+            .unwrap();
+        (made.record.id, self.with_key(made.key.expose()))
+    }
+
     /// A fresh key of any App.
     pub(crate) async fn key_of(
         &self,
@@ -219,7 +236,12 @@ impl Api {
         let world = World::new(app.id, environment);
         let made = self
             .service
-            .create_api_key(Principal::cli(), world, kind, scopes.to_vec())
+            .create_api_key(
+                Principal::cli(),
+                world,
+                kind,
+                KeyFields::scoped(scopes.to_vec()),
+            )
             .await;
         made.unwrap().key.expose().clone()
     }

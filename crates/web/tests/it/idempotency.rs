@@ -126,12 +126,12 @@ async fn a_key_with_fewer_rights_gets_no_stored_response(api: &Api) {
     let reader = api.new_key(Environment::Test, &[Scope::UsersRead]).await;
     let reader = keyed(api.with_key(&reader), "order-17");
     let refused = reader.post(CREATE, request.clone()).await;
-    refused.refuses(403, "key_not_allowed", None);
+    refused.refuses(403, "key_not_allowed", Some("scope"));
     let writer = keyed(api.test(), "order-17");
     let first = writer.post(CREATE, request.clone()).await.ok();
     assert!(!is_replay(&first));
     let refused = reader.post(CREATE, request.clone()).await;
-    refused.refuses(403, "key_not_allowed", None);
+    refused.refuses(403, "key_not_allowed", Some("scope"));
     // Another key with the same rights works as well: keys are rotated.
     let rotated = api.new_key(Environment::Test, &[]).await;
     let again = keyed(api.with_key(&rotated), "order-17");

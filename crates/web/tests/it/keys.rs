@@ -197,7 +197,7 @@ async fn a_rotated_key_and_its_successor_both_work(api: &Api) {
         let refused = client
             .post("/v1/auth/users/create", json!({"email": "a@example.com"}))
             .await;
-        refused.refuses(403, "key_not_allowed", None);
+        refused.refuses(403, "key_not_allowed", Some("scope"));
     }
     api.service
         .revoke_api_key(Principal::cli(), api.app.id, id)
@@ -375,7 +375,7 @@ async fn a_call_without_its_scope_is_refused(api: &Api) {
             .with_key(&without)
             .send(method, &path, body.clone())
             .await;
-        refused.refuses(403, "key_not_allowed", None);
+        refused.refuses(403, "key_not_allowed", Some("scope"));
         assert!(
             refused.text_at("/error/message").contains(scope.as_str()),
             "{}",
@@ -393,7 +393,7 @@ async fn no_scopes_means_all_but_export(api: &Api) {
     api.with_key(&key)
         .get("/v1/wallets/list")
         .await
-        .refuses(403, "key_not_allowed", None);
+        .refuses(403, "key_not_allowed", Some("scope"));
     api.test().get("/v1/wallets/list").await.ok();
 }
 

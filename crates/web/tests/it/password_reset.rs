@@ -282,7 +282,7 @@ async fn begin_names_what_it_refuses(api: &Api) {
     let scopes = [vestry_domain::api_key::Scope::UsersRead];
     let scoped = api.new_key(Environment::Test, &scopes).await;
     let response = api.with_key(&scoped).post(BEGIN, valid.clone()).await;
-    response.refuses(403, "key_not_allowed", None);
+    response.refuses(403, "key_not_allowed", Some("scope"));
     api.deliver().await;
     let mails = "/v1/test/messages?kind=password_reset";
     let mails = api.test().get(mails).await.ok();
@@ -352,7 +352,7 @@ async fn complete_names_what_it_refuses(api: &Api) {
     let scopes = [vestry_domain::api_key::Scope::UsersWrite];
     let scoped = api.new_key(Environment::Test, &scopes).await;
     let response = api.with_key(&scoped).post(COMPLETE, valid.clone()).await;
-    response.refuses(403, "key_not_allowed", None);
+    response.refuses(403, "key_not_allowed", Some("scope"));
     api.test().post(COMPLETE, valid).await.ok();
 }
 

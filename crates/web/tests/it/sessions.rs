@@ -721,7 +721,7 @@ async fn m_22_all_sessions_of_an_app_end_on_explicit_request(api: &Api) {
     assert_eq!(ended.body["deleted_count"], 1);
     let reader = api.new_key(Environment::Test, &[Scope::UsersWrite]).await;
     let refused = api.with_key(&reader).delete(&by_query, None).await;
-    refused.refuses(403, "key_not_allowed", None);
+    refused.refuses(403, "key_not_allowed", Some("scope"));
 }
 
 /// The claims, after another library has verified the signature against the published keys.

@@ -412,7 +412,7 @@ async fn a_begin_names_what_it_refuses(api: &Api) {
     response.refuses(404, "not_found", Some("user"));
     let key = api.new_key(Environment::Test, &[Scope::WalletsSign]).await;
     let response = api.with_key(&key).post(BEGIN, begin(ADDRESS)).await;
-    response.refuses(403, "key_not_allowed", None);
+    response.refuses(403, "key_not_allowed", Some("scope"));
 }
 
 async fn an_import_names_what_it_refuses(api: &Api) {
@@ -484,7 +484,7 @@ async fn an_import_names_what_it_refuses(api: &Api) {
     response.refuses(404, "not_found", Some("user"));
     let key = api.new_key(Environment::Test, &[Scope::WalletsSign]).await;
     let response = api.with_key(&key).post(IMPORT, right.clone()).await;
-    response.refuses(403, "key_not_allowed", None);
+    response.refuses(403, "key_not_allowed", Some("scope"));
     client.post(IMPORT, right).await.ok();
 }
 

@@ -171,7 +171,7 @@ async fn m_18_disabling_needs_a_scope_and_the_environment(api: &Api) {
     for to in ["disable", "enable", "unlock"] {
         let path = format!("/v1/auth/users/{id}/{to}");
         let refused = api.with_key(&reader).post(&path, json!({})).await;
-        refused.refuses(403, "key_not_allowed", None);
+        refused.refuses(403, "key_not_allowed", Some("scope"));
         for client in [other.clone(), api.live()] {
             let refused = client.post(&path, json!({})).await;
             refused.refuses(404, "not_found", Some("user"));

@@ -135,7 +135,7 @@ async fn disabling_needs_a_wallet_and_a_scope(api: &Api) {
         let refused = api.test().post(&unknown, json!({})).await;
         refused.refuses(404, "not_found", Some("wallet"));
         let refused = api.with_key(&reader).post(&path, json!({})).await;
-        refused.refuses(403, "key_not_allowed", None);
+        refused.refuses(403, "key_not_allowed", Some("scope"));
     }
     let page = audit(api, &owned, "").await.ok();
     assert_eq!(page.body["entries"].as_array().unwrap().len(), 1);
@@ -276,5 +276,5 @@ async fn the_log_names_what_it_refuses(api: &Api) {
     }
     let signer = api.new_key(Environment::Test, &[Scope::WalletsSign]).await;
     let refused = api.with_key(&signer).get(&path).await;
-    refused.refuses(403, "key_not_allowed", None);
+    refused.refuses(403, "key_not_allowed", Some("scope"));
 }

@@ -14,6 +14,7 @@ const MANY: u64 = 20_000;
 const FEW: &[&str] = &[
     "__diesel_schema_migrations",
     "apps",
+    "api_key_uses",
     "api_keys",
     "app_keys",
     "audit_chains",

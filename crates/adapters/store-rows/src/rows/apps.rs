@@ -1,9 +1,10 @@
 //! Rows of Apps and their configuration.
 
 use diesel::prelude::{Insertable, Queryable, Selectable};
-use vestry_domain::api_key::{ApiKey, Scope};
+use vestry_domain::api_key::{ApiKey, KeyUse, Restrictions, Scope};
 use vestry_domain::app::App;
 use vestry_domain::envelope::{AppKey, Sealed, WrappedKey};
+use vestry_domain::operation::Operation;
 use vestry_domain::redirect::RedirectTarget;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::token::TokenHash;
@@ -11,7 +12,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{RedirectUrl, StoreError, StoreResult};
 
 use super::{Table, to_json};
-use crate::schema::{api_keys, app_keys, apps, redirect_urls, signing_keys};
+use crate::schema::{api_key_uses, api_keys, app_keys, apps, redirect_urls, signing_keys};
 
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = apps, treat_none_as_default_value = false)]
@@ -61,13 +62,16 @@ impl TryFrom<AppRow> for App {
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = api_keys, treat_none_as_default_value = false)]
 pub struct ApiKeyRow {
-    app_id: String,
-    environment: String,
-    id: String,
+    pub app_id: String,
+    pub environment: String,
+    pub id: String,
     kind: String,
     hash: Vec<u8>,
     last_four: String,
-    scopes: String,
+    pub name: String,
+    pub scopes: String,
+    pub restrictions: String,
+    created_by: String,
     created_at: i64,
     revoked_at: Option<i64>,
 }
@@ -84,7 +88,10 @@ impl TryFrom<&ApiKey> for ApiKeyRow {
             kind: key.kind.to_string(),
             hash: key.hash.0.to_vec(),
             last_four: key.last_four.clone(),
+            name: key.name.clone(),
             scopes: to_json(&scopes)?,
+            restrictions: to_json(&key.restrictions)?,
+            created_by: key.created_by.to_string(),
             created_at: key.created_at.unix(),
             revoked_at: key.revoked_at.map(Timestamp::unix),
         })
@@ -99,15 +106,62 @@ impl TryFrom<ApiKeyRow> for ApiKey {
         let scopes: Vec<String> = table.json("scopes", &row.scopes)?;
         let scopes = scopes.iter().map(|scope| table.parse("scopes", scope));
         let hash = row.hash.try_into();
+        let restrictions = Restrictions::from_stored(&row.restrictions);
         Ok(Self {
             id: table.parse("id", &row.id)?,
             world: table.world(&row.app_id, &row.environment)?,
             kind: table.parse("kind", &row.kind)?,
             hash: TokenHash(hash.map_err(|_other_length| table.corrupt("hash"))?),
             last_four: row.last_four,
+            name: row.name,
             scopes: scopes.collect::<StoreResult<Vec<Scope>>>()?,
+            restrictions: restrictions.map_err(|_unknown| table.corrupt("restrictions"))?,
+            created_by: table.parse("created_by", &row.created_by)?,
             created_at: Timestamp::from_unix(row.created_at),
             revoked_at: row.revoked_at.map(Timestamp::from_unix),
+        })
+    }
+}
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = api_key_uses, treat_none_as_default_value = false)]
+pub struct KeyUseRow {
+    app_id: String,
+    environment: String,
+    key_id: String,
+    operation: String,
+    last_used_at: i64,
+}
+
+impl KeyUseRow {
+    /// Whether this build knows the operation.
+    pub fn is_known(&self) -> bool {
+        self.operation.parse::<Operation>().is_ok()
+    }
+}
+
+impl From<&KeyUse> for KeyUseRow {
+    fn from(fresh: &KeyUse) -> Self {
+        Self {
+            app_id: fresh.world.app_id.to_string(),
+            environment: fresh.world.environment.to_string(),
+            key_id: fresh.key.to_string(),
+            operation: fresh.operation.to_string(),
+            last_used_at: fresh.at.unix(),
+        }
+    }
+}
+
+impl TryFrom<KeyUseRow> for KeyUse {
+    type Error = StoreError;
+
+    fn try_from(row: KeyUseRow) -> StoreResult<Self> {
+        let table = Table("api_key_uses");
+        Ok(Self {
+            world: table.world(&row.app_id, &row.environment)?,
+            key: table.parse("key_id", &row.key_id)?,
+            operation: table.parse("operation", &row.operation)?,
+            at: Timestamp::from_unix(row.last_used_at),
         })
     }
 }

@@ -14,6 +14,41 @@ on_both! { migrated_sqlite, migrated_postgres:
     an_edited_value_is_named_and_not_revealed
     an_edited_value_of_a_webhook_is_named_and_not_revealed
     an_edited_value_of_a_control_chain_is_named_and_not_revealed
+    rk_10_unreadable_restrictions_disable_a_key
+}
+
+/// RK-10: a key with a restriction that this build cannot read is an error, which becomes a 500, never a key without that restriction.
+async fn rk_10_unreadable_restrictions_disable_a_key(place: &Place) {
+    let store = place.connect().await;
+    let mut samples = Samples::fresh();
+    let app = samples.app();
+    let key = samples.api_key(World::new(app.id, Environment::Test));
+    let mut tx = store.begin().await.unwrap();
+    tx.apps().insert(&app).await.unwrap();
+    tx.api_keys().insert(&key).await.unwrap();
+    tx.commit().await.unwrap();
+    for unreadable in [
+        r#"{"not_before":1}"#,
+        r#"{"operations":["signEverything"]}"#,
+        r#"{"user_ids":[]}"#,
+        r#"{"user_ids":null}"#,
+        "[]",
+        "null",
+        "",
+    ] {
+        let update = format!("UPDATE api_keys SET restrictions = '{unreadable}'");
+        place.execute(&update).await;
+        let mut view = store.read().await.unwrap();
+        let failed = view.api_keys().find_by_hash(&key.hash).await.err();
+        let is_named = matches!(
+            failed,
+            Some(StoreError::Corrupt {
+                table: "api_keys",
+                column: "restrictions"
+            })
+        );
+        assert!(is_named, "{unreadable}: {failed:?}");
+    }
 }
 
 /// An invalid value gives an error that names its column; it is neither used nor repeated.

@@ -124,6 +124,7 @@ fn plan(conn: &mut SqliteConnection, text: &str) -> Vec<String> {
 /// Tables with few rows per App, or in the whole service: reading all of them is no worse than an index look-up.
 const SMALL: &[&str] = &[
     "__diesel_schema_migrations",
+    "api_key_uses",
     "api_keys",
     "app_keys",
     "apps",

@@ -1,6 +1,7 @@
 use vestry_domain::Timestamp;
 use vestry_domain::action::Action;
 use vestry_domain::ids::{Id, UserId, WalletId};
+use vestry_domain::wallet::WalletType;
 
 use super::{read, written};
 use crate::kernel::replay_guard::{CredentialKind, ReplayGuard};
@@ -12,6 +13,14 @@ fn m_9_a_response_is_stored_with_its_preconditions() {
     let wallet = WalletId::new(Timestamp::from_unix(1_800_000_000), [8; 16]);
     let conditions = vec![
         ReplayGuard::Permitted(Action::ExportWallet),
+        ReplayGuard::User(user),
+        ReplayGuard::NotUser(user),
+        ReplayGuard::Wallet(wallet, user),
+        ReplayGuard::NotWallet(wallet, user),
+        ReplayGuard::NoUser,
+        ReplayGuard::NoOwner,
+        ReplayGuard::WalletType(WalletType::Polkadot),
+        ReplayGuard::Present(user),
         ReplayGuard::Export,
         ReplayGuard::Usable(wallet),
         ReplayGuard::MaySignIn(user, CredentialKind::Code),

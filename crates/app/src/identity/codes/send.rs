@@ -298,6 +298,8 @@ impl Service {
         let found = found.map(|(contact, owner)| (contact.addressed(&request.typed), owner));
         let Some(status) = request.create else {
             drop(read);
+            let is_reached = caller.reaches_found(found.as_ref().map(|(_, owner)| owner.id));
+            let found = found.filter(|_| is_reached);
             return self.named_owner(caller, request, found, now).await;
         };
         let new = || User::new(self.new_id(now), caller.world, status, now);
@@ -315,6 +317,9 @@ impl Service {
                 (user, Resolution::New, contact)
             }
         };
+        if !caller.reaches_user(user.id) {
+            return Ok(Err(Refusal::NotFound("user")));
+        }
         Ok(Ok(Owner::User {
             contact: contact.of_user(user.id),
             user: Box::new(user),

@@ -133,8 +133,19 @@ impl Service {
         let now = self.now(world);
         let method_id = presented.command.method_id;
         let mut tx = self.ports.store.begin().await?;
+        if caller.is_limited() {
+            // Before the lockout, which would show that the identifier exists.
+            let found = tx.identifiers().find(world, method_id).await?;
+            if found.is_some_and(|found| !caller.reaches_user(found.user_id())) {
+                return Err(VerifyCodeError::InvalidCode);
+            }
+        }
         let reserved = is_reserved(&mut *tx, caller, method_id).await?;
         let (code, has_failed) = begin_attempt(&mut *tx, caller, presented, reserved, now).await?;
+        if !caller.reaches_user(code.user_id) {
+            // Dropping the transaction forgets the attempt: the key must not use up codes of users it does not reach.
+            return Err(VerifyCodeError::InvalidCode);
+        }
         if !self.is_right(caller, presented, &code).await? {
             if !reserved {
                 let failure = Failure::wrong(Method::Otp, code.user_id);

@@ -97,11 +97,15 @@ impl Service {
                 found
                     .await?
                     .filter(|(_, owner)| user.is_none_or(|user| owner.id == user))
+                    .filter(|(_, owner)| caller.reaches_user(owner.id))
                     .map(|(found, owner)| (found.addressed(email), owner))
                     .ok_or(Refusal::NotFound("email"))
             }
             (Some(user), None) => {
-                let profile = read.users().profile(world, user).await?;
+                let profile = read
+                    .users()
+                    .profile(world, caller.visible_user(user))
+                    .await?;
                 let UserProfile { user, emails, .. } = profile.ok_or(Refusal::NotFound("user"))?;
                 let verified = emails.iter().find(|email| email.verified).cloned();
                 let email = verified.or_else(|| emails.into_iter().next());

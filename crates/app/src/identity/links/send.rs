@@ -279,7 +279,7 @@ impl Service {
         caller: &Caller,
         request: &Request,
         now: Timestamp,
-    ) -> Result<Owner, Fault> {
+    ) -> Result<Owner, Refusal> {
         let new = || {
             let [first_name, middle_name, last_name] = request.names.clone();
             User {
@@ -296,6 +296,9 @@ impl Service {
             .await?;
         let Some((email, owner)) = found else {
             let user = new();
+            if !caller.reaches_user(user.id) {
+                return Err(Refusal::NotFound("user"));
+            }
             return Ok(Owner {
                 email: new_email(self.new_id(now), user.id, request.email.clone(), now),
                 user,
@@ -304,6 +307,9 @@ impl Service {
         };
         let (user, resolution) =
             resolve_account(&mut *read, FoundIdentifier::email(&email, owner), new).await?;
+        if !caller.reaches_user(user.id) {
+            return Err(Refusal::NotFound("user"));
+        }
         Ok(Owner {
             user,
             email: email.addressed(&request.email),

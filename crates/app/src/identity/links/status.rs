@@ -80,7 +80,8 @@ impl Service {
             .links()
             .of_email(world, query.email_id, LinkPurpose::Create)
             .await?;
-        let link = link.filter(|link| link.origin == Some(origin));
+        let link =
+            link.filter(|link| link.origin == Some(origin) && caller.reaches_user(link.user_id));
         let link = link.ok_or(LoginStatusError::InvalidOrigin)?;
         let used_at = match link.progress(self.now(world)) {
             LinkProgress::Waiting => return Err(LoginStatusError::NotVerified),

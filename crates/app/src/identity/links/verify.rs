@@ -111,7 +111,7 @@ impl Service {
         let link = read.links().find(world, &token).await?;
         drop(read);
         let link = link
-            .filter(|link| is_good(link, now))
+            .filter(|link| is_good(link, now) && caller.reaches_user(link.user_id))
             .ok_or(VerifyLinkError::InvalidToken)?;
         let (challenge, verifier) = (link.challenge.as_ref(), command.code_verifier.as_ref());
         if challenge.is_none() && verifier.is_none() {
@@ -144,7 +144,7 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         let link = tx.links().find(world, &token).await?;
         let link = link
-            .filter(|link| is_good(link, now))
+            .filter(|link| is_good(link, now) && caller.reaches_user(link.user_id))
             .ok_or(VerifyLinkError::InvalidToken)?;
         let subject = guard_subject(link.email_id);
         if let Some(retry_after) = lockout::wait(&mut *tx, world, &subject, now).await? {

@@ -32,6 +32,7 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let link = read.provider_links().find(&caller.world, id).await?;
         drop(read);
+        let link = link.filter(|link| caller.reaches_user(link.user_id));
         let link = link.ok_or(Refusal::NotFound("idp_provider"))?;
         let user_id = link.user_id;
         let change = CredentialChange::ProviderRemoved;

@@ -113,6 +113,12 @@ impl Service {
             }
             None => None,
         };
+        if owned
+            .as_ref()
+            .is_some_and(|(owned, _)| !caller.reaches_user(owned.user_id))
+        {
+            return Err(Refusal::NotFound("user"));
+        }
         match owned {
             // Without proof that this browser started the flow, a session does not verify a claimed address.
             Some((owned, _)) if candidate.in_session.is_some() && !owned.verified => {

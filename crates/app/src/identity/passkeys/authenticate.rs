@@ -48,7 +48,7 @@ impl Service {
         let domain = allowed_domain(caller, &command.domain)?;
         let now = self.now(&caller.world);
         let kind = AuthenticatorType::default();
-        let user = command.user_id;
+        let user = caller.visible_user_if_named(command.user_id)?;
         let (text, challenge) =
             self.new_ceremony(caller, Ceremony::Authentication, user, &domain, kind, now);
         let passkeys = retried(|| self.store_authentication(caller, &challenge)).await?;

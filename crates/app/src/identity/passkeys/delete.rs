@@ -32,6 +32,7 @@ impl Service {
         let passkey = read.passkeys().find(&caller.world, id).await?;
         drop(read);
         let user_id = passkey
+            .filter(|passkey| caller.reaches_user(passkey.user_id))
             .ok_or(Refusal::NotFound("webauthn_credential"))?
             .user_id;
         let change = CredentialChange::PasskeyRemoved;

@@ -104,7 +104,7 @@ impl Service {
         let mut random = [0_u8; 32];
         self.ports.entropy.fill(&mut random);
         let fresh = UserHandle(random);
-        let user = command.user_id;
+        let user = caller.visible_user(command.user_id);
         let now = self.now(&caller.world);
         let (text, challenge) = self.new_ceremony(
             caller,
@@ -118,7 +118,7 @@ impl Service {
         let (profile, handle, passkeys) = stored.await?;
         let (user_name, display_name) = names(&profile);
         Ok(RegistrationOptions {
-            user_id: user,
+            user_id: command.user_id,
             app_name: caller.app.name.clone(),
             handle,
             user_name,
@@ -205,12 +205,8 @@ impl Service {
         let world = &caller.world;
         let hash = TokenHash::of(&presented.challenge);
         let mut read = self.ports.store.read().await?;
-        if read
-            .users()
-            .profile(world, command.user_id)
-            .await?
-            .is_none()
-        {
+        let user_id = caller.visible_user(command.user_id);
+        if read.users().profile(world, user_id).await?.is_none() {
             return Err(Refusal::NotFound("user"));
         }
         let found = read.passkeys().challenge(world, &hash).await?;

@@ -91,12 +91,18 @@ impl Service {
         let hash = TokenHash::of(&presented.challenge);
         let mut read = self.ports.store.read().await?;
         let challenge = read.passkeys().challenge(world, &hash).await?;
+        let challenge = challenge.filter(|challenge| {
+            challenge
+                .user_id
+                .is_none_or(|user| caller.reaches_user(user))
+        });
         let challenge = challenge.ok_or(Refusal::InvalidCredentials)?;
         let credential_id = &presented.credential_id;
         let passkey = read
             .passkeys()
             .find_by_credential(world, credential_id)
-            .await?;
+            .await?
+            .filter(|passkey| caller.reaches_user(passkey.user_id));
         let handle = match &passkey {
             Some(passkey) => read.passkeys().handle(world, passkey.user_id).await?,
             None => None,

@@ -193,7 +193,10 @@ impl Service {
         let found = identifiers
             .email_by_identity(&caller.world, request.email.identity())
             .await?;
-        let found = found.map(|(email, user)| (email.addressed(&request.email), user));
+        let is_reached = caller.reaches_found(found.as_ref().map(|(_, user)| user.id));
+        let found = found
+            .filter(|_| is_reached)
+            .map(|(email, user)| (email.addressed(&request.email), user));
         drop(read);
         let refused = match found {
             Some((email, user)) => {

@@ -86,7 +86,8 @@ impl Service {
         let new = self.new_password(caller, link.user_id, &password).await?;
         let device = &command.device_fingerprint;
         let granted =
-            retried(|| self.store_reset(caller, &token, &new, &session_request, device.clone())).await?;
+            retried(|| self.store_reset(caller, &token, &new, &session_request, device.clone()))
+                .await?;
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
         Ok(CompletedReset {
             user_id: link.user_id,
@@ -108,6 +109,7 @@ impl Service {
         let good = link.filter(|link| {
             link.purpose == LinkPurpose::PasswordReset
                 && link.progress(now) == LinkProgress::Waiting
+                && caller.reaches_user(link.user_id)
         });
         let link = good.ok_or(CompleteResetError::InvalidToken)?;
         let subject = reset_guard_subject(link.email_id);

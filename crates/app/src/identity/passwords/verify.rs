@@ -66,21 +66,20 @@ impl Service {
     ) -> Result<VerifiedPassword, Refusal> {
         caller.authorize(Action::VerifyPassword)?;
         let password = Password::presented("password", command.password)?;
+        let user_id = caller.visible_user(command.user_id);
         let session_request = self
             .check_session_fields(caller, &command.session_fields)
             .await?;
         let signing_key = self.key_for(&caller.world, &session_request).await?;
-        let guarded = LockoutSubject::new(
-            password::guarded_user(command.user_id),
-            &command.device_fingerprint,
-        );
+        let guarded =
+            LockoutSubject::new(password::guarded_user(user_id), &command.device_fingerprint);
         for _ in 0..MAX_LOOKS {
             self.refuse_while_blocked(caller, &guarded).await?;
             let right = self
-                .compare_password(&caller.world, command.user_id, &password)
+                .compare_password(&caller.world, user_id, &password)
                 .await?;
             let compared = Compared {
-                user: command.user_id,
+                user: user_id,
                 guarded: &guarded,
                 device: &command.device_fingerprint,
                 right,

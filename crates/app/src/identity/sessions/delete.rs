@@ -61,7 +61,9 @@ impl Service {
             },
         };
         let (limits, now) = (caller.settings().session_limits(), self.now(world));
-        Ok(found.filter(|session| session.is_alive(limits, now)))
+        Ok(found.filter(|session| {
+            session.is_alive(limits, now) && caller.reaches_user(session.user_id)
+        }))
     }
 
     async fn end_session(&self, caller: &Caller, session: &Session) -> Result<bool, Fault> {
@@ -88,6 +90,7 @@ impl Service {
         user_id: UserId,
     ) -> Result<u64, Refusal> {
         caller.authorize(Action::DeleteSessionsOfUser)?;
+        let user_id = caller.visible_user(user_id);
         retried(|| self.end_all_sessions(caller, user_id)).await
     }
 

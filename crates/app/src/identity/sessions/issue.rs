@@ -247,7 +247,9 @@ impl Service {
     ) -> Result<Session, Refusal> {
         let limits = caller.settings().session_limits();
         let now = self.now(&caller.world);
-        let session = found.filter(|session| session.is_alive(limits, now));
+        let session = found.filter(|session| {
+            session.is_alive(limits, now) && caller.reaches_user(session.user_id)
+        });
         session.ok_or(Refusal::InvalidSession)
     }
 
@@ -364,7 +366,7 @@ pub(crate) async fn record_sign_in(
     shown: CredentialKind,
     now: Timestamp,
 ) -> Result<(), StartSessionError> {
-    if !tx.users().admit(&caller.world, user, now).await? {
+    if !caller.reaches_user(user) || !tx.users().admit(&caller.world, user, now).await? {
         return Err(StartSessionError::UserDisabled);
     }
     caller.record_guard(ReplayGuard::MaySignIn(user, shown));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+use vestry_domain::action::Action;
 use vestry_domain::ids::{AppId, SessionId, SigningKeyId, UserId};
 use vestry_domain::session::Session;
 use vestry_domain::signing_key::{self, SigningKey};
@@ -46,10 +47,11 @@ impl Service {
     /// The public keys of one world, as JWKs.
     ///
     /// # Errors
-    /// See [`Fault`].
-    pub async fn key_set(&self, caller: &Caller) -> Result<Vec<Value>, Fault> {
-        self.published(&caller.world, caller.settings().jwt_lifetime())
-            .await
+    /// [`Refusal`].
+    pub async fn key_set(&self, caller: &Caller) -> Result<Vec<Value>, Refusal> {
+        caller.authorize(Action::ReadKeySet)?;
+        let lifetime = caller.settings().jwt_lifetime();
+        Ok(self.published(&caller.world, lifetime).await?)
     }
 
     /// The public keys of an App, without authentication: of one environment, or of both. `aud` names the world of a token.

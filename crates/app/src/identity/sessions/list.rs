@@ -57,16 +57,17 @@ impl Service {
         let (world, now) = (&caller.world, self.now(&caller.world));
         let limits = caller.settings().session_limits();
         let mut read = self.ports.store.read().await?;
+        let user_id = caller.visible_user(query.user_id);
         let page = SessionPage {
             alive: (!query.with_ended).then_some((limits, now)),
             after: query.starting_after,
             limit: size.rows(),
         };
-        let found = read.sessions().page_of_user(world, query.user_id, page);
+        let found = read.sessions().page_of_user(world, user_id, page);
         let mut sessions = found.await?;
         // Distinguishes a user without sessions from an unknown user.
         let user = read.users();
-        if sessions.is_empty() && user.profile(world, query.user_id).await?.is_none() {
+        if sessions.is_empty() && user.profile(world, user_id).await?.is_none() {
             return Err(Refusal::NotFound("user"));
         }
         let has_more = size.cut(&mut sessions);

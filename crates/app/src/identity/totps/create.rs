@@ -56,8 +56,9 @@ impl Service {
             .transpose()?
             .unwrap_or(totp::DEFAULT_EXPIRES_IN);
         let world = caller.world;
+        let user_id = caller.visible_user(command.user_id);
         let mut read = self.ports.store.read().await?;
-        let profile = read.users().profile(&world, command.user_id).await;
+        let profile = read.users().profile(&world, user_id).await;
         drop(read);
         let profile = profile?.ok_or(Refusal::NotFound("user"))?;
         let now = self.now(&world);
@@ -69,16 +70,14 @@ impl Service {
         let totp = Totp {
             id,
             world,
-            user_id: command.user_id,
+            user_id,
             verified: false,
             seed: sealed?,
             expires_at: now + lifetime,
             created_at: now,
             updated_at: now,
         };
-        let (recovery_codes, stored) = self
-            .new_recovery_codes(&world, command.user_id, &totp_id)
-            .await?;
+        let (recovery_codes, stored) = self.new_recovery_codes(&world, user_id, &totp_id).await?;
         retried(|| self.store_totp(caller, &totp, &stored)).await?;
         Ok(CreatedTotp {
             totp,

@@ -23,7 +23,7 @@ impl Service {
         drop(read);
         // An app whose time for a first code has passed no longer exists, for this call as for all others.
         let now = self.now(&caller.world);
-        let totp = found.filter(|totp| totp.is_alive(now));
+        let totp = found.filter(|totp| totp.is_alive(now) && caller.reaches_user(totp.user_id));
         let totp = totp.ok_or(Refusal::NotFound("totp"))?;
         let removed = CredentialChange::TotpRemoved;
         let change = self.prepare_notice(caller, totp.user_id, removed).await?;

@@ -31,6 +31,7 @@ impl Service {
         // It answers secrets, so reading rights are not enough.
         caller.authorize(Action::ShowRecoveryCodes)?;
         let world = &caller.world;
+        let user_id = caller.visible_user(user_id);
         let mut read = self.ports.store.read().await?;
         let user = read.users().profile(world, user_id).await;
         if user?.is_none() {

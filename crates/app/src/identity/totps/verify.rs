@@ -135,7 +135,8 @@ impl Service {
             return Err(Refusal::InvalidSession.into());
         }
         let now = self.now(world);
-        let totps = self.living_totps(world, command.user_id, now).await?;
+        let user_id = caller.visible_user(command.user_id);
+        let totps = self.living_totps(world, user_id, now).await?;
         let signing_key = self.key_for(world, &session_request).await?;
         // Input that cannot be a code is not a guess and is not counted (M-17).
         let typed = command.presented.typed();

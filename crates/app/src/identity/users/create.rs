@@ -74,6 +74,7 @@ impl Service {
         caller.authorize(Action::CreateUser)?;
         let now = self.now(&caller.world);
         let wallet_type = parse_wallet_type(command.wallet_type.as_deref())?;
+        caller.uses_wallet_type(wallet_type)?;
         let profile = self.new_profile(caller, command, now)?;
         // Generating a key takes some work and the vault; both happen before the transaction.
         let (world, user, form) = (&caller.world, profile.user.id, AddressForm::Usual);

@@ -22,6 +22,7 @@ impl Service {
     /// [`Refusal`]; nothing is deleted then.
     pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), Refusal> {
         caller.authorize(Action::DeleteUser)?;
+        let id = caller.visible_user(id);
         // The response says which user was deleted, and nothing else about the user.
         caller.is_about(About::NoUser);
         let mut noted = HashSet::new();

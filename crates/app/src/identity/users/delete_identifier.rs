@@ -49,6 +49,7 @@ impl Service {
             let mut read = self.ports.store.read().await?;
             let owner = owner(&mut *read, &caller.world, method).await?;
             drop(read);
+            let owner = owner.filter(|owner| caller.reaches_user(*owner));
             let user = owner.ok_or(Refusal::NotFound(kind))?;
             // The removed address is notified too: it is the one that an intruder would remove.
             let change = self.prepare_notice(caller, user, change).await?;

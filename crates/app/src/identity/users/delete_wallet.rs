@@ -39,7 +39,9 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let stored = read.wallets().find(&caller.world, id).await?;
         drop(read);
+        let stored = stored.filter(|stored| caller.reaches_stored(stored));
         let stored = stored.ok_or(Refusal::NotFound("wallet"))?;
+        caller.uses_wallet_type(stored.wallet.wallet_type)?;
         let wallet = self.ports.custodian.authenticate(stored).await?;
         if !wallet.is_read_only || wallet.key_id.is_some() {
             return Err(DeleteWalletError::Managed);

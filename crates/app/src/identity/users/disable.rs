@@ -46,6 +46,7 @@ impl Service {
         disabled: Option<UserDisabled>,
     ) -> Result<FullUser, Refusal> {
         caller.authorize(Action::SwitchUser)?;
+        let id = caller.visible_user(id);
         let found = self.full_user(&caller.world, id).await?;
         let found = found.ok_or(Refusal::NotFound("user"))?;
         let switched = retried(|| self.try_to_switch_user(caller, id, disabled.as_ref()));

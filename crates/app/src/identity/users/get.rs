@@ -37,6 +37,7 @@ impl Service {
     /// [`Refusal`].
     pub async fn get_user(&self, caller: &Caller, id: UserId) -> Result<FullUser, Refusal> {
         caller.authorize(Action::GetUser)?;
+        let id = caller.visible_user(id);
         self.full_user(&caller.world, id)
             .await?
             .ok_or(Refusal::NotFound("user"))

@@ -20,6 +20,7 @@ impl Service {
     /// [`Refusal`].
     pub async fn unlock_user(&self, caller: &Caller, id: UserId) -> Result<FullUser, Refusal> {
         caller.authorize(Action::UnlockUser)?;
+        let id = caller.visible_user(id);
         retried(|| self.try_to_unlock(caller, id)).await?;
         let user = self.full_user(&caller.world, id).await?;
         user.ok_or(Refusal::NotFound("user"))

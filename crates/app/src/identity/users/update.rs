@@ -88,6 +88,7 @@ impl Service {
         command: UpdateUser,
     ) -> Result<FullUser, Refusal> {
         caller.authorize(Action::UpdateUser)?;
+        let id = caller.visible_user(id);
         let change = Change::check(command)?;
         let found = self.full_user(&caller.world, id).await?;
         let found = found.ok_or(Refusal::NotFound("user"))?;

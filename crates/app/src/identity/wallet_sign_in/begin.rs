@@ -83,6 +83,7 @@ impl Service {
         command: BeginWalletSignIn,
     ) -> Result<WalletChallenge, Refusal> {
         let wallet_type = command.wallet_type;
+        caller.uses_wallet_type(wallet_type)?;
         let address = sign_in_address(
             &*self.ports.signatures,
             wallet_type,
@@ -160,7 +161,8 @@ impl Service {
     ) -> Result<Holder, Refusal> {
         let world = &caller.world;
         let mut read = self.ports.store.read().await?;
-        if let Some(user) = command.user_id {
+        let named = command.user_id.map(|user| caller.visible_user(user));
+        if let Some(user) = named {
             let profile = read.users().profile(world, user).await?;
             profile.ok_or(Refusal::NotFound("user"))?;
         }
@@ -170,11 +172,19 @@ impl Service {
             .await?;
         drop(read);
         let Some(stored) = stored else {
-            return Ok(command.user_id.map_or(Holder::New, Holder::Joining));
+            if named.is_none() && caller.names_no_owner().is_err() {
+                // The call would create a user, whom the key does not list.
+                caller.note_restricted();
+                return Err(Refusal::NotFound("user"));
+            }
+            return Ok(named.map_or(Holder::New, Holder::Joining));
         };
+        if named.is_none() && !caller.reaches_user(stored.wallet.user_id) {
+            return Err(Refusal::NotFound("user"));
+        }
         let wallet = self.ports.custodian.authenticate(stored).await?;
         let is_own = wallet.is_read_only && wallet.verified;
-        if is_own && command.user_id.is_none_or(|user| user == wallet.user_id) {
+        if is_own && named.is_none_or(|user| user == wallet.user_id) {
             return Ok(Holder::Owner(wallet.user_id));
         }
         Err(Refusal::Taken("public_address".into()))

@@ -88,6 +88,7 @@ impl Service {
         let session_request = self
             .check_session_fields(caller, &command.session_fields)
             .await?;
+        caller.uses_wallet_type(command.wallet_type)?;
         let address = sign_in_address(
             &*self.ports.signatures,
             command.wallet_type,
@@ -149,6 +150,11 @@ impl Service {
             .living(&caller.world, wallet_type, address, now, MAX_LIVE.into())
             .await?;
         drop(read);
+        let has_challenges = !living.is_empty();
+        living.retain(|challenge| caller.allows_user(challenge.user_id));
+        if has_challenges && living.is_empty() {
+            caller.note_restricted();
+        }
         let meant = living.iter().find(|living| !living.is_new_user);
         let meant = meant.map(|living| living.user_id);
         let is_signed = |text: &str| {

@@ -9,6 +9,7 @@ pub(crate) mod delivery_outcomes;
 pub(crate) mod delivery_scheduler;
 pub(crate) mod event_heads;
 pub(crate) mod failure_log;
+pub(crate) mod key_uses;
 pub(crate) mod last_seen;
 pub(crate) mod memory;
 pub(crate) mod outbox_outcomes;

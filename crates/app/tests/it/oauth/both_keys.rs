@@ -13,7 +13,12 @@ async fn m_15_both_credentials_belong_to_one_environment() {
     let world = oauth.test.world;
     let token = oauth.public_token().await;
     let key = |world, kind| {
-        let made = service.create_api_key(Principal::cli(), world, kind, Vec::new());
+        let made = service.create_api_key(
+            Principal::cli(),
+            world,
+            kind,
+            vestry_domain::api_key::KeyFields::default(),
+        );
         async move { made.await.unwrap() }
     };
     let secret_key = key(world, ApiKeyKind::Secret).await;

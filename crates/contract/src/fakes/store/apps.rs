@@ -1,6 +1,6 @@
 //! Apps and their configuration.
 
-use vestry_domain::api_key::ApiKey;
+use vestry_domain::api_key::{ApiKey, KeyUse};
 use vestry_domain::app::{App, NamedEvents};
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId};
@@ -101,6 +101,44 @@ impl ApiKeys for Work {
             let mut keys: Vec<_> = state.api_keys.iter().filter(of_app).cloned().collect();
             keys.sort_by_key(|key| key.id);
             keys
+        })
+    }
+
+    async fn update(&mut self, key: &ApiKey) -> StoreResult<bool> {
+        self.writing(|state| {
+            let mut rows = state.api_keys.iter_mut();
+            let found = rows
+                .find(|row| row.world == key.world && row.id == key.id && row.revoked_at.is_none());
+            let Some(row) = found else {
+                return Ok(false);
+            };
+            row.name.clone_from(&key.name);
+            row.scopes.clone_from(&key.scopes);
+            row.restrictions.clone_from(&key.restrictions);
+            Ok(true)
+        })
+    }
+
+    async fn note_uses(&mut self, uses: &[KeyUse]) -> StoreResult<()> {
+        self.writing(|state| {
+            for fresh in uses {
+                let same = |known: &KeyUse| {
+                    (known.world, known.key, known.operation)
+                        == (fresh.world, fresh.key, fresh.operation)
+                };
+                state.key_uses.retain(|known| !same(known));
+                state.key_uses.push(*fresh);
+            }
+            Ok(())
+        })
+    }
+
+    async fn uses(&mut self, app: AppId) -> StoreResult<Vec<KeyUse>> {
+        self.reading(|state| {
+            let of_app = |known: &&KeyUse| known.world.app_id == app;
+            let mut uses: Vec<_> = state.key_uses.iter().filter(of_app).copied().collect();
+            uses.sort_by_key(|known| (known.key, known.operation.as_str()));
+            uses
         })
     }
 

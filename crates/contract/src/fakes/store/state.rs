@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use vestry_domain::api_key::ApiKey;
+use vestry_domain::api_key::{ApiKey, KeyUse};
 use vestry_domain::app::App;
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
 use vestry_domain::audit::{AuditEntry, AuditHead, AuditMarker};
@@ -35,6 +35,7 @@ use vestry_ports::store::{
 pub(super) struct State {
     pub(super) apps: Vec<App>,
     pub(super) api_keys: Vec<ApiKey>,
+    pub(super) key_uses: Vec<KeyUse>,
     pub(super) redirect_urls: Vec<RedirectUrl>,
     pub(super) app_keys: Vec<AppKey>,
     pub(super) signing_keys: Vec<SigningKey>,

@@ -16,6 +16,7 @@ pub(crate) struct Api {
     base_url: String,
     key: String,
     idempotency_key: Option<String>,
+    session: Option<String>,
 }
 
 /// A response.
@@ -78,6 +79,15 @@ impl Api {
             base_url: base_url.to_owned(),
             key: key.to_owned(),
             idempotency_key: None,
+            session: None,
+        }
+    }
+
+    /// The same with this `Vestry-Session` on every request.
+    pub(crate) fn presenting(&self, session: &str) -> Self {
+        Self {
+            session: Some(session.to_owned()),
+            ..self.clone()
         }
     }
 
@@ -104,6 +114,10 @@ impl Api {
             .http
             .request(method, format!("{}{path}", self.base_url))
             .bearer_auth(&self.key);
+        let request = match &self.session {
+            Some(session) => request.header("Vestry-Session", session),
+            None => request,
+        };
         match &self.idempotency_key {
             Some(key) => request.header("Idempotency-Key", key),
             None => request,

@@ -60,7 +60,30 @@ fn s_16_behind_a_proxy_the_right_most_untrusted_hop_counts() {
     }
 }
 
-/// S-16, attack-16: an unreadable header falls back to the socket's address, never to none.
+/// RK-1: an unreadable header behind a proxy gives no address, which no list of networks contains.
+#[test]
+fn rk_1_unreadable_headers_give_no_address() {
+    let proxies = ["10.0.0.0/8".parse().unwrap()];
+    let proxy: IpAddr = "10.0.0.5".parse().unwrap();
+    for (value, known) in [
+        (&b"203.0.113.7"[..], Some("203.0.113.7")),
+        (b"\xff, 198.51.100.7", None),
+        (b"unknown", None),
+        (b"198.51.100.7, unknown", None),
+        (b"", None),
+    ] {
+        let mut headers = HeaderMap::new();
+        headers.insert(FORWARDED_FOR, HeaderValue::from_bytes(value).unwrap());
+        let found = known_address(proxy, &headers, &proxies);
+        assert_eq!(
+            found,
+            known.map(|known| known.parse().unwrap()),
+            "{value:?}"
+        );
+    }
+}
+
+/// S-16, attack-16: for limits, an unreadable header falls back to the socket's address, never to none.
 #[test]
 fn s_16_unreadable_headers_fall_back_to_the_socket() {
     for lines in [

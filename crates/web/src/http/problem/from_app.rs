@@ -15,6 +15,7 @@ use vestry_app::wallets::{
     ExportWalletError, ImportWalletError, SignError, SwitchWalletError, UnusableWallet,
 };
 use vestry_app::{AuthenticateError, Fault, Refusal};
+use vestry_domain::api_key::Restriction;
 use vestry_domain::provider::SignInFailure;
 use vestry_domain::signing::SigningRefused;
 use vestry_domain::timestamp::Seconds;
@@ -39,6 +40,7 @@ impl From<Refusal> for Problem {
                 ..Self::new(Code::KeyNotAllowed)
             },
             Refusal::NotAllowed(None) => Self::new(Code::KeyNotAllowed),
+            Refusal::Restricted(restriction) => restriction.into(),
             Refusal::Invalid(invalid) => invalid.into(),
             Refusal::Redirect(redirect) => redirect.into(),
             Refusal::NotFound(resource) => Self::not_found(resource),
@@ -68,6 +70,16 @@ impl From<Refusal> for Problem {
                 Self::new(Code::TooManyAttempts).with_retry_after(retry_after)
             }
             Refusal::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<Restriction> for Problem {
+    fn from(restriction: Restriction) -> Self {
+        Self {
+            message: restriction.to_string().into(),
+            param: Some(restriction.param().into()),
+            ..Self::new(Code::KeyNotAllowed)
         }
     }
 }

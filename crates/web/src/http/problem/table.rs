@@ -176,7 +176,7 @@ impl Code {
             Self::KeyNotAllowed => (
                 StatusCode::FORBIDDEN,
                 "the API key lacks a scope that this call requires; use a key that has it",
-                "The API key lacks a scope that the call requires.",
+                "The API key lacks a scope that the call requires, or one of its restrictions forbids the call: `param` names it.",
             ),
             Self::InsufficientFactor => (
                 StatusCode::FORBIDDEN,

@@ -11,6 +11,7 @@ use crate::http::binary::{from_base64, to_base64};
 use crate::http::{Body, Call, Code, Json, PathId, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidSession,
     Code::FeatureDisabled,
     Code::NotFound,
     Code::WalletReadOnly,

@@ -12,6 +12,7 @@ use vestry_domain::signing::Fields;
 use crate::http::{BodyAndText, Call, Code, Json, PathId, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidSession,
     Code::UnsupportedMethod,
     Code::MessageIsTransaction,
     Code::NotFound,

@@ -11,6 +11,7 @@ use crate::v1::shapes::Wallet;
 use crate::v1::wallets::UNSIGNED;
 
 pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidSession,
     Code::MessageIsTransaction,
     Code::NotFound,
     Code::WalletReadOnly,

@@ -13,6 +13,7 @@ use crate::v1::shapes::Wallet;
 use crate::v1::wallets::UNSIGNED;
 
 pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidSession,
     Code::NotFound,
     Code::WalletReadOnly,
     Code::WalletDisabled,

@@ -69,7 +69,7 @@ pub(super) async fn own(api: &Api) -> Names {
 }
 
 /// The same for nonexistent objects: random ids, tokens and codes of the right form.
-fn absent(own: &Names) -> Names {
+pub(super) fn absent(own: &Names) -> Names {
     let mut rng = Rng::from_seed(25);
     let other = |rng: &mut Rng, text: &str| -> String {
         let letters = b"0123456789";
@@ -125,15 +125,17 @@ pub(super) fn filler(field: &str) -> Option<Value> {
 }
 
 /// One call of an operation, with the single session field it is to have.
-struct Attempt {
-    title: String,
-    method: String,
-    path: String,
-    body: Option<Value>,
+pub(super) struct Attempt {
+    /// The operationId.
+    pub(super) operation: String,
+    pub(super) title: String,
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) body: Option<Value>,
 }
 
 /// Every operation that names an object, with every way to name it.
-fn attempts(names: &Names) -> Vec<Attempt> {
+pub(super) fn attempts(names: &Names) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     for operation in described().all() {
         // For browser routes an id is no secret, and what it leads to is bound to a state.
@@ -189,6 +191,7 @@ fn attempts(names: &Names) -> Vec<Attempt> {
                 further.unwrap_or_else(|| json!({})),
             );
             attempts.push(Attempt {
+                operation: operation.id.clone(),
                 title: format!("{} {} {session:?}", operation.method, operation.path),
                 method: operation.method.clone(),
                 path: path.clone(),
@@ -199,7 +202,7 @@ fn attempts(names: &Names) -> Vec<Attempt> {
     attempts
 }
 
-async fn all(client: &Client<'_>, names: &Names) -> Vec<(String, Response)> {
+pub(super) async fn all(client: &Client<'_>, names: &Names) -> Vec<(String, Response)> {
     let client = client.clone().header("X-Request-Id", "one");
     let mut responses = Vec::new();
     for attempt in attempts(names) {

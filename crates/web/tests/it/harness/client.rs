@@ -34,6 +34,13 @@ impl<'a> Client<'a> {
         self
     }
 
+    /// The same without a header.
+    pub(crate) fn without(&self, name: &str) -> Self {
+        let mut client = self.clone();
+        client.headers.retain(|(known, _)| known != name);
+        client
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Response {
         self.send("GET", path, None).await
     }

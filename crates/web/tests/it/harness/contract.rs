@@ -17,6 +17,8 @@ pub(crate) struct Described {
 
 /// A method of a path.
 pub(crate) struct Operation {
+    /// The operationId.
+    pub(crate) id: String,
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) is_keyed: bool,
@@ -220,6 +222,7 @@ impl Operation {
         Self {
             method: method.to_uppercase(),
             path: path.to_owned(),
+            id: operation["operationId"].as_str().unwrap().to_owned(),
             is_keyed: !operation["security"].as_array().unwrap().is_empty(),
             // For JSON; forms posted by browsers do not concern clients.
             has_body: operation

@@ -1,7 +1,7 @@
 //! M-15: clients that send their secret key with every call send it to `begin` together with a public token.
 
 use vestry_app::Principal;
-use vestry_domain::api_key::ApiKeyKind;
+use vestry_domain::api_key::{ApiKeyKind, KeyFields};
 use vestry_domain::{Environment, World};
 
 use super::{lands, public_token};
@@ -65,7 +65,7 @@ async fn m_15_a_pair_is_refused_if_one_of_it_is_invalid(api: &Api) {
     for kind in [ApiKeyKind::Secret, ApiKeyKind::Public] {
         let made = api
             .service
-            .create_api_key(Principal::cli(), world, kind, Vec::new());
+            .create_api_key(Principal::cli(), world, kind, KeyFields::default());
         let made = made.await.unwrap();
         let gone = api
             .service
