@@ -33,7 +33,7 @@ pub struct Caller {
 /// Reason why authentication failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthenticateError {
-    /// Malformed, unknown or revoked key; the response does not say which.
+    /// Malformed, unknown, revoked or expired key; the response does not say which.
     #[error("invalid API key")]
     Unknown,
     /// See [`Fault`].
