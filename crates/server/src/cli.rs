@@ -23,7 +23,7 @@ use self::installation::administer;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output::{Format, print_line};
-use crate::{check, dev, listen, logging, migrate, serve, with_runtime, worker};
+use crate::{check, dev, http, listen, logging, migrate, serve, with_runtime, worker};
 
 /// Sign-in, user management and managed wallets in one self-hosted service
 #[derive(Debug, Parser)]
@@ -128,7 +128,7 @@ impl Cli {
     pub(crate) fn run(self, started: Instant, refused: &[&str]) -> Result<(), Failure> {
         let (file, format) = (self.config.as_deref(), self.format());
         let output = match self.command {
-            Command::Openapi => return print_line(vestry_web::openapi().trim_end()),
+            Command::Openapi => return print_line(http::API.openapi().trim_end()),
             Command::Dev(command) => return dev::run(&command, file, started),
             Command::Serve => {
                 let settings = Settings::load(file)?;

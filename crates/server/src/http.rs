@@ -10,13 +10,16 @@ use actix_web::dev::{Server, ServerHandle};
 use actix_web::{App, HttpServer, rt};
 use tokio::runtime::Handle;
 use vestry_app::Service;
-use vestry_web::WebSettings;
+use vestry_edge::{Api, WebSettings};
 
 use crate::background::{Background, Duties};
 use crate::config::HttpSettings;
 use crate::failure::{Context, Failure};
 use crate::signals::{self, StopSignals};
 use crate::tls::Certificate;
+
+/// The API of this process: the endpoints of all HTTP crates, behind one edge and in one description.
+pub(crate) static API: Api = Api::new(vestry_web::description, &[vestry_web::endpoints]);
 
 /// A bound address.
 pub(crate) struct Listener {
@@ -132,7 +135,7 @@ impl Edge {
     }
 
     fn start(self) -> Result<Server, Failure> {
-        let configure = vestry_web::configure(self.service, self.web);
+        let configure = vestry_edge::configure(self.service, self.web, &API);
         let server = HttpServer::new(move || App::new().configure(configure.clone()))
             .disable_signals()
             .client_request_timeout(self.times.request)

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use vestry_domain::envelope::KeyPurpose;
+use vestry_edge::{Draining, WebSettings};
 use vestry_store_sql::SqlStore;
-use vestry_web::{Draining, WebSettings};
 
 use crate::background::Duties;
 use crate::config::{

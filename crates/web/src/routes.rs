@@ -1,36 +1,16 @@
-//! The table of all endpoints, from which both the router and the API description are built.
+//! The table of endpoints, from which both the router and the API description are built.
 
-use actix_web::web;
+use vestry_edge::Endpoint;
 
-use crate::http::endpoint::Endpoint;
-use crate::http::gate::Auth::{
-    self, Public, SecretKey, SecretKeyOrPublicToken, SecretKeyOrQuery, TestKey,
-};
 use crate::v1::{
     audit, events, jwks, magic_links, oauth, otps, passwords, sessions, test_env, totps, users,
     wallet_sign_in, wallets, webauthn,
 };
 use crate::{health, reference};
 
-/// Unit tests read the table and call no handler. Without handlers they compile in half the time.
-macro_rules! endpoints {
-    ($($auth:ident $group:ident $name:ident $($kind:ident)*;)*) => {
-        vec![$(Endpoint::new::<$group::$name::__path_handle>(
-            $auth,
-            $group::$name::ERRORS,
-            if cfg!(test) { web::route } else { || web::route().to($group::$name::handle) },
-        )$(.$kind())*,)*]
-    };
-}
-
-/// All endpoints. Within a group ([`by_prefix`]) the router tries them in this order, so a fixed segment comes before an id in the same
-/// position.
-/// - `reads`: the method could change something, but the call does not. It accepts no `Idempotency-Key`, and its response reflects the
-///   current state.
-/// - `for_pages`: pages of any origin may make the call ([`crate::http::cors`]).
-/// - `browsed`: browsers that follow a link with `redirect=true` get errors as a page.
-pub(crate) fn endpoints() -> Vec<Endpoint> {
-    endpoints! {
+/// The endpoints of the API of Apps, with the probes and the API reference.
+pub fn endpoints() -> Vec<Endpoint> {
+    vestry_edge::endpoints! {
         SecretKey users create;
         SecretKey users search reads;
         SecretKey users get;
@@ -110,70 +90,6 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         Public reference document;
         Public reference page;
         Public reference style;
-    }
-}
-
-/// The path of each endpoint, in table order.
-pub(crate) fn paths() -> Vec<String> {
-    let endpoints = endpoints().into_iter();
-    endpoints.map(|endpoint| endpoint.path).collect()
-}
-
-/// The endpoints of each path, in table order.
-pub(crate) fn by_path() -> Vec<Vec<Endpoint>> {
-    let mut paths: Vec<Vec<Endpoint>> = Vec::new();
-    for endpoint in endpoints() {
-        let known = paths.iter_mut().find(|group| {
-            group
-                .first()
-                .is_some_and(|first| first.path == endpoint.path)
-        });
-        match known {
-            Some(group) => group.push(endpoint),
-            None => paths.push(vec![endpoint]),
-        }
-    }
-    paths
-}
-
-/// The endpoints of each path, grouped by the fixed segments with which their paths begin. Paths without a group come first.
-///
-/// The router compares these segments as text and then tries the patterns of one group only. Otherwise it would try a request against every
-/// earlier pattern.
-pub(crate) fn by_prefix() -> Vec<(String, Vec<Vec<Endpoint>>)> {
-    let mut groups: Vec<(String, Vec<Vec<Endpoint>>)> = vec![(String::new(), Vec::new())];
-    for endpoints in by_path() {
-        let Some(first) = endpoints.first() else {
-            continue;
-        };
-        let its_own = prefix(&first.path);
-        match groups.iter_mut().find(|(prefix, _)| prefix == its_own) {
-            Some((_, paths)) => paths.push(endpoints),
-            None => groups.push((its_own.to_owned(), vec![endpoints])),
-        }
-    }
-    groups
-}
-
-/// The prefix `/v1/auth/<group>` or `/v1/<group>` of a path; empty for paths without a version.
-fn prefix(path: &str) -> &str {
-    let version = ["/v1/auth/", "/v1/"]
-        .into_iter()
-        .find(|version| path.starts_with(version));
-    version
-        .and_then(|version| {
-            let what = path.get(version.len()..)?;
-            Some(version.len() + what.find('/').unwrap_or(what.len()))
-        })
-        .and_then(|end| path.get(..end))
-        .unwrap_or_default()
-}
-
-/// Whether an endpoint requires a key.
-pub(crate) const fn is_keyed(auth: Auth) -> bool {
-    match auth {
-        Public => false,
-        SecretKey | SecretKeyOrQuery | SecretKeyOrPublicToken | TestKey => true,
     }
 }
 

@@ -24,9 +24,9 @@ use serde_json::{Value, json};
 use vestry_app::Principal;
 use vestry_domain::ids::OauthCallbackId;
 use vestry_domain::redirect::RedirectKind;
+use vestry_edge::{Api, WebSettings};
 use vestry_fuzz::input::{choice, pick};
 use vestry_fuzz::service::FuzzService;
-use vestry_web::WebSettings;
 
 struct Operation {
     method: Method,
@@ -34,9 +34,11 @@ struct Operation {
     has_body: bool,
 }
 
+static API: Api = Api::new(vestry_web::description, &[vestry_web::endpoints]);
+
 /// In the order of the description.
 static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
-    let document: Value = serde_json::from_str(&vestry_web::openapi()).expect("JSON");
+    let document: Value = serde_json::from_str(API.openapi()).expect("JSON");
     let paths = document["paths"].as_object().expect("paths");
     let mut operations = Vec::new();
     for (path, methods) in paths {
@@ -81,7 +83,7 @@ async fn application(fuzz: &FuzzService) -> Send {
         trusted_proxies: vec!["127.0.0.0/8".parse().expect("a range")],
         ..WebSettings::default()
     };
-    let configure = vestry_web::configure(fuzz.service.clone(), settings);
+    let configure = vestry_edge::configure(fuzz.service.clone(), settings, &API);
     let app = Rc::new(init_service(App::new().configure(configure)).await);
     Box::new(move |request| {
         let app = app.clone();

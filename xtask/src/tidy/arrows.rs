@@ -41,8 +41,10 @@ const OURS: &str = "
     idp-oauth   : domain ports outbound | contract
     # The only crate besides chains that sees a private key.
     custody     : domain ports chains | contract vault-local
-    # The edge is tested over HTTP with the real adapters behind it.
-    web         : domain app          | ports contract testkit store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 passkeys idp-oauth
+    # What all HTTP crates share.
+    edge        : domain app          |
+    # The API is tested over HTTP with the real adapters behind it.
+    web         : domain app edge     | ports contract testkit store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 passkeys idp-oauth
     # Puts everything together.
     server      : *                   | *
     # Commands of this project, and what they share. The bench and the lab run the service and its tests as other programs.
@@ -60,9 +62,9 @@ const OURS: &str = "
 /// `third-party crates: our crates that may name them | further ones whose tests may: reason`. A name ending in `*` is a prefix. A crate in
 /// several lines must be allowed by all of them.
 const OTHERS: &str = "
-    # The tests of the server break rows behind its back, those of the edge make databases.
+    # The tests of the server break rows behind its back, those of the API make databases.
     diesel* deadpool* tokio-postgres* libsqlite3-sys: store-rows store-sqlite store-postgres testkit bench-baseline | store-sql server web: SQL is spoken by the store alone
-    actix-* utoipa*: web server bench-baseline |: HTTP is spoken at the edge
+    actix-* utoipa*: edge web server bench-baseline |: HTTP is spoken at the edge
     lettre: mail-smtp |: SMTP is spoken by the mailer alone
     # The contract has a provider that checks the tokens it gets.
     jsonwebtoken: token-jwt idp-oauth contract | web server: tokens of ours are signed and verified in one place, those of others in another
@@ -101,8 +103,8 @@ const OTHERS: &str = "
     async-trait: contract |: ports stand under `#[port]`, which compiles several times as fast
     quote: port-macro |: one macro is enough
     syn proc-macro2: port-macro xtask |: sources are read by one macro and by `cargo xtask tidy`
-    futures*: contract app store-sqlite store-postgres mail-smtp sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server | port-macro store-sql checkpoint-sinks: domain and chains are pure, without async
-    tokio*: contract testkit app store-rows store-sqlite store-postgres mail-smtp outbound sms-http checkpoint-sinks vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server bench-baseline bench-load | store-sql webhook-http: domain, chains and ports know no runtime
+    futures*: contract app store-sqlite store-postgres mail-smtp sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords edge server | port-macro store-sql checkpoint-sinks web: domain and chains are pure, without async
+    tokio*: contract testkit app store-rows store-sqlite store-postgres mail-smtp outbound sms-http checkpoint-sinks vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords edge web server bench-baseline bench-load | store-sql webhook-http: domain, chains and ports know no runtime
 ";
 
 /// A line of [`OURS`].

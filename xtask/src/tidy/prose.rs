@@ -20,7 +20,7 @@ use sentences::{Fault, Word};
 const LIMITS: &str = "xtask/prose.toml";
 
 /// Files that may have no faults.
-const PARTS: &[&str] = &["crates/web/src/problem", "crates/server/src", API];
+const PARTS: &[&str] = &["crates/edge/src/problem", "crates/server/src", API];
 const API: &str = "docs/openapi.json";
 /// The log messages of all crates, which may have none either.
 const LOGS: &str = "logs";

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::json;
 use vestry_app::Principal;
 use vestry_domain::app;
-use vestry_web::views::{AppView, views};
+use vestry_edge::views::{AppView, views};
 
 use super::args::InApp;
 use super::installation::Installation;

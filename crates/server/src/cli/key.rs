@@ -15,7 +15,7 @@ use vestry_domain::ids::{ApiKeyId, UserId, WalletId};
 use vestry_domain::operation::Operation;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::wallet::WalletType;
-use vestry_web::views::{ApiKeyView, views};
+use vestry_edge::views::{ApiKeyView, views};
 
 use super::args::{InApp, InWorld};
 use super::installation::Installation;

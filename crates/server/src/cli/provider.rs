@@ -7,7 +7,7 @@ use serde_json::json;
 use vestry_app::Principal;
 use vestry_app::platform::ListedConnection;
 use vestry_domain::provider::{AppleKey, ConnectionSettings, ProviderName, TokenEndpointAuth};
-use vestry_web::views::{ProviderView, views};
+use vestry_edge::views::{ProviderView, views};
 
 use super::args::{InApp, InWorld};
 use super::installation::Installation;

@@ -6,7 +6,7 @@ use vestry_app::Principal;
 use vestry_app::platform;
 use vestry_domain::ids::RedirectUrlId;
 use vestry_domain::redirect::RedirectKind;
-use vestry_web::views::{RedirectUrlView, views};
+use vestry_edge::views::{RedirectUrlView, views};
 
 use super::args::{InApp, InWorld};
 use super::installation::Installation;

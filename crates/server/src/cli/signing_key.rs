@@ -5,7 +5,7 @@ use serde_json::json;
 use vestry_app::Principal;
 use vestry_domain::ids::SigningKeyId;
 use vestry_domain::{Environment, World, signing_key};
-use vestry_web::views::{SigningKeyView, views};
+use vestry_edge::views::{SigningKeyView, views};
 
 use super::args::{InApp, InWorld};
 use super::installation::Installation;

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::http::{Code, Json, Problem};
+use vestry_edge::{Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

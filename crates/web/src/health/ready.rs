@@ -7,8 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use vestry_app::{Fault, Service};
 use vestry_domain::envelope::KeyPurpose;
-
-use crate::http::{Code, Problem, State};
+use vestry_edge::{Code, Problem, State};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

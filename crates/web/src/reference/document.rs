@@ -3,9 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::CACHE_CONTROL;
 use actix_web::web::Data;
-
-use super::Description;
-use crate::http::{Code, Problem};
+use vestry_edge::{Api, Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 
@@ -19,10 +17,10 @@ pub(crate) const ERRORS: &[Code] = &[];
     tag = "Reference",
     responses((status = 200, description = "The API description", body = Object, content_type = "application/json"))
 )]
-pub(crate) async fn handle(description: Data<Description>) -> Result<HttpResponse, Problem> {
+pub(crate) async fn handle(api: Data<&'static Api>) -> Result<HttpResponse, Problem> {
     let response = HttpResponse::Ok()
         .content_type("application/json")
         .insert_header((CACHE_CONTROL, "public, max-age=300"))
-        .body((description.document)());
+        .body(api.openapi());
     Ok(response)
 }

@@ -9,11 +9,10 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY,
 };
-use actix_web::web::{Bytes, Data};
+use actix_web::web::Data;
 use serde_json::Value;
+use vestry_edge::{Api, Code, Problem};
 
-use super::Description;
-use crate::http::{Code, Problem};
 use html::{Html, anchor};
 use operation::Operation;
 
@@ -30,18 +29,14 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; for
     tag = "Reference",
     responses((status = 200, description = "The page", body = String, content_type = "text/html"))
 )]
-pub(crate) async fn handle(description: Data<Description>) -> Result<HttpResponse, Problem> {
-    let page = description.page.get_or_init(|| {
-        let document = serde_json::from_str((description.document)()).unwrap_or_default();
-        Bytes::from(render(&document, &(description.paths)()))
-    });
+pub(crate) async fn handle(api: Data<&'static Api>) -> Result<HttpResponse, Problem> {
     let response = HttpResponse::Ok()
         .content_type("text/html; charset=utf-8")
         .insert_header((CACHE_CONTROL, "public, max-age=300"))
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((REFERRER_POLICY, "no-referrer"))
         .insert_header((HeaderName::from_static("x-frame-options"), "DENY"))
-        .body(page.clone());
+        .body(api.page(render));
     Ok(response)
 }
 

@@ -2,8 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::CACHE_CONTROL;
-
-use crate::http::{Code, Problem};
+use vestry_edge::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

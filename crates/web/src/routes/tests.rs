@@ -1,9 +1,12 @@
+use vestry_edge::Auth::{Public, SecretKeyOrPublicToken};
+use vestry_edge::{by_path, by_prefix};
+
 use super::*;
 
 /// The router takes the first path that matches, so an id must not come before a fixed segment in the same position.
 #[test]
 fn no_endpoint_is_shadowed_by_an_id() {
-    let paths: Vec<String> = by_path()
+    let paths: Vec<String> = by_path(endpoints())
         .iter()
         .map(|endpoints| endpoints[0].path.clone())
         .collect();
@@ -28,7 +31,7 @@ fn fits(pattern: &str, path: &str) -> bool {
 /// A group handles every path that begins with its prefix, so each path must belong to exactly one group.
 #[test]
 fn every_path_is_in_exactly_one_group() {
-    let groups = by_prefix();
+    let groups = by_prefix(endpoints());
     let mut grouped = 0;
     for (prefix, paths) in &groups {
         for endpoints in paths {
@@ -41,7 +44,7 @@ fn every_path_is_in_exactly_one_group() {
             }
         }
     }
-    assert_eq!(grouped, by_path().len());
+    assert_eq!(grouped, by_path(endpoints()).len());
     assert_eq!(groups[0].0, "");
     let prefixes: Vec<_> = groups.iter().map(|(prefix, _)| prefix.as_str()).collect();
     assert!(prefixes.contains(&"/v1/wallets") && prefixes.contains(&"/v1/auth/users"));
@@ -50,7 +53,7 @@ fn every_path_is_in_exactly_one_group() {
 /// The gate is per path: all methods of a path require the same kind of key.
 #[test]
 fn the_endpoints_of_a_path_require_the_same_key() {
-    for endpoints in by_path() {
+    for endpoints in by_path(endpoints()) {
         assert!(
             endpoints
                 .iter()

@@ -24,6 +24,7 @@ use vestry_domain::app::App;
 use vestry_domain::ids::ApiKeyId;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_edge::WebSettings;
 use vestry_limiter::MemoryLimiter;
 use vestry_passkeys::Webauthn;
 use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
@@ -37,7 +38,6 @@ use vestry_ports::vault::Vaults;
 use vestry_store_sql::SqlStore;
 use vestry_token_jwt::JwtSigner;
 use vestry_vault_local::LocalVault;
-use vestry_web::WebSettings;
 
 pub(crate) use client::Client;
 pub(crate) use contract::described;
@@ -46,6 +46,10 @@ pub(crate) use http::Connection;
 pub(crate) use response::{Response, assert_response_snapshot};
 pub(crate) use stalled::StalledTransport;
 use vault::Removable;
+
+/// The API under test.
+pub(crate) static API: vestry_edge::Api =
+    vestry_edge::Api::new(vestry_web::description, &[vestry_web::endpoints]);
 
 /// The time at which every test begins.
 pub(crate) const START: Timestamp = Timestamp::from_unix(1_800_000_000);
@@ -151,7 +155,7 @@ impl Api {
         }
         let service = Arc::new(Service::new(ports, options.service, Handle::current()));
         let app = service.create_app(Principal::cli(), "Demo").await.unwrap();
-        let configure = vestry_web::configure(Arc::clone(&service), options.web);
+        let configure = vestry_edge::configure(Arc::clone(&service), options.web, &API);
         let listener = TcpListener::bind(options.listen).unwrap();
         let address = listener.local_addr().unwrap();
         let server = HttpServer::new(move || ActixApp::new().configure(configure.clone()))

@@ -1,7 +1,7 @@
 //! Probes.
 
 use serde_json::json;
-use vestry_web::{Draining, WebSettings};
+use vestry_edge::{Draining, WebSettings};
 
 use crate::harness::{Api, Lane, Options, assert_response_snapshot, on_both, on_with};
 

@@ -1,6 +1,6 @@
 //! Plain HTTP is refused where it could be intercepted (S-18), and no header overrides that (S-16).
 
-use vestry_web::WebSettings;
+use vestry_edge::WebSettings;
 
 use crate::harness::{Lane, Options, assert_response_snapshot, on_with};
 

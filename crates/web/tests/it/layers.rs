@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use vestry_web::WebSettings;
+use vestry_edge::WebSettings;
 
 use crate::harness::{Api, Lane, Options, assert_response_snapshot, described, on, on_with};
 

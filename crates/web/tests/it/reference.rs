@@ -6,7 +6,7 @@ use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
 use crate::flows::sent;
-use crate::harness::{Api, Lane, described, on};
+use crate::harness::{API, Api, Lane, described, on};
 
 async fn run(test: impl AsyncFnOnce(&Api)) {
     on(Lane::Sqlite, test).await;
@@ -16,7 +16,7 @@ async fn run(test: impl AsyncFnOnce(&Api)) {
 async fn the_description_is_served_as_printed() {
     run(async |api| {
         let served = api.anonymous().get("/openapi.json").await.ok();
-        assert_eq!(served.text, vestry_web::openapi());
+        assert_eq!(served.text, API.openapi());
         assert!(served.text.ends_with("}\n"));
         assert_eq!(served.body["openapi"], "3.1.0");
         assert_eq!(served.header("cache-control"), Some("public, max-age=300"));

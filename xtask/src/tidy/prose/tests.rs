@@ -26,7 +26,7 @@ fn each_folder_has_its_limit() {
         ("docs/api/b.md", "Nobody reads it.\n"),
         ("crates/a/src/lib.rs", FAULT),
         ("crates/a/tests/it/main.rs", FAULT),
-        ("crates/web/src/problem.rs", FAULT),
+        ("crates/edge/src/problem.rs", FAULT),
         (
             "docs/openapi.json",
             "{\n  \"summary\": \"Nobody reads it.\",\n}\n",
@@ -40,7 +40,7 @@ fn each_folder_has_its_limit() {
         [
             (".", 1),
             ("crates/a", 2),
-            ("crates/web/src/problem", 1),
+            ("crates/edge/src/problem", 1),
             ("docs", 1),
             ("docs/api", 1),
             ("docs/openapi.json", 1),

@@ -5,7 +5,7 @@ use vestry_app::platform::webhooks::{ListedEndpoint, Trial};
 use vestry_domain::Secret;
 use vestry_domain::ids::{AppId, WebhookEndpointId};
 use vestry_domain::webhook::{Attempt, Delivery, Replay};
-use vestry_web::views::{
+use vestry_edge::views::{
     WebhookAttemptView, WebhookDeliveryView, WebhookEndpointView, WebhookReplayView, views,
 };
 

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{openapi, routes};
+use crate::API;
 
 /// Everything in the document is escaped as text.
 #[test]
@@ -39,8 +39,8 @@ fn the_document_cannot_inject_markup() {
 /// Every call is on the page with its path, and every link on the page resolves.
 #[test]
 fn the_page_shows_every_call_and_has_no_dead_link() {
-    let document: Value = serde_json::from_str(openapi::text()).unwrap();
-    let page = render(&document, &routes::paths());
+    let document: Value = serde_json::from_str(API.openapi()).unwrap();
+    let page = API.page(render);
     let paths = document.get("paths").and_then(Value::as_object).unwrap();
     assert!(paths.len() > 15, "{}", paths.len());
     for path in paths.keys() {

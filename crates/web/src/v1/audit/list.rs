@@ -13,8 +13,8 @@ use vestry_domain::audit::control::{
 };
 use vestry_domain::event::Actor;
 use vestry_domain::{Invalid, Timestamp};
+use vestry_edge::{Call, Code, Json, Problem, Query};
 
-use crate::http::{Call, Code, Json, Problem, Query};
 use crate::v1::shapes::optional_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::UnknownField, Code::Sealed];

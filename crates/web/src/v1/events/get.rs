@@ -1,8 +1,8 @@
 //! `GET /v1/events/{event_id}`
 
 use vestry_domain::ids::EventId;
+use vestry_edge::{Call, Code, Json, PathId, Problem};
 
-use crate::http::{Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::Event;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];

@@ -3,8 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 use vestry_domain::event::{EventHead, Position};
-
-use crate::http::{Call, Code, Json, Problem};
+use vestry_edge::{Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

@@ -5,8 +5,8 @@ use utoipa::{IntoParams, ToSchema};
 use vestry_app::delivery::events::ListEvents;
 use vestry_domain::Invalid;
 use vestry_domain::event::kinds;
+use vestry_edge::{Call, Code, Json, Problem, Query};
 
-use crate::http::{Call, Code, Json, Problem, Query};
 use crate::v1::shapes::{Event, optional_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::UnknownField, Code::CursorUnknown];

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use vestry_domain::Environment;
 use vestry_domain::ids::AppId;
+use vestry_edge::{Code, PathId, Problem, Query, State};
 
 use super::KeySet;
-use crate::http::{Code, PathId, Problem, Query, State};
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound];
 

@@ -1,7 +1,8 @@
 //! `GET /v1/auth/jwks/default`
 
+use vestry_edge::{Call, Code, Json, Problem};
+
 use super::KeySet;
-use crate::http::{Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

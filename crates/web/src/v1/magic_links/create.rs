@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::links::CreateLink;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, optional_id, session_named};
 
 pub(crate) const ERRORS: &[Code] = &[
@@ -19,7 +19,7 @@ pub(crate) const ERRORS: &[Code] = &[
 pub(crate) struct Request {
     /// Id of the user. Without `email`, the link verifies the user's first verified address, or the first address if none is verified.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     user_id: Option<String>,
     /// E-mail address that the link verifies, at most 254 characters. It must belong to a user.
     #[schema(
@@ -28,7 +28,7 @@ pub(crate) struct Request {
         format = "email",
         examples("ok@vestry.test")
     )]
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     email: Option<String>,
     /// Minutes until the link expires. Default: 60.
     #[schema(minimum = 5, maximum = 10_080, examples(15))]
@@ -37,10 +37,10 @@ pub(crate) struct Request {
     /// `login_status` carries it.
     device_fingerprint: Option<Device>,
     /// Token of a session of the user. Required while the address is unverified and the account has an owner.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_token: Option<String>,
     /// A JWT of that session, as an alternative to `session_token`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_jwt: Option<String>,
 }
 

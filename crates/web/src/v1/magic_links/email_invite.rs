@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::links::InviteByLink;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, UserStatusName};
 
 pub(crate) const ERRORS: &[Code] = &[
@@ -38,7 +38,7 @@ pub(crate) struct Request {
     last_name: Option<String>,
     /// URL that the link leads to; `?token=<token>` is appended. It must be a registered URL of kind `invite`. Defaults to the App's invite
     /// URL.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     invite_redirect_url: Option<String>,
     /// Minutes until the link expires. Default: 60.
     #[schema(minimum = 5, maximum = 10_080, examples(1440))]

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::SignInBinding;
 use vestry_app::identity::links::LoginByLink;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, UserStatusName};
 
 pub(crate) const ERRORS: &[Code] = &[
@@ -30,10 +30,10 @@ pub(crate) struct Request {
     email: String,
     /// URL that an existing user's link leads to; `?token=<token>` is appended. It must be a registered URL of kind `login`. Defaults to
     /// the App's login URL.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     login_redirect_url: Option<String>,
     /// URL that a new user's link leads to. It must be a registered URL of kind `registration`. Defaults to the App's registration URL.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     registration_redirect_url: Option<String>,
     /// Minutes until the link of an existing user expires. Default: 60.
     #[schema(minimum = 5, maximum = 10_080, examples(15))]

@@ -8,10 +8,9 @@ use utoipa::{IntoParams, ToSchema};
 use vestry_app::SignInBinding;
 use vestry_app::identity::oauth::{BeginOauth, TestAnswer, TestChoice};
 use vestry_domain::session::DeviceFingerprint;
+use vestry_edge::{Call, Code, Problem, Query, State, client};
 
 use super::browser;
-use crate::http::client;
-use crate::http::{Call, Code, Problem, Query, State};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::MissingField,

@@ -9,9 +9,9 @@ use utoipa::{IntoParams, ToSchema};
 use vestry_app::identity::oauth::Callback;
 use vestry_domain::Secret;
 use vestry_domain::ids::OauthCallbackId;
+use vestry_edge::{Code, PathId, Problem, Query, State};
 
 use super::browser;
-use crate::http::{Code, PathId, Problem, Query, State};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidField,

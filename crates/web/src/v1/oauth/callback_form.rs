@@ -5,11 +5,9 @@ use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use vestry_domain::ids::OauthCallbackId;
+use vestry_edge::{Code, PathId, Problem, State, body, query};
 
 use super::callback::{Returned, come_back};
-use crate::http::body;
-use crate::http::query;
-use crate::http::{Code, PathId, Problem, State};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidField,

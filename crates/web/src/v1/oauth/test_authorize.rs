@@ -9,8 +9,7 @@ use vestry_app::identity::oauth::{TestAnswer, TestChoice};
 use vestry_domain::Secret;
 use vestry_domain::ids::OauthCallbackId;
 use vestry_domain::message::escape_html;
-
-use crate::http::{Code, PathId, Problem, Query, State};
+use vestry_edge::{Code, PathId, Problem, Query, State};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidField,

@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 use vestry_app::identity::oauth::{OauthProof, VerifiedOauth, VerifyOauth};
 use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::{Invalid, Secret};
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, IssuedFields, Session, request_with_session, session_fields};
 
 pub(crate) const ERRORS: &[Code] = &[
@@ -28,23 +28,23 @@ request_with_session! {
     #[schema(as = OauthVerifyRequest)]
     pub(crate) struct Request {
         /// The `token` from the query of the URL that the browser landed on.
-        #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+        #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
         token: Option<String>,
         /// The `code` that the provider sent to the App's own callback; requires `state`.
-        #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+        #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
         code: Option<String>,
         /// The `state` that `begin` returned. Required with `code`.
         ///
         /// With `token`, it shows that the browser that landed is the one that started the sign-in. Only then can a session in the request link
         /// the person to its user.
-        #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+        #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
         state: Option<String>,
         /// PKCE code verifier, with `token` only: 43 to 128 characters. Required if the sign-in was started with a `code_challenge`, not
         /// allowed otherwise. After five wrong verifiers the token is used up.
         #[schema(pattern = "^[0-9A-Za-z._~-]{43,128}$")]
         code_verifier: Option<String>,
         /// The `iss` that arrived with `code` (RFC 9207), if any.
-        #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+        #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
         iss: Option<String>,
     }
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::codes::SendCode;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, session_named};
 
 pub(crate) const ERRORS: &[Code] = &[
@@ -33,10 +33,10 @@ pub(crate) struct Request {
     /// The end user's device. If sent, the App's settings decide which parts of it the verify call must match.
     device_fingerprint: Option<Device>,
     /// Token of a session of the user. Required while the address is unverified and the account has an owner.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_token: Option<String>,
     /// A JWT of that session, as an alternative to `session_token`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_jwt: Option<String>,
 }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::passwords::BeginReset;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, session_named};
 
 pub(crate) const ERRORS: &[Code] = &[
@@ -31,7 +31,7 @@ pub(crate) struct Request {
     email: String,
     /// URL that the link leads to, to which `token` is appended. It must be a login URL of the App; defaults to the App's login URL.
     #[schema(max_length = 2048)]
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     reset_redirect_url: Option<String>,
     /// Minutes until the link expires. Default: 60.
     #[schema(minimum = 5, maximum = 1_440, examples(60))]
@@ -39,10 +39,10 @@ pub(crate) struct Request {
     /// The end user's device. If sent, the App's settings decide which parts of it the second call must match.
     device_fingerprint: Option<Device>,
     /// Token of a session of the user. Required while the address is unverified and the account has an owner.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_token: Option<String>,
     /// A JWT of that session, as an alternative to `session_token`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_jwt: Option<String>,
 }
 

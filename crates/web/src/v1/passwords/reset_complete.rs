@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::passwords::CompleteReset;
 use vestry_domain::Secret;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{
     Device, IssuedFields, request_with_session, response_with_session, session_fields,
 };

@@ -5,8 +5,8 @@ use utoipa::ToSchema;
 use vestry_app::identity::passwords::UpdatePassword;
 use vestry_app::identity::sessions::SessionObject;
 use vestry_domain::Secret;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::Session;
 
 pub(crate) const ERRORS: &[Code] = &[
@@ -27,10 +27,10 @@ pub(crate) struct Request {
     /// The current password. Without it, the session must have a recently verified factor.
     current_password: Option<String>,
     /// Token of the session.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_token: Option<String>,
     /// A JWT of the session, which may have expired within the App's `jwt_renewal_window`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_jwt: Option<String>,
 }
 

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_domain::Secret;
-
-use crate::http::{Body, Call, Code, Json, Problem};
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
 

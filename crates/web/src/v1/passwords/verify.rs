@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::passwords::VerifyPassword;
 use vestry_domain::Secret;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, IssuedFields, parse_id, response_with_session, session_fields};
 
 pub(crate) const ERRORS: &[Code] = &[
@@ -29,10 +29,10 @@ pub(crate) struct Request {
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
     /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_token: Option<String>,
     /// A JWT of that session, as an alternative to `session_token`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_jwt: Option<String>,
     /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
     #[schema(max_items = 50)]

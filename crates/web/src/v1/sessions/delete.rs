@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_domain::session::SessionSelector;
 use vestry_domain::{Invalid, Secret};
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidSession, Code::NotFound];
@@ -15,14 +15,14 @@ pub(crate) const ERRORS: &[Code] = &[Code::InvalidSession, Code::NotFound];
 #[schema(as = SessionDeleteRequest)]
 pub(crate) struct Request {
     /// Token of the session.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_token: Option<String>,
     /// A JWT of the session, which may have expired within the App's `jwt_renewal_window`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_jwt: Option<String>,
     /// Id of the session.
     #[schema(pattern = "^(sess_[0-9A-Za-z]{27})?$")]
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_id: Option<String>,
 }
 

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_domain::Invalid;
 use vestry_domain::ids::UserId;
+use vestry_edge::{Call, Code, Json, OptionalBody, Problem, Query};
 
-use crate::http::{Call, Code, Json, OptionalBody, Problem, Query};
 use crate::v1::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::MissingField, Code::InvalidField, Code::NotFound];
@@ -16,7 +16,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::MissingField, Code::InvalidField, Cod
 pub(crate) struct Request {
     /// Ends the sessions of this user; `""` counts as absent.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     user_id: Option<String>,
     /// Whether to end the sessions of every user in the key's App and environment. `false` counts as absent.
     all: Option<bool>,

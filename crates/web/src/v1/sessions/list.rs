@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_app::identity::sessions::{ListSessions, SessionObject};
 use vestry_domain::Invalid;
+use vestry_edge::{Call, Code, Json, Problem, Query};
 
-use crate::http::{Call, Code, Json, Problem, Query};
 use crate::v1::shapes::{Session, optional_id, parse_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound];

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::sessions::{SessionObject, VerifySession};
 use vestry_domain::Secret;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, Session};
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidSession, Code::Sealed];
@@ -15,10 +15,10 @@ pub(crate) const ERRORS: &[Code] = &[Code::InvalidSession, Code::Sealed];
 #[schema(as = SessionVerifyRequest)]
 pub(crate) struct Request {
     /// Token of the session.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_token: Option<String>,
     /// A JWT of the session, which may have expired within the App's `jwt_renewal_window`.
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     session_jwt: Option<String>,
     /// New end of the session, in minutes from now.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]

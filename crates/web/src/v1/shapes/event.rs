@@ -8,8 +8,7 @@ use utoipa::openapi::schema::{AllOfBuilder, ArrayBuilder, OneOfBuilder, Schema, 
 use utoipa::openapi::{ObjectBuilder, Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 use vestry_domain::event::{self, Addressed, EventKind, FieldKind, MAX_IDS};
-
-use crate::http::Problem;
+use vestry_edge::Problem;
 
 /// An event as serialized by the domain. A page of events contains the same bytes that a webhook endpoint receives.
 #[derive(Serialize)]

@@ -186,10 +186,10 @@ macro_rules! request_with_session {
             #[schema(minimum = 5, maximum = 525_600, examples(60))]
             session_expires_in: Option<i64>,
             /// Token of a session of the same user. The new factor is added to the session, which gets a new token.
-            #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+            #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
             session_token: Option<String>,
             /// A JWT of that session, as an alternative to `session_token`.
-            #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+            #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
             session_jwt: Option<String>,
             /// Strings that the session and its JWTs carry for the App. When absent, a new session has none and an existing one keeps its own.
             #[schema(max_items = 50)]

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::http::{Call, Code, Json, Problem};
+use vestry_edge::{Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_app::delivery::test_messages::FindMessages;
 use vestry_domain::message::CapturedMessage;
+use vestry_edge::{Call, Code, Json, Problem, Query};
 
-use crate::http::{Call, Code, Json, Problem, Query};
 use crate::v1::shapes::optional_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound];

@@ -1,7 +1,8 @@
 //! `GET /v1/test/clock`
 
+use vestry_edge::{Call, Code, Json, Problem};
+
 use super::clock::Clock;
-use crate::http::{Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 

@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 use vestry_domain::test_clock::ClockChange;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
 use super::clock::Clock;
-use crate::http::{Body, Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::totps::CreateTotp;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
 use super::qr;
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];

@@ -5,9 +5,9 @@ use utoipa::ToSchema;
 use vestry_app::identity::totps::{PresentedTotp, VerifyTotp};
 use vestry_domain::totp::canonical_recovery_code;
 use vestry_domain::{Invalid, Secret};
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
 use super::verify;
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, parse_id, request_with_session, session_fields};
 
 pub(crate) const ERRORS: &[Code] = verify::ERRORS;
@@ -22,10 +22,10 @@ request_with_session! {
         user_id: String,
         /// One of the recovery codes. Hyphens, spaces and case are ignored.
         #[schema(examples("0a1b2-c3d4e"))]
-        #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+        #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
         recovery_code: Option<String>,
         /// Alternative name of `recovery_code`. Six digits are treated as a code of the authenticator app.
-        #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+        #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
         totp: Option<String>,
     }
 }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::totps::TotpRecoveryCodes;
 use vestry_domain::ids::UserId;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use vestry_app::identity::users::CreateUser;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{User, UserStatusName, optional_wallet_type_input};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Duplicate, Code::Sealed];

@@ -1,8 +1,8 @@
 //! `DELETE /v1/auth/users/{user_id}/delete`
 
 use vestry_domain::ids::UserId;
+use vestry_edge::{Call, Code, Json, PathId, Problem};
 
-use crate::http::{Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::Deleted;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];

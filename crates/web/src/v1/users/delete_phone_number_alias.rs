@@ -1,9 +1,9 @@
 //! `DELETE /v1/auth/users/phone_number/{pn_id}/delete`
 
 use vestry_domain::ids::PhoneNumberId;
+use vestry_edge::{Call, Code, Json, PathId, Problem};
 
 use super::delete_phone_number;
-use crate::http::{Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::Deleted;
 
 pub(crate) const ERRORS: &[Code] = delete_phone_number::ERRORS;

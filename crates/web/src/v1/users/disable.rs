@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 use vestry_domain::ids::UserId;
+use vestry_edge::{Call, Code, Json, OptionalBody, PathId, Problem};
 
-use crate::http::{Call, Code, Json, OptionalBody, PathId, Problem};
 use crate::v1::shapes::User;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound, Code::Sealed];

@@ -5,8 +5,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use vestry_app::identity::users::SearchUsers;
 use vestry_domain::search::{RawCondition, UserFilter};
+use vestry_edge::{Call, Code, Json, OptionalBody, Problem};
 
-use crate::http::{Call, Code, Json, OptionalBody, Problem};
 use crate::v1::shapes::{FoundUser, optional_id};
 
 pub(crate) const ERRORS: &[Code] = &[

@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 use vestry_app::identity::users::{NewIdentifier, UpdateUser};
 use vestry_domain::Invalid;
 use vestry_domain::ids::UserId;
+use vestry_edge::{Body, Call, Code, Json, PathId, Problem};
 
-use crate::http::{Body, Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::{Email, PhoneNumber, User};
 
 pub(crate) const ERRORS: &[Code] = &[

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::wallet_sign_in::BeginWalletSignIn;
 use vestry_domain::Invalid;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{SigningWalletTypeName, optional_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Duplicate, Code::Sealed];
@@ -21,7 +21,7 @@ pub(crate) struct Request {
     public_address: String,
     /// Id of the user that gets the wallet. If absent or `""`, it is the user who already has it, or a new one.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     user_id: Option<String>,
 }
 

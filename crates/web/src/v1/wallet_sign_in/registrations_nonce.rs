@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
 use super::registrations_begin::Request;
-use crate::http::{Body, Call, Code, Json, Problem};
 
 pub(crate) const ERRORS: &[Code] = super::registrations_begin::ERRORS;
 

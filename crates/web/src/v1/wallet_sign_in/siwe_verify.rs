@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 use vestry_app::identity::wallet_sign_in::{SignedText, VerifyWallet};
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
 use super::verify;
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, SigningWalletTypeName, request_with_session, session_fields};
 
 pub(crate) const ERRORS: &[Code] = verify::ERRORS;

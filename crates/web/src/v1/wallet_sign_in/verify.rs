@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::wallet_sign_in::{SignedText, VerifiedWallet, VerifyWallet};
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{
     Device, IssuedFields, SigningWalletTypeName, request_with_session, response_with_session,
     session_fields,

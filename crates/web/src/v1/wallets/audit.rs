@@ -5,8 +5,8 @@ use utoipa::{IntoParams, ToSchema};
 use vestry_app::audit::ListAudit;
 use vestry_domain::audit::AuditEntry;
 use vestry_domain::ids::WalletId;
+use vestry_edge::{Call, Code, Json, PathId, Problem, Query};
 
-use crate::http::{Call, Code, Json, PathId, Problem, Query};
 use crate::v1::shapes::optional_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound, Code::Sealed];

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 use vestry_domain::wallet::{AddressForm, WalletType};
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Wallet, parse_id, wallet_type_input};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];

@@ -5,10 +5,10 @@ use utoipa::ToSchema;
 use vestry_app::wallets::ExportWallet;
 use vestry_domain::Invalid;
 use vestry_domain::ids::WalletId;
+use vestry_edge::binary::{from_base64, to_base64};
+use vestry_edge::{Body, Call, Code, Json, PathId, Problem};
 
 use super::HPKE;
-use crate::http::binary::{from_base64, to_base64};
-use crate::http::{Body, Call, Code, Json, PathId, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidSession,

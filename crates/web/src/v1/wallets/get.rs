@@ -1,8 +1,8 @@
 //! `GET /v1/wallets/{wallet_id}`
 
 use vestry_domain::ids::WalletId;
+use vestry_edge::{Call, Code, Json, PathId, Problem};
 
-use crate::http::{Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::Wallet;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];

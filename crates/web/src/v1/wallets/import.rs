@@ -6,10 +6,10 @@ use vestry_app::wallets::ImportWallet;
 use vestry_domain::Invalid;
 use vestry_domain::ids::UserId;
 use vestry_domain::key_transfer::SealedMessage;
+use vestry_edge::binary::from_base64;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
 use super::check_encryption;
-use crate::http::binary::from_base64;
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{ImportedWallet, parse_id, wallet_type_input};
 
 pub(crate) const ERRORS: &[Code] = &[

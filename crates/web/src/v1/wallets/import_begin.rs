@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::wallets::BeginImport;
 use vestry_domain::Invalid;
+use vestry_edge::binary::to_base64;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
 use super::{HPKE, check_encryption};
-use crate::http::binary::to_base64;
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{optional_id, wallet_type_input};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::TooManyAttempts, Code::Sealed];
@@ -35,7 +35,7 @@ pub(crate) struct Request {
     kem: Option<String>,
     /// Id of the user that gets the wallet. If absent or `""`, the import names the user.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     user_id: Option<String>,
 }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_app::wallets::ListWallets;
+use vestry_edge::{Call, Code, Json, Problem, Query};
 
-use crate::http::{Call, Code, Json, Problem, Query};
 use crate::v1::shapes::{Wallet, optional_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::Sealed];

@@ -8,8 +8,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use vestry_app::wallets::CallMethod;
 use vestry_domain::ids::WalletId;
 use vestry_domain::signing::Fields;
-
-use crate::http::{BodyAndText, Call, Code, Json, PathId, Problem};
+use vestry_edge::{BodyAndText, Call, Code, Json, PathId, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidSession,

@@ -5,8 +5,8 @@ use utoipa::ToSchema;
 use vestry_app::wallets::SignMessage;
 use vestry_domain::ids::WalletId;
 use vestry_domain::signing::MessageRequest;
+use vestry_edge::{Body, Call, Code, Json, PathId, Problem};
 
-use crate::http::{Body, Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::Wallet;
 use crate::v1::wallets::UNSIGNED;
 

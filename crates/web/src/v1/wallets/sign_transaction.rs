@@ -7,8 +7,8 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 use vestry_app::wallets::SignTransaction;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::WalletType;
+use vestry_edge::{Body, Call, Code, Json, PathId, Problem};
 
-use crate::http::{Body, Call, Code, Json, PathId, Problem};
 use crate::v1::shapes::Wallet;
 use crate::v1::wallets::UNSIGNED;
 

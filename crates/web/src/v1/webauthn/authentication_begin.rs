@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::passkeys::BeginAuthentication;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
 use super::options::RequestOptions;
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::optional_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
@@ -19,7 +19,7 @@ pub(crate) struct Request {
     domain: String,
     /// Id of the user, if already known. If absent or `""`, the passkey identifies the user.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
-    #[serde(default, deserialize_with = "crate::http::json::text_or_absent")]
+    #[serde(default, deserialize_with = "vestry_edge::json::text_or_absent")]
     user_id: Option<String>,
 }
 

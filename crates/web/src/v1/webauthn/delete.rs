@@ -3,8 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 use vestry_domain::ids::WebauthnCredentialId;
-
-use crate::http::{Call, Code, Json, PathId, Problem};
+use vestry_edge::{Call, Code, Json, PathId, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod, Code::Sealed];
 

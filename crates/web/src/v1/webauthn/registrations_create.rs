@@ -5,8 +5,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use vestry_app::identity::passkeys::CreatePasskey;
 use vestry_domain::Invalid;
+use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use crate::http::{Body, Call, Code, Json, Problem};
 use crate::v1::shapes::{Device, parse_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Duplicate, Code::Sealed];

@@ -1,7 +1,7 @@
 //! Attack 16: the origin of a request, as seen by the limit on guessed API keys (S-16).
 
 use vestry_domain::Environment;
-use vestry_web::WebSettings;
+use vestry_edge::WebSettings;
 
 use crate::harness::{Api, Lane, Options, Response, on_with};
 

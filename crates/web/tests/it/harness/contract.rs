@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use super::Response;
+use super::{API, Response};
 
 /// The description in a form that can be queried.
 pub(crate) struct Described {
@@ -34,7 +34,7 @@ struct Contents(HashMap<String, Validator>);
 /// The description of the API under test.
 pub(crate) fn described() -> &'static Described {
     static DESCRIBED: LazyLock<Described> = LazyLock::new(|| {
-        let document = serde_json::from_str(&vestry_web::openapi()).unwrap();
+        let document = serde_json::from_str(API.openapi()).unwrap();
         Described::new(document)
     });
     &DESCRIBED

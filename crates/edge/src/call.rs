@@ -11,12 +11,12 @@ use vestry_app::idempotency::Run;
 use vestry_app::wallets::{SignedByWallet, SigningCommand};
 use vestry_app::{Caller, Service};
 
-use crate::http::problem::Problem;
-use crate::http::request_id::RequestId;
-use crate::http::state::State;
+use crate::problem::Problem;
+use crate::request_id::RequestId;
+use crate::state::State;
 
 /// A request whose API key passed the gate.
-pub(crate) struct Call {
+pub struct Call {
     state: Data<State>,
     caller: Arc<Caller>,
     id: RequestId,
@@ -53,14 +53,14 @@ impl FromRequest for Call {
 
 impl Call {
     /// The service, for work that neither waits nor touches the store and therefore stays on this worker.
-    pub(crate) fn service(&self) -> &Service {
+    pub fn service(&self) -> &Service {
         &self.state.service
     }
 
     /// The service and the caller, for work that may be dropped at any moment because it only reads or hands its writes to others.
     ///
     /// Returns `None` if the response is to be stored for a replay, which only [`Call::run`] does.
-    pub(crate) fn on_the_worker(&self) -> Option<(&Service, &Caller)> {
+    pub fn on_the_worker(&self) -> Option<(&Service, &Caller)> {
         match self.run {
             Some(_) => None,
             None => Some((&self.state.service, &self.caller)),
@@ -68,12 +68,12 @@ impl Call {
     }
 
     /// Whether the request carries a public token only.
-    pub(crate) fn has_public_token(&self) -> bool {
+    pub fn has_public_token(&self) -> bool {
         self.caller.has_public_token()
     }
 
     /// Runs a signing command of a wallet.
-    pub(crate) async fn sign<C>(self, command: C) -> Result<SignedByWallet, Problem>
+    pub async fn sign<C>(self, command: C) -> Result<SignedByWallet, Problem>
     where
         C: SigningCommand + 'static,
     {
@@ -82,7 +82,7 @@ impl Call {
     }
 
     /// Waits on this worker for a use case that enters the runtime on its own where needed. It is dropped when the client disconnects.
-    pub(crate) async fn wait<T, E, C, F>(self, command: C) -> Result<T, Problem>
+    pub async fn wait<T, E, C, F>(self, command: C) -> Result<T, Problem>
     where
         C: FnOnce(Arc<Service>, Arc<Caller>) -> F,
         F: Future<Output = Result<T, E>>,
@@ -94,7 +94,7 @@ impl Call {
     }
 
     /// Runs a use case to completion, even if the client disconnects.
-    pub(crate) async fn run<T, E, C, F>(self, command: C) -> Result<T, Problem>
+    pub async fn run<T, E, C, F>(self, command: C) -> Result<T, Problem>
     where
         C: FnOnce(Arc<Service>, Arc<Caller>) -> F,
         F: Future<Output = Result<T, E>> + Send + 'static,

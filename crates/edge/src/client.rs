@@ -19,7 +19,7 @@ pub(crate) fn is_trusted(address: IpAddr, proxies: &[IpNet]) -> bool {
 /// Everything to the left of that address was chosen by the client.
 ///
 /// An unreadable header is ignored: the socket's address is used, so limits that depend on the address still apply.
-pub(crate) fn address(peer: IpAddr, headers: &HeaderMap, proxies: &[IpNet]) -> IpAddr {
+pub fn address(peer: IpAddr, headers: &HeaderMap, proxies: &[IpNet]) -> IpAddr {
     known_address(peer, headers, proxies).unwrap_or_else(|| peer.to_canonical())
 }
 

@@ -15,11 +15,11 @@ use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpResponse};
 use vestry_app::Caller;
 
-use crate::http::gate::Route;
-use crate::http::https;
-use crate::http::problem::{Code, PageWanted, Problem, page_headers};
-use crate::http::request_id::{self, RequestId};
-use crate::http::state::State;
+use crate::gate::Route;
+use crate::https;
+use crate::problem::{Code, PageWanted, Problem, page_headers};
+use crate::request_id::{self, RequestId};
+use crate::state::State;
 
 const NOSNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
 

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use vestry_app::Service;
 
-use crate::http::auth_throttle::AuthThrottle;
-use crate::http::request_id::RequestIds;
-use crate::http::settings::WebSettings;
+use crate::auth_throttle::AuthThrottle;
+use crate::request_id::RequestIds;
+use crate::settings::WebSettings;
 
 /// The shared state; one per process.
-pub(crate) struct State {
-    pub(crate) service: Arc<Service>,
-    pub(crate) settings: WebSettings,
+pub struct State {
+    /// The use cases.
+    pub service: Arc<Service>,
+    /// The settings of the edge.
+    pub settings: WebSettings,
     pub(crate) request_ids: RequestIds,
     pub(crate) auth_throttle: AuthThrottle,
 }

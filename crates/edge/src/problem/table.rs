@@ -8,7 +8,8 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ErrorCode)]
-pub(crate) enum Code {
+#[expect(missing_docs, reason = "the table below has the meaning of each code")]
+pub enum Code {
     InvalidRequest,
     MissingField,
     InvalidField,

@@ -17,14 +17,14 @@ use vestry_domain::limits::LimitVerdict;
 use vestry_domain::operation::Operation;
 use vestry_domain::token;
 
-use crate::http::catch_panic::catch_panic;
-use crate::http::client;
-use crate::http::cors;
-use crate::http::idempotency;
-use crate::http::problem::{Code, PageWanted, Problem};
-use crate::http::query;
-use crate::http::request_id::RequestId;
-use crate::http::state::State;
+use crate::catch_panic::catch_panic;
+use crate::client;
+use crate::cors;
+use crate::idempotency;
+use crate::problem::{Code, PageWanted, Problem};
+use crate::query;
+use crate::request_id::RequestId;
+use crate::state::State;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -32,7 +32,7 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Authentication required by a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Auth {
+pub enum Auth {
     /// None.
     Public,
     /// A secret key.
@@ -44,6 +44,13 @@ pub(crate) enum Auth {
     SecretKeyOrPublicToken,
     /// A secret key of a test environment. With any other key the endpoint does not exist (S-17).
     TestKey,
+}
+
+impl Auth {
+    /// Whether a request must present a key.
+    pub(crate) const fn is_keyed(self) -> bool {
+        !matches!(self, Self::Public)
+    }
 }
 
 /// An endpoint's policy, as its gate sees it.

@@ -43,9 +43,7 @@ pub(crate) fn from_query<T: DeserializeOwned>(pairs: Map<String, Value>) -> Resu
 /// Deserializes an optional string; `""` counts as absent.
 ///
 /// Responses contain `""` where there is no token, id or URL, and callers send back what they received.
-pub(crate) fn text_or_absent<'de, D: Deserializer<'de>>(
-    field: D,
-) -> Result<Option<String>, D::Error> {
+pub fn text_or_absent<'de, D: Deserializer<'de>>(field: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(field)?;
     Ok(text.filter(|text| !text.is_empty()))
 }

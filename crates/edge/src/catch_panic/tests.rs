@@ -3,7 +3,7 @@ use actix_web::middleware::from_fn;
 use actix_web::{App, HttpResponse, test, web};
 
 use super::*;
-use crate::http::problem::Code;
+use crate::problem::Code;
 
 async fn response(path: &str) -> ServiceResponse {
     let panics = web::get().to(|name: web::Path<String>| async move {

@@ -20,11 +20,11 @@ use vestry_app::idempotency::{Begun, KeyedRequest, Outcome, Run};
 use vestry_domain::Secret;
 use vestry_domain::idempotency::IdempotencyKey;
 
-use crate::http::body;
-use crate::http::catch_panic::catch_panic;
-use crate::http::problem::Problem;
-use crate::http::request_id::RequestId;
-use crate::http::state::State;
+use crate::body;
+use crate::catch_panic::catch_panic;
+use crate::problem::Problem;
+use crate::request_id::RequestId;
+use crate::state::State;
 
 /// The header with the caller's name for its request.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -1,7 +1,7 @@
 use vestry_domain::timestamp::Seconds;
 
 use super::*;
-use crate::http::problem::Code;
+use crate::problem::Code;
 
 /// Text from a request cannot become markup, whichever message contains it.
 #[test]

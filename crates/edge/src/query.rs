@@ -9,11 +9,11 @@ use serde_json::map::Entry;
 use serde_json::{Map, Value};
 use vestry_domain::{Invalid, Secret};
 
-use crate::http::json;
-use crate::http::problem::Problem;
+use crate::json;
+use crate::problem::Problem;
 
 /// A request's query, read into a type with optional fields. Unknown names are ignored, and an empty value counts as absent.
-pub(crate) struct Query<T>(pub(crate) T);
+pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest for Query<T> {
     type Error = Problem;
@@ -24,7 +24,8 @@ impl<T: DeserializeOwned> FromRequest for Query<T> {
     }
 }
 
-pub(crate) fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+/// Parses a query string, or a form in the same encoding.
+pub fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     let mut object = Map::new();
     for (name, value) in pairs(query)? {
         if name.contains('\0') || value.contains('\0') {

@@ -118,9 +118,8 @@ fn retry_after_is_at_least_a_second() {
 }
 
 /// The page with the table of all error codes, in the order of [`Code`].
-const PAGE: &str = include_str!("../../../../../docs/errors-and-limits.md");
-const TABLE_START: &str =
-    "<!-- error codes: generated from crates/web/src/http/problem/table.rs -->\n";
+const PAGE: &str = include_str!("../../../../docs/errors-and-limits.md");
+const TABLE_START: &str = "<!-- error codes: generated from crates/edge/src/problem/table.rs -->\n";
 const TABLE_END: &str = "<!-- end of error codes -->\n";
 
 fn all_codes() -> Vec<Code> {

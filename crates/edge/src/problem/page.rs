@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use vestry_domain::message::escape_html;
 
 use super::Problem;
-use crate::http::binary::to_base64;
+use crate::binary::to_base64;
 
 /// Follows the browser's light or dark mode. Long words such as a `request_id` wrap on narrow screens.
 const STYLE: &str = ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;\

@@ -11,13 +11,13 @@ const ORDINARY: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 const OF_URLS: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 
 /// Decodes base64 in either alphabet (standard or URL-safe), with or without padding.
-pub(crate) fn from_base64(param: &'static str, text: &str) -> Result<Vec<u8>, Invalid> {
+pub fn from_base64(param: &'static str, text: &str) -> Result<Vec<u8>, Invalid> {
     let decoded = ORDINARY.decode(text).or_else(|_other| OF_URLS.decode(text));
     decoded.map_err(|_no_base64| Invalid::value(param, format!("{param} must be base64")))
 }
 
 /// Encodes bytes as base64 in the standard alphabet, padded.
-pub(crate) fn to_base64(bytes: &[u8]) -> String {
+pub fn to_base64(bytes: &[u8]) -> String {
     ORDINARY.encode(bytes)
 }
 

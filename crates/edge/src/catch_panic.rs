@@ -8,7 +8,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 use futures_util::FutureExt;
 
-use crate::http::problem::Problem;
+use crate::problem::Problem;
 
 /// Turns a panic into an internal error for its request alone. The panic message is not repeated, because it may quote the request.
 pub(crate) async fn catch_panic(

@@ -7,10 +7,10 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use vestry_domain::ids::{Id, PhoneNumberId};
 
-use crate::http::problem::Problem;
+use crate::problem::Problem;
 
 /// The id in the `{<prefix>_id}` segment. A malformed id gets the same 404 as an unknown one.
-pub(crate) struct PathId<I>(pub(crate) I);
+pub struct PathId<I>(pub I);
 
 impl<I: Id + FromStr> FromRequest for PathId<I> {
     type Error = Problem;

@@ -13,24 +13,26 @@ use utoipa::openapi::path::{HttpMethod, Operation as Description};
 use utoipa::openapi::schema::Schema;
 use vestry_domain::operation::Operation;
 
-use crate::http::gate::{Auth, Route, RoutePolicy, gate};
-use crate::http::problem::{Code, Problem};
-use crate::http::state::State;
+use crate::gate::{Auth, Route, RoutePolicy, gate};
+use crate::problem::{Code, Problem};
+use crate::state::State;
 
 /// Named schemas of the API description.
 pub(crate) type Schemas = Vec<(String, RefOr<Schema>)>;
 
 /// One method of one path.
-pub(crate) struct Endpoint {
-    pub(crate) path: String,
+pub struct Endpoint {
+    /// The path as the API description spells it.
+    pub path: String,
     pub(crate) method: HttpMethod,
-    pub(crate) auth: Auth,
+    /// The authentication that it requires.
+    pub auth: Auth,
     /// Error codes in addition to those that every endpoint of its kind can return.
     pub(crate) errors: &'static [Code],
     /// Whether the call changes nothing, even though its method normally does.
     reads: bool,
     /// Whether pages of any origin may call it.
-    pub(crate) for_pages: bool,
+    pub for_pages: bool,
     /// Whether browsers follow links to it. Errors are then shown as a page.
     pub(crate) is_browsed: bool,
     pub(crate) describe: fn() -> Description,
@@ -40,11 +42,7 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// An endpoint whose path, method and description are declared at its handler.
-    pub(crate) fn new<D>(
-        auth: Auth,
-        errors: &'static [Code],
-        route: fn() -> actix_web::Route,
-    ) -> Self
+    pub fn new<D>(auth: Auth, errors: &'static [Code], route: fn() -> actix_web::Route) -> Self
     where
         D: utoipa::Path + utoipa::__dev::SchemaReferences + for<'t> utoipa::__dev::Tags<'t>,
     {
@@ -62,20 +60,21 @@ impl Endpoint {
         }
     }
 
-    /// Marks a call that only reads, or whose response reflects the current state.
-    pub(crate) const fn reads(mut self) -> Self {
+    /// Marks a call that changes nothing although its method could. It accepts no `Idempotency-Key`, and its response reflects the current
+    /// state.
+    pub const fn reads(mut self) -> Self {
         self.reads = true;
         self
     }
 
     /// Marks a call that pages of any origin may make.
-    pub(crate) const fn for_pages(mut self) -> Self {
+    pub const fn for_pages(mut self) -> Self {
         self.for_pages = true;
         self
     }
 
-    /// Marks a call that pages link to.
-    pub(crate) const fn browsed(mut self) -> Self {
+    /// Marks a call that pages link to. Browsers that follow a link with `redirect=true` get errors as a page.
+    pub const fn browsed(mut self) -> Self {
         self.is_browsed = true;
         self
     }
@@ -93,6 +92,27 @@ impl Endpoint {
         );
         matches!(self.auth, Auth::SecretKey) && may_change && !self.reads
     }
+}
+
+/// Builds a table of endpoints, for a function that returns a `Vec<Endpoint>`.
+///
+/// Each line names the [`Auth`] that an endpoint requires, the module of its resource, its own module with `handle` and `ERRORS`, and any of
+/// [`reads`](Endpoint::reads), [`for_pages`](Endpoint::for_pages) and [`browsed`](Endpoint::browsed). Within a group of paths
+/// ([`by_prefix`](crate::by_prefix)) the router tries them in this order, so a fixed segment comes before an id in the same position.
+#[macro_export]
+macro_rules! endpoints {
+    ($($auth:ident $group:ident $name:ident $($kind:ident)*;)*) => {
+        vec![$($crate::Endpoint::new::<$group::$name::__path_handle>(
+            $crate::Auth::$auth,
+            $group::$name::ERRORS,
+            // Unit tests read the table and call no handler. Without handlers they compile in half the time.
+            if cfg!(test) {
+                ::actix_web::web::route
+            } else {
+                || ::actix_web::web::route().to($group::$name::handle)
+            },
+        )$(.$kind())*,)*]
+    };
 }
 
 fn describe<D: utoipa::Path + for<'t> utoipa::__dev::Tags<'t>>() -> Description {

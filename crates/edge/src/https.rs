@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use actix_web::dev::ServiceRequest;
 use actix_web::http::header::{HeaderMap, HeaderName};
 
-use crate::http::client::is_trusted;
-use crate::http::problem::{Code, Problem};
-use crate::http::settings::WebSettings;
+use crate::client::is_trusted;
+use crate::problem::{Code, Problem};
+use crate::settings::WebSettings;
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 

@@ -2,7 +2,7 @@ use actix_web::test::TestRequest;
 use vestry_domain::Invalid;
 
 use super::*;
-use crate::http::problem::Code;
+use crate::problem::Code;
 
 /// The stored form of a response, or `None` if it is not stored.
 async fn kept(response: HttpResponse) -> Option<Vec<u8>> {

@@ -9,21 +9,21 @@ use actix_web::{FromRequest, HttpRequest};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 
-use crate::http::json;
-use crate::http::problem::{Code, Problem};
-use crate::http::state::State;
+use crate::json;
+use crate::problem::{Code, Problem};
+use crate::state::State;
 
 /// Maximum size of a request body, in bytes (256 KiB).
 pub(crate) const MAX_SIZE: usize = 256 * 1024;
 
 /// A required JSON body.
-pub(crate) struct Body<T>(pub(crate) T);
+pub struct Body<T>(pub T);
 
 /// A required JSON body together with its text, for fields whose numbers a [`serde_json::Value`] would round.
-pub(crate) struct BodyAndText<T>(pub(crate) T, pub(crate) BytesMut);
+pub struct BodyAndText<T>(pub T, pub BytesMut);
 
 /// An optional JSON body.
-pub(crate) struct OptionalBody<T>(pub(crate) Option<T>);
+pub struct OptionalBody<T>(pub Option<T>);
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
 
@@ -83,7 +83,7 @@ fn json_text(request: &HttpRequest, payload: &mut Payload) -> Extraction<Option<
 }
 
 /// Reads the whole body within its size limit and deadline. The framework limits the time for a request's head, but not for its body.
-pub(crate) async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, Problem> {
+pub async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, Problem> {
     if announced(request.headers()).is_some_and(|length| length > MAX_SIZE) {
         return Err(Problem::new(Code::BodyTooLarge).close_connection());
     }

@@ -8,7 +8,8 @@ use vestry_domain::timestamp::Seconds;
 use super::{Code, Problem};
 
 impl Problem {
-    pub(crate) const fn new(code: Code) -> Self {
+    /// An error with the message of its code in the table.
+    pub const fn new(code: Code) -> Self {
         Self {
             code,
             message: Cow::Borrowed(code.message()),
@@ -21,7 +22,7 @@ impl Problem {
     }
 
     /// The request as a whole is malformed.
-    pub(crate) fn request(message: &'static str) -> Self {
+    pub fn request(message: &'static str) -> Self {
         Self {
             message: message.into(),
             ..Self::new(Code::InvalidRequest)
@@ -102,12 +103,12 @@ impl Problem {
     }
 
     /// An internal failure; its cause is logged.
-    pub(crate) fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::new(Code::Internal).with_source(cause)
     }
 
     /// A dependency is unavailable.
-    pub(crate) fn unavailable(part: &'static str) -> Self {
+    pub fn unavailable(part: &'static str) -> Self {
         Self {
             message: format!("{part} is not available").into(),
             param: Some(part.into()),
@@ -140,10 +141,7 @@ impl Problem {
     }
 
     /// Sets the cause, for the log.
-    pub(crate) fn with_source(
-        self,
-        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
+    pub fn with_source(self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self {
             cause: Some(cause.into()),
             ..self

@@ -16,14 +16,14 @@ use utoipa::ToSchema;
 use vestry_domain::Invalid;
 use vestry_domain::invalid::Reason;
 
-use crate::http::json::Refused;
+use crate::json::Refused;
 
 pub(crate) use page::{PageWanted, page_headers};
-pub(crate) use table::Code;
+pub use table::Code;
 
 /// An error response. Its body is written at the edge, where the request id is known.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub struct Problem {
     pub(crate) code: Code,
     message: Cow<'static, str>,
     param: Option<Cow<'static, str>>,
