@@ -122,6 +122,3 @@ fn sqlite_path(path: &str) -> Result<PathBuf, DatabaseUrlError> {
     }
     Ok(PathBuf::from(".").join(path))
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,3 +4,4 @@ mod fakes;
 mod lists;
 mod samples;
 mod suites;
+mod words;

@@ -1,8 +1,9 @@
+//! Database URLs.
+
 use std::path::{Path, PathBuf};
 
 use tokio_postgres::config::SslMode;
-
-use super::{Database, DatabaseUrlError, PostgresUrl, Tls};
+use vestry_store_rows::settings::{Database, DatabaseUrlError, PostgresUrl, Tls};
 
 fn postgres(url: &str) -> PostgresUrl {
     match url.parse().unwrap() {
