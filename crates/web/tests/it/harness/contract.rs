@@ -1,7 +1,7 @@
 //! The API description, used to check every response.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::{API, Response};
 pub(crate) struct Described {
     pub(crate) document: Value,
     operations: Vec<Operation>,
-    error: Validator,
+    error: Arc<Validator>,
 }
 
 /// A method of a path.
@@ -29,7 +29,7 @@ pub(crate) struct Operation {
 }
 
 /// Schemas by content type; a redirect has no body, and the type `""`.
-struct Contents(HashMap<String, Validator>);
+struct Contents(HashMap<String, Arc<Validator>>);
 
 /// The description of the API under test.
 pub(crate) fn described() -> &'static Described {
@@ -166,14 +166,18 @@ fn check_refusal_headers(response: &Response) {
 
 impl Described {
     fn new(document: Value) -> Self {
+        let mut validators = Validators {
+            document: &document,
+            built: HashMap::new(),
+        };
         let mut operations = Vec::new();
         for (path, item) in document["paths"].as_object().unwrap() {
             for (method, operation) in item.as_object().unwrap() {
-                operations.push(Operation::new(&document, path, method, operation));
+                operations.push(Operation::new(&mut validators, path, method, operation));
             }
         }
         let error = json!({ "$ref": "#/components/schemas/Error" });
-        let error = validator(&document, &error);
+        let error = validators.of(&error);
         Self {
             document,
             operations,
@@ -204,17 +208,18 @@ impl Described {
 }
 
 impl Operation {
-    fn new(document: &Value, path: &str, method: &str, operation: &Value) -> Self {
+    fn new(validators: &mut Validators<'_>, path: &str, method: &str, operation: &Value) -> Self {
+        let document = validators.document;
         let responses = operation["responses"].as_object().unwrap().iter();
         let responses = responses.map(|(status, response)| {
             let content = response["content"].as_object();
             let mut contents: HashMap<_, _> = content
                 .into_iter()
                 .flatten()
-                .map(|(kind, content)| (kind.clone(), validator(document, &content["schema"])))
+                .map(|(kind, content)| (kind.clone(), validators.of(&content["schema"])))
                 .collect();
             if contents.is_empty() {
-                let nothing = validator(document, &json!({ "const": "" }));
+                let nothing = validators.of(&json!({ "const": "" }));
                 contents.insert(String::new(), nothing);
             }
             (status.parse().unwrap(), Contents(contents))
@@ -252,6 +257,20 @@ fn fields(document: &Value, operation: &Value) -> Vec<String> {
         .flatten()
         .map(|(name, _)| name.clone())
         .collect()
+}
+
+/// The validators of the schemas. Nearly all refusals have the same schema, and a validator takes as long to build as some tests run.
+struct Validators<'a> {
+    document: &'a Value,
+    built: HashMap<String, Arc<Validator>>,
+}
+
+impl Validators<'_> {
+    fn of(&mut self, schema: &Value) -> Arc<Validator> {
+        let build = || Arc::new(validator(self.document, schema));
+        let built = self.built.entry(schema.to_string()).or_insert_with(build);
+        Arc::clone(built)
+    }
 }
 
 /// A schema of the description, with everything that it references.
