@@ -11,6 +11,7 @@ use crate::on_both_databases;
 use crate::support::client::Api;
 use crate::support::flow::{Owner, assert_signed, new_owner, sign, sign_in};
 use crate::support::installation::{Installation, text};
+use crate::support::poll::until;
 use crate::support::process::{PATIENCE, Process};
 
 on_both_databases! {
@@ -30,11 +31,7 @@ async fn keep_signing(api: Api, owner: Owner, stop: Arc<AtomicBool>, done: Arc<A
 }
 
 async fn until_at_least(done: &AtomicUsize, count: usize) {
-    let reached = async {
-        while done.load(Ordering::Relaxed) < count {
-            tokio::task::yield_now().await;
-        }
-    };
+    let reached = until(async || done.load(Ordering::Relaxed) >= count);
     tokio::time::timeout(PATIENCE, reached).await.unwrap();
 }
 

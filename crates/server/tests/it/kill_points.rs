@@ -9,6 +9,7 @@ use vestry_contract::rng::{self, Rng};
 
 use crate::support::client::Api;
 use crate::support::installation::{Installation, text};
+use crate::support::poll;
 use crate::support::process::PATIENCE;
 use crate::support::receiver::{Manner, Receiver};
 
@@ -42,10 +43,9 @@ fn user(api: &Api, name: String) -> JoinHandle<Option<String>> {
 }
 
 /// Polls until a condition holds.
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let looking = async { while !is_so().await {} };
+async fn until(what: &str, is_so: impl AsyncFnMut() -> bool) {
     // Work of a killed process resumes when its lease ends, a minute later.
-    let looked = tokio::time::timeout(2 * PATIENCE, looking).await;
+    let looked = tokio::time::timeout(2 * PATIENCE, poll::until(is_so)).await;
     looked.unwrap_or_else(|_late| panic!("timed out waiting for {what}"));
 }
 

@@ -12,6 +12,7 @@ use vestry_contract::rng;
 use crate::support::client::{Answer, Api};
 use crate::support::cluster::{Cluster, Programs};
 use crate::support::installation::text;
+use crate::support::poll::looks;
 use crate::support::process::PATIENCE;
 use crate::support::proxy::behind_a_proxy;
 
@@ -33,7 +34,9 @@ async fn create_some(api: &Api, names: &str) -> String {
 /// Retries until the database responds.
 async fn ask(call: impl AsyncFn() -> Answer) -> Answer {
     let asked = async {
+        let mut looks = looks();
         loop {
+            looks.tick().await;
             let answer = call().await;
             if answer.status != 503 {
                 return answer;

@@ -10,6 +10,7 @@ use crate::support::client::Api;
 use crate::support::database::Database;
 use crate::support::flow::new_owner;
 use crate::support::installation::Installation;
+use crate::support::poll::until;
 use crate::support::process::PATIENCE;
 
 /// K2: a service that waited in vain for another process discards its connection, but must keep its locks on the file. Otherwise the other
@@ -65,7 +66,7 @@ const ALARM: &str = "ALARM: database file was deleted or replaced while in use; 
 /// Polls until the service is not ready.
 async fn until_not_ready(api: &Api) {
     let begun = Instant::now();
-    let noticed = async { while api.get("/readyz").await.status != 503 {} };
+    let noticed = until(async || api.get("/readyz").await.status == 503);
     let in_time = tokio::time::timeout(PATIENCE, noticed).await;
     in_time.expect("K12: the file is gone, but the service is ready");
     println!("K12: noticed after {:?}", begun.elapsed());

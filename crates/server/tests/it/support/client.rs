@@ -7,6 +7,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 
+use super::poll::until;
 use super::process::PATIENCE;
 
 /// The API with one key.
@@ -131,7 +132,7 @@ impl Api {
     /// Polls until the service is ready. Its readiness check takes at most half a second, which is short on a machine that runs other tests
     /// too.
     pub(crate) async fn until_ready(&self) {
-        let ready = async { while self.get("/readyz").await.status != 200 {} };
+        let ready = until(async || self.get("/readyz").await.status == 200);
         tokio::time::timeout(PATIENCE, ready).await.unwrap();
     }
 

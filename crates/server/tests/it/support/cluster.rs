@@ -10,6 +10,7 @@ use tokio::task::block_in_place;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use vestry_testkit::postgres::programs;
 
+use super::poll::until;
 use super::process::PATIENCE;
 
 /// The programs of a Postgres installation, and the user to run them as: they refuse to run as root.
@@ -167,7 +168,7 @@ impl Cluster {
             client.simple_query(statement).await.unwrap();
         }
         let state = "SELECT coalesce(max(sync_state), '') FROM pg_stat_replication";
-        let waits = async { while only(&client, state).await != "sync" {} };
+        let waits = until(async || only(&client, state).await == "sync");
         tokio::time::timeout(PATIENCE, waits).await.unwrap();
     }
 
@@ -222,7 +223,7 @@ impl Cluster {
         let (here, there) = (self.client().await, standby.client().await);
         let written = only(&here, "SELECT pg_current_wal_lsn()").await;
         let caught_up = format!("SELECT pg_last_wal_replay_lsn() >= '{written}'");
-        let follows = async { while only(&there, &caught_up).await != "t" {} };
+        let follows = until(async || only(&there, &caught_up).await == "t");
         tokio::time::timeout(PATIENCE, follows).await.unwrap();
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod database;
 pub(crate) mod flow;
 pub(crate) mod installation;
 pub(crate) mod mixed_load;
+pub(crate) mod poll;
 pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod receiver;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use vestry_contract::rng::Rng;
 
 /// The behaviour of a receiver.
@@ -45,6 +46,8 @@ impl Arrived {
 pub(crate) struct Receiver {
     pub(crate) url: String,
     state: Arc<Mutex<State>>,
+    /// Tells of each arrival.
+    arrivals: watch::Sender<()>,
 }
 
 struct State {
@@ -69,13 +72,18 @@ impl Receiver {
             arrived: Vec::new(),
             refused: HashMap::new(),
         }));
-        let all = Arc::clone(&state);
+        let arrivals = watch::Sender::new(());
+        let (all, telling) = (Arc::clone(&state), arrivals.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&all)));
+                tokio::spawn(serve(stream, Arc::clone(&all), telling.clone()));
             }
         });
-        Self { url, state }
+        Self {
+            url,
+            state,
+            arrivals,
+        }
     }
 
     /// Changes its behaviour.
@@ -86,6 +94,15 @@ impl Receiver {
     /// All requests, in order.
     pub(crate) fn arrived(&self) -> Vec<Arrived> {
         self.state.lock().unwrap().arrived.clone()
+    }
+
+    /// Returns when a request with this property has arrived.
+    pub(crate) async fn until(&self, is_it: impl Fn(&Arrived) -> bool) {
+        let mut arrivals = self.arrivals.subscribe();
+        let is_there = || self.state.lock().unwrap().arrived.iter().rev().any(&is_it);
+        while !is_there() {
+            arrivals.changed().await.unwrap();
+        }
     }
 }
 
@@ -114,7 +131,7 @@ impl State {
 }
 
 /// Serves a connection until it ends or a request gets no response.
-async fn serve(stream: TcpStream, state: Arc<Mutex<State>>) {
+async fn serve(stream: TcpStream, state: Arc<Mutex<State>>, arrivals: watch::Sender<()>) {
     let mut stream = BufReader::new(stream);
     while let Some((headers, body)) = request(&mut stream).await {
         let (status, is_dead) = {
@@ -128,6 +145,7 @@ async fn serve(stream: TcpStream, state: Arc<Mutex<State>>) {
             });
             (status, state.manner == Manner::Dead)
         };
+        arrivals.send_replace(());
         let Some(status) = status else {
             if is_dead {
                 std::future::pending::<()>().await;
