@@ -9,6 +9,7 @@ pub mod delivery;
 pub mod idempotency;
 pub mod identity;
 pub mod kernel;
+pub mod operators;
 pub mod platform;
 pub mod wallets;
 
@@ -17,6 +18,7 @@ pub use kernel::Ports;
 pub use kernel::caller::{AuthenticateError, Caller};
 pub use kernel::fault::Fault;
 pub use kernel::limited_call::LimitedCall;
+pub use kernel::precondition::Precondition;
 pub use kernel::principal::Principal;
 pub use kernel::refusal::Refusal;
 pub use kernel::service::{Service, Settings};

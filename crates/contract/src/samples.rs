@@ -14,6 +14,8 @@ use vestry_domain::idempotency::{Claim, KeyDigest};
 use vestry_domain::ids::{EmailId, Id, PhoneNumberId, WebhookEndpointId};
 use vestry_domain::key_transfer::{EntropyType, ImportKey, Kem, Origin};
 use vestry_domain::link::{Link, LinkPurpose};
+use vestry_domain::management_key::{ManagementKey, Rights};
+use vestry_domain::management_scope::ManagementScope;
 use vestry_domain::message::{CapturedMessage, Channel, Message, MessageKind, OutboxJob};
 use vestry_domain::metadata::Metadata;
 use vestry_domain::operation::Operation;
@@ -281,6 +283,47 @@ impl Samples {
             name: self.pick(&["", "signer", "Bücher \"'; --"]).to_owned(),
             scopes,
             restrictions: self.restrictions(created_at),
+            created_by: self.pick(&[Actor::Cli, Actor::System]),
+            created_at,
+            revoked_at: None,
+        }
+    }
+
+    /// A management key.
+    ///
+    /// # Panics
+    /// Never: the lists have an allowed length.
+    pub fn management_key(&mut self) -> ManagementKey {
+        let created_at = self.tick();
+        let apps = match self.below(2) {
+            0 => None,
+            _ => Some(vec![self.id(created_at), self.id(created_at)]),
+        };
+        let environments = match self.below(2) {
+            0 => vec![self.pick(&Environment::ALL)],
+            _ => Environment::ALL.to_vec(),
+        };
+        let scopes = match self.below(2) {
+            0 => vec![self.pick(ManagementScope::ALL)],
+            _ => ManagementScope::ALL.to_vec(),
+        };
+        let networks = match self.below(2) {
+            0 => None,
+            _ => api_key::network("203.0.113.0/24")
+                .ok()
+                .map(|network| vec![network]),
+        };
+        let rights = match Rights::new(apps, environments, scopes, networks) {
+            Ok(rights) => rights,
+            Err(refused) => panic!("{refused}"),
+        };
+        ManagementKey {
+            id: self.id(created_at),
+            hash: self.token(),
+            last_four: self.pick(&["aZ09", "____"]).to_owned(),
+            name: self.pick(&["terraform", "Bücher \"'; --"]).to_owned(),
+            rights,
+            expires_at: created_at + Seconds(86_400),
             created_by: self.pick(&[Actor::Cli, Actor::System]),
             created_at,
             revoked_at: None,

@@ -47,6 +47,7 @@ pub mod idempotency;
 pub mod leases;
 pub mod links;
 pub mod lockouts;
+pub mod management_keys;
 pub mod outbox;
 pub mod passkeys;
 pub mod passwords;
@@ -109,6 +110,13 @@ macro_rules! store_suite {
                 another_app_cannot_revoke
                 a_key_can_be_changed_until_it_is_revoked
                 the_last_use_of_a_key_is_kept
+                parallel_revocations_count_once
+            }
+            store::management_keys {
+                a_key_comes_back_as_it_was
+                a_hash_belongs_to_one_key
+                keys_are_listed_oldest_first
+                a_key_is_revoked_once
                 parallel_revocations_count_once
             }
             store::redirect_urls {

@@ -1,5 +1,6 @@
 //! What a use case does, as far as rights are concerned.
 
+use crate::management_scope::ManagementScope;
 use crate::scope::Scope;
 
 /// What a principal needs for an action.
@@ -9,8 +10,10 @@ pub enum Requirement {
     AnyKey,
     /// A secret key with this scope.
     Scope(Scope),
-    /// An operator; no API key can do this.
-    Operator,
+    /// A management key with this scope, or an operator.
+    Management(ManagementScope),
+    /// An administrator with a shell on the server; no key can do this.
+    Cli,
 }
 
 /// What a call names, as far as restrictions of keys to users and wallets are concerned.
@@ -65,8 +68,21 @@ macro_rules! actions {
         }
     };
     (@needs any_key) => { Requirement::AnyKey };
-    (@needs operator) => { Requirement::Operator };
+    (@needs cli) => { Requirement::Cli };
+    (@needs AppsRead) => { actions!(@manage AppsRead) };
+    (@needs AppsWrite) => { actions!(@manage AppsWrite) };
+    (@needs SettingsRead) => { actions!(@manage SettingsRead) };
+    (@needs SettingsWrite) => { actions!(@manage SettingsWrite) };
+    (@needs KeysRead) => { actions!(@manage KeysRead) };
+    (@needs KeysWrite) => { actions!(@manage KeysWrite) };
+    (@needs ProvidersRead) => { actions!(@manage ProvidersRead) };
+    (@needs ProvidersWrite) => { actions!(@manage ProvidersWrite) };
+    (@needs RedirectUrlsRead) => { actions!(@manage RedirectUrlsRead) };
+    (@needs RedirectUrlsWrite) => { actions!(@manage RedirectUrlsWrite) };
+    (@needs WebhooksRead) => { actions!(@manage WebhooksRead) };
+    (@needs WebhooksWrite) => { actions!(@manage WebhooksWrite) };
     (@needs $scope:ident) => { Requirement::Scope(Scope::$scope) };
+    (@manage $scope:ident) => { Requirement::Management(ManagementScope::$scope) };
     (@names nothing) => { Target::Nothing };
     (@names user) => { Target::User };
     (@names wallet) => { Target::Wallet };
@@ -97,20 +113,62 @@ actions! {
     WalletsExport wallet { ExportWallet }
     EventsRead nothing { ReadEvents }
     AuditRead nothing { ReadAuditLog }
-    operator nothing {
+    AppsRead nothing { ReadApps ReadStatus }
+    AppsWrite nothing { CreateApp RenameApp }
+    SettingsRead nothing { ReadSettings }
+    SettingsWrite nothing { UpdateSettings }
+    KeysRead nothing { ReadApiKeys ReadSigningKeys }
+    KeysWrite nothing { CreateApiKey UpdateApiKey RotateApiKey RevokeApiKey RotateSigningKey RevokeSigningKey }
+    ProvidersRead nothing { ReadProviders }
+    ProvidersWrite nothing { SetProvider RemoveProvider }
+    RedirectUrlsRead nothing { ReadRedirectUrls }
+    RedirectUrlsWrite nothing { AddRedirectUrl UpdateRedirectUrl RemoveRedirectUrl }
+    WebhooksRead nothing { ReadWebhooks }
+    WebhooksWrite nothing {
+        AddWebhook UpdateWebhook RotateWebhookSecret SwitchWebhook RemoveWebhook TestWebhook ReplayDeliveries
+    }
+    cli nothing {
         ImportUsers ExportUsers
-        CreateApp ReadApps UpdateApp
-        ReadApiKeys CreateApiKey UpdateApiKey RotateApiKey RevokeApiKey
-        ReadRedirectUrls AddRedirectUrl RemoveRedirectUrl
-        ReadProviders SetProvider RemoveProvider
-        ReadSigningKeys RotateSigningKey RevokeSigningKey
-        ReadWebhooks AddWebhook UpdateWebhook RotateWebhookSecret SwitchWebhook RemoveWebhook TestWebhook ReplayDeliveries
+        ReadManagementKeys CreateManagementKey RevokeManagementKey
         AcknowledgeFinding PruneAuditLog
         RotateRootKey RetireRootKey RotateAppKeys RetireAppKeys
     }
 }
 
 impl Action {
+    /// Returns the scope with which a management key can do it; `None` if no management key can.
+    ///
+    /// Of an App's own calls these are the ones that administer users, sessions and wallets. None of them signs, exports, imports, or sends
+    /// or verifies a credential (MG-4).
+    pub const fn management_scope(self) -> Option<ManagementScope> {
+        match self {
+            Self::GetUser | Self::SearchUsers => Some(ManagementScope::UsersRead),
+            Self::CreateUser
+            | Self::UpdateUser
+            | Self::DeleteUser
+            | Self::SwitchUser
+            | Self::UnlockUser
+            | Self::DeleteIdentifier
+            | Self::DeleteTotp
+            | Self::DeletePasskey
+            | Self::DeleteProviderLink => Some(ManagementScope::UsersWrite),
+            Self::ListSessions
+            | Self::DeleteSession
+            | Self::DeleteSessionsOfUser
+            | Self::DeleteEverySession => Some(ManagementScope::SessionsWrite),
+            Self::ListWallets | Self::GetWallet | Self::ListWalletUses => {
+                Some(ManagementScope::WalletsRead)
+            }
+            Self::SwitchWallet => Some(ManagementScope::WalletsWrite),
+            Self::ReadEvents => Some(ManagementScope::EventsRead),
+            Self::ReadAuditLog => Some(ManagementScope::AuditRead),
+            _ => match self.requirement() {
+                Requirement::Management(scope) => Some(scope),
+                Requirement::AnyKey | Requirement::Scope(_) | Requirement::Cli => None,
+            },
+        }
+    }
+
     /// Whether it deletes an object, which an App can reserve for keys with named scopes.
     pub const fn deletes(self) -> bool {
         matches!(
@@ -149,6 +207,29 @@ mod tests {
                     .any(|action| action.requirement() == Requirement::Scope(scope)),
                 "{scope}"
             );
+        }
+    }
+
+    /// Every management scope permits something, and none permits what only an App's own backend may do (MG-4).
+    #[test]
+    fn management_scopes_permit_administration_only() {
+        for scope in ManagementScope::ALL {
+            let permits = |action: &&Action| action.management_scope() == Some(*scope);
+            assert!(Action::ALL.iter().any(|action| permits(&action)), "{scope}");
+        }
+        for action in Action::ALL {
+            let never = match action.requirement() {
+                Requirement::Scope(scope) => {
+                    matches!(
+                        scope,
+                        Scope::AuthWrite | Scope::WalletsSign | Scope::WalletsExport
+                    )
+                }
+                Requirement::AnyKey | Requirement::Cli => true,
+                Requirement::Management(_) => false,
+            };
+            let never = never || matches!(action, Action::CreateWallet | Action::ImportWallet);
+            assert!(!never || action.management_scope().is_none(), "{action:?}");
         }
     }
 

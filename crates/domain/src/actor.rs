@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Invalid;
-use crate::ids::{ApiKeyId, UserId};
+use crate::ids::{ApiKeyId, ManagementKeyId, UserId};
 
 /// The actor that made a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,6 +15,8 @@ pub enum Actor {
     PublicToken(ApiKeyId),
     /// The end user, on a page of this service.
     EndUser(UserId),
+    /// A program using a management key.
+    ManagementKey(ManagementKeyId),
     /// An operator running `vestry` on the machine.
     Cli,
     /// The service itself.
@@ -23,7 +25,14 @@ pub enum Actor {
 
 impl Actor {
     /// The names of all kinds on the wire.
-    pub const KINDS: [&'static str; 5] = ["api_key", "public_token", "end_user", "cli", "system"];
+    pub const KINDS: [&'static str; 6] = [
+        "api_key",
+        "public_token",
+        "end_user",
+        "management_key",
+        "cli",
+        "system",
+    ];
 
     /// The kind on the wire, such as `api_key`.
     pub const fn kind(&self) -> &'static str {
@@ -31,6 +40,7 @@ impl Actor {
             Self::ApiKey(_) => "api_key",
             Self::PublicToken(_) => "public_token",
             Self::EndUser(_) => "end_user",
+            Self::ManagementKey(_) => "management_key",
             Self::Cli => "cli",
             Self::System => "system",
         }
@@ -41,6 +51,7 @@ impl Actor {
         match self {
             Self::ApiKey(id) | Self::PublicToken(id) => Some(id.to_string()),
             Self::EndUser(id) => Some(id.to_string()),
+            Self::ManagementKey(id) => Some(id.to_string()),
             Self::Cli | Self::System => None,
         }
     }
@@ -55,6 +66,7 @@ impl Actor {
             ("api_key", Some(id)) => Self::ApiKey(id.parse()?),
             ("public_token", Some(id)) => Self::PublicToken(id.parse()?),
             ("end_user", Some(id)) => Self::EndUser(id.parse()?),
+            ("management_key", Some(id)) => Self::ManagementKey(id.parse()?),
             ("cli", None) => Self::Cli,
             ("system", None) => Self::System,
             _ => return Err(unknown()),

@@ -8,9 +8,10 @@ use std::str::FromStr;
 
 pub use crate::scope::Scope;
 pub use fields::{KeyField, KeyFields};
+pub(crate) use restrictions::present;
 pub use restrictions::{
-    Allowed, MAX_LIFETIME, MAX_LISTED, MAX_NETWORKS, Preset, Restriction, Restrictions, expires_at,
-    network,
+    Allowed, MAX_LIFETIME, MAX_LISTED, MAX_NETWORKS, Preset, Restriction, Restrictions,
+    address_is_in, expires_at, network,
 };
 
 use crate::actor::Actor;

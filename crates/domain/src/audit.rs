@@ -18,8 +18,9 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 
 use self::control::Outcome;
+use crate::actor::Actor;
 use crate::envelope::{Mac, join_with_lengths};
-use crate::ids::{ApiKeyId, AuditChainId, AuditEntryId, WalletId};
+use crate::ids::{AuditChainId, AuditEntryId, WalletId};
 use crate::signing::{PayloadHash, Signed};
 use crate::{Invalid, Timestamp, World};
 
@@ -147,8 +148,8 @@ pub struct AuditEvent {
     pub action: AuditAction,
     /// The method of an `rpc` call or, for a tampered wallet, the check that failed; otherwise empty.
     pub detail: String,
-    /// The API key that requested it.
-    pub api_key_id: ApiKeyId,
+    /// The actor that requested it.
+    pub actor: Actor,
     /// The hash of the result, if one was returned.
     pub result: Option<ResultHash>,
     /// SHA-256 of the signed payload, if there was one (AUD-9).
@@ -277,7 +278,7 @@ impl AuditEntry {
                     chain,
                     sequence,
                     id,
-                    actor: ("api_key", event.api_key_id.to_string()),
+                    actor: (event.actor.kind(), event.actor.id().unwrap_or_default()),
                     action: event.action.as_str(),
                     subject: ("wallet", &wallet),
                     detail: &event.detail,
@@ -312,7 +313,7 @@ impl AuditEntry {
             event.wallet_id.to_string().as_bytes(),
             event.action.as_str().as_bytes(),
             event.detail.as_bytes(),
-            event.api_key_id.to_string().as_bytes(),
+            event.actor.id().unwrap_or_default().as_bytes(),
             result.as_ref().map_or(&[], |hash| hash.as_slice()),
             &event.at.unix().to_be_bytes(),
             previous,
@@ -332,7 +333,11 @@ impl AuditEntry {
         );
         // Fields that V1 does not hash must be absent: anything in them was added later.
         let is_all_hashed = match self.format {
-            Format::V1 => self.event.payload.is_none() && self.event.request_id.is_none(),
+            Format::V1 => {
+                self.event.payload.is_none()
+                    && self.event.request_id.is_none()
+                    && matches!(self.event.actor, Actor::ApiKey(_))
+            }
             Format::V2 => true,
         };
         is_all_hashed

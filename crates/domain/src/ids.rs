@@ -240,6 +240,8 @@ ids! {
     ProviderLinkId "idpuser";
     /// An API key or public token.
     ApiKeyId "key";
+    /// A key of the management API.
+    ManagementKeyId "key";
     /// A captured message of the test environment.
     MessageId "msg";
     /// A connection to an identity provider, as named in its callback URL.
@@ -280,6 +282,13 @@ impl AppId {
     /// The service's own App, for objects that belong to the deployment rather than to a customer's App. Generated ids are never from the
     /// year 2014, so none can collide with it.
     pub const BUILT_IN: Self = Self(Ksuid(*b"000000000000000000000000001"));
+}
+
+impl AppId {
+    /// The id with the timestamp and random part of a management key, under which its requests are counted.
+    pub(crate) const fn like(key: ManagementKeyId) -> Self {
+        Self(key.0)
+    }
 }
 
 impl OauthCallbackId {

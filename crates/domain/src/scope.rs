@@ -46,7 +46,7 @@ impl Scope {
     ];
 
     /// Whether a key only has this scope if it is listed explicitly.
-    pub(crate) const fn is_only_named(self) -> bool {
+    pub const fn is_only_named(self) -> bool {
         matches!(self, Self::WalletsExport | Self::AuditRead)
     }
 

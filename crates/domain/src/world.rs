@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AppId, Id};
+use crate::ids::{AppId, Id, ManagementKeyId};
 use crate::{Invalid, Timestamp};
 
 /// Test or live; determined by the key of a request.
@@ -77,6 +77,12 @@ impl World {
     pub fn of_public_tokens(self) -> Self {
         let behind = self.app_id.following(1);
         Self::new(behind.unwrap_or(self.app_id), self.environment)
+    }
+
+    /// The world for counting requests with a management key. Its App id has the key's timestamp and random part; an App has it only with
+    /// probability 2^-128.
+    pub fn of_management_key(key: ManagementKeyId) -> Self {
+        Self::new(AppId::like(key), Environment::Live)
     }
 
     /// The world of an App in an environment.

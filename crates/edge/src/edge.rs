@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue,
     RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use actix_web::http::{ConnectionType, StatusCode};
@@ -121,6 +121,9 @@ fn refusal_headers(problem: &Problem) -> Vec<(HeaderName, HeaderValue)> {
     }
     if problem.code.status() == StatusCode::UNAUTHORIZED {
         headers.push((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
+    }
+    if let Some(Ok(etag)) = problem.etag.as_deref().map(HeaderValue::from_str) {
+        headers.push((ETAG, etag));
     }
     if problem.closes {
         headers.push((CONNECTION, HeaderValue::from_static("close")));

@@ -79,9 +79,21 @@ impl Endpoint {
         self
     }
 
+    /// The method.
+    pub fn method(&self) -> Method {
+        actix_method(&self.method)
+    }
+
     /// The operation, by which API keys are restricted; `None` for one that needs no key.
     pub(crate) fn operation(&self) -> Option<Operation> {
         (self.describe)().operation_id?.parse().ok()
+    }
+
+    /// Whether a management key can make the call of an App's own API.
+    pub(crate) fn is_managed(&self) -> bool {
+        let action = self.operation().map(Operation::action);
+        self.auth == Auth::SecretKey
+            && action.is_some_and(|action| action.management_scope().is_some())
     }
 
     /// Whether responses are stored for requests with an `Idempotency-Key`.

@@ -1,5 +1,7 @@
 //! The gate in front of each endpoint: it checks the API key and the rate limit.
 
+mod management;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ use vestry_domain::limits::LimitVerdict;
 use vestry_domain::operation::Operation;
 use vestry_domain::token;
 
+pub(crate) use self::management::{APP_HEADER, ENVIRONMENT_HEADER};
 use crate::catch_panic::catch_panic;
 use crate::client;
 use crate::cors;
@@ -44,6 +47,8 @@ pub enum Auth {
     SecretKeyOrPublicToken,
     /// A secret key of a test environment. With any other key the endpoint does not exist (S-17).
     TestKey,
+    /// A management key.
+    ManagementKey,
 }
 
 impl Auth {
@@ -108,8 +113,23 @@ async fn pass(
     mut request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse, Error> {
+    if policy.auth == Auth::ManagementKey {
+        return management::pass(&state, policy, request, next).await;
+    }
     let admission = match policy.auth {
         Auth::Public => None,
+        Auth::SecretKey if management::is_sent(request.headers()) => {
+            match management::caller(&state, policy, &request).await {
+                Ok((Ok(caller), verdict)) => Some(Ok((caller, verdict))),
+                Ok((Err(problem), verdict)) => {
+                    forget_secrets(&mut request);
+                    let mut response = request.error_response(problem);
+                    limit_headers(&verdict, response.headers_mut());
+                    return Ok(response);
+                }
+                Err(problem) => Some(Err(problem)),
+            }
+        }
         _ => Some(admission(&state, policy, &request).await),
     };
     // The framework keeps request heads for reuse and would keep the key with them (M-11).
@@ -153,6 +173,12 @@ async fn pass(
 /// The header with the session that a call presents for the owner of the wallet that it uses.
 pub(crate) const SESSION_HEADER: &str = "Vestry-Session";
 const SESSION: HeaderName = HeaderName::from_static("vestry-session");
+
+/// Removes the credentials. The framework keeps request heads for reuse and would keep them too (M-11).
+fn forget_secrets(request: &mut ServiceRequest) {
+    request.headers_mut().remove(AUTHORIZATION);
+    request.headers_mut().remove(SESSION);
+}
 
 /// Adds the record of this request to the caller of a limited key.
 fn limited(caller: Arc<Caller>, request: &mut ServiceRequest) -> Arc<Caller> {

@@ -45,6 +45,7 @@ pub use gate::Auth;
 pub use path::PathId;
 pub use problem::{Code, Problem};
 pub use query::Query;
+pub use request_id::RequestId;
 pub use router::{by_path, by_prefix, configure};
 pub use settings::{Draining, WebSettings};
 pub use state::State;

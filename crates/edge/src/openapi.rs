@@ -16,11 +16,12 @@ use utoipa::{PartialSchema, ToSchema};
 use vestry_domain::idempotency::{HEADER, MAX_LENGTH};
 
 use crate::endpoint::{Endpoint, Schemas};
-use crate::gate::{Auth, SESSION_HEADER};
+use crate::gate::{APP_HEADER, Auth, ENVIRONMENT_HEADER, SESSION_HEADER};
 use crate::problem::{Code, ErrorBody, ErrorDetail};
 
 const SECRET_KEY: &str = "secret_key";
 const QUERY_KEY: &str = "query_key";
+const MANAGEMENT_KEY: &str = "management_key";
 const PUBLIC_TOKEN: &str = "public_token";
 const ERROR: &str = "Error";
 
@@ -49,6 +50,7 @@ pub(crate) fn describe(document: &mut OpenApi, endpoints: &[Endpoint]) {
     components.add_security_scheme(SECRET_KEY, secret_key());
     components.add_security_scheme(QUERY_KEY, query_key());
     components.add_security_scheme(PUBLIC_TOKEN, public_token());
+    components.add_security_scheme(MANAGEMENT_KEY, management_key());
 }
 
 fn secret_key() -> SecurityScheme {
@@ -57,6 +59,16 @@ fn secret_key() -> SecurityScheme {
         .bearer_format("sk_test_… or sk_live_…")
         .description(Some(
             "The App's secret key. Send it from the App's backend only.",
+        ));
+    SecurityScheme::Http(scheme.build())
+}
+
+fn management_key() -> SecurityScheme {
+    let scheme = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .bearer_format("mk_…")
+        .description(Some(
+            "A management key. With the headers `Vestry-App` and `Vestry-Environment` it also makes some of an App's own calls.",
         ));
     SecurityScheme::Http(scheme.build())
 }
@@ -83,7 +95,12 @@ fn operation(endpoint: &Endpoint) -> Operation {
     if let Some(RefOr::T(body)) = &mut operation.request_body {
         admit_no_body(body);
     }
-    operation.security = security(endpoint.auth);
+    let is_managed = endpoint.is_managed();
+    operation.security = security(endpoint.auth, is_managed);
+    if is_managed {
+        let parameters = operation.parameters.get_or_insert_default();
+        parameters.extend(named_world().map(RefOr::T));
+    }
     let is_keyed = endpoint.auth.is_keyed();
     let keeps = endpoint.takes_idempotency_key();
     if keeps {
@@ -133,10 +150,12 @@ fn admit_no_body(body: &mut RequestBody) {
     }
 }
 
-fn security(auth: Auth) -> Option<Vec<SecurityRequirement>> {
+fn security(auth: Auth, is_managed: bool) -> Option<Vec<SecurityRequirement>> {
     let schemes: &[&str] = match auth {
         Auth::Public => return Some(Vec::new()),
+        Auth::SecretKey if is_managed => &[SECRET_KEY, MANAGEMENT_KEY],
         Auth::SecretKey | Auth::TestKey => &[SECRET_KEY],
+        Auth::ManagementKey => &[MANAGEMENT_KEY],
         Auth::SecretKeyOrQuery => &[SECRET_KEY, QUERY_KEY],
         Auth::SecretKeyOrPublicToken => &[SECRET_KEY, PUBLIC_TOKEN],
     };
@@ -164,6 +183,9 @@ fn refusals(endpoint: &Endpoint, has_body: bool) -> Vec<Code> {
             Code::KeyNotAllowed,
             Code::RateLimited,
         ]);
+    }
+    if endpoint.is_managed() {
+        codes.extend([Code::MissingField, Code::InvalidField, Code::NotFound]);
     }
     if has_body {
         codes.extend([
@@ -244,6 +266,21 @@ const REPLAYED: (&str, Type, &str) = (
     Type::Boolean,
     "`true` on the replayed response to an earlier request with the same `Idempotency-Key`; absent otherwise.",
 );
+
+/// The headers that name the App and the environment of a call with a management key.
+fn named_world() -> [Parameter; 2] {
+    let of_app = "Id of the App, for a call with a management key. Otherwise ignored.";
+    let of_environment = "`test` or `live`, for a call with a management key. Otherwise ignored.";
+    [(APP_HEADER, of_app), (ENVIRONMENT_HEADER, of_environment)].map(|(name, text)| {
+        ParameterBuilder::new()
+            .name(name)
+            .parameter_in(ParameterIn::Header)
+            .required(Required::False)
+            .description(Some(text))
+            .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+            .build()
+    })
+}
 
 /// The header with the session of a wallet's owner.
 fn presented_session() -> Parameter {

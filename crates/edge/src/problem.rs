@@ -30,7 +30,9 @@ pub struct Problem {
     /// Value of `Retry-After`, in seconds.
     pub(crate) retry_after: Option<u64>,
     /// Value of `Allow`: the supported methods.
-    pub(crate) allow: Option<String>,
+    pub(crate) allow: Option<Box<str>>,
+    /// Value of `ETag`: that of the object that the request would have changed.
+    pub(crate) etag: Option<Box<str>>,
     /// Whether the connection must be closed.
     pub(crate) closes: bool,
     /// The cause, for the log only; never part of the response.
@@ -47,6 +49,11 @@ impl Problem {
             Code::FeatureDisabled => Some("feature_disabled"),
             _ => None,
         }
+    }
+
+    /// Whether an object of this kind does not exist.
+    pub(crate) fn is_unknown(&self, resource: &str) -> bool {
+        matches!(self.code, Code::NotFound) && self.param.as_deref() == Some(resource)
     }
 
     /// The body of the response.

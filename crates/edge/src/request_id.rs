@@ -13,15 +13,16 @@ const MAX_LENGTH: usize = 128;
 
 /// The caller's id if it is well-formed, otherwise a generated one.
 #[derive(Debug, Clone)]
-pub(crate) struct RequestId(Arc<str>);
+pub struct RequestId(Arc<str>);
 
 impl RequestId {
-    pub(crate) fn as_str(&self) -> &str {
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// A shared copy of the id.
-    pub(crate) fn shared(&self) -> Arc<str> {
+    pub fn shared(&self) -> Arc<str> {
         Arc::clone(&self.0)
     }
 }

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
+use vestry_app::operators::NewManagementKey;
 use vestry_app::platform::{ListedConnection, NewApiKey, RedirectUrl};
 use vestry_domain::api_key::{ApiKey, KeyUse, Restrictions};
 use vestry_domain::app::{App, AppSettings};
-use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId};
+use vestry_domain::ids::{ApiKeyId, AppId, ManagementKeyId, RedirectUrlId, SigningKeyId};
+use vestry_domain::management_key::{ManagementKey, Rights};
 use vestry_domain::provider::ConnectionSettings;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::{Environment, Timestamp};
@@ -104,6 +106,47 @@ impl ApiKeyView<'_> {
 
 impl<'a> From<&'a NewApiKey> for ApiKeyView<'a> {
     fn from(new: &'a NewApiKey) -> Self {
+        Self {
+            key: Some(new.key.expose()),
+            ..Self::from(&new.record)
+        }
+    }
+}
+
+/// A management key. The key itself is included only when it was just created.
+#[derive(Serialize)]
+pub struct ManagementKeyView<'a> {
+    id: ManagementKeyId,
+    last_four: &'a str,
+    name: &'a str,
+    #[serde(flatten)]
+    rights: &'a Rights,
+    expires_at: Timestamp,
+    created_by: String,
+    created_at: Timestamp,
+    revoked_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+}
+
+impl<'a> From<&'a ManagementKey> for ManagementKeyView<'a> {
+    fn from(key: &'a ManagementKey) -> Self {
+        Self {
+            id: key.id,
+            last_four: &key.last_four,
+            name: &key.name,
+            rights: &key.rights,
+            expires_at: key.expires_at,
+            created_by: key.created_by.to_string(),
+            created_at: key.created_at,
+            revoked_at: key.revoked_at,
+            key: None,
+        }
+    }
+}
+
+impl<'a> From<&'a NewManagementKey> for ManagementKeyView<'a> {
+    fn from(new: &'a NewManagementKey) -> Self {
         Self {
             key: Some(new.key.expose()),
             ..Self::from(&new.record)

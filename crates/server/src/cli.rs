@@ -5,6 +5,7 @@ mod args;
 mod audit;
 mod installation;
 mod key;
+mod manage_key;
 mod progress;
 mod provider;
 mod redirect_url;
@@ -81,6 +82,9 @@ enum Command {
     /// Manage an App's secret API keys and public tokens
     #[command(subcommand)]
     Key(key::Key),
+    /// Manage the keys of the management API
+    #[command(subcommand)]
+    ManageKey(manage_key::ManageKey),
     /// Import, export and unlock users
     #[command(subcommand)]
     Users(users::Users),
@@ -153,6 +157,7 @@ impl Cli {
             }
             Command::App(command) => administer(file, async |on| command.run(on).await),
             Command::Key(command) => administer(file, async |on| command.run(on).await),
+            Command::ManageKey(command) => administer(file, async |on| command.run(on).await),
             Command::Users(command) => administer(file, async |on| command.run(on).await),
             Command::Sessions(command) => administer(file, async |on| command.run(on).await),
             Command::RedirectUrl(command) => administer(file, async |on| command.run(on).await),

@@ -19,7 +19,10 @@ use crate::signals::{self, StopSignals};
 use crate::tls::Certificate;
 
 /// The API of this process: the endpoints of all HTTP crates, behind one edge and in one description.
-pub(crate) static API: Api = Api::new(vestry_web::description, &[vestry_web::endpoints]);
+pub(crate) static API: Api = Api::new(
+    vestry_web::description,
+    &[vestry_web::endpoints, vestry_manage::endpoints],
+);
 
 /// A bound address.
 pub(crate) struct Listener {

@@ -15,13 +15,17 @@ selects the App and one of its two environments, which share no users, sessions,
 outside its limits is 403 `key_not_allowed`, and `error.param` names the limit; users and wallets that it does not list do not exist \
 for it. With `require_session`, signing needs the header `Vestry-Session` with a live session token of the wallet's owner.
 
+**Management keys.** Calls under `/v1/manage` need `Authorization: Bearer mk_…`. With the headers `Vestry-App` and \
+`Vestry-Environment`, a management key also makes those calls of an App that list it.
+
 **Errors.** Every error has the same body; branch on `error.code`. 5xx and 429 responses that are worth retrying \
 carry `Retry-After`, in seconds.
 
 **Rate limits.** Requests are limited per App and environment. `X-RateLimit-Limit`, `X-RateLimit-Remaining` and \
 `X-RateLimit-Reset` (Unix seconds) are on every response to a call with a key, unless there is no limit.
 
-**Requests.** Bodies are JSON objects of at most 256 KiB. Unknown fields are ignored, and `null` counts as absent. \
+**Requests.** Bodies are JSON objects of at most 256 KiB. Unknown fields are ignored, except by calls under `/v1/manage`, and \
+`null` counts as absent. \
 Duplicate fields and NUL characters are rejected.
 
 **Idempotency.** Calls that change something accept the header `Idempotency-Key`. For 24 hours, the same request with the same \

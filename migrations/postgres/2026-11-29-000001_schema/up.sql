@@ -41,6 +41,23 @@ CREATE TABLE api_key_uses (
     CONSTRAINT api_key_uses_app_id_environment_key_id_operation_key PRIMARY KEY (app_id, environment, key_id, operation)
 );
 
+-- Keys of the management API. The App is the built-in one.
+CREATE TABLE management_keys (
+    app_id TEXT COLLATE "C" NOT NULL,
+    id TEXT COLLATE "C" NOT NULL,
+    hash BYTEA NOT NULL,
+    last_four TEXT NOT NULL,
+    name TEXT NOT NULL,
+    -- Apps, environments, scopes and networks: a JSON document that is never changed.
+    rights TEXT NOT NULL,
+    expires_at INT8 NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INT8 NOT NULL,
+    revoked_at INT8,
+    CONSTRAINT management_keys_app_id_id_key PRIMARY KEY (app_id, id),
+    CONSTRAINT management_keys_app_id_hash_key UNIQUE (app_id, hash)
+);
+
 CREATE TABLE redirect_urls (
     app_id TEXT COLLATE "C" NOT NULL,
     environment TEXT COLLATE "C" NOT NULL,
@@ -569,7 +586,8 @@ CREATE TABLE audit_entries (
     wallet_id TEXT COLLATE "C" NOT NULL,
     action TEXT COLLATE "C" NOT NULL,
     detail TEXT COLLATE "C" NOT NULL,
-    api_key_id TEXT COLLATE "C" NOT NULL,
+    -- Kind and id, separated by a space.
+    actor TEXT COLLATE "C" NOT NULL,
     result BYTEA,
     happened_at INT8 NOT NULL,
     previous BYTEA NOT NULL,

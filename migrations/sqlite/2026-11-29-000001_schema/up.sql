@@ -41,6 +41,23 @@ CREATE TABLE api_key_uses (
     CONSTRAINT api_key_uses_app_id_environment_key_id_operation_key PRIMARY KEY (app_id, environment, key_id, operation)
 ) STRICT;
 
+-- Keys of the management API. The App is the built-in one.
+CREATE TABLE management_keys (
+    app_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    last_four TEXT NOT NULL,
+    name TEXT NOT NULL,
+    -- Apps, environments, scopes and networks: a JSON document that is never changed.
+    rights TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER,
+    CONSTRAINT management_keys_app_id_id_key PRIMARY KEY (app_id, id),
+    CONSTRAINT management_keys_app_id_hash_key UNIQUE (app_id, hash)
+) STRICT;
+
 CREATE TABLE redirect_urls (
     app_id TEXT NOT NULL,
     environment TEXT NOT NULL,
@@ -569,7 +586,8 @@ CREATE TABLE audit_entries (
     wallet_id TEXT NOT NULL,
     action TEXT NOT NULL,
     detail TEXT NOT NULL,
-    api_key_id TEXT NOT NULL,
+    -- Kind and id, separated by a space.
+    actor TEXT NOT NULL,
     result BLOB,
     happened_at INTEGER NOT NULL,
     previous BLOB NOT NULL,

@@ -453,11 +453,11 @@ const STEPPED: &str = "))), wanted (app_id, environment, chain, sequence, mac_ke
          ON CONFLICT DO NOTHING RETURNING app_id, environment, chain), \
      lost AS MATERIALIZED (SELECT app_id, environment, chain FROM wanted \
          EXCEPT SELECT app_id, environment, chain FROM moved EXCEPT SELECT app_id, environment, chain FROM begun), \
-     entries (app_id, environment, chain, id, wallet_id, action, detail, api_key_id, sequence, happened_at, \
+     entries (app_id, environment, chain, id, wallet_id, action, detail, actor, sequence, happened_at, \
          mac_key_version, format, previous, hash, mac, result, payload, request_id) AS (SELECT unnest((SELECT ";
 
 /// Follows the columns of entries.
-const APPENDED: &str = "))) INSERT INTO audit_entries (app_id, environment, chain, id, wallet_id, action, detail, api_key_id, \
+const APPENDED: &str = "))) INSERT INTO audit_entries (app_id, environment, chain, id, wallet_id, action, detail, actor, \
          sequence, happened_at, mac_key_version, format, previous, hash, mac, result, payload, request_id) \
      SELECT * FROM entries WHERE (app_id, environment, chain) NOT IN (SELECT app_id, environment, chain FROM lost)";
 

@@ -19,6 +19,7 @@ mod key_references;
 mod leases;
 mod links;
 mod lockouts;
+mod management_keys;
 pub(crate) mod migrations;
 mod outbox;
 mod passkeys;

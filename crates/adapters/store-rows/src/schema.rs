@@ -40,6 +40,21 @@ diesel::table! {
 }
 
 diesel::table! {
+    management_keys (app_id, id) {
+        app_id -> Text,
+        id -> Text,
+        hash -> Binary,
+        last_four -> Text,
+        name -> Text,
+        rights -> Text,
+        expires_at -> BigInt,
+        created_by -> Text,
+        created_at -> BigInt,
+        revoked_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
     redirect_urls (app_id, environment, id) {
         app_id -> Text,
         environment -> Text,
@@ -333,7 +348,7 @@ diesel::table! {
         wallet_id -> Text,
         action -> Text,
         detail -> Text,
-        api_key_id -> Text,
+        actor -> Text,
         result -> Nullable<Binary>,
         happened_at -> BigInt,
         previous -> Binary,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
+use vestry_domain::extent::Extent;
 use vestry_domain::{Invalid, World};
 
 use super::acknowledged::{FINDING, REASON, fingerprint};
@@ -31,7 +32,7 @@ impl Service {
         keys: &TrustedKeys,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Vec<AuditFinding>, Refusal> {
-        by.authorize(Action::AcknowledgeFinding)?;
+        by.authorize(Action::AcknowledgeFinding, Extent::Deployment)?;
         let reason = reason.trim();
         let escaped = Value::from(reason).to_string();
         // Length without the enclosing quotes.

@@ -7,6 +7,7 @@ use std::io;
 use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, ControlEntry, Detail, Subject};
 use vestry_domain::audit::{AuditEntry, AuditMarker};
+use vestry_domain::extent::Extent;
 use vestry_domain::ids::AuditChainId;
 use vestry_domain::{Invalid, Timestamp, World};
 use vestry_ports::store::ChainEntry;
@@ -67,7 +68,7 @@ impl Service {
         write: &mut (dyn FnMut(Exported<'_>) -> io::Result<()> + Send),
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Prunable, Refusal> {
-        by.authorize(Action::PruneAuditLog)?;
+        by.authorize(Action::PruneAuditLog, Extent::Deployment)?;
         if before > self.machine_time() {
             return Err(Invalid::value("before", "before must not be in the future").into());
         }
@@ -153,7 +154,7 @@ impl Service {
         file_sha256: &str,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<(), Refusal> {
-        by.authorize(Action::PruneAuditLog)?;
+        by.authorize(Action::PruneAuditLog, Extent::Deployment)?;
         let mut removed = 0;
         for chain in &prunable.chains {
             let Some((through, _)) = chain.ends.last() else {

@@ -39,7 +39,7 @@ impl Service {
         wallet_id: WalletId,
         action: AuditAction,
     ) -> Result<(), Fault> {
-        let event = self.event(caller, wallet_id, action, String::new(), None)?;
+        let event = self.event(caller, wallet_id, action, String::new(), None);
         self.record(event, None).await
     }
 
@@ -48,7 +48,7 @@ impl Service {
     /// # Errors
     /// The log cannot be written.
     pub(crate) async fn note_export(&self, caller: &Caller, wallet: &Wallet) -> Result<(), Fault> {
-        let event = self.event(caller, wallet.id, AuditAction::Export, String::new(), None)?;
+        let event = self.event(caller, wallet.id, AuditAction::Export, String::new(), None);
         let usage = EmittedUse::Exported(wallet.user_id, wallet.wallet_type);
         self.record(event, Some(self.pending(caller, usage))).await
     }
@@ -82,7 +82,7 @@ impl Service {
         };
         let is_told = caller.wants(EventKind::WalletSigned);
         let pending = is_told.then(|| self.pending(caller, EmittedUse::Signed(by)));
-        let event = self.event(caller, wallet_id, action, detail, Some(signed))?;
+        let event = self.event(caller, wallet_id, action, detail, Some(signed));
         self.record(event, pending).await
     }
 
@@ -108,9 +108,8 @@ impl Service {
         if let Some(place) = tampered(&fault) {
             let action = AuditAction::Tampered;
             let pending = self.pending(caller, EmittedUse::Tampered);
-            if let Ok(event) = self.event(caller, wallet_id, action, place.to_owned(), None) {
-                drop(self.record(event, Some(pending)).await);
-            }
+            let event = self.event(caller, wallet_id, action, place.to_owned(), None);
+            drop(self.record(event, Some(pending)).await);
         }
         fault
     }
@@ -122,20 +121,18 @@ impl Service {
         action: AuditAction,
         detail: String,
         signed: Option<&Signed>,
-    ) -> Result<AuditEvent, Fault> {
-        let key = caller.key();
-        let key = key.ok_or_else(|| Fault::Internal("wallet used without an API key".into()))?;
-        Ok(AuditEvent {
+    ) -> AuditEvent {
+        AuditEvent {
             world: caller.world,
             wallet_id,
             action,
             detail,
-            api_key_id: key.id,
+            actor: caller.principal.actor(),
             result: signed.map(ResultHash::of),
             payload: signed.map(|signed| signed.payload),
             request_id: caller.principal.request_id.as_deref().map(str::to_owned),
             at: self.now(&caller.world),
-        })
+        }
     }
 }
 

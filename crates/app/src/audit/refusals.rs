@@ -1,7 +1,9 @@
 //! Audit entries about denied calls; see [`crate::kernel::state::refusal_log`] for the limits.
 
 use tokio::time::Instant;
+use vestry_domain::World;
 use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
+use vestry_domain::envelope::KeyPurpose;
 
 use crate::kernel::fault::causes;
 use crate::kernel::source::Source;
@@ -21,6 +23,23 @@ impl Service {
             self.write_refusal(&source, Subject::call(call), &detail)
                 .await;
         }
+    }
+
+    /// The same for a call that is about no environment of an App, in the chain of the deployment.
+    pub async fn note_refusal_in_deployment(&self, by: &Principal, call: &str, code: &str) {
+        let source = by.at(World::DEPLOYMENT);
+        let now = Instant::now();
+        if !self.refusals.count(source.world, source.actor, now) {
+            return;
+        }
+        if let Err(fault) = self.hold_deployment_key(KeyPurpose::Secrets).await {
+            let error = causes(&fault);
+            tracing::error!(error, "denied call not recorded in the audit log");
+            return;
+        }
+        let detail = Detail::default().with("code", code);
+        self.write_refusal(&source, Subject::call(call), &detail)
+            .await;
     }
 
     /// Writes the counts of the minutes that are over, or of all.

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use vestry_domain::api_key::{self, ApiKeyKind};
 use vestry_domain::app::App;
+use vestry_domain::extent::Extent;
 use vestry_domain::ids::AppId;
 use vestry_domain::limits::{Limit, LimitVerdict};
+use vestry_domain::management_key;
 use vestry_domain::operation::Operation;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
@@ -15,15 +17,16 @@ use crate::kernel::fault::{causes, retried};
 use crate::kernel::principal::Principal;
 use crate::{AuthenticateError, Caller, Fault, Refusal, Service};
 
+/// Requests per minute with one management key.
+const MANAGEMENT_PER_MINUTE: u32 = 600;
+
 impl Service {
     /// Returns a principal as the caller in one environment of an App.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] if there is no such App, or the principal is an API key of another environment.
+    /// [`Refusal::NotFound`] if there is no such App, or it is not one of the principal's; [`Refusal::Restricted`] if the environment is not.
     pub async fn caller(&self, principal: &Principal, world: World) -> Result<Caller, Refusal> {
-        if principal.key().is_some_and(|key| key.world != world) {
-            return Err(Refusal::NotFound("app"));
-        }
+        principal.enter(world)?;
         Ok(Caller {
             world,
             app: Arc::new(self.app(world.app_id).await?),
@@ -38,6 +41,17 @@ impl Service {
     pub(crate) async fn app(&self, id: AppId) -> Result<App, Refusal> {
         let found = self.ports.store.read().await?.apps().find(id).await?;
         found.ok_or(Refusal::NotFound("app"))
+    }
+
+    /// Returns the App of a part of the deployment.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`].
+    pub(crate) async fn app_of(&self, extent: Extent) -> Result<App, Refusal> {
+        match extent.app_id() {
+            Some(id) => self.app(id).await,
+            None => Err(Refusal::NotFound("app")),
+        }
     }
 
     /// Finds the caller behind a secret key.
@@ -74,6 +88,9 @@ impl Service {
     /// # Errors
     /// [`Refusal::KeyEnded`] when the key was revoked or has expired; a temporary [`Fault`] when restrictions that the gate judges changed.
     pub(crate) async fn authenticate_again(&self, caller: &Caller) -> Result<Arc<Caller>, Refusal> {
+        if let Some(key) = caller.principal.as_management_key() {
+            return self.read_management_caller(key.hash, caller.world).await;
+        }
         let key = caller.key().ok_or(Refusal::KeyEnded)?;
         let (kind, hash) = (key.kind, key.hash);
         let now = self.ports.clock.machine();
@@ -93,6 +110,65 @@ impl Service {
             Err(AuthenticateError::Unknown) => Err(Refusal::KeyEnded),
             Err(AuthenticateError::Fault(fault)) => Err(fault.into()),
         }
+    }
+
+    /// Finds the principal behind a management key. The key is read for each request, so a revoked one is refused at once.
+    ///
+    /// # Errors
+    /// [`AuthenticateError::Unknown`] if it is malformed, unknown, revoked or expired.
+    pub async fn authenticate_management_key(
+        &self,
+        presented: &str,
+    ) -> Result<Principal, AuthenticateError> {
+        if !management_key::has_form(presented) {
+            return Err(AuthenticateError::Unknown);
+        }
+        self.read_management_key(TokenHash::of(presented)).await
+    }
+
+    async fn read_management_key(&self, hash: TokenHash) -> Result<Principal, AuthenticateError> {
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let found = read.management_keys().find_by_hash(&hash).await;
+        let now = self.ports.clock.machine();
+        let key = found.map_err(Fault::from)?.filter(|key| key.is_active(now));
+        let Some(key) = key else {
+            self.seen_management_keys.forget(&hash);
+            return Err(AuthenticateError::Unknown);
+        };
+        self.seen_management_keys.add(hash);
+        Ok(Principal::management_key(Arc::new(key)))
+    }
+
+    async fn read_management_caller(
+        &self,
+        hash: TokenHash,
+        world: World,
+    ) -> Result<Arc<Caller>, Refusal> {
+        match self.read_management_key(hash).await {
+            Ok(principal) => Ok(Arc::new(self.caller(&principal, world).await?)),
+            Err(AuthenticateError::Unknown) => Err(Refusal::KeyEnded),
+            Err(AuthenticateError::Fault(fault)) => Err(fault.into()),
+        }
+    }
+
+    /// Whether this management key was valid when this process last looked it up.
+    pub fn has_seen_management_key(&self, presented: &str) -> bool {
+        let hash = TokenHash::of(presented);
+        self.seen_management_keys.contain(&hash)
+    }
+
+    /// Counts a request with a management key against the rate limit of that key.
+    ///
+    /// # Errors
+    /// The limiter's store is unavailable and the limiter has no fallback.
+    pub async fn admit_management_key(&self, by: &Principal) -> Result<LimitVerdict, Fault> {
+        let key = by.as_management_key();
+        let key = key.ok_or_else(|| Fault::Internal("not a management key".into()))?;
+        let counted = World::of_management_key(key.id);
+        let limit = Limit::per_minute(MANAGEMENT_PER_MINUTE);
+        let now = self.ports.clock.machine();
+        let hit = self.ports.limiter.hit(&counted, limit, now).await;
+        hit.map_err(|unavailable: LimiterUnavailable| Fault::Unavailable(Box::new(unavailable)))
     }
 
     /// Reads the caller from the store and caches it for the rest of this second.

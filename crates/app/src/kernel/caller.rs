@@ -166,7 +166,7 @@ impl Caller {
     /// # Errors
     /// [`Refusal::NotAllowed`] and [`Refusal::Restricted`].
     pub fn authorize(&self, action: Action) -> Result<(), Refusal> {
-        self.principal.authorize(action)?;
+        self.principal.authorize(action, self.world)?;
         let has_unnamed_scopes = self.key().is_some_and(|key| key.scopes.is_empty());
         if has_unnamed_scopes && self.settings().require_named_scopes && needs_named_scope(action) {
             return Err(Refusal::Restricted(Restriction::UnnamedScopes));

@@ -1,6 +1,6 @@
 //! A cache of callers, each valid for the second in which it was read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vestry_domain::Timestamp;
@@ -10,6 +10,32 @@ use crate::Caller;
 
 /// Maximum number of cached keys. Beyond it the cache is emptied, which costs one query per key.
 const REMEMBERED: usize = 10_000;
+
+/// Keys that were valid when they were last looked up. Nothing else is known about them.
+#[derive(Default)]
+pub(crate) struct SeenKeys(Mutex<HashSet<TokenHash>>);
+
+impl SeenKeys {
+    pub(crate) fn contain(&self, key: &TokenHash) -> bool {
+        self.all().contains(key)
+    }
+
+    pub(crate) fn add(&self, key: TokenHash) {
+        let mut keys = self.all();
+        if keys.len() >= REMEMBERED {
+            keys.clear();
+        }
+        keys.insert(key);
+    }
+
+    pub(crate) fn forget(&self, key: &TokenHash) {
+        self.all().remove(key);
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashSet<TokenHash>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Callers by key, with the second in which each was read.
 ///

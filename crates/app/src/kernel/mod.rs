@@ -13,6 +13,7 @@ pub(crate) mod mint;
 pub(crate) mod page;
 pub(crate) mod partition;
 mod ports;
+pub(crate) mod precondition;
 pub mod principal;
 pub(crate) mod provider_connection;
 pub mod refusal;

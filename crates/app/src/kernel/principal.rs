@@ -1,12 +1,16 @@
 //! The principal of a call, and its rights.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use vestry_domain::World;
 use vestry_domain::action::{Action, Requirement, Target};
-use vestry_domain::api_key::{ApiKey, ApiKeyKind, Restriction};
+use vestry_domain::api_key::{ApiKey, ApiKeyKind, Restriction, Scope};
 use vestry_domain::event::Actor;
-use vestry_domain::ids::{UserId, WalletId};
+use vestry_domain::extent::Extent;
+use vestry_domain::ids::{AppId, UserId, WalletId};
+use vestry_domain::management_key::{ManagementKey, Missing};
+use vestry_domain::management_scope::ManagementScope;
 use vestry_domain::wallet::WalletType;
 
 use crate::Refusal;
@@ -34,6 +38,8 @@ pub struct Principal {
 enum Identity {
     /// A program with a secret key, or an end user's device with a public token.
     ApiKey(Arc<ApiKey>),
+    /// A program that administers Apps.
+    ManagementKey(Arc<ManagementKey>),
     /// An administrator with a shell on the server.
     Cli,
     /// The service itself.
@@ -55,6 +61,20 @@ impl Principal {
         Self::of(Identity::ApiKey(key))
     }
 
+    /// Returns the principal of a management key.
+    pub(crate) const fn management_key(key: Arc<ManagementKey>) -> Self {
+        Self::of(Identity::ManagementKey(key))
+    }
+
+    /// Returns this principal with the given request id.
+    #[must_use]
+    pub fn of_request(&self, id: Arc<str>) -> Self {
+        Self {
+            request_id: Some(id),
+            ..self.clone()
+        }
+    }
+
     /// Returns the principal of the command line. It has every right.
     pub fn cli() -> &'static Self {
         static CLI: Principal = Principal::of(Identity::Cli);
@@ -74,28 +94,93 @@ impl Principal {
                 ApiKeyKind::Secret => Actor::ApiKey(key.id),
                 ApiKeyKind::Public => Actor::PublicToken(key.id),
             },
+            Identity::ManagementKey(key) => Actor::ManagementKey(key.id),
             Identity::Cli => Actor::Cli,
             Identity::System => Actor::System,
         }
     }
 
-    /// Permits an action or refuses it. The permission is recorded with an idempotent run: its stored response is replayed only while it
-    /// holds.
+    /// Permits an action in a part of the deployment, or refuses it. The permission is recorded with an idempotent run: its stored response
+    /// is replayed only while it holds.
     ///
     /// # Errors
-    /// [`Refusal::NotAllowed`] if an API key lacks the scope, or no API key can do this; [`Refusal::Restricted`].
-    pub(crate) fn authorize(&self, action: Action) -> Result<(), Refusal> {
-        if let Identity::ApiKey(key) = &self.identity {
-            has_scope(key, action)?;
-            if action.target() == Target::Nothing {
-                self.names_no_owner()?;
+    /// [`Refusal::NotAllowed`] if an API key lacks the scope, or no API key can do this; [`Refusal::Restricted`]; [`Refusal::NotFound`] if the
+    /// App is not one of a management key.
+    pub(crate) fn authorize(
+        &self,
+        action: Action,
+        extent: impl Into<Extent>,
+    ) -> Result<(), Refusal> {
+        match &self.identity {
+            Identity::ApiKey(key) => {
+                has_scope(key, action)?;
+                if action.target() == Target::Nothing {
+                    self.names_no_owner()?;
+                }
+                if key.restrictions.wallet_ids.is_some() && action.target() != Target::Wallet {
+                    return Err(Refusal::Restricted(Restriction::Wallets));
+                }
             }
-            if key.restrictions.wallet_ids.is_some() && action.target() != Target::Wallet {
-                return Err(Refusal::Restricted(Restriction::Wallets));
+            Identity::ManagementKey(key) => {
+                has_management_scope(key, action)?;
+                covers(key, extent.into())?;
             }
+            Identity::Cli | Identity::System => {}
         }
         self.record_guard(ReplayGuard::Permitted(action));
         Ok(())
+    }
+
+    /// Permits an action that is about an App as a whole and concerns neither of its environments, such as reading its name.
+    ///
+    /// # Errors
+    /// As [`Principal::authorize`].
+    pub(crate) fn authorize_in_app(&self, action: Action, app: AppId) -> Result<(), Refusal> {
+        match &self.identity {
+            Identity::ManagementKey(key) => {
+                has_management_scope(key, action)?;
+                if key.rights.reach_app(app) {
+                    Ok(())
+                } else {
+                    Err(Refusal::NotFound("app"))
+                }
+            }
+            Identity::ApiKey(_) | Identity::Cli | Identity::System => self.authorize(action, app),
+        }
+    }
+
+    /// Permits an action that returns only what the principal reaches, such as a list of Apps.
+    ///
+    /// # Errors
+    /// As [`Principal::authorize`].
+    pub(crate) fn authorize_somewhere(&self, action: Action) -> Result<(), Refusal> {
+        match &self.identity {
+            Identity::ManagementKey(key) => has_management_scope(key, action),
+            Identity::ApiKey(_) | Identity::Cli | Identity::System => {
+                self.authorize(action, Extent::Deployment)
+            }
+        }
+    }
+
+    /// Permits calls in one environment of an App, whatever they do.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] if the App is not one of the principal's; [`Refusal::Restricted`] if the environment is not.
+    pub(crate) fn enter(&self, world: World) -> Result<(), Refusal> {
+        match &self.identity {
+            Identity::ApiKey(key) if key.world != world => Err(Refusal::NotFound("app")),
+            Identity::ManagementKey(key) => covers(key, Extent::World(world)),
+            Identity::ApiKey(_) | Identity::Cli | Identity::System => Ok(()),
+        }
+    }
+
+    /// Whether the principal reaches an App, in some environment.
+    pub(crate) fn reaches_app(&self, app: AppId) -> bool {
+        match &self.identity {
+            Identity::ApiKey(key) => key.world.app_id == app,
+            Identity::ManagementKey(key) => key.rights.reach_app(app),
+            Identity::Cli | Identity::System => true,
+        }
     }
 
     /// Permits a call that names neither a user nor a wallet, unless the key is limited to some of them.
@@ -160,8 +245,45 @@ impl Principal {
     pub(crate) fn key(&self) -> Option<&ApiKey> {
         match &self.identity {
             Identity::ApiKey(key) => Some(key),
-            Identity::Cli | Identity::System => None,
+            Identity::ManagementKey(_) | Identity::Cli | Identity::System => None,
         }
+    }
+
+    /// Returns the management key; `None` for any other principal.
+    pub fn as_management_key(&self) -> Option<&ManagementKey> {
+        match &self.identity {
+            Identity::ManagementKey(key) => Some(key),
+            Identity::ApiKey(_) | Identity::Cli | Identity::System => None,
+        }
+    }
+
+    /// Checks that a management key may be used from a client address; `None` if the address is unknown.
+    ///
+    /// # Errors
+    /// [`Restriction::Ip`].
+    pub fn comes_from(&self, client: Option<IpAddr>) -> Result<(), Restriction> {
+        match self.as_management_key() {
+            Some(key) if !key.rights.allow_address(client) => Err(Restriction::Ip),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that a management key may give these scopes to an API key. It grants none that every key has to be given by name and that it
+    /// cannot have itself (MG-3).
+    ///
+    /// # Errors
+    /// [`Refusal::Restricted`].
+    pub(crate) fn grant(&self, scopes: &[Scope]) -> Result<(), Refusal> {
+        let Some(key) = self.as_management_key() else {
+            return Ok(());
+        };
+        for scope in scopes.iter().filter(|scope| scope.is_only_named()) {
+            let needed = ManagementScope::named_like(*scope);
+            if !needed.is_some_and(|needed| key.rights.allow(needed)) {
+                return Err(Refusal::Restricted(Restriction::ManagementScope(needed)));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the source of what this principal does in a world, without the App's optional events.
@@ -182,11 +304,34 @@ impl Principal {
     }
 }
 
+/// Checks a management key's Apps and environments.
+fn covers(key: &ManagementKey, extent: Extent) -> Result<(), Refusal> {
+    Err(match key.rights.miss(extent) {
+        None => return Ok(()),
+        Some(Missing::App) => Refusal::NotFound("app"),
+        Some(Missing::AllApps) => Refusal::Restricted(Restriction::AllApps),
+        Some(Missing::Environment(environment)) => {
+            Refusal::Restricted(Restriction::Environment(environment))
+        }
+    })
+}
+
+/// Checks a management key's scopes.
+fn has_management_scope(key: &ManagementKey, action: Action) -> Result<(), Refusal> {
+    let needed = action.management_scope();
+    match needed {
+        Some(scope) if key.rights.allow(scope) => Ok(()),
+        _ => Err(Refusal::Restricted(Restriction::ManagementScope(needed))),
+    }
+}
+
 /// Checks a key's scopes.
 fn has_scope(key: &ApiKey, action: Action) -> Result<(), Refusal> {
     let scope = match action.requirement() {
         Requirement::AnyKey if key.kind == ApiKeyKind::Secret => return Ok(()),
-        Requirement::AnyKey | Requirement::Operator => return Err(Refusal::NotAllowed(None)),
+        Requirement::AnyKey | Requirement::Management(_) | Requirement::Cli => {
+            return Err(Refusal::NotAllowed(None));
+        }
         Requirement::Scope(scope) => scope,
     };
     if key.allows(scope) {

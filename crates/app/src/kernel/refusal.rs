@@ -52,6 +52,9 @@ pub enum Refusal {
     /// An equal object exists already. Carries its kind.
     #[error("this {0} already exists")]
     Duplicate(&'static str),
+    /// The object is not, or no longer, in the state that the call requires it to be in (RFC 9110, section 13.1.1).
+    #[error("the object has changed")]
+    PreconditionFailed,
     /// The current state does not permit the call. The message says what to do first.
     #[error("{0}")]
     NotNow(&'static str),

@@ -17,7 +17,7 @@ use vestry_ports::vault::VaultError;
 
 use crate::Fault;
 use crate::kernel::batcher::{Batch, Batcher};
-use crate::kernel::callers::Callers;
+use crate::kernel::callers::{Callers, SeenKeys};
 use crate::kernel::mint;
 use crate::kernel::ports::Ports;
 use crate::kernel::state::anchor_watch::AnchorWatch;
@@ -101,6 +101,7 @@ pub struct Service {
     pub(crate) settings: Settings,
     runtime: Handle,
     pub(crate) callers: Callers,
+    pub(crate) seen_management_keys: SeenKeys,
     pub(crate) signing_keys: SigningKeys,
     /// Notified when this process commits messages to the outbox.
     pub(crate) outbox_bell: Arc<Notify>,
@@ -168,6 +169,7 @@ impl Service {
             settings,
             runtime,
             callers: Callers::default(),
+            seen_management_keys: SeenKeys::default(),
             signing_keys: SigningKeys::default(),
             outbox_bell,
             captured_bell: Notify::new(),

@@ -1,10 +1,11 @@
 //! `vestry app create|list|show|set`.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use vestry_domain::action::Action;
 use vestry_domain::app::{self, App, AppSettings, NamedEvents};
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::{ChangedFields, Fact};
+use vestry_domain::extent::Extent;
 use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::TestClock;
 use vestry_domain::{Environment, Invalid, World, number};
@@ -12,7 +13,26 @@ use vestry_domain::{Environment, Invalid, World, number};
 use crate::kernel::change::{Change, worlds_of};
 use crate::kernel::fault::retried;
 use crate::kernel::key_pins::hold_root;
+use crate::kernel::precondition::Precondition;
 use crate::{Fault, Principal, Refusal, Service};
+
+/// A change of an App; whatever is absent is left as it is.
+#[derive(Debug, Clone, Default)]
+pub struct AppChange {
+    /// Its new name.
+    pub name: Option<String>,
+    /// New settings.
+    pub settings: Option<SettingsChange>,
+}
+
+/// New values of settings, by name.
+#[derive(Debug, Clone)]
+pub enum SettingsChange {
+    /// The other settings are left as they are.
+    Some(Map<String, Value>),
+    /// The other settings get their default values.
+    All(Map<String, Value>),
+}
 
 impl Service {
     /// Creates an App with the App keys and a signing key for each of its two environments. API keys are created separately.
@@ -20,7 +40,7 @@ impl Service {
     /// # Errors
     /// [`Refusal`].
     pub async fn create_app(&self, by: &Principal, name: &str) -> Result<App, Refusal> {
-        by.authorize(Action::CreateApp)?;
+        by.authorize(Action::CreateApp, Extent::Deployment)?;
         let now = self.ports.clock.machine();
         let app = App {
             id: self.new_id(now),
@@ -75,13 +95,15 @@ impl Service {
         }
     }
 
-    /// Lists all Apps, oldest first.
+    /// Lists the Apps that the principal may read, oldest first.
     ///
     /// # Errors
     /// [`Refusal`].
     pub async fn list_apps(&self, by: &Principal) -> Result<Vec<App>, Refusal> {
-        by.authorize(Action::ReadApps)?;
-        Ok(self.ports.store.read().await?.apps().list().await?)
+        by.authorize_somewhere(Action::ReadApps)?;
+        let apps = self.ports.store.read().await?.apps().list().await?;
+        let apps = apps.into_iter().filter(|app| by.reaches_app(app.id));
+        Ok(apps.collect())
     }
 
     /// Returns one App.
@@ -89,12 +111,21 @@ impl Service {
     /// # Errors
     /// [`Refusal`].
     pub async fn show_app(&self, by: &Principal, id: AppId) -> Result<App, Refusal> {
-        by.authorize(Action::ReadApps)?;
+        by.authorize_in_app(Action::ReadApps, id)?;
         self.app(id).await
     }
 
-    /// Changes settings, given as `name=value` pairs, all or none. `name` changes the App's name. Running services pick the change up
-    /// within a second.
+    /// Returns one App with its settings.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn show_settings(&self, by: &Principal, id: AppId) -> Result<App, Refusal> {
+        by.authorize_in_app(Action::ReadSettings, id)?;
+        self.app(id).await
+    }
+
+    /// Changes settings, given as `name=value` pairs with different names, all or none. `name` changes the App's name. Running services pick
+    /// the change up within a second.
     ///
     /// # Errors
     /// [`Refusal`], naming the setting that is unknown or out of bounds.
@@ -104,10 +135,46 @@ impl Service {
         id: AppId,
         changes: &[(String, String)],
     ) -> Result<App, Refusal> {
-        by.authorize(Action::UpdateApp)?;
+        let mut new_name = None;
+        let mut settings = Map::new();
+        for (name, value) in changes {
+            let is_repeated = match name.as_str() {
+                "name" => new_name.replace(value.clone()).is_some(),
+                _setting => settings.insert(name.clone(), setting(value)).is_some(),
+            };
+            if is_repeated {
+                return Err(Invalid::value(name.clone(), format!("{name} is given twice")).into());
+            }
+        }
+        let change = AppChange {
+            name: new_name,
+            settings: (!settings.is_empty()).then_some(SettingsChange::Some(settings)),
+        };
+        self.change_app(by, id, change, &|_| true).await
+    }
+
+    /// Changes the name or settings of an App, all or none, if it is in the expected state. Running services pick the change up within a
+    /// second.
+    ///
+    /// # Errors
+    /// [`Refusal`], naming the setting that is unknown or out of bounds; [`Refusal::PreconditionFailed`].
+    pub async fn change_app(
+        &self,
+        by: &Principal,
+        id: AppId,
+        change: AppChange,
+        is_expected: Precondition<'_, App>,
+    ) -> Result<App, Refusal> {
+        if change.settings.is_some() {
+            by.authorize(Action::UpdateSettings, id)?;
+        }
+        // A change of nothing needs a right too.
+        if change.name.is_some() || change.settings.is_none() {
+            by.authorize(Action::RenameApp, id)?;
+        }
         // Reject invalid changes before taking the lock.
-        changed(&self.app(id).await?, changes)?;
-        retried(|| self.update_app(by, id, changes)).await
+        change.applied(&self.app(id).await?)?;
+        retried(|| self.update_app(by, id, &change, is_expected)).await
     }
 
     /// Returns the updated App, or the unchanged one if no value differs.
@@ -115,15 +182,19 @@ impl Service {
         &self,
         by: &Principal,
         id: AppId,
-        changes: &[(String, String)],
+        change: &AppChange,
+        is_expected: Precondition<'_, App>,
     ) -> Result<App, Refusal> {
         let mut tx = self.begin_change(worlds_of(id)).await?;
         // The lock serialises concurrent changes, so each applies to the result of the previous one.
         let before = tx.apps().lock(id).await?;
         let before = before.ok_or(Refusal::NotFound("app"))?;
+        if !is_expected(&before) {
+            return Err(Refusal::PreconditionFailed);
+        }
         let app = App {
             updated_at: self.ports.clock.machine(),
-            ..changed(&before, changes)?
+            ..change.applied(&before)?
         };
         let (names, detail) = difference(&before, &app)?;
         if names.0.is_empty() {
@@ -141,30 +212,36 @@ impl Service {
     }
 }
 
-/// Returns a copy of the App with the changes applied.
-fn changed(app: &App, changes: &[(String, String)]) -> Result<App, Refusal> {
-    let mut app = app.clone();
-    let mut settings = json(&app.settings)?;
-    for (name, value) in changes {
-        if name == "name" {
-            app.name = app::name(value)?;
-            continue;
+impl AppChange {
+    /// Returns a copy of the App with the change applied.
+    fn applied(&self, app: &App) -> Result<App, Refusal> {
+        let mut app = app.clone();
+        if let Some(name) = &self.name {
+            app.name = app::name(name)?;
         }
-        let known = settings.get_mut(name.as_str());
-        let slot = known.ok_or_else(|| {
-            Invalid::unknown(
-                name.clone(),
-                format!("unknown setting {name}; `vestry app show` lists them"),
-            )
-        })?;
-        *slot = setting(value);
-        serde_json::from_value::<AppSettings>(settings.clone())
-            .map_err(|_unfit| Invalid::value(name.clone(), format!("invalid value for {name}")))?;
+        let (mut settings, values) = match &self.settings {
+            None => return Ok(app),
+            Some(SettingsChange::Some(values)) => (json(&app.settings)?, values),
+            Some(SettingsChange::All(values)) => (json(&AppSettings::default())?, values),
+        };
+        for (name, value) in values {
+            let known = settings.get_mut(name.as_str());
+            let slot = known.ok_or_else(|| {
+                Invalid::unknown(
+                    name.clone(),
+                    format!("unknown setting {name}; `vestry app show` lists them"),
+                )
+            })?;
+            *slot = value.clone();
+            serde_json::from_value::<AppSettings>(settings.clone()).map_err(|_unfit| {
+                Invalid::value(name.clone(), format!("invalid value for {name}"))
+            })?;
+        }
+        let parsed: AppSettings =
+            serde_json::from_value(settings).map_err(|error| Fault::Internal(Box::new(error)))?;
+        app.settings = parsed.validated()?;
+        Ok(app)
     }
-    let parsed: AppSettings =
-        serde_json::from_value(settings).map_err(|error| Fault::Internal(Box::new(error)))?;
-    app.settings = parsed.validated()?;
-    Ok(app)
 }
 
 fn json(settings: &AppSettings) -> Result<Value, Fault> {

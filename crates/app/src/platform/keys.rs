@@ -4,7 +4,8 @@ use vestry_domain::action::Action;
 use vestry_domain::api_key::{self, ApiKey, ApiKeyKind, KeyField, KeyFields, KeyUse, Restrictions};
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::{ChangedFields, Fact};
-use vestry_domain::ids::{ApiKeyId, AppId};
+use vestry_domain::extent::Extent;
+use vestry_domain::ids::ApiKeyId;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Secret, Timestamp, World};
 use vestry_ports::entropy::Bytes;
@@ -34,11 +35,12 @@ impl Service {
         kind: ApiKeyKind,
         fields: KeyFields,
     ) -> Result<NewApiKey, Refusal> {
-        by.authorize(Action::CreateApiKey)?;
+        by.authorize(Action::CreateApiKey, world)?;
         self.app(world.app_id).await?;
         let now = self.ports.clock.machine();
         let (plain, key) = self.unrestricted_key(by, world, kind, now);
         let record = fields.apply(&[], plain, now)?;
+        by.grant(&record.scopes)?;
         retried(|| self.store_new_key(by, &record)).await?;
         Ok(NewApiKey { record, key })
     }
@@ -77,23 +79,28 @@ impl Service {
         tx.commit().await
     }
 
-    /// Lists all API keys of an App, oldest first.
+    /// Lists the API keys of an App or one of its environments, oldest first.
     ///
     /// # Errors
     /// [`Refusal`].
-    pub async fn list_api_keys(&self, by: &Principal, app: AppId) -> Result<Vec<ApiKey>, Refusal> {
-        by.authorize(Action::ReadApiKeys)?;
-        self.app(app).await?;
-        Ok(self.ports.store.read().await?.api_keys().list(app).await?)
+    pub async fn list_api_keys(&self, by: &Principal, of: Extent) -> Result<Vec<ApiKey>, Refusal> {
+        by.authorize(Action::ReadApiKeys, of)?;
+        let app = self.app_of(of).await?.id;
+        let keys = self.ports.store.read().await?.api_keys().list(app).await?;
+        let keys = keys.into_iter().filter(|key| of.includes(&key.world));
+        Ok(keys.collect())
     }
 
     /// Lists the last uses of an App's keys by key and operation, to within a minute.
     ///
     /// # Errors
     /// [`Refusal`].
-    pub async fn list_key_uses(&self, by: &Principal, app: AppId) -> Result<Vec<KeyUse>, Refusal> {
-        by.authorize(Action::ReadApiKeys)?;
-        Ok(self.ports.store.read().await?.api_keys().uses(app).await?)
+    pub async fn list_key_uses(&self, by: &Principal, of: Extent) -> Result<Vec<KeyUse>, Refusal> {
+        by.authorize(Action::ReadApiKeys, of)?;
+        let app = self.app_of(of).await?.id;
+        let uses = self.ports.store.read().await?.api_keys().uses(app).await?;
+        let uses = uses.into_iter().filter(|used| of.includes(&used.world));
+        Ok(uses.collect())
     }
 
     /// Clears and sets fields of a key. Running services follow within a second.
@@ -103,28 +110,33 @@ impl Service {
     pub async fn update_api_key(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: ApiKeyId,
         clear: &[KeyField],
         set: KeyFields,
     ) -> Result<ApiKey, Refusal> {
-        by.authorize(Action::UpdateApiKey)?;
-        retried(|| self.change_api_key(by, app, id, clear, set.clone())).await
+        by.authorize(Action::UpdateApiKey, of)?;
+        retried(|| self.change_api_key(by, of, id, clear, set.clone())).await
     }
 
     async fn change_api_key(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: ApiKeyId,
         clear: &[KeyField],
         set: KeyFields,
     ) -> Result<ApiKey, Refusal> {
-        let before = self.active_key(app, id).await?;
+        let before = self.active_key(of, id).await?;
         let mut tx = self.begin_change([before.world]).await?;
-        let before = locked_key(&mut *tx, app, id).await?;
+        let before = locked_key(&mut *tx, before.world, id).await?;
         let key = set.apply(clear, before.clone(), self.ports.clock.machine())?;
         let changed = KeyField::differences(&before, &key);
+        // Every other change could widen what the key does with its scopes.
+        if changed.iter().any(|field| *field != KeyField::Name) {
+            by.grant(&before.scopes)?;
+            by.grant(&key.scopes)?;
+        }
         if changed.is_empty() {
             return Ok(key);
         }
@@ -155,31 +167,31 @@ impl Service {
     pub async fn rotate_api_key(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: ApiKeyId,
     ) -> Result<NewApiKey, Refusal> {
-        by.authorize(Action::RotateApiKey)?;
+        by.authorize(Action::RotateApiKey, of)?;
         let now = self.ports.clock.machine();
-        let old = self.active_key(app, id).await?;
+        let old = self.active_key(of, id).await?;
         if old.restrictions.has_expired(now) {
             // Its replacement would have expired too.
             return Err(not_found());
         }
         let (plain, key) = self.unrestricted_key(by, old.world, old.kind, now);
-        let record = retried(|| self.store_rotated_key(by, app, id, &plain)).await?;
+        let record = retried(|| self.store_rotated_key(by, id, &plain)).await?;
         Ok(NewApiKey { record, key })
     }
 
     async fn store_rotated_key(
         &self,
         by: &Principal,
-        app: AppId,
         old: ApiKeyId,
         plain: &ApiKey,
     ) -> Result<ApiKey, Refusal> {
         let mut tx = self.begin_change([plain.world]).await?;
         // Locked, so that a concurrent change of the old key is either copied or comes later, and is then made to the old key only.
-        let from = locked_key(&mut *tx, app, old).await?;
+        let from = locked_key(&mut *tx, plain.world, old).await?;
+        by.grant(&from.scopes)?;
         let record = ApiKey {
             name: from.name,
             scopes: from.scopes,
@@ -203,18 +215,18 @@ impl Service {
     pub async fn revoke_api_key(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: ApiKeyId,
     ) -> Result<(), Refusal> {
-        by.authorize(Action::RevokeApiKey)?;
-        retried(|| self.end_api_key(by, app, id)).await
+        by.authorize(Action::RevokeApiKey, of)?;
+        retried(|| self.end_api_key(by, of, id)).await
     }
 
-    async fn end_api_key(&self, by: &Principal, app: AppId, id: ApiKeyId) -> Result<(), Refusal> {
-        let key = self.active_key(app, id).await?;
+    async fn end_api_key(&self, by: &Principal, of: Extent, id: ApiKeyId) -> Result<(), Refusal> {
+        let key = self.active_key(of, id).await?;
         let mut tx = self.begin_change([key.world]).await?;
         let now = self.ports.clock.machine();
-        if !tx.api_keys().revoke(app, id, now).await? {
+        if !tx.api_keys().revoke(key.world.app_id, id, now).await? {
             return Err(not_found());
         }
         let revoked = Fact::api_key_revoked(id);
@@ -224,30 +236,32 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    async fn active_key(&self, app: AppId, id: ApiKeyId) -> Result<ApiKey, Refusal> {
-        self.app(app).await?;
+    async fn active_key(&self, of: Extent, id: ApiKeyId) -> Result<ApiKey, Refusal> {
+        self.app_of(of).await?;
         let mut read = self.ports.store.read().await?;
-        find_active(&mut *read, app, id).await
+        find_active(&mut *read, of, id).await
     }
 }
 
 /// Finds a key that is not revoked, and holds back other changes of the App's keys until the transaction ends.
 async fn locked_key(
     tx: &mut dyn Repositories,
-    app: AppId,
+    world: World,
     id: ApiKeyId,
 ) -> Result<ApiKey, Refusal> {
-    tx.apps().lock(app).await?.ok_or(Refusal::NotFound("app"))?;
-    find_active(tx, app, id).await
+    let app = tx.apps().lock(world.app_id).await?;
+    app.ok_or(Refusal::NotFound("app"))?;
+    find_active(tx, world.into(), id).await
 }
 
 async fn find_active(
     read: &mut dyn Repositories,
-    app: AppId,
+    of: Extent,
     id: ApiKeyId,
 ) -> Result<ApiKey, Refusal> {
-    let keys = read.api_keys().list(app).await?;
-    let mut active = keys.into_iter().filter(|key| key.revoked_at.is_none());
+    let app = of.app_id().ok_or_else(not_found)?;
+    let keys = read.api_keys().list(app).await?.into_iter();
+    let mut active = keys.filter(|key| key.revoked_at.is_none() && of.includes(&key.world));
     active.find(|key| key.id == id).ok_or_else(not_found)
 }
 

@@ -12,6 +12,7 @@ pub mod test_clock;
 pub mod vault;
 pub mod webhooks;
 
+pub use apps::{AppChange, SettingsChange};
 pub use keys::NewApiKey;
-pub use providers::ListedConnection;
+pub use providers::{ListedConnection, NewConnection};
 pub use vestry_ports::store::RedirectUrl;

@@ -6,14 +6,31 @@ use serde_json::Value;
 use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::event::Fact;
-use vestry_domain::ids::AppId;
+use vestry_domain::extent::Extent;
 use vestry_domain::provider::{Connection, ConnectionSettings, ProviderName};
-use vestry_domain::{Secret, World};
-use vestry_ports::store::StoredConnection;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Invalid, Secret, World};
+use vestry_ports::store::{Repositories, StoredConnection};
 
 use crate::kernel::fault::retried;
+use crate::kernel::precondition::Precondition;
 use crate::kernel::provider_connection::secret_place;
 use crate::{Fault, Principal, Refusal, Service};
+
+const NO_PROVIDER: Refusal = Refusal::NotFound("provider");
+
+/// A connection to create or to replace.
+#[derive(Debug)]
+pub struct NewConnection {
+    /// The provider.
+    pub name: ProviderName,
+    /// The id that the provider gave the App.
+    pub client_id: String,
+    /// The secret that belongs to it; `None` keeps the stored one.
+    pub secret: Option<Secret<String>>,
+    /// Everything else.
+    pub settings: ConnectionSettings,
+}
 
 /// A provider connection with its callback URL.
 #[derive(Debug, Clone)]
@@ -38,19 +55,42 @@ impl Service {
         secret: &Secret<String>,
         settings: ConnectionSettings,
     ) -> Result<ListedConnection, Refusal> {
-        by.authorize(Action::SetProvider)?;
+        let new = NewConnection {
+            name,
+            client_id: client_id.to_owned(),
+            secret: Some(secret.clone()),
+            settings,
+        };
+        self.put_provider(by, world, new, &|_| true).await
+    }
+
+    /// Does the same if the connection is in the expected state. Without a new secret it keeps the stored one, and nothing changes if all
+    /// else is the same too.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing changes then.
+    pub async fn put_provider(
+        &self,
+        by: &Principal,
+        world: World,
+        new: NewConnection,
+        is_expected: Precondition<'_, Option<ListedConnection>>,
+    ) -> Result<ListedConnection, Refusal> {
+        by.authorize(Action::SetProvider, world)?;
         let now = self.ports.clock.machine();
         let connection = Connection {
             callback_id: self.new_id(now),
             world,
-            name,
-            client_id: client_id.to_owned(),
-            settings,
+            name: new.name,
+            client_id: new.client_id,
+            settings: new.settings,
             created_at: now,
             updated_at: now,
         };
         connection.check()?;
-        let connection = retried(|| self.store_provider(by, &connection, secret)).await?;
+        let secret = new.secret.as_ref();
+        let stored = retried(|| self.store_provider(by, &connection, secret, is_expected));
+        let connection = stored.await?;
         Ok(self.listed_connection(connection))
     }
 
@@ -58,7 +98,8 @@ impl Service {
         &self,
         by: &Principal,
         wanted: &Connection,
-        secret: &Secret<String>,
+        secret: Option<&Secret<String>>,
+        is_expected: Precondition<'_, Option<ListedConnection>>,
     ) -> Result<Connection, Refusal> {
         let mut read = self.ports.store.read().await?;
         if read.apps().find(wanted.world.app_id).await?.is_none() {
@@ -67,22 +108,48 @@ impl Service {
         let known = read
             .provider_connections()
             .find(&wanted.world, &wanted.name);
-        let known = known.await?.map(|known| known.connection);
+        let known = known.await?;
         drop(read);
         let mut connection = wanted.clone();
-        if let Some(known) = &known {
+        if let Some(StoredConnection {
+            connection: known, ..
+        }) = &known
+        {
             connection.callback_id = known.callback_id;
             connection.created_at = known.created_at;
+            // Always increase it: concurrent changes of the secret alone are detected by comparing `updated_at`.
+            connection.updated_at = wanted.updated_at.max(known.updated_at + Seconds(1));
         }
         // The secret is bound to the callback id, the only part of a connection that never changes.
         let owner = connection.callback_id.to_string();
         let place = secret_place(connection.world, &owner);
-        let sealed = self.ports.sealer.seal(place, secret.expose().as_bytes());
-        let stored = StoredConnection {
-            connection,
-            secret: sealed.await.map_err(Fault::from)?,
+        let has_new_secret = secret.is_some();
+        let secret = match (secret, &known) {
+            (Some(secret), _) => {
+                let sealed = self.ports.sealer.seal(place, secret.expose().as_bytes());
+                sealed.await.map_err(Fault::from)?
+            }
+            (None, Some(known)) if is_sent_alike(&known.connection, &connection) => {
+                known.secret.clone()
+            }
+            (None, _) => return Err(Invalid::missing("client_secret").into()),
         };
+        let stored = StoredConnection { connection, secret };
         let mut tx = self.begin_change([wanted.world]).await?;
+        self.check_provider(&mut *tx, wanted, known.as_ref(), is_expected)
+            .await?;
+        let known = known.map(|known| known.connection);
+        let is_same = known.as_ref().is_some_and(|known| {
+            let updated_at = stored.connection.updated_at;
+            stored.connection
+                == Connection {
+                    updated_at,
+                    ..known.clone()
+                }
+        });
+        if is_same && !has_new_secret {
+            return known.ok_or(NO_PROVIDER);
+        }
         let connections = tx.provider_connections();
         let is_stored = match known {
             Some(_) => connections.update(&stored).await?,
@@ -94,7 +161,7 @@ impl Service {
         }
         let fact = Fact::provider_set(wanted.name.clone());
         self.emit(&mut *tx, by.at(wanted.world), [fact]).await?;
-        let detail = changes(known.as_ref(), &stored.connection)?;
+        let detail = changes(known.as_ref(), &stored.connection, has_new_secret)?;
         let action = ControlAction::ProviderSet;
         let subject = Subject::provider(&wanted.name);
         tx.note(self.done(&by.at(wanted.world), action, subject, &detail));
@@ -102,20 +169,58 @@ impl Service {
         Ok(stored.connection)
     }
 
-    /// Lists the connections of an App by environment and name, without the built-in provider of the test environment.
+    /// Checks under the App's lock that the connection is still as it was read, and as the caller expects.
+    async fn check_provider(
+        &self,
+        tx: &mut dyn Repositories,
+        wanted: &Connection,
+        known: Option<&StoredConnection>,
+        is_expected: Precondition<'_, Option<ListedConnection>>,
+    ) -> Result<(), Refusal> {
+        let app = tx.apps().lock(wanted.world.app_id).await?;
+        app.ok_or(Refusal::NotFound("app"))?;
+        let now = tx.provider_connections().find(&wanted.world, &wanted.name);
+        let now = now.await?;
+        if now.as_ref() != known {
+            return Err(Fault::LostRace.into());
+        }
+        match is_expected(&now.map(|now| self.listed_connection(now.connection))) {
+            true => Ok(()),
+            false => Err(Refusal::PreconditionFailed),
+        }
+    }
+
+    /// Returns a connection by its name.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn show_provider(
+        &self,
+        by: &Principal,
+        world: World,
+        name: &ProviderName,
+    ) -> Result<ListedConnection, Refusal> {
+        let listed = self.list_providers(by, world.into()).await?;
+        let mut listed = listed.into_iter();
+        let found = listed.find(|listed| listed.connection.name == *name);
+        found.ok_or(NO_PROVIDER)
+    }
+
+    /// Lists the connections of an App, or of one of its environments, by environment and name, without the built-in provider of the test environment.
     ///
     /// # Errors
     /// [`Refusal`].
     pub async fn list_providers(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
     ) -> Result<Vec<ListedConnection>, Refusal> {
-        by.authorize(Action::ReadProviders)?;
-        self.app(app).await?;
+        by.authorize(Action::ReadProviders, of)?;
+        let app = self.app_of(of).await?.id;
         let mut read = self.ports.store.read().await?;
         let stored = read.provider_connections().list(app).await?;
         let connections = stored.into_iter().map(|stored| stored.connection);
+        let connections = connections.filter(|connection| of.includes(&connection.world));
         Ok(connections
             .map(|connection| self.listed_connection(connection))
             .collect())
@@ -131,8 +236,23 @@ impl Service {
         world: World,
         name: &ProviderName,
     ) -> Result<(), Refusal> {
-        by.authorize(Action::RemoveProvider)?;
-        retried(|| self.drop_provider(by, world, name)).await
+        self.remove_expected_provider(by, world, name, &|_| true)
+            .await
+    }
+
+    /// Does the same if the connection is in the expected state.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing changes then.
+    pub async fn remove_expected_provider(
+        &self,
+        by: &Principal,
+        world: World,
+        name: &ProviderName,
+        is_expected: Precondition<'_, Option<ListedConnection>>,
+    ) -> Result<(), Refusal> {
+        by.authorize(Action::RemoveProvider, world)?;
+        retried(|| self.drop_provider(by, world, name, is_expected)).await
     }
 
     async fn drop_provider(
@@ -140,11 +260,19 @@ impl Service {
         by: &Principal,
         world: World,
         name: &ProviderName,
+        is_expected: Precondition<'_, Option<ListedConnection>>,
     ) -> Result<(), Refusal> {
         self.app(world.app_id).await?;
         let mut tx = self.begin_change([world]).await?;
+        let app = tx.apps().lock(world.app_id).await?;
+        app.ok_or(Refusal::NotFound("app"))?;
+        let known = tx.provider_connections().find(&world, name).await?;
+        let known = known.ok_or(NO_PROVIDER)?;
+        if !is_expected(&Some(self.listed_connection(known.connection))) {
+            return Err(Refusal::PreconditionFailed);
+        }
         if !tx.provider_connections().remove(&world, name).await? {
-            return Err(Refusal::NotFound("provider"));
+            return Err(NO_PROVIDER);
         }
         let fact = Fact::provider_removed(name.clone());
         self.emit(&mut *tx, by.at(world), [fact]).await?;
@@ -161,8 +289,28 @@ impl Service {
     }
 }
 
-/// Returns the changed settings for the audit entry. The secret is always replaced and never recorded.
-fn changes(before: Option<&Connection>, after: &Connection) -> Result<Detail, Fault> {
+/// Whether the client secret is sent to the same places in the same way. Otherwise the stored one is not used, because a change of the
+/// connection could send it to an attacker.
+fn is_sent_alike(before: &Connection, after: &Connection) -> bool {
+    let place = |connection: &Connection| {
+        let settings = &connection.settings;
+        ConnectionSettings {
+            tenants: Vec::new(),
+            trust_email_verified: false,
+            store_tokens: false,
+            scopes: Vec::new(),
+            ..settings.clone()
+        }
+    };
+    before.client_id == after.client_id && place(before) == place(after)
+}
+
+/// Returns the changed settings for the audit entry. The secret is never recorded, only that there is a new one.
+fn changes(
+    before: Option<&Connection>,
+    after: &Connection,
+    has_new_secret: bool,
+) -> Result<Detail, Fault> {
     let described = |connection: &Connection| {
         let settings = serde_json::to_value(&connection.settings)
             .and_then(serde_json::from_value::<BTreeMap<String, Value>>);
@@ -179,5 +327,8 @@ fn changes(before: Option<&Connection>, after: &Connection) -> Result<Detail, Fa
     let changed = names.into_iter().fold(Detail::default(), |detail, name| {
         detail.changed(name, value(&earlier, name), value(&later, name))
     });
-    Ok(changed.with("secret", "set"))
+    Ok(match has_new_secret {
+        true => changed.with("secret", "set"),
+        false => changed,
+    })
 }

@@ -3,13 +3,16 @@
 use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::Fact;
-use vestry_domain::ids::{AppId, RedirectUrlId};
+use vestry_domain::extent::Extent;
+use vestry_domain::ids::RedirectUrlId;
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
 use vestry_domain::{Invalid, World};
 use vestry_ports::store::RedirectUrl;
 
 use crate::kernel::fault::retried;
 use crate::{Fault, Principal, Refusal, Service};
+
+const NO_URL: Refusal = Refusal::NotFound("redirect URL");
 
 impl Service {
     /// Registers a URL for one kind of redirect.
@@ -27,7 +30,7 @@ impl Service {
         url: &str,
         is_default: bool,
     ) -> Result<RedirectUrl, Refusal> {
-        by.authorize(Action::AddRedirectUrl)?;
+        by.authorize(Action::AddRedirectUrl, world)?;
         let now = self.ports.clock.machine();
         let target = RedirectTarget::register(url)?;
         if is_default && target.is_pattern() {
@@ -83,25 +86,66 @@ impl Service {
         Ok(known)
     }
 
-    /// Lists the registered URLs of an App, oldest first.
+    /// Lists the registered URLs of an App or one of its environments, oldest first.
     ///
     /// # Errors
     /// [`Refusal`].
     pub async fn list_redirect_urls(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
     ) -> Result<Vec<RedirectUrl>, Refusal> {
-        by.authorize(Action::ReadRedirectUrls)?;
-        self.app(app).await?;
-        Ok(self
-            .ports
-            .store
-            .read()
-            .await?
-            .redirect_urls()
-            .list(app)
-            .await?)
+        by.authorize(Action::ReadRedirectUrls, of)?;
+        let app = self.app_of(of).await?.id;
+        let mut read = self.ports.store.read().await?;
+        let urls = read.redirect_urls().list(app).await?.into_iter();
+        Ok(urls.filter(|url| of.includes(&url.world)).collect())
+    }
+
+    /// Makes a registered URL the default of its kind.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn make_redirect_url_default(
+        &self,
+        by: &Principal,
+        of: Extent,
+        id: RedirectUrlId,
+    ) -> Result<RedirectUrl, Refusal> {
+        by.authorize(Action::UpdateRedirectUrl, of)?;
+        retried(|| self.store_default(by, of, id)).await
+    }
+
+    async fn store_default(
+        &self,
+        by: &Principal,
+        of: Extent,
+        id: RedirectUrlId,
+    ) -> Result<RedirectUrl, Refusal> {
+        let known = self.list_redirect_urls(by, of).await?;
+        let known = known.into_iter().find(|url| url.id == id);
+        let known = known.ok_or(NO_URL)?;
+        if known.target.is_pattern() {
+            let message = "a URL with a wildcard cannot be the default";
+            return Err(Invalid::value("default", message).into());
+        }
+        if known.is_default {
+            return Ok(known);
+        }
+        let url = RedirectUrl {
+            is_default: true,
+            ..known
+        };
+        let mut tx = self.begin_change([url.world]).await?;
+        // A removed URL stays removed.
+        if !tx.redirect_urls().remove(url.world.app_id, id).await? {
+            return Err(NO_URL);
+        }
+        tx.redirect_urls().insert(&url).await?;
+        let action = ControlAction::RedirectUrlUpdate;
+        tx.note(self.done(&by.at(url.world), action, id, &described(&url)));
+        tx.commit().await?;
+        Ok(url)
     }
 
     /// Removes a registered URL.
@@ -111,27 +155,26 @@ impl Service {
     pub async fn remove_redirect_url(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: RedirectUrlId,
     ) -> Result<(), Refusal> {
-        by.authorize(Action::RemoveRedirectUrl)?;
-        retried(|| self.drop_redirect_url(by, app, id)).await
+        by.authorize(Action::RemoveRedirectUrl, of)?;
+        retried(|| self.drop_redirect_url(by, of, id)).await
     }
 
     async fn drop_redirect_url(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: RedirectUrlId,
     ) -> Result<(), Refusal> {
-        let not_found = Refusal::NotFound("redirect URL");
-        let known = self.list_redirect_urls(by, app).await?;
+        let known = self.list_redirect_urls(by, of).await?;
         let Some(url) = known.into_iter().find(|url| url.id == id) else {
-            return Err(not_found);
+            return Err(NO_URL);
         };
         let mut tx = self.begin_change([url.world]).await?;
-        if !tx.redirect_urls().remove(app, id).await? {
-            return Err(not_found);
+        if !tx.redirect_urls().remove(url.world.app_id, id).await? {
+            return Err(NO_URL);
         }
         let fact = Fact::redirect_url_removed(id);
         self.emit(&mut *tx, by.at(url.world), [fact]).await?;

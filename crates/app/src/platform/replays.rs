@@ -2,7 +2,8 @@
 
 use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail};
-use vestry_domain::ids::{AppId, EventId, WebhookEndpointId};
+use vestry_domain::extent::Extent;
+use vestry_domain::ids::{EventId, WebhookEndpointId};
 use vestry_domain::webhook::{Endpoint, MAX_REPLAYED, Missed, Replay};
 use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::store::PositionRange;
@@ -53,12 +54,12 @@ impl Service {
     pub async fn replay_missed(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
         wanted: ReplaySelection,
     ) -> Result<Replay, Refusal> {
-        by.authorize(Action::ReplayDeliveries)?;
-        let endpoint = self.show_webhook(by, app, id).await?.endpoint;
+        by.authorize(Action::ReplayDeliveries, of)?;
+        let endpoint = self.show_webhook(by, of, id).await?.endpoint;
         if endpoint.disabled.is_some() {
             return Err(Refusal::NotNow(
                 "the webhook endpoint is disabled; enable it first",
@@ -163,11 +164,11 @@ impl Service {
     pub async fn list_replays(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
     ) -> Result<Vec<Replay>, Refusal> {
-        by.authorize(Action::ReadWebhooks)?;
-        let world = self.show_webhook(by, app, id).await?.endpoint.world;
+        by.authorize(Action::ReadWebhooks, of)?;
+        let world = self.show_webhook(by, of, id).await?.endpoint.world;
         let mut read = self.ports.store.read().await?;
         Ok(read.webhook_replays().list(&world, id).await?)
     }

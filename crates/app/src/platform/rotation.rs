@@ -9,6 +9,7 @@ use std::time::Duration;
 use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::envelope::{AppKey, KeyPurpose};
+use vestry_domain::extent::Extent;
 use vestry_domain::ids::WalletId;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::custody::NEWEST_WITHIN;
@@ -176,7 +177,7 @@ impl Service {
         by: &Principal,
         progress: &(dyn Fn(u64, u64) + Send + Sync),
     ) -> Result<AppRotation, Refusal> {
-        by.authorize(Action::RotateAppKeys)?;
+        by.authorize(Action::RotateAppKeys, Extent::Deployment)?;
         let mut course = Course::new(by, progress);
         let mut goals = Vec::new();
         for world in self.worlds_with_keys().await? {
@@ -209,7 +210,7 @@ impl Service {
         patience: Duration,
         progress: &(dyn Fn(u64, u64) + Send + Sync),
     ) -> Result<AppRotation, Refusal> {
-        by.authorize(Action::RetireAppKeys)?;
+        by.authorize(Action::RetireAppKeys, Extent::Deployment)?;
         let mut course = Course::new(by, progress);
         let mut goals = Vec::new();
         for world in self.worlds_with_keys().await? {

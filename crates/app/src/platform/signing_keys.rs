@@ -1,11 +1,11 @@
 //! `vestry signing-key list|rotate|revoke`: the keys of session JWTs.
 
-use vestry_domain::Environment;
 use vestry_domain::action::Action;
 use vestry_domain::app::App;
 use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail};
 use vestry_domain::event::Fact;
-use vestry_domain::ids::{AppId, SigningKeyId};
+use vestry_domain::extent::Extent;
+use vestry_domain::ids::SigningKeyId;
 use vestry_domain::signing_key::{PUBLISHED_BEFORE_USE, SigningKey, active};
 use vestry_domain::{Timestamp, World};
 
@@ -29,7 +29,7 @@ impl Service {
         by: &Principal,
         world: World,
     ) -> Result<Vec<SigningKey>, Refusal> {
-        by.authorize(Action::ReadSigningKeys)?;
+        by.authorize(Action::ReadSigningKeys, world)?;
         self.app(world.app_id).await?;
         Ok(self
             .ports
@@ -53,7 +53,7 @@ impl Service {
         by: &Principal,
         world: World,
     ) -> Result<SigningKey, Refusal> {
-        by.authorize(Action::RotateSigningKey)?;
+        by.authorize(Action::RotateSigningKey, world)?;
         let app = self.app(world.app_id).await?;
         let now = self.ports.clock.machine();
         let first = self.list_signing_keys(by, world).await?.is_empty();
@@ -79,12 +79,12 @@ impl Service {
     pub async fn revoke_signing_key(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: SigningKeyId,
     ) -> Result<Option<SigningKey>, Refusal> {
-        by.authorize(Action::RevokeSigningKey)?;
-        let app = self.app(app).await?;
-        let world = self.world_of_signing_key(&app, id).await?;
+        by.authorize(Action::RevokeSigningKey, of)?;
+        let app = self.app_of(of).await?;
+        let world = self.world_of_signing_key(of, id).await?;
         if let Revocation::Done = retried(|| self.try_to_revoke(by, &world, id, None)).await? {
             return Ok(None);
         }
@@ -96,10 +96,9 @@ impl Service {
         Ok(Some(next))
     }
 
-    async fn world_of_signing_key(&self, app: &App, id: SigningKeyId) -> Result<World, Refusal> {
+    async fn world_of_signing_key(&self, of: Extent, id: SigningKeyId) -> Result<World, Refusal> {
         let mut read = self.ports.store.read().await?;
-        for environment in Environment::ALL {
-            let world = World::new(app.id, environment);
+        for world in of.worlds() {
             let keys = read.signing_keys().list(&world).await?;
             if keys.iter().any(|key| key.id == id) {
                 return Ok(world);

@@ -6,6 +6,7 @@ use vestry_domain::World;
 use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::envelope::{AppKey, KeyPurpose};
+use vestry_domain::extent::Extent;
 use vestry_domain::ids::WalletId;
 use vestry_ports::custody::CustodyError;
 use vestry_ports::store::PersistentKind;
@@ -135,7 +136,7 @@ impl Service {
         by: &Principal,
         progress: &(dyn Fn(u64, u64) + Send + Sync),
     ) -> Result<Rotation, Refusal> {
-        by.authorize(Action::RotateRootKey)?;
+        by.authorize(Action::RotateRootKey, Extent::Deployment)?;
         // Check all providers first, so that an unavailable one does not leave another with an unused new version.
         for purpose in KeyPurpose::ALL {
             self.ports.vaults.of(purpose).status().await?;
@@ -215,7 +216,7 @@ impl Service {
     /// # Errors
     /// See [`Fault`].
     pub async fn vault_retire(&self, by: &Principal) -> Result<u64, Refusal> {
-        by.authorize(Action::RetireRootKey)?;
+        by.authorize(Action::RetireRootKey, Extent::Deployment)?;
         let mut primaries = BTreeMap::new();
         for purpose in KeyPurpose::ALL {
             let status = self.ports.vaults.of(purpose).status().await?;

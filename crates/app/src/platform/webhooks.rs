@@ -8,19 +8,22 @@ use vestry_domain::action::Action;
 use vestry_domain::app::{App, NamedEvents};
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::{ChangedFields, EventKind, Fact, sample};
-use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId};
+use vestry_domain::extent::Extent;
+use vestry_domain::ids::{EventId, WebhookDeliveryId, WebhookEndpointId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{
     Attempt, Delivery, DeliveryState, DisabledReason, Endpoint, EndpointUrl, EventTypes,
     MAX_ENDPOINTS, SealedSecret, SigningSecret,
 };
 use vestry_domain::{Invalid, Secret, Timestamp, World};
-use vestry_ports::store::{Changed, DeliveryFilter, Lane, Queue, StoreResult, Tx};
+pub use vestry_ports::store::DeliveryFilter;
+use vestry_ports::store::{Changed, Lane, Queue, Repositories, StoreResult, Tx};
 use vestry_ports::webhooks::WebhookError;
 
 use crate::delivery::webhooks::{opened_secrets, secret_place, webhook_request};
 use crate::kernel::change::Change;
 use crate::kernel::fault::retried;
+use crate::kernel::precondition::Precondition;
 use crate::{Fault, Principal, Refusal, Service};
 
 pub(super) const NO_ENDPOINT: Refusal = Refusal::NotFound("webhook endpoint");
@@ -123,7 +126,7 @@ impl Service {
         world: World,
         new: NewEndpoint,
     ) -> Result<(ListedEndpoint, Secret<String>), Refusal> {
-        by.authorize(Action::AddWebhook)?;
+        by.authorize(Action::AddWebhook, world)?;
         let now = self.ports.clock.machine();
         let endpoint = Endpoint {
             id: self.new_id(now),
@@ -205,22 +208,34 @@ impl Service {
         Ok((tx, app.ok_or(Refusal::NotFound("app"))?))
     }
 
-    /// Lists the endpoints of an App by environment, oldest first.
+    /// Lists the endpoints of an App, or of one of its environments, by environment, oldest first.
     ///
     /// # Errors
     /// [`Refusal`].
     pub async fn list_webhooks(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
     ) -> Result<Vec<ListedEndpoint>, Refusal> {
-        by.authorize(Action::ReadWebhooks)?;
-        self.app(app).await?;
-        let now = self.ports.clock.machine();
+        by.authorize(Action::ReadWebhooks, of)?;
+        self.app_of(of).await?;
         let mut read = self.ports.store.read().await?;
+        self.listed(&mut *read, of).await
+    }
+
+    async fn listed(
+        &self,
+        read: &mut dyn Repositories,
+        of: Extent,
+    ) -> Result<Vec<ListedEndpoint>, Refusal> {
+        let app = of.app_id().ok_or(Refusal::NotFound("app"))?;
+        let now = self.ports.clock.machine();
         let endpoints = read.webhook_endpoints().list(app).await?;
         let mut listed = Vec::with_capacity(endpoints.len());
-        for endpoint in endpoints {
+        for endpoint in endpoints
+            .into_iter()
+            .filter(|endpoint| of.includes(&endpoint.world))
+        {
             let secrets = read.webhook_endpoints();
             let secrets = secrets.secrets(&endpoint.world, endpoint.id, now);
             listed.push(ListedEndpoint {
@@ -238,11 +253,11 @@ impl Service {
     pub async fn show_webhook(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
     ) -> Result<ListedEndpoint, Refusal> {
-        by.authorize(Action::ReadWebhooks)?;
-        let listed = self.list_webhooks(by, app).await?.into_iter();
+        by.authorize(Action::ReadWebhooks, of)?;
+        let listed = self.list_webhooks(by, of).await?.into_iter();
         let mut found = listed.filter(|listed| listed.endpoint.id == id);
         found.next().ok_or(NO_ENDPOINT)
     }
@@ -254,23 +269,42 @@ impl Service {
     pub async fn change_webhook(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
         change: EndpointChange,
     ) -> Result<ListedEndpoint, Refusal> {
-        by.authorize(Action::UpdateWebhook)?;
-        retried(|| self.rewrite_webhook(by, app, id, change.clone())).await?;
-        self.show_webhook(by, app, id).await
+        self.change_expected_webhook(by, of, id, change, &|_| true)
+            .await
+    }
+
+    /// Does the same if the endpoint is in the expected state.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing changes then.
+    pub async fn change_expected_webhook(
+        &self,
+        by: &Principal,
+        of: Extent,
+        id: WebhookEndpointId,
+        change: EndpointChange,
+        is_expected: Precondition<'_, ListedEndpoint>,
+    ) -> Result<ListedEndpoint, Refusal> {
+        by.authorize(Action::UpdateWebhook, of)?;
+        retried(|| self.rewrite_webhook(by, of, id, change.clone(), is_expected)).await?;
+        self.show_webhook(by, of, id).await
     }
 
     async fn rewrite_webhook(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
         change: EndpointChange,
+        is_expected: Precondition<'_, ListedEndpoint>,
     ) -> Result<(), Refusal> {
-        let known = self.show_webhook(by, app, id).await?.endpoint;
+        let world = self.show_webhook(by, of, id).await?.endpoint.world;
+        let (mut tx, app) = self.begin_with(world).await?;
+        let known = self.expected(&mut *tx, world, id, is_expected).await?;
         let mut wanted = known.clone();
         let mut changed = Vec::new();
         if let Some(url) = change.url {
@@ -291,7 +325,6 @@ impl Service {
         // Always increase it: concurrent changes are detected by comparing `updated_at`.
         let later = known.updated_at + Seconds(1);
         wanted.updated_at = self.ports.clock.machine().max(later);
-        let (mut tx, app) = self.begin_with(known.world).await?;
         let seen = known.updated_at;
         match tx.webhook_endpoints().update(&wanted, seen).await? {
             Changed::Yes => {}
@@ -317,16 +350,16 @@ impl Service {
     pub async fn rotate_webhook_secret(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
         overlap_minutes: i64,
     ) -> Result<Secret<String>, Refusal> {
-        by.authorize(Action::RotateWebhookSecret)?;
+        by.authorize(Action::RotateWebhookSecret, of)?;
         if !(0..=MAX_OVERLAP).contains(&overlap_minutes) {
             let message = "overlap_minutes must be a whole number from 0 to 10080";
             return Err(Invalid::value("overlap_minutes", message).into());
         }
-        let endpoint = self.show_webhook(by, app, id).await?.endpoint;
+        let endpoint = self.show_webhook(by, of, id).await?.endpoint;
         let now = self.ports.clock.machine();
         let (secret, sealed) = self.new_secret(endpoint.world, id, now).await?;
         let until = now + Seconds::from_minutes(overlap_minutes);
@@ -367,12 +400,12 @@ impl Service {
     pub async fn enable_webhook(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
         resume: Resume,
     ) -> Result<ListedEndpoint, Refusal> {
-        by.authorize(Action::SwitchWebhook)?;
-        let endpoint = self.show_webhook(by, app, id).await?.endpoint;
+        by.authorize(Action::SwitchWebhook, of)?;
+        let endpoint = self.show_webhook(by, of, id).await?.endpoint;
         let world = endpoint.world;
         if resume == Resume::All {
             self.throttle_held(world, id).await?;
@@ -398,7 +431,7 @@ impl Service {
         if is_enabled.await? {
             self.ring_for(world, id);
         }
-        self.show_webhook(by, app, id).await
+        self.show_webhook(by, of, id).await
     }
 
     /// Disables an endpoint. Pending deliveries are held for 30 days.
@@ -408,11 +441,11 @@ impl Service {
     pub async fn disable_webhook(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
     ) -> Result<ListedEndpoint, Refusal> {
-        by.authorize(Action::SwitchWebhook)?;
-        let endpoint = self.show_webhook(by, app, id).await?.endpoint;
+        by.authorize(Action::SwitchWebhook, of)?;
+        let endpoint = self.show_webhook(by, of, id).await?.endpoint;
         let (world, reason) = (endpoint.world, DisabledReason::Operator);
         retried(|| async {
             let now = self.ports.clock.machine();
@@ -430,7 +463,24 @@ impl Service {
             Ok::<_, Refusal>(tx.commit().await?)
         })
         .await?;
-        self.show_webhook(by, app, id).await
+        self.show_webhook(by, of, id).await
+    }
+
+    /// Reads an endpoint under the App's lock and compares it with what the caller expects.
+    async fn expected(
+        &self,
+        tx: &mut dyn Repositories,
+        world: World,
+        id: WebhookEndpointId,
+        is_expected: Precondition<'_, ListedEndpoint>,
+    ) -> Result<Endpoint, Refusal> {
+        let listed = self.listed(tx, world.into()).await?.into_iter();
+        let mut found = listed.filter(|listed| listed.endpoint.id == id);
+        let listed = found.next().ok_or(NO_ENDPOINT)?;
+        match is_expected(&listed) {
+            true => Ok(listed.endpoint),
+            false => Err(Refusal::PreconditionFailed),
+        }
     }
 
     /// Removes an endpoint and discards its pending deliveries.
@@ -440,14 +490,29 @@ impl Service {
     pub async fn remove_webhook(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
     ) -> Result<(), Refusal> {
-        by.authorize(Action::RemoveWebhook)?;
-        let world = self.show_webhook(by, app, id).await?.endpoint.world;
+        self.remove_expected_webhook(by, of, id, &|_| true).await
+    }
+
+    /// Does the same if the endpoint is in the expected state.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing changes then.
+    pub async fn remove_expected_webhook(
+        &self,
+        by: &Principal,
+        of: Extent,
+        id: WebhookEndpointId,
+        is_expected: Precondition<'_, ListedEndpoint>,
+    ) -> Result<(), Refusal> {
+        by.authorize(Action::RemoveWebhook, of)?;
+        let world = self.show_webhook(by, of, id).await?.endpoint.world;
         retried(|| async {
             let now = self.ports.clock.machine();
             let (mut tx, app) = self.begin_with(world).await?;
+            self.expected(&mut *tx, world, id, is_expected).await?;
             // Removal waits for a sequencer that holds the endpoint. After it, no new delivery can be created.
             if !tx.webhook_endpoints().remove(&world, id).await? {
                 return Err(NO_ENDPOINT);
@@ -470,12 +535,12 @@ impl Service {
     pub async fn try_webhook(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
         kind: Option<EventKind>,
     ) -> Result<Trial, Refusal> {
-        by.authorize(Action::TestWebhook)?;
-        let ListedEndpoint { endpoint, secrets } = self.show_webhook(by, app, id).await?;
+        by.authorize(Action::TestWebhook, of)?;
+        let ListedEndpoint { endpoint, secrets } = self.show_webhook(by, of, id).await?;
         let sender = self.ports.webhooks.as_ref();
         let sender = sender.ok_or(Fault::NoTransport("webhooks"))?;
         let now = self.ports.clock.machine();
@@ -502,17 +567,17 @@ impl Service {
     pub async fn list_deliveries(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
         mut filter: DeliveryFilter,
         limit: i64,
     ) -> Result<Vec<Delivery>, Refusal> {
-        by.authorize(Action::ReadWebhooks)?;
+        by.authorize(Action::ReadWebhooks, of)?;
         if !(1..=MAX_ON_A_PAGE).contains(&limit) {
             let message = "limit must be a whole number from 1 to 1000";
             return Err(Invalid::value("limit", message).into());
         }
-        let endpoint = self.show_webhook(by, app, id).await?.endpoint;
+        let endpoint = self.show_webhook(by, of, id).await?.endpoint;
         // `Held` is not stored: it means waiting for a disabled endpoint.
         let is_disabled = endpoint.disabled.is_some();
         filter.state = match filter.state {
@@ -536,12 +601,12 @@ impl Service {
     pub async fn show_delivery(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
         delivery: WebhookDeliveryId,
     ) -> Result<(Delivery, Vec<Attempt>), Refusal> {
-        by.authorize(Action::ReadWebhooks)?;
-        let endpoint = self.show_webhook(by, app, id).await?.endpoint;
+        by.authorize(Action::ReadWebhooks, of)?;
+        let endpoint = self.show_webhook(by, of, id).await?.endpoint;
         let world = endpoint.world;
         let mut read = self.ports.store.read().await?;
         let found = read.deliveries().find(&world, id, delivery).await?;
@@ -557,16 +622,16 @@ impl Service {
     pub async fn replay_webhook(
         &self,
         by: &Principal,
-        app: AppId,
+        of: Extent,
         id: WebhookEndpointId,
         what: Replayed,
     ) -> Result<Delivery, Refusal> {
-        by.authorize(Action::ReplayDeliveries)?;
-        let world = self.show_webhook(by, app, id).await?.endpoint.world;
+        by.authorize(Action::ReplayDeliveries, of)?;
+        let world = self.show_webhook(by, of, id).await?.endpoint.world;
         let event = match what {
             Replayed::Event(event) => event,
             Replayed::Delivery(delivery) => {
-                let (delivery, _) = self.show_delivery(by, app, id, delivery).await?;
+                let (delivery, _) = self.show_delivery(by, of, id, delivery).await?;
                 delivery.event_id
             }
         };

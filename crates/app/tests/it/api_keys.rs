@@ -122,7 +122,7 @@ async fn s_15_only_a_hash_is_stored() {
     let key = made.key.expose().clone();
     let listed = harness
         .service
-        .list_api_keys(Principal::cli(), harness.app.id)
+        .list_api_keys(Principal::cli(), harness.app.id.into())
         .await
         .unwrap();
     assert_eq!(listed.len(), 3);
@@ -216,7 +216,7 @@ async fn r12_a_revoked_key_stops_within_a_second() {
     assert!(waiting.iter().all(|call| !call.is_finished()));
     harness
         .service
-        .revoke_api_key(Principal::cli(), harness.app.id, made.record.id)
+        .revoke_api_key(Principal::cli(), harness.app.id.into(), made.record.id)
         .await
         .unwrap();
     for call in waiting {
@@ -237,7 +237,7 @@ async fn r12_a_revoked_key_stops_within_a_second() {
     harness.live().await;
     let record = harness
         .service
-        .list_api_keys(Principal::cli(), harness.app.id)
+        .list_api_keys(Principal::cli(), harness.app.id.into())
         .await
         .unwrap()
         .into_iter()
@@ -246,7 +246,7 @@ async fn r12_a_revoked_key_stops_within_a_second() {
     assert_eq!(record.revoked_at, Some(START));
     let again = harness
         .service
-        .revoke_api_key(Principal::cli(), harness.app.id, made.record.id)
+        .revoke_api_key(Principal::cli(), harness.app.id.into(), made.record.id)
         .await;
     assert!(matches!(again, Err(Refusal::NotFound(_))), "{again:?}");
 }
@@ -268,7 +268,7 @@ async fn rotation_overlaps() {
         .unwrap();
     let new = harness
         .service
-        .rotate_api_key(Principal::cli(), harness.app.id, old.record.id)
+        .rotate_api_key(Principal::cli(), harness.app.id.into(), old.record.id)
         .await
         .unwrap();
     assert_ne!(old.key.expose(), new.key.expose());
@@ -290,7 +290,7 @@ async fn rotation_overlaps() {
     }
     harness
         .service
-        .revoke_api_key(Principal::cli(), harness.app.id, old.record.id)
+        .revoke_api_key(Principal::cli(), harness.app.id.into(), old.record.id)
         .await
         .unwrap();
     harness.pass(1);
@@ -302,7 +302,7 @@ async fn rotation_overlaps() {
         .unwrap();
     let dead = harness
         .service
-        .rotate_api_key(Principal::cli(), harness.app.id, old.record.id)
+        .rotate_api_key(Principal::cli(), harness.app.id.into(), old.record.id)
         .await;
     assert!(matches!(dead, Err(Refusal::NotFound(_))), "{dead:?}");
 }
@@ -322,14 +322,14 @@ async fn an_app_manages_its_own_keys() {
         assert!(matches!(
             harness
                 .service
-                .revoke_api_key(Principal::cli(), app, key)
+                .revoke_api_key(Principal::cli(), app.into(), key)
                 .await,
             Err(Refusal::NotFound(_))
         ));
         assert!(matches!(
             harness
                 .service
-                .rotate_api_key(Principal::cli(), app, key)
+                .rotate_api_key(Principal::cli(), app.into(), key)
                 .await,
             Err(Refusal::NotFound(_))
         ));
@@ -337,7 +337,7 @@ async fn an_app_manages_its_own_keys() {
     assert!(matches!(
         harness
             .service
-            .list_api_keys(Principal::cli(), nobody)
+            .list_api_keys(Principal::cli(), nobody.into())
             .await,
         Err(Refusal::NotFound("app"))
     ));
@@ -367,7 +367,7 @@ async fn an_app_manages_its_own_keys() {
     assert_eq!((&*invalid.param, invalid.reason), ("scopes", Reason::Value));
     let listed = harness
         .service
-        .list_api_keys(Principal::cli(), harness.app.id)
+        .list_api_keys(Principal::cli(), harness.app.id.into())
         .await
         .unwrap();
     assert_eq!(listed.len(), 2, "nothing was created along the way");

@@ -10,6 +10,7 @@ use vestry_app::{Caller, Fault, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::audit::control::{ControlAction, ControlFilter};
 use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditStep, ResultHash};
+use vestry_domain::event::Actor;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_ports::store::{Store, StoreError};
@@ -72,7 +73,7 @@ async fn every_use_of_a_key_is_recorded() {
     assert_eq!(noted[2].event.result, Some(ResultHash::of(&called.signed)));
     assert_eq!(noted[3].event.result, Some(ResultHash::of(&signed.signed)));
     for entry in &noted {
-        assert_eq!(entry.event.api_key_id, test.key().unwrap().id);
+        assert_eq!(entry.event.actor, Actor::ApiKey(test.key().unwrap().id));
         assert_eq!(entry.chain, noted[0].chain);
     }
     assert_eq!(noted[3].event.at, harness.now());
@@ -165,7 +166,7 @@ async fn the_log_outlives_the_wallet() {
     use AuditAction::{Create, Delete, SignMessage};
     let noted = entries(&harness, &test, wallet).await;
     assert_eq!(actions(&noted), [Delete, SignMessage, Create]);
-    assert_eq!(noted[0].event.api_key_id, test.key().unwrap().id);
+    assert_eq!(noted[0].event.actor, Actor::ApiKey(test.key().unwrap().id));
     assert_eq!(findings(&harness).await, []);
     let query = ListAudit {
         wallet_id: wallet,

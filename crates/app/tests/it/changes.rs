@@ -138,7 +138,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     };
     for _ in 0..2 {
         service
-            .update_api_key(Principal::cli(), app, key.record.id, &[], narrowed())
+            .update_api_key(Principal::cli(), app.into(), key.record.id, &[], narrowed())
             .await
             .unwrap();
     }
@@ -152,13 +152,13 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         })
     );
     let rotated = service
-        .rotate_api_key(Principal::cli(), app, key.record.id)
+        .rotate_api_key(Principal::cli(), app.into(), key.record.id)
         .await
         .unwrap();
     let entry = watch.sees(&[ApiKeyRotate]).await;
     assert_eq!(detail(&entry)["replaces"], json!(key.record.id.to_string()));
     service
-        .revoke_api_key(Principal::cli(), app, rotated.record.id)
+        .revoke_api_key(Principal::cli(), app.into(), rotated.record.id)
         .await
         .unwrap();
     watch.sees(&[ApiKeyRevoke]).await;
@@ -168,7 +168,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         .unwrap();
     watch.sees(&[SigningKeyRotate]).await;
     service
-        .revoke_signing_key(Principal::cli(), app, signing.id)
+        .revoke_signing_key(Principal::cli(), app.into(), signing.id)
         .await
         .unwrap();
     watch.sees(&[SigningKeyRevoke]).await;
@@ -178,7 +178,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         .unwrap()[0]
         .id;
     service
-        .revoke_signing_key(Principal::cli(), app, active)
+        .revoke_signing_key(Principal::cli(), app.into(), active)
         .await
         .unwrap();
     watch.sees(&[SigningKeyRotate, SigningKeyRevoke]).await;
@@ -202,7 +202,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         .unwrap();
     watch.sees(&[RedirectUrlUpdate]).await;
     service
-        .remove_redirect_url(Principal::cli(), app, added.id)
+        .remove_redirect_url(Principal::cli(), app.into(), added.id)
         .await
         .unwrap();
     watch.sees(&[RedirectUrlRemove]).await;
@@ -276,33 +276,33 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         ..EndpointChange::default()
     };
     service
-        .change_webhook(Principal::cli(), app, endpoint, change.clone())
+        .change_webhook(Principal::cli(), app.into(), endpoint, change.clone())
         .await
         .unwrap();
     let entry = watch.sees(&[WebhookEndpointUpdate]).await;
     assert_eq!(detail(&entry), json!({"url": "changed"}));
     service
-        .change_webhook(Principal::cli(), app, endpoint, change)
+        .change_webhook(Principal::cli(), app.into(), endpoint, change)
         .await
         .unwrap();
     watch.sees_nothing().await;
     service
-        .rotate_webhook_secret(Principal::cli(), app, endpoint, 5)
+        .rotate_webhook_secret(Principal::cli(), app.into(), endpoint, 5)
         .await
         .unwrap();
     watch.sees(&[WebhookEndpointRotateSecret]).await;
     service
-        .disable_webhook(Principal::cli(), app, endpoint)
+        .disable_webhook(Principal::cli(), app.into(), endpoint)
         .await
         .unwrap();
     watch.sees(&[WebhookEndpointDisable]).await;
     service
-        .disable_webhook(Principal::cli(), app, endpoint)
+        .disable_webhook(Principal::cli(), app.into(), endpoint)
         .await
         .unwrap();
     watch.sees_nothing().await;
     service
-        .enable_webhook(Principal::cli(), app, endpoint, Resume::All)
+        .enable_webhook(Principal::cli(), app.into(), endpoint, Resume::All)
         .await
         .unwrap();
     watch.sees(&[WebhookEndpointEnable]).await;
@@ -315,12 +315,12 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         .unwrap();
     let event = Replayed::Event(events.events[0].event.id);
     service
-        .replay_webhook(Principal::cli(), app, endpoint, event)
+        .replay_webhook(Principal::cli(), app.into(), endpoint, event)
         .await
         .unwrap();
     watch.sees(&[WebhookEndpointReplay]).await;
     service
-        .remove_webhook(Principal::cli(), app, endpoint)
+        .remove_webhook(Principal::cli(), app.into(), endpoint)
         .await
         .unwrap();
     watch.sees(&[WebhookEndpointDelete]).await;
@@ -419,6 +419,8 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     assert_eq!(
         unseen,
         [
+            &ManagementKeyCreate,
+            &ManagementKeyRevoke,
             &RootKeyRetire,
             &RequestDeny,
             &AuditFindingReport,
@@ -477,7 +479,7 @@ async fn aud_1_a_failure_at_any_step_leaves_both_or_neither() {
         let before = written(&harness, world).await.len();
         let keys = harness
             .service
-            .list_api_keys(Principal::cli(), harness.app.id)
+            .list_api_keys(Principal::cli(), harness.app.id.into())
             .await
             .unwrap()
             .len();
@@ -497,7 +499,7 @@ async fn aud_1_a_failure_at_any_step_leaves_both_or_neither() {
         let new = written(&harness, world).await.len() - before;
         let made_keys = harness
             .service
-            .list_api_keys(Principal::cli(), harness.app.id)
+            .list_api_keys(Principal::cli(), harness.app.id.into())
             .await
             .unwrap()
             .len()

@@ -111,10 +111,11 @@ async fn gets_in(what: &str, operations: usize) -> (bool, bool) {
             let made = made.await.unwrap();
             let key = made.key.expose();
             harness.service.authenticate(key).await.unwrap();
-            let revoked =
-                harness
-                    .service
-                    .revoke_api_key(Principal::cli(), harness.app.id, made.record.id);
+            let revoked = harness.service.revoke_api_key(
+                Principal::cli(),
+                harness.app.id.into(),
+                made.record.id,
+            );
             revoked.await.unwrap();
             harness.pass(2);
             fail();

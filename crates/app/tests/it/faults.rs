@@ -143,7 +143,7 @@ async fn r14_admin_commands_are_retried() {
     lose();
     harness
         .service
-        .revoke_api_key(Principal::cli(), app.id, key.record.id)
+        .revoke_api_key(Principal::cli(), app.id.into(), key.record.id)
         .await
         .unwrap();
     lose();
@@ -161,7 +161,7 @@ async fn r14_admin_commands_are_retried() {
     lose();
     harness
         .service
-        .remove_redirect_url(Principal::cli(), app.id, url.id)
+        .remove_redirect_url(Principal::cli(), app.id.into(), url.id)
         .await
         .unwrap();
     lose();
@@ -192,7 +192,7 @@ async fn r14_admin_commands_are_retried() {
     assert_eq!(
         harness
             .service
-            .list_api_keys(Principal::cli(), app.id)
+            .list_api_keys(Principal::cli(), app.id.into())
             .await
             .unwrap()
             .len(),

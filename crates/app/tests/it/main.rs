@@ -31,6 +31,7 @@ mod link_status;
 mod link_verify;
 mod links;
 mod lockout;
+mod management_keys;
 mod oauth;
 mod passkeys;
 mod password_reset;

@@ -493,7 +493,7 @@ async fn attack_17_only_registered_urls_are_landing_urls() {
         oauth
             .harness
             .service
-            .remove_redirect_url(Principal::cli(), world.app_id, added.id);
+            .remove_redirect_url(Principal::cli(), world.app_id.into(), added.id);
     removed.await.unwrap();
     let back = oauth.back(&second, Some(code(&second))).await;
     assert!(
@@ -969,7 +969,7 @@ async fn a_connection_keeps_its_callback_and_hides_its_secret() {
         )
     );
     let listed = service
-        .list_providers(Principal::cli(), world.app_id)
+        .list_providers(Principal::cli(), world.app_id.into())
         .await
         .unwrap();
     assert_eq!(listed.len(), 1);

@@ -35,7 +35,7 @@ async fn urls_are_stored_as_written() {
     assert_eq!(
         harness
             .service
-            .list_redirect_urls(Principal::cli(), harness.app.id)
+            .list_redirect_urls(Principal::cli(), harness.app.id.into())
             .await
             .unwrap(),
         added
@@ -57,7 +57,7 @@ async fn a_url_is_registered_once_for_each_kind_and_environment() {
     }
     let all = harness
         .service
-        .list_redirect_urls(Principal::cli(), harness.app.id)
+        .list_redirect_urls(Principal::cli(), harness.app.id.into())
         .await
         .unwrap();
     assert_eq!(all.len(), 6);
@@ -72,7 +72,7 @@ async fn a_url_is_registered_once_for_each_kind_and_environment() {
     assert_eq!(
         harness
             .service
-            .list_redirect_urls(Principal::cli(), harness.app.id)
+            .list_redirect_urls(Principal::cli(), harness.app.id.into())
             .await
             .unwrap(),
         all
@@ -101,7 +101,7 @@ async fn a_known_url_becomes_the_default() {
         assert!(again.is_default);
         let all = harness
             .service
-            .list_redirect_urls(Principal::cli(), harness.app.id)
+            .list_redirect_urls(Principal::cli(), harness.app.id.into())
             .await
             .unwrap();
         let defaults: Vec<_> = all.iter().filter(|url| url.is_default).collect();
@@ -135,7 +135,7 @@ async fn there_is_one_default() {
     }
     let all = harness
         .service
-        .list_redirect_urls(Principal::cli(), harness.app.id)
+        .list_redirect_urls(Principal::cli(), harness.app.id.into())
         .await
         .unwrap();
     let defaults: Vec<_> = all.iter().map(|url| url.is_default).collect();
@@ -164,7 +164,7 @@ async fn removal_stays_within_the_app() {
         assert!(matches!(
             harness
                 .service
-                .remove_redirect_url(Principal::cli(), app, id)
+                .remove_redirect_url(Principal::cli(), app.into(), id)
                 .await,
             Err(Refusal::NotFound(_))
         ));
@@ -172,20 +172,20 @@ async fn removal_stays_within_the_app() {
     assert!(
         harness
             .service
-            .list_redirect_urls(Principal::cli(), stranger)
+            .list_redirect_urls(Principal::cli(), stranger.into())
             .await
             .unwrap()
             .is_empty()
     );
     harness
         .service
-        .remove_redirect_url(Principal::cli(), harness.app.id, made.id)
+        .remove_redirect_url(Principal::cli(), harness.app.id.into(), made.id)
         .await
         .unwrap();
     assert!(
         harness
             .service
-            .list_redirect_urls(Principal::cli(), harness.app.id)
+            .list_redirect_urls(Principal::cli(), harness.app.id.into())
             .await
             .unwrap()
             .is_empty()
@@ -193,7 +193,7 @@ async fn removal_stays_within_the_app() {
     assert!(matches!(
         harness
             .service
-            .remove_redirect_url(Principal::cli(), harness.app.id, made.id)
+            .remove_redirect_url(Principal::cli(), harness.app.id.into(), made.id)
             .await,
         Err(Refusal::NotFound(_))
     ));
@@ -238,14 +238,14 @@ async fn bad_urls_and_apps_are_refused() {
     assert!(matches!(
         harness
             .service
-            .list_redirect_urls(Principal::cli(), nobody)
+            .list_redirect_urls(Principal::cli(), nobody.into())
             .await,
         Err(Refusal::NotFound("app"))
     ));
     assert!(
         harness
             .service
-            .list_redirect_urls(Principal::cli(), harness.app.id)
+            .list_redirect_urls(Principal::cli(), harness.app.id.into())
             .await
             .unwrap()
             .is_empty()
@@ -283,7 +283,7 @@ async fn m_19_a_dot_segment_is_refused() {
     assert_eq!(
         harness
             .service
-            .list_redirect_urls(Principal::cli(), harness.app.id)
+            .list_redirect_urls(Principal::cli(), harness.app.id.into())
             .await
             .unwrap(),
         []

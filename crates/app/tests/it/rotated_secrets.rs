@@ -140,7 +140,7 @@ async fn m_8_every_persistent_secret_moves_to_a_new_key() {
     let id = endpoint.endpoint.id;
     harness
         .service
-        .try_webhook(Principal::cli(), harness.app.id, id, None)
+        .try_webhook(Principal::cli(), harness.app.id.into(), id, None)
         .await
         .unwrap();
     let sent = harness.webhooks.sent_to("hooks.example.com").remove(0);

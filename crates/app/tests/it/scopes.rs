@@ -425,7 +425,7 @@ async fn api_keys_cannot_act_as_operators() {
         let outcome = all.authorize(*action);
         match action.requirement() {
             Requirement::Scope(_) | Requirement::AnyKey => assert!(outcome.is_ok(), "{action:?}"),
-            Requirement::Operator => assert!(
+            Requirement::Management(_) | Requirement::Cli => assert!(
                 matches!(outcome, Err(Refusal::NotAllowed(None))),
                 "{action:?}"
             ),

@@ -79,7 +79,7 @@ async fn s_12_a_jwt_is_reused_only_for_an_unchanged_session() {
     };
     let revoked = harness
         .service
-        .revoke_signing_key(Principal::cli(), harness.app.id, key.id)
+        .revoke_signing_key(Principal::cli(), harness.app.id.into(), key.id)
         .await;
     revoked.unwrap();
     harness.pass(1);

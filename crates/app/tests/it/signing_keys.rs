@@ -314,7 +314,7 @@ async fn m_23_a_withdrawn_key_is_invalid_on_every_process() {
     let id = leaked.parse().unwrap();
     let next = harness
         .service
-        .revoke_signing_key(Principal::cli(), harness.app.id, id)
+        .revoke_signing_key(Principal::cli(), harness.app.id.into(), id)
         .await
         .unwrap();
     let next = next.expect("it was the signing key");
@@ -349,7 +349,7 @@ async fn m_23_a_withdrawn_key_is_invalid_on_every_process() {
     }
     let again = harness
         .service
-        .revoke_signing_key(Principal::cli(), harness.app.id, id)
+        .revoke_signing_key(Principal::cli(), harness.app.id.into(), id)
         .await;
     assert!(matches!(again, Err(Refusal::NotFound("signing key"))));
 }
@@ -368,7 +368,7 @@ async fn m_23_keys_that_do_not_sign_are_withdrawn_alone() {
         .unwrap();
     let revoked = harness
         .service
-        .revoke_signing_key(Principal::cli(), harness.app.id, coming.id)
+        .revoke_signing_key(Principal::cli(), harness.app.id.into(), coming.id)
         .await;
     assert_eq!(revoked.unwrap(), None);
     harness.pass(301);
@@ -382,7 +382,7 @@ async fn m_23_keys_that_do_not_sign_are_withdrawn_alone() {
     assert_eq!(kid(&fresh(&harness, &session).await), second.id.to_string());
     let revoked = harness
         .service
-        .revoke_signing_key(Principal::cli(), harness.app.id, first)
+        .revoke_signing_key(Principal::cli(), harness.app.id.into(), first)
         .await;
     assert_eq!(revoked.unwrap(), None);
     assert!(harness.by_jwt(&test, &session.jwt).await.is_err());
@@ -396,14 +396,15 @@ async fn m_23_keys_that_do_not_sign_are_withdrawn_alone() {
     let live = live.await.unwrap().remove(0);
     let next = harness
         .service
-        .revoke_signing_key(Principal::cli(), harness.app.id, live.id)
+        .revoke_signing_key(Principal::cli(), harness.app.id.into(), live.id)
         .await;
     assert_eq!(next.unwrap().unwrap().world, live.world);
     harness.by_jwt(&test, &current).await.unwrap();
     let stranger = harness.stranger().await;
-    let foreign = harness
-        .service
-        .revoke_signing_key(Principal::cli(), stranger.app.id, second.id);
+    let foreign =
+        harness
+            .service
+            .revoke_signing_key(Principal::cli(), stranger.app.id.into(), second.id);
     assert!(matches!(
         foreign.await,
         Err(Refusal::NotFound("signing key"))

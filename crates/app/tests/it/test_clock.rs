@@ -316,7 +316,7 @@ async fn takes_place(what: &str, harness: &Harness, moved: Moved) -> bool {
             harness.user(&test, ADA).await;
             harness.flow().await;
             let shown = service
-                .show_webhook(Principal::cli(), harness.app.id, id)
+                .show_webhook(Principal::cli(), harness.app.id.into(), id)
                 .await
                 .unwrap();
             shown.endpoint.disabled.is_some()
@@ -325,11 +325,11 @@ async fn takes_place(what: &str, harness: &Harness, moved: Moved) -> bool {
             let (id, _) = harness.receiver(HOST, &["user.created"]).await;
             service.sequence_all().await.unwrap();
             service
-                .disable_webhook(Principal::cli(), harness.app.id, id)
+                .disable_webhook(Principal::cli(), harness.app.id.into(), id)
                 .await
                 .unwrap();
             let enabled = service
-                .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
+                .enable_webhook(Principal::cli(), harness.app.id.into(), id, Resume::All)
                 .await;
             enabled.unwrap();
             for number in 0..51 {
@@ -339,11 +339,11 @@ async fn takes_place(what: &str, harness: &Harness, moved: Moved) -> bool {
             }
             service.sequence_all().await.unwrap();
             service
-                .disable_webhook(Principal::cli(), harness.app.id, id)
+                .disable_webhook(Principal::cli(), harness.app.id.into(), id)
                 .await
                 .unwrap();
             let enabled = service
-                .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
+                .enable_webhook(Principal::cli(), harness.app.id.into(), id, Resume::All)
                 .await;
             enabled.unwrap();
             assert_eq!(harness.flow().await, 50);
@@ -360,7 +360,7 @@ async fn takes_place(what: &str, harness: &Harness, moved: Moved) -> bool {
             let delivery = harness.deliveries(id).await.remove(0);
             assert_eq!(delivery.created_at.unix(), sent_at);
             let shown = service
-                .show_delivery(Principal::cli(), harness.app.id, id, delivery.id)
+                .show_delivery(Principal::cli(), harness.app.id.into(), id, delivery.id)
                 .await;
             assert_eq!(shown.unwrap().1[0].at.unix(), sent_at);
             sent_at == START.unix() + 1_000
@@ -368,7 +368,7 @@ async fn takes_place(what: &str, harness: &Harness, moved: Moved) -> bool {
         "Webhooks: how long two secrets overlap" => {
             let (id, first) = harness.receiver(HOST, &["user.created"]).await;
             let second = service
-                .rotate_webhook_secret(Principal::cli(), harness.app.id, id, 60)
+                .rotate_webhook_secret(Principal::cli(), harness.app.id.into(), id, 60)
                 .await;
             let second = SigningSecret::parse(second.unwrap().expose()).unwrap();
             moved.by(harness, 3_600).await;

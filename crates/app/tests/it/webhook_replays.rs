@@ -37,7 +37,7 @@ impl Harness {
         wanted: ReplaySelection,
     ) -> Result<Replay, Refusal> {
         self.service
-            .replay_missed(Principal::cli(), self.app.id, id, wanted)
+            .replay_missed(Principal::cli(), self.app.id.into(), id, wanted)
             .await
     }
 
@@ -45,7 +45,7 @@ impl Harness {
     async fn newest_replay(&self, id: WebhookEndpointId) -> Replay {
         let listed = self
             .service
-            .list_replays(Principal::cli(), self.app.id, id)
+            .list_replays(Principal::cli(), self.app.id.into(), id)
             .await
             .unwrap();
         listed.into_iter().next().unwrap()
@@ -185,19 +185,19 @@ async fn invalid_replays_are_refused() {
     };
     harness
         .service
-        .disable_webhook(Principal::cli(), harness.app.id, id)
+        .disable_webhook(Principal::cli(), harness.app.id.into(), id)
         .await
         .unwrap();
     assert!(not_now(range(events[0])).await.contains("disabled"));
     let listed = harness
         .service
-        .list_replays(Principal::cli(), harness.app.id, id)
+        .list_replays(Principal::cli(), harness.app.id.into(), id)
         .await
         .unwrap();
     assert_eq!(listed, []);
     let enabled = harness
         .service
-        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), harness.app.id.into(), id, Resume::All)
         .await;
     enabled.unwrap();
     harness.replay(id, range(events[0])).await.unwrap();
@@ -254,14 +254,14 @@ async fn wh_10_wh_12_a_replay_pauses_and_ends_with_its_endpoint() {
     harness.replay(id, range(events[0])).await.unwrap();
     harness
         .service
-        .disable_webhook(Principal::cli(), harness.app.id, id)
+        .disable_webhook(Principal::cli(), harness.app.id.into(), id)
         .await
         .unwrap();
     harness.flow_for(20).await;
     assert_eq!(harness.replayed(), []);
     let enabled = harness
         .service
-        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), harness.app.id.into(), id, Resume::All)
         .await;
     enabled.unwrap();
     harness.flow_for(11).await;
@@ -269,7 +269,7 @@ async fn wh_10_wh_12_a_replay_pauses_and_ends_with_its_endpoint() {
     harness.replay(id, range(events[0])).await.unwrap();
     harness
         .service
-        .remove_webhook(Principal::cli(), harness.app.id, id)
+        .remove_webhook(Principal::cli(), harness.app.id.into(), id)
         .await
         .unwrap();
     harness.flow_for(2).await;
@@ -284,13 +284,13 @@ async fn held_deliveries_are_sent_at_a_limited_rate() {
     harness.emitted_for_users(id, 120).await;
     harness
         .service
-        .disable_webhook(Principal::cli(), harness.app.id, id)
+        .disable_webhook(Principal::cli(), harness.app.id.into(), id)
         .await
         .unwrap();
     harness.pass(10);
     let enabled = harness
         .service
-        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), harness.app.id.into(), id, Resume::All)
         .await;
     enabled.unwrap();
     let test = harness.test().await;

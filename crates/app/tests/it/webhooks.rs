@@ -65,16 +65,16 @@ impl Harness {
 
     async fn endpoint(&self, id: WebhookEndpointId) -> ListedEndpoint {
         self.service
-            .show_webhook(Principal::cli(), self.app.id, id)
+            .show_webhook(Principal::cli(), self.app.id.into(), id)
             .await
             .unwrap()
     }
 
     pub(crate) async fn deliveries(&self, id: WebhookEndpointId) -> Vec<Delivery> {
         let all = DeliveryFilter::default();
-        let found = self
-            .service
-            .list_deliveries(Principal::cli(), self.app.id, id, all, 1000);
+        let found =
+            self.service
+                .list_deliveries(Principal::cli(), self.app.id.into(), id, all, 1000);
         found.await.unwrap()
     }
 
@@ -225,21 +225,21 @@ async fn types_named_by_an_endpoint_are_written() {
     );
     harness
         .service
-        .disable_webhook(Principal::cli(), harness.app.id, id)
+        .disable_webhook(Principal::cli(), harness.app.id.into(), id)
         .await
         .unwrap();
     harness.pass(60);
     send(3, 1).await;
     harness
         .service
-        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), harness.app.id.into(), id, Resume::All)
         .await
         .unwrap();
     harness.pass(60);
     send(4, 2).await;
     harness
         .service
-        .remove_webhook(Principal::cli(), harness.app.id, id)
+        .remove_webhook(Principal::cli(), harness.app.id.into(), id)
         .await
         .unwrap();
     harness.pass(60);
@@ -286,7 +286,7 @@ async fn wh_1_a_failed_delivery_is_attempted_ten_times() {
     let delivery = harness.deliveries(id).await.remove(0);
     let shown = harness
         .service
-        .show_delivery(Principal::cli(), harness.app.id, id, delivery.id)
+        .show_delivery(Principal::cli(), harness.app.id.into(), id, delivery.id)
         .await;
     let (_, attempts) = shown.unwrap();
     let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
@@ -481,9 +481,10 @@ async fn wh_10_an_endpoint_that_is_gone_is_sent_nothing() {
     assert_eq!(harness.webhooks.sent_to(HOST).len(), 1);
     assert_eq!(harness.states(id).await, [DeliveryState::Held]);
     harness.webhooks.answer(HOST, 204, None);
-    let enabled = harness
-        .service
-        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All);
+    let enabled =
+        harness
+            .service
+            .enable_webhook(Principal::cli(), harness.app.id.into(), id, Resume::All);
     assert_eq!(
         enabled.await.unwrap().endpoint.state(),
         EndpointState::Active
@@ -506,7 +507,7 @@ async fn held_deliveries_are_sent_or_discarded() {
         harness.service.sequence_all().await.unwrap();
         let disabled = harness
             .service
-            .disable_webhook(Principal::cli(), harness.app.id, id)
+            .disable_webhook(Principal::cli(), harness.app.id.into(), id)
             .await
             .unwrap();
         assert_eq!(disabled.endpoint.disabled, Some(DisabledReason::Operator));
@@ -514,7 +515,7 @@ async fn held_deliveries_are_sent_or_discarded() {
         assert_eq!(harness.states(id).await, [DeliveryState::Held]);
         harness
             .service
-            .enable_webhook(Principal::cli(), harness.app.id, id, resume)
+            .enable_webhook(Principal::cli(), harness.app.id.into(), id, resume)
             .await
             .unwrap();
         harness.flow().await;
@@ -523,7 +524,7 @@ async fn held_deliveries_are_sent_or_discarded() {
         let before = harness.emitted().await.len();
         harness
             .service
-            .enable_webhook(Principal::cli(), harness.app.id, id, resume)
+            .enable_webhook(Principal::cli(), harness.app.id.into(), id, resume)
             .await
             .unwrap();
         assert_eq!(harness.emitted().await.len(), before);
@@ -593,10 +594,12 @@ async fn wh_3_both_secrets_sign_while_they_overlap() {
     let test = harness.test().await;
     let (id, first) = harness.receiver(HOST, &["user.created"]).await;
     let rotate = async |minutes| {
-        let secret =
-            harness
-                .service
-                .rotate_webhook_secret(Principal::cli(), harness.app.id, id, minutes);
+        let secret = harness.service.rotate_webhook_secret(
+            Principal::cli(),
+            harness.app.id.into(),
+            id,
+            minutes,
+        );
         SigningSecret::parse(secret.await.unwrap().expose()).unwrap()
     };
     let mut number = 0;
@@ -626,10 +629,12 @@ async fn wh_3_both_secrets_sign_while_they_overlap() {
     assert!(is_signed_by(&sent().await, &[&fifth]));
     assert_eq!(harness.endpoint(id).await.secrets.len(), 1);
     for minutes in [-1, 10_081] {
-        let refused =
-            harness
-                .service
-                .rotate_webhook_secret(Principal::cli(), harness.app.id, id, minutes);
+        let refused = harness.service.rotate_webhook_secret(
+            Principal::cli(),
+            harness.app.id.into(),
+            id,
+            minutes,
+        );
         let Err(Refusal::Invalid(invalid)) = refused.await else {
             panic!("{minutes} minutes were accepted");
         };
@@ -650,7 +655,7 @@ async fn wh_12_a_deleted_endpoint_is_sent_nothing() {
     harness.service.sequence_all().await.unwrap();
     harness
         .service
-        .remove_webhook(Principal::cli(), harness.app.id, id)
+        .remove_webhook(Principal::cli(), harness.app.id.into(), id)
         .await
         .unwrap();
     harness.pass(DAY);
@@ -658,7 +663,7 @@ async fn wh_12_a_deleted_endpoint_is_sent_nothing() {
     assert_eq!(harness.webhooks.sent_to(HOST).len(), 1);
     let gone = harness
         .service
-        .show_webhook(Principal::cli(), harness.app.id, id)
+        .show_webhook(Principal::cli(), harness.app.id.into(), id)
         .await;
     assert!(matches!(gone, Err(Refusal::NotFound(_))));
 }
@@ -676,9 +681,10 @@ async fn a_replay_is_marked() {
         Replayed::Event(first.event_id),
         Replayed::Delivery(first.id),
     ] {
-        let replayed = harness
-            .service
-            .replay_webhook(Principal::cli(), harness.app.id, id, what);
+        let replayed =
+            harness
+                .service
+                .replay_webhook(Principal::cli(), harness.app.id.into(), id, what);
         assert_ne!(replayed.await.unwrap().id, first.id);
         assert_eq!(harness.flow().await, 1);
     }
@@ -711,7 +717,7 @@ async fn an_endpoint_can_be_changed() {
     let changed =
         harness
             .service
-            .change_webhook(Principal::cli(), harness.app.id, id, change.clone());
+            .change_webhook(Principal::cli(), harness.app.id.into(), id, change.clone());
     let endpoint = changed.await.unwrap().endpoint;
     assert_eq!(endpoint.url.as_str(), "https://new.example.com/");
     assert_eq!(endpoint.name.as_deref(), Some("Orders"));
@@ -720,7 +726,7 @@ async fn an_endpoint_can_be_changed() {
     let emitted = harness.emitted().await.len();
     harness
         .service
-        .change_webhook(Principal::cli(), harness.app.id, id, change)
+        .change_webhook(Principal::cli(), harness.app.id.into(), id, change)
         .await
         .unwrap();
     assert_eq!(harness.emitted().await.len(), emitted);
@@ -775,7 +781,7 @@ async fn invalid_endpoints_are_refused() {
     assert_eq!(
         harness
             .service
-            .list_webhooks(Principal::cli(), harness.app.id)
+            .list_webhooks(Principal::cli(), harness.app.id.into())
             .await
             .unwrap()
             .len(),
@@ -794,7 +800,7 @@ async fn a_test_delivery_is_in_no_log() {
     for kind in [None, Some(EventKind::SessionEnded)] {
         let tried = harness
             .service
-            .try_webhook(Principal::cli(), harness.app.id, id, kind)
+            .try_webhook(Principal::cli(), harness.app.id.into(), id, kind)
             .await
             .unwrap();
         assert_eq!((tried.status, tried.error), (Some(500), None));
@@ -862,12 +868,12 @@ async fn deliveries_are_kept_for_a_month() {
     harness.flow().await;
     harness
         .service
-        .disable_webhook(Principal::cli(), harness.app.id, id)
+        .disable_webhook(Principal::cli(), harness.app.id.into(), id)
         .await
         .unwrap();
     harness
         .service
-        .rotate_webhook_secret(Principal::cli(), harness.app.id, id, 0)
+        .rotate_webhook_secret(Principal::cli(), harness.app.id.into(), id, 0)
         .await
         .unwrap();
     harness.pass(29 * DAY);
@@ -886,26 +892,26 @@ async fn retention_spares_events_with_pending_deliveries() {
     let (id, _) = harness.receiver(HOST, &["user.created"]).await;
     harness
         .service
-        .disable_webhook(Principal::cli(), harness.app.id, id)
+        .disable_webhook(Principal::cli(), harness.app.id.into(), id)
         .await
         .unwrap();
     let enabled = harness
         .service
-        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), harness.app.id.into(), id, Resume::All)
         .await;
     enabled.unwrap();
     harness.user(&test, "ann@example.com").await;
     harness.service.sequence_all().await.unwrap();
     harness
         .service
-        .disable_webhook(Principal::cli(), harness.app.id, id)
+        .disable_webhook(Principal::cli(), harness.app.id.into(), id)
         .await
         .unwrap();
     harness.pass(20 * DAY);
     harness.sweep().await;
     harness
         .service
-        .enable_webhook(Principal::cli(), harness.app.id, id, Resume::All)
+        .enable_webhook(Principal::cli(), harness.app.id.into(), id, Resume::All)
         .await
         .unwrap();
     harness.flow().await;
@@ -940,7 +946,7 @@ async fn ev_r5_wh_3_wh_9_wh_10_changes_race_deliveries() {
         // Otherwise the rest would be sent in the next round.
         let removed = harness
             .service
-            .remove_webhook(Principal::cli(), harness.app.id, raced.id)
+            .remove_webhook(Principal::cli(), harness.app.id.into(), raced.id)
             .await;
         assert_eq!(removed.is_err(), matches!(meanwhile, Meanwhile::Delete));
     }
@@ -1002,19 +1008,19 @@ impl<'a> Raced<'a> {
                 match meanwhile {
                     Meanwhile::Rotate => {
                         let secret = service
-                            .rotate_webhook_secret(Principal::cli(), app, id, 60)
+                            .rotate_webhook_secret(Principal::cli(), app.into(), id, 60)
                             .await
                             .unwrap();
                         return Some(SigningSecret::parse(secret.expose()).unwrap());
                     }
                     Meanwhile::Disable => drop(
                         service
-                            .disable_webhook(Principal::cli(), app, id)
+                            .disable_webhook(Principal::cli(), app.into(), id)
                             .await
                             .unwrap(),
                     ),
                     Meanwhile::Delete => service
-                        .remove_webhook(Principal::cli(), app, id)
+                        .remove_webhook(Principal::cli(), app.into(), id)
                         .await
                         .unwrap(),
                 }
@@ -1058,7 +1064,7 @@ impl<'a> Raced<'a> {
                 let app = self.harness.app.id;
                 let enabled = self.harness.service.enable_webhook(
                     Principal::cli(),
-                    app,
+                    app.into(),
                     self.id,
                     Resume::All,
                 );
@@ -1112,10 +1118,12 @@ async fn e_5_e_6_addresses_are_shown_and_not_stored() {
         for delivery in harness.deliveries(id).await {
             if !delivery.is_replay {
                 let again = Replayed::Delivery(delivery.id);
-                let replayed =
-                    harness
-                        .service
-                        .replay_webhook(Principal::cli(), harness.app.id, id, again);
+                let replayed = harness.service.replay_webhook(
+                    Principal::cli(),
+                    harness.app.id.into(),
+                    id,
+                    again,
+                );
                 replayed.await.unwrap();
             }
         }

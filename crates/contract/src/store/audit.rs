@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use vestry_domain::World;
+use vestry_domain::actor::Actor;
 use vestry_domain::audit::{
     AuditAction, AuditEntry, AuditEvent, AuditHead, AuditMarker, AuditStep, Format, ResultHash,
 };
@@ -36,7 +37,7 @@ impl Stage {
                 wallet_id: wallet,
                 action: self.samples.pick(&AuditAction::ALL),
                 detail: self.samples.pick(&["", "personal_sign"]).to_owned(),
-                api_key_id: self.samples.id(at),
+                actor: Actor::ApiKey(self.samples.id(at)),
                 result: self.samples.pick(&[None, result]),
                 payload: self.samples.pick(&[None, Some(PayloadHash([7; 32]))]),
                 request_id: self.samples.pick(&[None, Some("req-1")]).map(str::to_owned),

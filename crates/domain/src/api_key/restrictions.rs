@@ -9,10 +9,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Scope;
 use crate::ids::{UserId, WalletId};
+use crate::management_scope::ManagementScope;
 use crate::operation::Operation;
 use crate::timestamp::Seconds;
 use crate::wallet::WalletType;
-use crate::{Invalid, Timestamp};
+use crate::{Environment, Invalid, Timestamp};
 
 /// Maximum number of networks in `ip_allow`.
 pub const MAX_NETWORKS: usize = 50;
@@ -127,7 +128,7 @@ pub struct Restrictions {
 }
 
 /// Reads a value that is present: `null` is none.
-fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+pub(crate) fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -173,16 +174,7 @@ impl Restrictions {
 
     /// Whether a request may come from this address; `None` if the address is unknown.
     pub fn allows_address(&self, client: Option<IpAddr>) -> bool {
-        match &self.ip_allow {
-            None => true,
-            Some(networks) => client.is_some_and(|client| {
-                let client = client.to_canonical();
-                networks
-                    .values()
-                    .iter()
-                    .any(|network| network.contains(&client))
-            }),
-        }
+        address_is_in(self.ip_allow.as_ref(), client)
     }
 
     /// Whether the key may call this operation.
@@ -205,6 +197,18 @@ impl Restrictions {
     pub fn allows_wallet_type(&self, wallet_type: WalletType) -> bool {
         (self.wallet_types.as_ref()).is_none_or(|types| types.contains(&wallet_type))
     }
+}
+
+/// Whether an address is in one of the networks; `None` allows any. An unknown address is in none.
+pub fn address_is_in(networks: Option<&Allowed<IpNet>>, client: Option<IpAddr>) -> bool {
+    let Some(networks) = networks else {
+        return true;
+    };
+    client.is_some_and(|client| {
+        let client = client.to_canonical();
+        let mut networks = networks.values().iter();
+        networks.any(|network| network.contains(&client))
+    })
 }
 
 /// Parses a network such as `203.0.113.0/24`, or an address on its own.
@@ -265,6 +269,12 @@ pub enum Restriction {
     Wallets,
     /// The wallet's type is not in `wallet_types`.
     WalletType(WalletType),
+    /// The management key lacks this scope, or (`None`) no management key can make the call.
+    ManagementScope(Option<ManagementScope>),
+    /// The management key is not for this environment.
+    Environment(Environment),
+    /// The call needs a management key for all Apps.
+    AllApps,
 }
 
 impl Restriction {
@@ -273,10 +283,12 @@ impl Restriction {
         match self {
             Self::Ip => "ip",
             Self::Operation(_) => "operation",
-            Self::Scope(_) | Self::UnnamedScopes => "scope",
+            Self::Scope(_) | Self::UnnamedScopes | Self::ManagementScope(_) => "scope",
             Self::Users => "user_ids",
             Self::Wallets => "wallet_ids",
             Self::WalletType(_) => "wallet_type",
+            Self::Environment(_) => "environment",
+            Self::AllApps => "apps",
         }
     }
 }
@@ -303,6 +315,14 @@ impl fmt::Display for Restriction {
             Self::WalletType(wallet_type) => {
                 write!(f, "the API key is not allowed to use {wallet_type} wallets")
             }
+            Self::ManagementScope(Some(scope)) => {
+                write!(f, "the management key lacks the scope {scope}")
+            }
+            Self::ManagementScope(None) => f.write_str("no management key can make this call"),
+            Self::Environment(environment) => {
+                write!(f, "the management key is not for the {environment} environment")
+            }
+            Self::AllApps => f.write_str("this call needs a management key for all Apps"),
         }
     }
 }

@@ -15,8 +15,8 @@ use super::Said;
 use crate::envelope::{AppKey, KeyPurpose, Mac};
 use crate::event::Actor;
 use crate::ids::{
-    ApiKeyId, AppId, AuditChainId, AuditEntryId, RedirectUrlId, SigningKeyId, UserId,
-    WebhookEndpointId,
+    ApiKeyId, AppId, AuditChainId, AuditEntryId, ManagementKeyId, RedirectUrlId, SigningKeyId,
+    UserId, WebhookEndpointId,
 };
 use crate::provider::ProviderName;
 use crate::{Invalid, Timestamp, World};
@@ -82,6 +82,8 @@ words! {
         ApiKeyUpdate "api_key.update" "The name, scopes or restrictions of an API key were changed.",
         ApiKeyRotate "api_key.rotate" "An API key or public token was created with the permissions of an existing one, which keeps working until it is revoked.",
         ApiKeyRevoke "api_key.revoke" "An API key or public token was revoked.",
+        ManagementKeyCreate "management_key.create" "A management key was created.",
+        ManagementKeyRevoke "management_key.revoke" "A management key was revoked.",
         SigningKeyRotate "signing_key.rotate" "A new key for signing session JWTs was created.",
         SigningKeyRevoke "signing_key.revoke" "A key for signing session JWTs was revoked.",
         RedirectUrlAdd "redirect_url.add" "A redirect URL was registered.",
@@ -120,6 +122,7 @@ words! {
     SubjectKind "subject" {
         App "app" "An App.",
         ApiKey "api_key" "An API key or public token.",
+        ManagementKey "management_key" "A management key.",
         SigningKey "signing_key" "A key for signing session JWTs.",
         RedirectUrl "redirect_url" "A redirect URL.",
         Provider "provider" "An identity provider, by its name.",
@@ -211,7 +214,7 @@ macro_rules! subjects {
 }
 
 subjects! {
-    AppId App, ApiKeyId ApiKey, SigningKeyId SigningKey, RedirectUrlId RedirectUrl,
+    AppId App, ApiKeyId ApiKey, ManagementKeyId ManagementKey, SigningKeyId SigningKey, RedirectUrlId RedirectUrl,
     WebhookEndpointId WebhookEndpoint, UserId User, AuditChainId Chain
 }
 

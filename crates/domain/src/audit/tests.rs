@@ -15,7 +15,7 @@ fn event() -> AuditEvent {
         wallet_id: id(2),
         action: AuditAction::Rpc,
         detail: "personal_sign".to_owned(),
-        api_key_id: id(3),
+        actor: Actor::ApiKey(id(3)),
         result: Some(ResultHash([7; 32])),
         payload: Some(PayloadHash([8; 32])),
         request_id: Some("req-1".to_owned()),
@@ -67,7 +67,7 @@ fn an_entry_follows_only_its_predecessor() {
 #[test]
 fn every_field_is_hashed() {
     type Edit = fn(&mut AuditEntry);
-    let edits: [(&str, Edit); 14] = [
+    let edits: [(&str, Edit); 15] = [
         ("id", |entry| entry.id = id(9)),
         ("chain", |entry| entry.chain = id(9)),
         ("sequence", |entry| entry.sequence = 3),
@@ -80,7 +80,10 @@ fn every_field_is_hashed() {
             entry.event.action = AuditAction::SignMessage;
         }),
         ("detail", |entry| entry.event.detail.clear()),
-        ("key", |entry| entry.event.api_key_id = id(9)),
+        ("key", |entry| entry.event.actor = Actor::ApiKey(id(9))),
+        ("actor", |entry| {
+            entry.event.actor = Actor::ManagementKey(id(3))
+        }),
         ("result", |entry| entry.event.result = None),
         ("payload", |entry| entry.event.payload = None),
         ("request", |entry| entry.event.request_id = None),

@@ -38,6 +38,8 @@ pub(super) struct FieldError {
 #[derive(Debug)]
 enum Fault {
     Missing,
+    /// The object has no such field.
+    Unknown,
     /// What the value must be, as a noun phrase.
     Not(&'static str),
 }
@@ -172,9 +174,21 @@ impl<'de> Deserializer<'de> for Fields {
         self.deserialize_map(visitor)
     }
 
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
+        match self.value {
+            Value::String(word) => visitor.visit_enum(word.into_deserializer()),
+            _ => Err(self.is_not("a string")),
+        }
+    }
+
     forward_to_deserialize_any! {
         i8 i16 i32 i128 u8 u16 u32 u128 f32 f64 char bytes byte_buf unit unit_struct newtype_struct tuple tuple_struct
-        enum identifier ignored_any
+        identifier ignored_any
     }
 }
 
@@ -272,6 +286,13 @@ impl Error for FieldError {
         }
     }
 
+    fn unknown_field(field: &str, _expected: &'static [&'static str]) -> Self {
+        Self {
+            path: field.to_owned(),
+            fault: Fault::Unknown,
+        }
+    }
+
     fn missing_field(field: &'static str) -> Self {
         Self {
             path: field.to_owned(),
@@ -293,6 +314,11 @@ impl From<FieldError> for Invalid {
         let path = error.path;
         let shown = shortened(&path);
         match error.fault {
+            Fault::Unknown => refuse(
+                &path,
+                Reason::Unknown,
+                format!("{shown} is not a field of this request"),
+            ),
             Fault::Missing => refuse(&path, Reason::Missing, format!("{shown} is required")),
             Fault::Not(expected) => {
                 refuse(&path, Reason::Value, format!("{shown} must be {expected}"))

@@ -16,6 +16,7 @@ impl Problem {
             param: None,
             retry_after: None,
             allow: None,
+            etag: None,
             closes: false,
             cause: None,
         }
@@ -30,7 +31,7 @@ impl Problem {
     }
 
     /// An object named in the request does not exist. An object of another App gets the same error.
-    pub(crate) fn not_found(resource: &'static str) -> Self {
+    pub fn not_found(resource: &'static str) -> Self {
         Self {
             message: format!("{resource} does not exist").into(),
             param: Some(resource.into()),
@@ -39,7 +40,7 @@ impl Problem {
     }
 
     /// No endpoint has this path. Also returned by endpoints that are hidden from the key (S-17).
-    pub(crate) fn no_route() -> Self {
+    pub fn no_route() -> Self {
         Self {
             message: "no such endpoint".into(),
             param: Some("route".into()),
@@ -86,6 +87,14 @@ impl Problem {
         }
     }
 
+    /// The object has another `ETag` than the `If-Match` of the request: this one.
+    pub fn precondition_failed(etag: Option<String>) -> Self {
+        Self {
+            etag: etag.map(Into::into),
+            ..Self::new(Code::PreconditionFailed)
+        }
+    }
+
     /// The operation is never allowed on this object; the message says why.
     pub(crate) fn policy_denied(message: impl Into<Cow<'static, str>>) -> Self {
         Self {
@@ -97,7 +106,7 @@ impl Problem {
     /// The path supports these methods only.
     pub(crate) fn method_not_allowed(allow: String) -> Self {
         Self {
-            allow: Some(allow),
+            allow: Some(allow.into()),
             ..Self::new(Code::MethodNotAllowed)
         }
     }

@@ -49,6 +49,7 @@ impl From<Refusal> for Problem {
                 message: refusal.to_string().into(),
                 ..Self::new(Code::Duplicate)
             },
+            Refusal::PreconditionFailed => Self::new(Code::PreconditionFailed),
             Refusal::NotNow(message) => Self {
                 message: message.into(),
                 ..Self::new(Code::InvalidField)

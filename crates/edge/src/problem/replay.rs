@@ -55,6 +55,8 @@ impl Code {
             | Self::InvalidCredentials
             | Self::KeyNotAllowed
             | Self::MethodNotAllowed
+            | Self::PreconditionFailed
+            | Self::PreconditionRequired
             | Self::IdempotencyKeyReused
             | Self::CursorUnknown
             | Self::BodyTooLarge

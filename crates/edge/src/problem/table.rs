@@ -46,8 +46,10 @@ pub enum Code {
     CursorUnknown,
     LastSignInMethod,
     LimitReached,
+    PreconditionFailed,
     BodyTooLarge,
     UnsupportedMediaType,
+    PreconditionRequired,
     RateLimited,
     TooManyAttempts,
     Internal,
@@ -218,6 +220,16 @@ impl Code {
                 StatusCode::CONFLICT,
                 "the value is already in use by another user",
                 "The value is already in use, usually by another user.",
+            ),
+            Self::PreconditionFailed => (
+                StatusCode::PRECONDITION_FAILED,
+                "the object has changed; read it again and send its ETag as If-Match",
+                "`If-Match` is not the current `ETag` of the object, which the response has. Read the object again.",
+            ),
+            Self::PreconditionRequired => (
+                StatusCode::PRECONDITION_REQUIRED,
+                "this call needs the ETag of the object as If-Match",
+                "The call needs the header `If-Match` with the `ETag` of the object that it changes.",
             ),
             Self::IdempotencyKeyReused => (
                 StatusCode::CONFLICT,

@@ -3,7 +3,8 @@
 use vestry_domain::api_key::{ApiKey, KeyUse};
 use vestry_domain::app::{App, NamedEvents};
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
-use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId};
+use vestry_domain::ids::{ApiKeyId, AppId, ManagementKeyId, RedirectUrlId, SigningKeyId};
+use vestry_domain::management_key::ManagementKey;
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::test_clock::TestClock;
@@ -54,6 +55,19 @@ pub trait ApiKeys: Send {
     async fn uses(&mut self, app: AppId) -> StoreResult<Vec<KeyUse>>;
     /// Revokes a key; `false` if there is none that is not revoked yet.
     async fn revoke(&mut self, app: AppId, id: ApiKeyId, at: Timestamp) -> StoreResult<bool>;
+}
+
+/// Keys of the management API, which belong to the deployment.
+#[port]
+pub trait ManagementKeys: Send {
+    /// Adds a key.
+    async fn insert(&mut self, key: &ManagementKey) -> StoreResult<()>;
+    /// The key with this hash, revoked or not.
+    async fn find_by_hash(&mut self, hash: &TokenHash) -> StoreResult<Option<ManagementKey>>;
+    /// All keys, oldest first.
+    async fn list(&mut self) -> StoreResult<Vec<ManagementKey>>;
+    /// Revokes a key; `false` if there is none that is not revoked yet.
+    async fn revoke(&mut self, id: ManagementKeyId, at: Timestamp) -> StoreResult<bool>;
 }
 
 /// A registered redirect URL.

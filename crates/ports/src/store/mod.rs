@@ -36,7 +36,9 @@ use vestry_domain::ids::{AppId, AuditChainId};
 use vestry_domain::{Environment, World};
 use vestry_port_macro::port;
 
-pub use apps::{ApiKeys, AppKeys, Apps, KeyUsage, RedirectUrl, RedirectUrls, SigningKeys};
+pub use apps::{
+    ApiKeys, AppKeys, Apps, KeyUsage, ManagementKeys, RedirectUrl, RedirectUrls, SigningKeys,
+};
 pub use audit::AuditLog;
 pub use audit_chains::{AuditChains, ChainEntry, ChainLink, ChainLog};
 pub use auth::{
@@ -230,6 +232,8 @@ repositories! {
     apps: Apps,
     /// API keys.
     api_keys: ApiKeys,
+    /// Keys of the management API.
+    management_keys: ManagementKeys,
     /// Registered redirect URLs.
     redirect_urls: RedirectUrls,
     /// App keys, wrapped.

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use vestry_domain::ids::AppId;
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, World};
 
 /// The argument that selects an App.
@@ -28,7 +29,7 @@ impl InWorld {
 }
 
 /// Parses an App ID. Rejects the built-in App, which belongs to the service and is not configured by hand.
-fn customers_app(text: &str) -> Result<AppId, String> {
+pub(crate) fn customers_app(text: &str) -> Result<AppId, String> {
     match text.parse::<AppId>() {
         Ok(AppId::BUILT_IN) => {
             Err("this App is built in and belongs to the service itself".to_owned())
@@ -36,4 +37,21 @@ fn customers_app(text: &str) -> Result<AppId, String> {
         Ok(app) => Ok(app),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Parses a number with a unit: seconds, minutes, hours or days.
+pub(crate) fn duration(text: &str) -> Result<Seconds, String> {
+    let malformed = || "must be a number with a unit, such as 90d, 12h, 30m or 45s".to_owned();
+    let unit = match text.chars().last() {
+        Some('s') => 1,
+        Some('m') => 60,
+        Some('h') => 60 * 60,
+        Some('d') => 24 * 60 * 60,
+        _ => return Err(malformed()),
+    };
+    let number: u32 = text
+        .get(..text.len() - 1)
+        .and_then(|number| number.parse().ok())
+        .ok_or_else(malformed)?;
+    Ok(Seconds(i64::from(number) * unit))
 }

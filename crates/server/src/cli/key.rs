@@ -17,7 +17,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::wallet::WalletType;
 use vestry_edge::views::{ApiKeyView, views};
 
-use super::args::{InApp, InWorld};
+use super::args::{InApp, InWorld, duration};
 use super::installation::Installation;
 use crate::failure::Failure;
 use crate::output::{Output, date, table};
@@ -162,23 +162,6 @@ impl Fields {
     }
 }
 
-/// Parses a number with a unit: seconds, minutes, hours or days.
-fn duration(text: &str) -> Result<Seconds, String> {
-    let malformed = || "must be a number with a unit, such as 90d, 12h, 30m or 45s".to_owned();
-    let unit = match text.chars().last() {
-        Some('s') => 1,
-        Some('m') => 60,
-        Some('h') => 60 * 60,
-        Some('d') => 24 * 60 * 60,
-        _ => return Err(malformed()),
-    };
-    let number: u32 = text
-        .get(..text.len() - 1)
-        .and_then(|number| number.parse().ok())
-        .ok_or_else(malformed)?;
-    Ok(Seconds(i64::from(number) * unit))
-}
-
 impl Key {
     pub(super) async fn run(self, installation: &Installation) -> Result<Output, Failure> {
         let service = installation.service().await?;
@@ -207,7 +190,7 @@ impl Key {
             } => {
                 let set = fields.into_domain(now);
                 let key = service
-                    .update_api_key(Principal::cli(), of.app, key, &clear, set)
+                    .update_api_key(Principal::cli(), of.app.into(), key, &clear, set)
                     .await?;
                 if clear.contains(&KeyField::Scopes)
                     && key.kind == ApiKeyKind::Secret
@@ -219,19 +202,23 @@ impl Key {
                 Ok(Output::new(json!(ApiKeyView::from(&key)), text))
             }
             Self::List(of) => {
-                let keys = service.list_api_keys(Principal::cli(), of.app).await?;
-                let uses = service.list_key_uses(Principal::cli(), of.app).await?;
+                let keys = service
+                    .list_api_keys(Principal::cli(), of.app.into())
+                    .await?;
+                let uses = service
+                    .list_key_uses(Principal::cli(), of.app.into())
+                    .await?;
                 let documents: Vec<ApiKeyView<'_>> = views(&keys);
                 let documents = documents.into_iter().map(|key| key.used(&uses));
                 let document = json!({ "keys": documents.collect::<Vec<_>>() });
                 Ok(Output::new(document, list(&keys, &uses, now)))
             }
             Self::Rotate { of, key } => Ok(new(&service
-                .rotate_api_key(Principal::cli(), of.app, key)
+                .rotate_api_key(Principal::cli(), of.app.into(), key)
                 .await?)),
             Self::Revoke { of, key } => {
                 service
-                    .revoke_api_key(Principal::cli(), of.app, key)
+                    .revoke_api_key(Principal::cli(), of.app.into(), key)
                     .await?;
                 Ok(Output::new(
                     json!({ "id": key, "revoked": true }),

@@ -119,7 +119,9 @@ impl Provider {
                 Ok(list(&[set.await?]))
             }
             Self::List(of) => Ok(list(
-                &service.list_providers(Principal::cli(), of.app).await?,
+                &service
+                    .list_providers(Principal::cli(), of.app.into())
+                    .await?,
             )),
             Self::Remove { of, name } => {
                 service

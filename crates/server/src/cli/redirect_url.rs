@@ -73,11 +73,13 @@ impl RedirectUrl {
                 Ok(list(&added))
             }
             Self::List(of) => Ok(list(
-                &service.list_redirect_urls(Principal::cli(), of.app).await?,
+                &service
+                    .list_redirect_urls(Principal::cli(), of.app.into())
+                    .await?,
             )),
             Self::Remove { of, id } => {
                 service
-                    .remove_redirect_url(Principal::cli(), of.app, id)
+                    .remove_redirect_url(Principal::cli(), of.app.into(), id)
                     .await?;
                 Ok(Output::new(
                     json!({ "id": id, "removed": true }),

@@ -71,7 +71,7 @@ impl SigningKey {
             }
             Self::Revoke { of, key } => {
                 let next = service
-                    .revoke_signing_key(Principal::cli(), of.app, key)
+                    .revoke_signing_key(Principal::cli(), of.app.into(), key)
                     .await?;
                 let text = match &next {
                     Some(next) => format!("Revoked {key}. The signing key is now {}.", next.id),

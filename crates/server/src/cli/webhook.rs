@@ -185,10 +185,14 @@ impl Webhook {
                 Ok(output::endpoint_with_secret(&listed, &secret))
             }
             Self::List(of) => Ok(output::endpoints(
-                &service.list_webhooks(Principal::cli(), of.app).await?,
+                &service
+                    .list_webhooks(Principal::cli(), of.app.into())
+                    .await?,
             )),
             Self::Show(WhichWebhook { of, id }) => Ok(output::endpoint(
-                &service.show_webhook(Principal::cli(), of.app, id).await?,
+                &service
+                    .show_webhook(Principal::cli(), of.app.into(), id)
+                    .await?,
             )),
             Self::Set {
                 which: WhichWebhook { of, id },
@@ -202,7 +206,7 @@ impl Webhook {
                     name: name.map(|name| Some(name).filter(|name| !name.is_empty())),
                 };
                 let changed = service
-                    .change_webhook(Principal::cli(), of.app, id, change)
+                    .change_webhook(Principal::cli(), of.app.into(), id, change)
                     .await?;
                 Ok(output::endpoint(&changed))
             }
@@ -211,9 +215,11 @@ impl Webhook {
                 overlap,
             } => {
                 let secret = service
-                    .rotate_webhook_secret(Principal::cli(), of.app, id, overlap)
+                    .rotate_webhook_secret(Principal::cli(), of.app.into(), id, overlap)
                     .await?;
-                let shown = service.show_webhook(Principal::cli(), of.app, id).await?;
+                let shown = service
+                    .show_webhook(Principal::cli(), of.app.into(), id)
+                    .await?;
                 Ok(output::endpoint_with_secret(&shown, &secret))
             }
             Self::Enable {
@@ -226,13 +232,13 @@ impl Webhook {
                     Resume::All
                 };
                 let enabled = service
-                    .enable_webhook(Principal::cli(), of.app, id, resume)
+                    .enable_webhook(Principal::cli(), of.app.into(), id, resume)
                     .await?;
                 Ok(output::endpoint(&enabled))
             }
             Self::Disable(WhichWebhook { of, id }) => {
                 let disabled = service
-                    .disable_webhook(Principal::cli(), of.app, id)
+                    .disable_webhook(Principal::cli(), of.app.into(), id)
                     .await?;
                 Ok(output::endpoint(&disabled))
             }
@@ -241,16 +247,20 @@ impl Webhook {
                 kind,
             } => Ok(output::trial(
                 &service
-                    .try_webhook(Principal::cli(), of.app, id, kind)
+                    .try_webhook(Principal::cli(), of.app.into(), id, kind)
                     .await?,
             )),
             Self::Replay(command) => command.run(&service).await,
             Self::Replays(WhichWebhook { of, id }) => Ok(output::replays(
-                &service.list_replays(Principal::cli(), of.app, id).await?,
+                &service
+                    .list_replays(Principal::cli(), of.app.into(), id)
+                    .await?,
             )),
             Self::Deliveries(command) => command.run(&service).await,
             Self::Delete(WhichWebhook { of, id }) => {
-                service.remove_webhook(Principal::cli(), of.app, id).await?;
+                service
+                    .remove_webhook(Principal::cli(), of.app.into(), id)
+                    .await?;
                 Ok(Output::new(
                     json!({ "id": id, "removed": true }),
                     format!("Removed {id}."),
@@ -266,7 +276,7 @@ impl Replay {
         let event = self.event.map(Replayed::Event);
         if let Some(what) = event.or(self.delivery.map(Replayed::Delivery)) {
             let delivery = service
-                .replay_webhook(Principal::cli(), of.app, id, what)
+                .replay_webhook(Principal::cli(), of.app.into(), id, what)
                 .await?;
             return Ok(output::redelivery(&delivery));
         }
@@ -282,7 +292,7 @@ impl Replay {
                 Failure::usage("specify --event, --delivery, --failed-since or --after")
             })?;
         let replay = service
-            .replay_missed(Principal::cli(), of.app, id, wanted)
+            .replay_missed(Principal::cli(), of.app.into(), id, wanted)
             .await?;
         Ok(output::replay_started(&replay, of.app, id))
     }
@@ -293,7 +303,7 @@ impl Deliveries {
         let WhichWebhook { of, id } = self.which;
         if let Some(delivery) = self.delivery {
             let (delivery, attempts) = service
-                .show_delivery(Principal::cli(), of.app, id, delivery)
+                .show_delivery(Principal::cli(), of.app.into(), id, delivery)
                 .await?;
             return Ok(output::delivery(&delivery, &attempts));
         }
@@ -303,7 +313,7 @@ impl Deliveries {
             ..DeliveryFilter::default()
         };
         let found = service
-            .list_deliveries(Principal::cli(), of.app, id, filter, self.limit)
+            .list_deliveries(Principal::cli(), of.app.into(), id, filter, self.limit)
             .await?;
         Ok(output::deliveries(&found))
     }

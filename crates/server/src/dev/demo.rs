@@ -39,7 +39,10 @@ pub(super) async fn prepare(service: &Service, earlier: Option<&Record>) -> Resu
 }
 
 async fn still_works(service: &Service, record: &Record) -> Result<bool, Failure> {
-    let stored = match service.list_api_keys(Principal::cli(), record.app_id).await {
+    let stored = match service
+        .list_api_keys(Principal::cli(), record.app_id.into())
+        .await
+    {
         Ok(keys) => keys,
         Err(Refusal::NotFound(_)) => return Ok(false),
         Err(other) => return Err(other).context("cannot read the keys of the Demo App"),
@@ -69,10 +72,13 @@ async fn set_up(service: &Service) -> Result<Demo, Refusal> {
     for environment in Environment::ALL {
         complete(service, World::new(app_id, environment)).await?;
     }
-    for key in service.list_api_keys(Principal::cli(), app_id).await? {
+    for key in service
+        .list_api_keys(Principal::cli(), app_id.into())
+        .await?
+    {
         if key.revoked_at.is_none() {
             service
-                .revoke_api_key(Principal::cli(), app_id, key.id)
+                .revoke_api_key(Principal::cli(), app_id.into(), key.id)
                 .await?;
         }
     }
@@ -93,7 +99,7 @@ async fn complete(service: &Service, world: World) -> Result<(), Refusal> {
         service.rotate_signing_key(Principal::cli(), world).await?;
     }
     let known = service
-        .list_redirect_urls(Principal::cli(), world.app_id)
+        .list_redirect_urls(Principal::cli(), world.app_id.into())
         .await?;
     for kind in RedirectKind::ALL {
         let is_it = |url: &RedirectUrl| {

@@ -52,7 +52,7 @@ const ONCE: [&str; 1] = ["vestry vault init"];
 static ENDPOINTS: AtomicUsize = AtomicUsize::new(0);
 
 /// A path prefix, where the text refers to all calls below it.
-const PREFIXES: [&str; 2] = ["/v1/test", "/v1/test/…"];
+const PREFIXES: [&str; 3] = ["/v1/test", "/v1/test/…", "/v1/manage"];
 
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
@@ -222,6 +222,7 @@ impl Harness {
                     .admin(&["key", "create", &self.app, "live"]);
                 text(&made, "id")
             }
+            "MANAGEMENT_KEY" => text(&management_key(&self.installation), "id"),
             "jwk_…" => {
                 let made = self
                     .installation
@@ -476,6 +477,14 @@ fn m_19_every_path_of_the_documentation_is_there() {
     assert!(seen >= 80, "{seen}");
 }
 
+/// Creates a management key that can call everything.
+fn management_key(installation: &Installation) -> Value {
+    let key = ["manage-key", "create", "docs", "--app", "all"];
+    let rights = ["--environment", "test,live", "--expires-in", "1d"];
+    let scopes = "apps:write,settings:write,keys:write,providers:write,redirect_urls:write,webhooks:write,sessions:write";
+    installation.admin(&[&key[..], &rights, &["--scope", scopes]].concat())
+}
+
 /// Error codes of calls that are malformed, whatever their values.
 const MISTAKES: [&str; 6] = [
     "missing_field",
@@ -509,8 +518,9 @@ async fn m_19_every_call_of_the_documentation_is_understood() {
     let keys = block_in_place(|| installation.set_up());
     let public = ["key", "create", &keys.app, "test", "--public"];
     let public = text(&block_in_place(|| installation.admin(&public)), "key");
+    let managing = text(&block_in_place(|| management_key(&installation)), "key");
     let server = installation.serve().await;
-    let api = server.api(&keys.test);
+    let (calling, managing) = (server.api(&keys.test), server.api(&managing));
     let (mut wrong, mut sent) = (Vec::new(), 0);
     for line in pages().iter().flat_map(|page| page.passages().0) {
         // Multi-line bodies, and bodies that a shell assembles, are skipped.
@@ -529,6 +539,10 @@ async fn m_19_every_call_of_the_documentation_is_understood() {
             .next()
             .unwrap_or_default();
         let path = format!("{}{query}", call.path).replace("$TOKEN", &public);
+        let api = match path.starts_with("/v1/manage") {
+            true => &managing,
+            false => &calling,
+        };
         let answer = match call.method {
             Some("GET") => api.get(&path).await,
             Some("DELETE") => api.delete(&path, &body).await,

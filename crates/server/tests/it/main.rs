@@ -31,6 +31,7 @@ mod kill_points;
 mod listen;
 mod lost_events;
 mod mail;
+mod manage_keys;
 mod memory;
 mod oauth_races;
 mod protection;

@@ -12,7 +12,7 @@ mod wallet;
 
 pub(crate) use deleted::Deleted;
 pub(crate) use device::Device;
-pub(crate) use event::{Event, schema_name};
+pub(crate) use event::{Actor, Event, schema_name};
 pub(crate) use idp_provider::IdpProvider;
 pub(crate) use ids::{optional_id, parse_id};
 pub(crate) use passkey::WebauthnCredential;

@@ -107,7 +107,7 @@ async fn a_filter_shows_matching_events(api: &Api) {
     );
     let revoked = revoked.await.unwrap().record.id;
     api.service
-        .revoke_api_key(Principal::cli(), api.app.id, revoked)
+        .revoke_api_key(Principal::cli(), api.app.id.into(), revoked)
         .await
         .unwrap();
     let all = entries(&client, "").await;

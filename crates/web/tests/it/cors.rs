@@ -141,10 +141,7 @@ async fn m_25_no_page_reads_the_responses_of_a_secret_key(api: &Api) {
         refused.refuses(401, "invalid_api_key", None);
         is_closed(&refused);
     }
-    let keyed = described()
-        .all()
-        .iter()
-        .filter(|operation| operation.is_keyed);
+    let keyed = described().all().filter(|operation| operation.is_keyed);
     for operation in
         keyed.filter(|operation| !operation.path.ends_with("/begin") || operation.method != "GET")
     {

@@ -142,11 +142,11 @@ async fn keys_come_and_go(witness: &mut Witness<'_>) {
         ..KeyFields::default()
     };
     api.service
-        .update_api_key(Principal::cli(), api.app.id, id, &[], renamed)
+        .update_api_key(Principal::cli(), api.app.id.into(), id, &[], renamed)
         .await
         .unwrap();
     api.service
-        .revoke_api_key(Principal::cli(), api.app.id, id)
+        .revoke_api_key(Principal::cli(), api.app.id.into(), id)
         .await
         .unwrap();
     let expected = [ApiKeyCreated, ApiKeyUpdated, ApiKeyRevoked];
@@ -178,7 +178,7 @@ async fn the_app_is_set_up(witness: &mut Witness<'_>) {
             .add_redirect_url(Principal::cli(), world, RedirectKind::Login, url, true);
     let url = added.await.unwrap().id;
     api.service
-        .remove_redirect_url(Principal::cli(), app, url)
+        .remove_redirect_url(Principal::cli(), app.into(), url)
         .await
         .unwrap();
     let expected = [RedirectUrlAdded, RedirectUrlRemoved];
@@ -225,23 +225,23 @@ async fn an_endpoint_comes_and_goes(witness: &mut Witness<'_>) {
         .unwrap();
     let id = made.endpoint.id;
     service
-        .change_webhook(Principal::cli(), app, id, change)
+        .change_webhook(Principal::cli(), app.into(), id, change)
         .await
         .unwrap();
     service
-        .rotate_webhook_secret(Principal::cli(), app, id, 60)
+        .rotate_webhook_secret(Principal::cli(), app.into(), id, 60)
         .await
         .unwrap();
     service
-        .disable_webhook(Principal::cli(), app, id)
+        .disable_webhook(Principal::cli(), app.into(), id)
         .await
         .unwrap();
     service
-        .enable_webhook(Principal::cli(), app, id, Resume::All)
+        .enable_webhook(Principal::cli(), app.into(), id, Resume::All)
         .await
         .unwrap();
     service
-        .remove_webhook(Principal::cli(), app, id)
+        .remove_webhook(Principal::cli(), app.into(), id)
         .await
         .unwrap();
     let expected = [

@@ -48,8 +48,10 @@ pub(crate) use stalled::StalledTransport;
 use vault::Removable;
 
 /// The API under test.
-pub(crate) static API: vestry_edge::Api =
-    vestry_edge::Api::new(vestry_web::description, &[vestry_web::endpoints]);
+pub(crate) static API: vestry_edge::Api = vestry_edge::Api::new(
+    vestry_web::description,
+    &[vestry_web::endpoints, vestry_manage::endpoints],
+);
 
 /// The time at which every test begins.
 pub(crate) const START: Timestamp = Timestamp::from_unix(1_800_000_000);

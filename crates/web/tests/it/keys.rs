@@ -37,11 +37,7 @@ async fn broken_requests(client: Client<'_>) -> Vec<Response> {
 }
 
 async fn a_key_is_needed_before_anything_else(api: &Api) {
-    for operation in described()
-        .all()
-        .iter()
-        .filter(|operation| operation.is_keyed)
-    {
+    for operation in described().all().filter(|operation| operation.is_keyed) {
         let response = api
             .anonymous()
             .send(&operation.method, &operation.path, None)
@@ -144,7 +140,7 @@ async fn every_invalid_key_gets_one_response(api: &Api) {
 async fn id_of(api: &Api, key: &str) -> ApiKeyId {
     let keys = api
         .service
-        .list_api_keys(Principal::cli(), api.app.id)
+        .list_api_keys(Principal::cli(), api.app.id.into())
         .await
         .unwrap();
     let mut found = keys
@@ -161,7 +157,7 @@ async fn id_of(api: &Api, key: &str) -> ApiKeyId {
 async fn revoke(api: &Api, key: &str) {
     let id = id_of(api, key).await;
     api.service
-        .revoke_api_key(Principal::cli(), api.app.id, id)
+        .revoke_api_key(Principal::cli(), api.app.id.into(), id)
         .await
         .unwrap();
 }
@@ -188,7 +184,7 @@ async fn a_rotated_key_and_its_successor_both_work(api: &Api) {
     let id = id_of(api, &old).await;
     let new = api
         .service
-        .rotate_api_key(Principal::cli(), api.app.id, id)
+        .rotate_api_key(Principal::cli(), api.app.id.into(), id)
         .await
         .unwrap();
     for key in [&old, new.key.expose()] {
@@ -200,7 +196,7 @@ async fn a_rotated_key_and_its_successor_both_work(api: &Api) {
         refused.refuses(403, "key_not_allowed", Some("scope"));
     }
     api.service
-        .revoke_api_key(Principal::cli(), api.app.id, id)
+        .revoke_api_key(Principal::cli(), api.app.id.into(), id)
         .await
         .unwrap();
     api.pass(1);

@@ -107,7 +107,6 @@ async fn another_method_is_not_allowed() {
             ] {
                 let mut allowed: Vec<&str> = described()
                     .all()
-                    .iter()
                     .filter(|other| other.path == operation.path)
                     .map(|other| other.method.as_str())
                     .collect();

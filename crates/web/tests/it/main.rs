@@ -27,6 +27,7 @@ mod layers;
 mod limits;
 mod logs;
 mod magic_links;
+mod management;
 mod oauth;
 mod otps;
 mod passkeys;

@@ -108,11 +108,7 @@ async fn the_examples_work() {
         let user = json!({"email": "first@example.com", "include_user": true});
         let user = api.test().post("/v1/auth/users/create", user).await.ok();
         let mut worked = 0;
-        for operation in described()
-            .all()
-            .iter()
-            .filter(|operation| operation.has_body)
-        {
+        for operation in described().all().filter(|operation| operation.has_body) {
             let mut body = example(&operation.path, &operation.method);
             for (field, value) in [
                 ("method_id", &code.method_id),

@@ -178,13 +178,13 @@ async fn m_9_a_stored_response_needs_a_key_that_may_call(api: &Api) {
     asked.is_replayed(api.test()).await;
     let keys = api
         .service
-        .list_api_keys(Principal::cli(), api.app.id)
+        .list_api_keys(Principal::cli(), api.app.id.into())
         .await
         .unwrap();
     let newest = keys.iter().filter(|key| key.scopes == [Scope::UsersWrite]);
     let id = newest.map(|key| key.id).next().unwrap();
     api.service
-        .revoke_api_key(Principal::cli(), api.app.id, id)
+        .revoke_api_key(Principal::cli(), api.app.id.into(), id)
         .await
         .unwrap();
     // Keys are read once a second.

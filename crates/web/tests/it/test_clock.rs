@@ -45,7 +45,7 @@ async fn newest(api: &Api, endpoint: WebhookEndpointId) -> Delivery {
     let all = DeliveryFilter::default();
     let found = api
         .service
-        .list_deliveries(Principal::cli(), api.app.id, endpoint, all, 10);
+        .list_deliveries(Principal::cli(), api.app.id.into(), endpoint, all, 10);
     let found = found.await.unwrap().into_iter();
     found.max_by_key(|delivery| delivery.position).unwrap()
 }

@@ -166,6 +166,10 @@ async fn entries_are_listed_newest_first(api: &Api) {
         "entries": [
           {
             "action": "disable",
+            "actor": {
+              "id": "[key id]",
+              "type": "api_key"
+            },
             "api_key_id": "[key id]",
             "chain": "[auditchain id]",
             "created_at": 1800000060,
@@ -180,6 +184,10 @@ async fn entries_are_listed_newest_first(api: &Api) {
           },
           {
             "action": "rpc",
+            "actor": {
+              "id": "[key id]",
+              "type": "api_key"
+            },
             "api_key_id": "[key id]",
             "chain": "[auditchain id]",
             "created_at": 1800000060,
@@ -194,6 +202,10 @@ async fn entries_are_listed_newest_first(api: &Api) {
           },
           {
             "action": "sign_message",
+            "actor": {
+              "id": "[key id]",
+              "type": "api_key"
+            },
             "api_key_id": "[key id]",
             "chain": "[auditchain id]",
             "created_at": 1800000000,
@@ -208,6 +220,10 @@ async fn entries_are_listed_newest_first(api: &Api) {
           },
           {
             "action": "create",
+            "actor": {
+              "id": "[key id]",
+              "type": "api_key"
+            },
             "api_key_id": "[key id]",
             "chain": "[auditchain id]",
             "created_at": 1800000000,

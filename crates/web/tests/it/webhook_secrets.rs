@@ -45,7 +45,7 @@ async fn wh_8_a_secret_is_shown_once(api: &Api) {
     api.pass(1);
     let second = api
         .service
-        .rotate_webhook_secret(Principal::cli(), api.app.id, id, 60)
+        .rotate_webhook_secret(Principal::cli(), api.app.id.into(), id, 60)
         .await;
     let second = second.unwrap();
     assert_ne!(first.expose(), second.expose());
@@ -54,7 +54,7 @@ async fn wh_8_a_secret_is_shown_once(api: &Api) {
     let mut said = format!("{listed:?}\n");
     let listed = api
         .service
-        .list_webhooks(Principal::cli(), api.app.id)
+        .list_webhooks(Principal::cli(), api.app.id.into())
         .await
         .unwrap();
     said.push_str(&format!("{listed:?}\n"));

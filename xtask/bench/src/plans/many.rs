@@ -15,6 +15,7 @@ const FEW: &[&str] = &[
     "__diesel_schema_migrations",
     "apps",
     "api_key_uses",
+    "management_keys",
     "api_keys",
     "app_keys",
     "audit_chains",

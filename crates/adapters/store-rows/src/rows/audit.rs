@@ -23,7 +23,7 @@ pub struct AuditEntryRow {
     wallet_id: String,
     action: String,
     detail: String,
-    api_key_id: String,
+    actor: String,
     result: Option<Vec<u8>>,
     happened_at: i64,
     previous: Vec<u8>,
@@ -47,7 +47,7 @@ impl From<&AuditEntry> for AuditEntryRow {
             wallet_id: event.wallet_id.to_string(),
             action: event.action.to_string(),
             detail: event.detail.clone(),
-            api_key_id: event.api_key_id.to_string(),
+            actor: event.actor.to_string(),
             result: event.result.map(|hash| hash.0.to_vec()),
             happened_at: event.at.unix(),
             previous: entry.previous.to_vec(),
@@ -64,7 +64,7 @@ impl From<&AuditEntry> for AuditEntryRow {
 /// Audit entries by column, for the single statement that inserts many of them.
 #[derive(Default)]
 pub struct AuditEntryColumns {
-    /// App, environment, chain, id, wallet, action, detail and API key.
+    /// App, environment, chain, id, wallet, action, detail and actor.
     pub texts: [Vec<String>; 8],
     /// Sequence, time, version of the key of the keyed hash, and format.
     pub numbers: [Vec<i64>; 4],
@@ -87,7 +87,7 @@ impl FromIterator<AuditEntryRow> for AuditEntryColumns {
                 row.wallet_id,
                 row.action,
                 row.detail,
-                row.api_key_id,
+                row.actor,
             ];
             append(&mut columns.texts, texts);
             let numbers = [
@@ -126,7 +126,7 @@ impl TryFrom<AuditEntryRow> for AuditEntry {
             wallet_id: table.parse("wallet_id", &row.wallet_id)?,
             action: table.parse("action", &row.action)?,
             detail: row.detail,
-            api_key_id: table.parse("api_key_id", &row.api_key_id)?,
+            actor: table.parse("actor", &row.actor)?,
             result: result.transpose()?.map(ResultHash),
             payload: payload.transpose()?,
             request_id: row.request_id,

@@ -9,6 +9,7 @@ pub mod control;
 pub mod events;
 pub mod idempotency;
 pub mod links;
+pub mod management_keys;
 pub mod messages;
 pub mod passkeys;
 pub mod passwords;

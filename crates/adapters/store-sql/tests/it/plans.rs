@@ -125,6 +125,7 @@ fn plan(conn: &mut SqliteConnection, text: &str) -> Vec<String> {
 const SMALL: &[&str] = &[
     "__diesel_schema_migrations",
     "api_key_uses",
+    "management_keys",
     "api_keys",
     "app_keys",
     "apps",

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use vestry_domain::World;
 use vestry_domain::event::Actor;
 
-/// Denied calls per actor, minute and process that get their own entry.
+/// Denied calls per environment, actor, minute and process that get their own entry.
 const EACH: u64 = 10;
 const MINUTE: Duration = Duration::from_secs(60);
 /// Maximum number of actors tracked. Denied calls of further actors are not recorded until a place is free.
@@ -19,11 +19,10 @@ const MAX_ACTORS: usize = 10_000;
 /// Counters of one process.
 #[derive(Default)]
 pub(crate) struct RefusalLog {
-    minutes: Mutex<HashMap<Actor, Minute>>,
+    minutes: Mutex<HashMap<(World, Actor), Minute>>,
 }
 
 struct Minute {
-    world: World,
     begun: Instant,
     count: u64,
 }
@@ -40,11 +39,11 @@ impl RefusalLog {
     /// Counts a denied call. Returns whether it gets its own entry.
     pub(crate) fn count(&self, world: World, actor: Actor, now: Instant) -> bool {
         let mut minutes = self.lock();
-        if !minutes.contains_key(&actor) && minutes.len() >= MAX_ACTORS {
+        let key = (world, actor);
+        if !minutes.contains_key(&key) && minutes.len() >= MAX_ACTORS {
             return false;
         }
-        let minute = minutes.entry(actor).or_insert(Minute {
-            world,
+        let minute = minutes.entry(key).or_insert(Minute {
             begun: now,
             count: 0,
         });
@@ -61,15 +60,15 @@ impl RefusalLog {
     pub(crate) fn end(&self, over: Option<Instant>) -> Vec<Counted> {
         let mut minutes = self.lock();
         let ended = minutes.extract_if(|_, minute| over.is_none_or(|now| minute.is_over(now)));
-        let counted = ended.map(|(actor, minute)| Counted {
-            world: minute.world,
+        let counted = ended.map(|((world, actor), minute)| Counted {
+            world,
             actor,
             count: minute.count.saturating_sub(EACH),
         });
         counted.filter(|counted| counted.count > 0).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Actor, Minute>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(World, Actor), Minute>> {
         self.minutes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

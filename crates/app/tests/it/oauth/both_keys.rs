@@ -33,12 +33,12 @@ async fn m_15_both_credentials_belong_to_one_environment() {
     let revoked = key(world, ApiKeyKind::Secret).await;
     let app = world.app_id;
     service
-        .revoke_api_key(Principal::cli(), app, revoked.record.id)
+        .revoke_api_key(Principal::cli(), app.into(), revoked.record.id)
         .await
         .unwrap();
     let revoked_token = key(world, ApiKeyKind::Public).await;
     service
-        .revoke_api_key(Principal::cli(), app, revoked_token.record.id)
+        .revoke_api_key(Principal::cli(), app.into(), revoked_token.record.id)
         .await
         .unwrap();
     let pairs: [(&str, &str); 9] = [

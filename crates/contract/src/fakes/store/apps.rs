@@ -3,14 +3,16 @@
 use vestry_domain::api_key::{ApiKey, KeyUse};
 use vestry_domain::app::{App, NamedEvents};
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
-use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId};
+use vestry_domain::ids::{ApiKeyId, AppId, ManagementKeyId, RedirectUrlId, SigningKeyId};
+use vestry_domain::management_key::ManagementKey;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::test_clock::TestClock;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, KeyUsage, RedirectUrl, RedirectUrls, SigningKeys, StoreResult,
+    ApiKeys, AppKeys, Apps, KeyUsage, ManagementKeys, RedirectUrl, RedirectUrls, SigningKeys,
+    StoreResult,
 };
 
 use super::Work;
@@ -149,6 +151,40 @@ impl ApiKeys for Work {
                 .iter_mut()
                 .find(|key| key.world.app_id == app && key.id == id && key.revoked_at.is_none());
             Ok(found.map(|key| key.revoked_at = Some(at)).is_some())
+        })
+    }
+}
+
+#[port]
+impl ManagementKeys for Work {
+    async fn insert(&mut self, key: &ManagementKey) -> StoreResult<()> {
+        self.writing(|state| {
+            add(&mut state.management_keys, key.clone(), |a, b| {
+                a.id == b.id || a.hash == b.hash
+            })
+        })
+    }
+
+    async fn find_by_hash(&mut self, hash: &TokenHash) -> StoreResult<Option<ManagementKey>> {
+        self.reading(|state| {
+            let mut keys = state.management_keys.iter();
+            keys.find(|key| key.hash == *hash).cloned()
+        })
+    }
+
+    async fn list(&mut self) -> StoreResult<Vec<ManagementKey>> {
+        self.reading(|state| {
+            let mut keys = state.management_keys.clone();
+            keys.sort_by_key(|key| key.id);
+            keys
+        })
+    }
+
+    async fn revoke(&mut self, id: ManagementKeyId, at: Timestamp) -> StoreResult<bool> {
+        self.writing(|state| {
+            let mut rows = state.management_keys.iter_mut();
+            let active = rows.find(|row| row.id == id && row.revoked_at.is_none());
+            Ok(active.map(|row| row.revoked_at = Some(at)).is_some())
         })
     }
 }

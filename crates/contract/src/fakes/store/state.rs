@@ -13,6 +13,7 @@ use vestry_domain::idempotency::Claim;
 use vestry_domain::ids::UserId;
 use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::link::Link;
+use vestry_domain::management_key::ManagementKey;
 use vestry_domain::message::{CapturedMessage, OutboxJob};
 use vestry_domain::passkey::{Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::password::StoredPassword;
@@ -36,6 +37,7 @@ pub(super) struct State {
     pub(super) apps: Vec<App>,
     pub(super) api_keys: Vec<ApiKey>,
     pub(super) key_uses: Vec<KeyUse>,
+    pub(super) management_keys: Vec<ManagementKey>,
     pub(super) redirect_urls: Vec<RedirectUrl>,
     pub(super) app_keys: Vec<AppKey>,
     pub(super) signing_keys: Vec<SigningKey>,

@@ -122,7 +122,7 @@ fn of_use(entry: &AuditEntry) -> Value {
         "chain": entry.chain,
         "sequence": entry.sequence,
         "id": entry.id,
-        "actor": { "type": "api_key", "id": event.api_key_id },
+        "actor": { "type": event.actor.kind(), "id": event.actor.id() },
         "action": event.action.as_str(),
         "subject": { "type": "wallet", "id": event.wallet_id },
         "detail": event.detail,

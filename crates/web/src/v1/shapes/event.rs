@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AllOfBuilder, ArrayBuilder, OneOfBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{ObjectBuilder, Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
+use vestry_domain::actor;
 use vestry_domain::event::{self, Addressed, EventKind, FieldKind, MAX_IDS};
 use vestry_edge::Problem;
 
@@ -47,17 +48,25 @@ struct Envelope {
     actor: Actor,
 }
 
-/// Actor that caused an event.
-#[derive(ToSchema)]
+/// Actor that caused an event or an entry of an audit log.
+#[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EventActor)]
-#[expect(dead_code, reason = "describes what the domain serializes")]
-struct Actor {
+pub(crate) struct Actor {
     #[schema(value_type = ActorKind)]
     r#type: &'static str,
     /// Id of the actor; `null` for `cli` and `system`.
     #[schema(required = true)]
     id: Option<String>,
+}
+
+impl From<actor::Actor> for Actor {
+    fn from(actor: actor::Actor) -> Self {
+        Self {
+            r#type: actor.kind(),
+            id: actor.id(),
+        }
+    }
 }
 
 /// Kind of an actor.
@@ -68,6 +77,7 @@ enum ActorKind {
     ApiKey,
     PublicToken,
     EndUser,
+    ManagementKey,
     Cli,
     System,
 }

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use vestry_app::audit::ListAudit;
+use vestry_domain::actor;
 use vestry_domain::audit::AuditEntry;
 use vestry_domain::ids::WalletId;
 use vestry_edge::{Call, Code, Json, PathId, Problem, Query};
 
-use crate::v1::shapes::optional_id;
+use crate::v1::shapes::{Actor, optional_id};
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound, Code::Sealed];
 
@@ -37,9 +38,10 @@ pub(crate) struct Entry {
     action: &'static str,
     /// The method of an `rpc` call, or the failed check of a `tampered` wallet; otherwise empty.
     detail: String,
-    /// Id of the API key that requested the operation.
-    #[schema(pattern = "^key_[0-9A-Za-z]{27}$")]
-    api_key_id: String,
+    actor: Actor,
+    /// Id of the API key that requested the operation; `null` for another actor.
+    #[schema(pattern = "^key_[0-9A-Za-z]{27}$", required = true)]
+    api_key_id: Option<String>,
     /// SHA-256, in hex, of the signing result that was returned: the fields of the response other than the wallet, or `data` of an `rpc`
     /// call. They are hashed as compact JSON with names in alphabetical order. `null` if nothing was returned.
     #[schema(pattern = "^[0-9a-f]{64}$", required = true)]
@@ -91,7 +93,11 @@ impl From<AuditEntry> for Entry {
             wallet_id: event.wallet_id.to_string(),
             action: event.action.as_str(),
             detail: event.detail,
-            api_key_id: event.api_key_id.to_string(),
+            api_key_id: match event.actor {
+                actor::Actor::ApiKey(id) => Some(id.to_string()),
+                _ => None,
+            },
+            actor: event.actor.into(),
             result_sha256: event.result.map(|hash| hex::encode(hash.0)),
             payload_sha256: event.payload.map(|hash| hex::encode(hash.0)),
             request_id: event.request_id,
@@ -117,7 +123,7 @@ pub(crate) struct Response {
 
 /// List a wallet's audit log entries
 ///
-/// Returns every signature, export and change of the wallet, with the API key that requested it, newest first. For the next page, send the
+/// Returns every signature, export and change of the wallet, with the actor that requested it, newest first. For the next page, send the
 /// id of the last entry as `starting_after`.
 ///
 /// The result of a key operation is returned only after its entry is on disk. Entries are kept after the wallet is deleted. `vestry audit

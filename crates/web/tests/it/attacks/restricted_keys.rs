@@ -41,7 +41,6 @@ on_both! {
 fn operations() -> impl Iterator<Item = (&'static str, String, Operation)> {
     described()
         .all()
-        .iter()
         .filter(|operation| operation.is_keyed)
         .map(|operation| {
             let path = (operation.path.split('/'))
@@ -408,7 +407,7 @@ async fn rk_2_a_signer_signs_only_for_users_who_are_present(api: &Api) {
 
 async fn narrow(api: &Api, key: ApiKeyId, set: KeyFields) {
     let narrowed = (api.service)
-        .update_api_key(Principal::cli(), api.app.id, key, &[], set)
+        .update_api_key(Principal::cli(), api.app.id.into(), key, &[], set)
         .await;
     narrowed.unwrap();
     api.pass(1);
@@ -612,7 +611,7 @@ async fn rk_5_changes_hold_within_a_second(api: &Api) {
     let widened = (api.service)
         .update_api_key(
             Principal::cli(),
-            api.app.id,
+            api.app.id.into(),
             id,
             &[KeyField::Operations],
             KeyFields::default(),
@@ -654,12 +653,12 @@ async fn rk_6_a_rotated_key_has_the_same_restrictions(api: &Api) {
     let (old, _) = api.restricted_key(fields).await;
     let rotated = api
         .service
-        .rotate_api_key(Principal::cli(), api.app.id, old)
+        .rotate_api_key(Principal::cli(), api.app.id.into(), old)
         .await
         .unwrap();
     let keys = api
         .service
-        .list_api_keys(Principal::cli(), api.app.id)
+        .list_api_keys(Principal::cli(), api.app.id.into())
         .await
         .unwrap();
     let old = keys.iter().find(|key| key.id == old).unwrap();
@@ -942,7 +941,7 @@ async fn rk_8_repeats_get_the_same_response(api: &Api) {
     }
     let widened = (api.service).update_api_key(
         Principal::cli(),
-        api.app.id,
+        api.app.id.into(),
         id,
         &[KeyField::UserIds],
         KeyFields::default(),

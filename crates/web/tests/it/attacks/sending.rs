@@ -42,7 +42,6 @@ async fn attack_6_no_scanner_uses_up_a_mailed_secret(api: &Api) {
     ];
     let mut paths: Vec<&str> = described()
         .all()
-        .iter()
         .map(|operation| operation.path.as_str())
         .collect();
     paths.dedup();

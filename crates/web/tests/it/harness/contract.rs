@@ -185,9 +185,10 @@ impl Described {
         }
     }
 
-    /// All operations.
-    pub(crate) fn all(&self) -> &[Operation] {
-        &self.operations
+    /// All operations of an App's own API.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Operation> {
+        let operations = self.operations.iter();
+        operations.filter(|operation| !operation.path.starts_with("/v1/manage"))
     }
 
     /// The operations of a path; a fixed segment takes precedence over a parameter.

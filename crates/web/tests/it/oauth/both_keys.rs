@@ -69,7 +69,7 @@ async fn m_15_a_pair_is_refused_if_one_of_it_is_invalid(api: &Api) {
         let made = made.await.unwrap();
         let gone = api
             .service
-            .revoke_api_key(Principal::cli(), api.app.id, made.record.id);
+            .revoke_api_key(Principal::cli(), api.app.id.into(), made.record.id);
         gone.await.unwrap();
         revoked.push(made.key.expose().clone());
     }

@@ -1,0 +1,88 @@
+//! `/v1/manage/apps/{app_id}/{environment}/providers`
+
+pub(crate) mod delete;
+pub(crate) mod get;
+pub(crate) mod list;
+pub(crate) mod put;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use utoipa::ToSchema;
+use utoipa::openapi::Object;
+use vestry_app::platform::NewConnection;
+use vestry_domain::Secret;
+use vestry_domain::provider::{ConnectionSettings, ProviderName};
+
+/// A connection to an identity provider.
+#[derive(ToSchema)]
+#[schema(as = ManagedProvider)]
+#[expect(dead_code, reason = "describes a view")]
+pub(crate) struct Provider {
+    /// The name of the provider.
+    provider: String,
+    #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
+    app_id: String,
+    #[schema(pattern = "^(test|live)$")]
+    environment: String,
+    /// The id that the provider gave the App.
+    client_id: String,
+    /// The optional settings, as docs/oauth.md describes them.
+    settings: Object,
+    /// The URL to register with the provider.
+    callback_url: String,
+    created_at: i64,
+    updated_at: i64,
+}
+
+/// The identity providers of an environment.
+#[derive(ToSchema)]
+#[schema(as = ProviderList)]
+#[expect(dead_code, reason = "describes a response")]
+pub(crate) struct Providers {
+    /// By name.
+    providers: Vec<Provider>,
+}
+
+/// A connection to an identity provider. Fields of `getProvider` that cannot be set are accepted and ignored, so that its response can be
+/// sent back.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = SetProviderRequest)]
+pub(crate) struct ProviderRequest {
+    /// The id that the provider gave the App.
+    client_id: String,
+    /// The secret that belongs to it; absent, the stored one stays.
+    client_secret: Option<String>,
+    /// The optional settings, as docs/oauth.md describes them.
+    #[schema(value_type = Option<Object>)]
+    settings: Option<ConnectionSettings>,
+    #[serde(default, rename = "provider")]
+    #[schema(ignore)]
+    _provider: IgnoredAny,
+    #[serde(default, rename = "app_id")]
+    #[schema(ignore)]
+    _app_id: IgnoredAny,
+    #[serde(default, rename = "environment")]
+    #[schema(ignore)]
+    _environment: IgnoredAny,
+    #[serde(default, rename = "callback_url")]
+    #[schema(ignore)]
+    _callback_url: IgnoredAny,
+    #[serde(default, rename = "created_at")]
+    #[schema(ignore)]
+    _created_at: IgnoredAny,
+    #[serde(default, rename = "updated_at")]
+    #[schema(ignore)]
+    _updated_at: IgnoredAny,
+}
+
+impl ProviderRequest {
+    fn connection(self, name: ProviderName) -> NewConnection {
+        NewConnection {
+            name,
+            client_id: self.client_id,
+            secret: self.client_secret.map(Secret::new),
+            settings: self.settings.unwrap_or_default(),
+        }
+    }
+}
