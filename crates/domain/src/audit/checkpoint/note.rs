@@ -126,7 +126,7 @@ impl SignedNote {
 impl NoteSignature {
     fn parse(line: &str) -> Option<Self> {
         let (name, base64) = line.strip_prefix(MARK)?.split_once(' ')?;
-        let blob = BASE64.decode(base64.as_bytes()).ok()?;
+        let blob = decoded(base64)?;
         let (key_id, signature) = blob.split_first_chunk()?;
         Some(Self {
             name: name.to_owned(),
@@ -134,6 +134,12 @@ impl NoteSignature {
             signature: signature.to_vec(),
         })
     }
+}
+
+/// Decodes base64 in its only form. The decoder alone accepts several padded values one after the other.
+fn decoded(base64: &str) -> Option<Vec<u8>> {
+    let bytes = BASE64.decode(base64.as_bytes()).ok()?;
+    (BASE64.encode(&bytes) == base64).then_some(bytes)
 }
 
 /// An Ed25519 key that verifies notes.
@@ -191,7 +197,7 @@ impl FromStr for VerifierKey {
         let mut parts = text.splitn(3, '+');
         let read = parts.next().zip(parts.next()).zip(parts.next());
         let key = read.and_then(|((name, id), base64)| {
-            let typed = BASE64.decode(base64.as_bytes()).ok()?;
+            let typed = decoded(base64)?;
             let key: [u8; 32] = typed.strip_prefix(&[ED25519])?.try_into().ok()?;
             let key = Self::new(name, key).ok()?;
             (HEXLOWER.encode(&key.key_id()) == id).then_some(key)

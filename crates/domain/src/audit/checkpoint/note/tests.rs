@@ -88,6 +88,10 @@ fn malformed_notes_are_rejected() {
         ("AM=\n", "AM=\r\n"),
         ("AM=\n", "AM=\nmore\n"),
         ("x08go/", "x08go_"),
+        (
+            "x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=",
+            "xw==TyCj9kmS4FL1Qb9J99y8gBDFUG2IW6ksuvykBwSVkic0i4ZSBg3UUVgLallI1eAq+p+p2eCi2lFlvooTpHLIHAmcAw==",
+        ),
         (GO_LINE, ""),
         (GO_LINE, "\u{2014} PeterNeumann \n"),
         (GO_LINE, "\u{2014} PeterNeumann x08g\n"),
@@ -202,6 +206,7 @@ fn malformed_keys_are_rejected() {
         "PeterNeumann+c74f20a4+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
         "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TX",
         // Other spellings.
+        "PeterNeumann+c74f20a3+AQ==GlzZBxQ8OExB6DDFvOEqqIF+xWSaqr8sMTiLNbLXRNY=",
         "PeterNeumann+C74F20A3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
         "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq_LDE4izWy10TW",
         "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW\n",
