@@ -14,7 +14,6 @@ use crate::support::cluster::{Cluster, Programs, only};
 use crate::support::flow::{Owner, new_owner, sign};
 use crate::support::installation::text;
 use crate::support::mixed_load::{History, Load, check_all, check_mails, check_rows};
-use crate::support::poll::looks;
 use crate::support::process::PATIENCE;
 use crate::support::proxy::{Proxy, behind_a_proxy};
 
@@ -39,9 +38,7 @@ impl Wallet {
     async fn ask(&self, call: &str) -> Answer {
         let path = format!("/v1/wallets/{}/{call}", self.owner.wallet_id);
         let answered = async {
-            let mut looks = looks();
             loop {
-                looks.tick().await;
                 let answer = match call {
                     "sign_message" => sign(&self.api, &self.owner, "hello").await,
                     _ => self.api.post(&path, &json!({})).await,
@@ -316,9 +313,7 @@ async fn refused_write(api: &Api) {
 async fn written(api: &Api, email: &str) -> String {
     let body = json!({ "email": email, "expires_in": 10 });
     let written = async {
-        let mut looks = looks();
         loop {
-            looks.tick().await;
             let sent = api.post("/v1/auth/otps/email/login_or_create", &body).await;
             if sent.status < 500 {
                 return text(&sent.ok(), "user_id");
