@@ -18,6 +18,7 @@ pub use kernel::Ports;
 pub use kernel::caller::{AuthenticateError, Caller};
 pub use kernel::fault::Fault;
 pub use kernel::limited_call::LimitedCall;
+pub use kernel::page::PageSize;
 pub use kernel::precondition::Precondition;
 pub use kernel::principal::Principal;
 pub use kernel::refusal::Refusal;

@@ -149,8 +149,7 @@ async fn pass(
         return Ok(request.error_response(Problem::no_route()));
     }
     let mut response = if !verdict.admitted {
-        let wait = verdict.reset - state.service.machine_time();
-        request.error_response(Problem::new(Code::RateLimited).with_retry_after(wait))
+        request.error_response(rate_limited(&state, &verdict))
     } else if let Err(restriction) = may_call(&state, &caller, policy, &request) {
         request.error_response(Problem::from(restriction))
     } else if policy.keyed.contains(request.method())
@@ -413,6 +412,12 @@ fn credentials(headers: &HeaderMap, scheme: &str) -> Result<Option<Secret<String
 fn credentials_of<'a>(value: &'a HeaderValue, scheme: &str) -> Option<&'a str> {
     let (named, key) = value.to_str().ok()?.trim().split_once(' ')?;
     named.eq_ignore_ascii_case(scheme).then(|| key.trim_start())
+}
+
+/// The refusal of a request that exceeds the rate limit.
+fn rate_limited(state: &State, verdict: &LimitVerdict) -> Problem {
+    let wait = verdict.reset - state.service.machine_time();
+    Problem::new(Code::RateLimited).with_retry_after(wait)
 }
 
 /// Adds the rate limit headers, or none if there is no limit: a limit of 0 would mean the opposite.

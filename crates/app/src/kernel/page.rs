@@ -4,11 +4,14 @@ use vestry_domain::Invalid;
 
 /// The size of a page, 10 to 100.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PageSize(i64);
+pub struct PageSize(i64);
 
 impl PageSize {
     /// Checks the `limit` of a call; 50 when absent.
-    pub(crate) fn check(limit: Option<i64>) -> Result<Self, Invalid> {
+    ///
+    /// # Errors
+    /// [`Invalid`] naming `limit`.
+    pub fn check(limit: Option<i64>) -> Result<Self, Invalid> {
         let limit = limit.unwrap_or(50);
         if (10..=100).contains(&limit) {
             return Ok(Self(limit));
@@ -18,12 +21,12 @@ impl PageSize {
     }
 
     /// Number of rows to read: one more than requested, to see whether there is a next page.
-    pub(crate) const fn rows(self) -> i64 {
+    pub const fn rows(self) -> i64 {
         self.0 + 1
     }
 
     /// Removes the row beyond the page. Returns whether there is a next page.
-    pub(crate) fn cut<T>(self, rows: &mut Vec<T>) -> bool {
+    pub fn cut<T>(self, rows: &mut Vec<T>) -> bool {
         let shown = usize::try_from(self.0).unwrap_or(usize::MAX);
         let has_more = rows.len() > shown;
         rows.truncate(shown);

@@ -206,7 +206,8 @@ impl Service {
         found.ok_or(NO_PROVIDER)
     }
 
-    /// Lists the connections of an App, or of one of its environments, by environment and name, without the built-in provider of the test environment.
+    /// Lists the connections of an App, or of one of its environments, by environment and name. The built-in provider of the test environment
+    /// is not among them.
     ///
     /// # Errors
     /// [`Refusal`].

@@ -159,8 +159,8 @@ async fn bad_fields_are_named() {
     assert_eq!(keys.unwrap(), []);
 }
 
-/// For each action, a key with its scope is permitted, and a key with every other scope is refused; what has no scope is refused for all
-/// (MG-4).
+/// For each action, a key with its scope is permitted, and a key with every other scope is refused. An action without a scope is
+/// refused for every key (MG-4).
 #[tokio::test]
 async fn an_action_needs_its_scope() {
     let harness = Harness::new().await;

@@ -7,13 +7,13 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage};
+use actix_web::{Error, HttpMessage, HttpRequest};
 use vestry_app::{AuthenticateError, Caller, Principal};
 use vestry_domain::api_key::Restriction;
 use vestry_domain::limits::LimitVerdict;
 use vestry_domain::{Environment, Invalid, Secret, World, management_key};
 
-use super::{RoutePolicy, credentials, forget_secrets, limit_headers};
+use super::{RoutePolicy, credentials, forget_secrets, limit_headers, rate_limited};
 use crate::catch_panic::catch_panic;
 use crate::client;
 use crate::problem::{Code, Problem};
@@ -44,8 +44,7 @@ pub(super) async fn pass(
         Err(problem) => return Ok(request.error_response(problem)),
     };
     let mut response = if !verdict.admitted {
-        let wait = verdict.reset - state.service.machine_time();
-        request.error_response(Problem::new(Code::RateLimited).with_retry_after(wait))
+        request.error_response(rate_limited(state, &verdict))
     } else if let Err(restriction) = principal.comes_from(from) {
         request.error_response(Problem::from(restriction))
     } else {
@@ -58,13 +57,7 @@ pub(super) async fn pass(
         .and_then(|error| error.as_error::<Problem>())
         .and_then(recorded);
     if let Some(code) = refused {
-        let id = response
-            .request()
-            .extensions()
-            .get::<RequestId>()
-            .map(RequestId::shared);
-        let call = format!("{} {}", response.request().method(), policy.route.as_str());
-        note(state, principal, id, call, code).await;
+        note(state, policy, principal, response.request(), code).await;
     }
     limit_headers(&verdict, response.headers_mut());
     Ok(response)
@@ -85,8 +78,7 @@ pub(super) async fn caller(
     let key = presented(request.headers())?;
     let (principal, verdict, from) = admission(state, request, key).await?;
     let found = if !verdict.admitted {
-        let wait = verdict.reset - state.service.machine_time();
-        Err(Problem::new(Code::RateLimited).with_retry_after(wait))
+        Err(rate_limited(state, &verdict))
     } else if let Err(restriction) = allowed(policy, request, &principal, from) {
         Err(Problem::from(restriction))
     } else {
@@ -105,12 +97,7 @@ pub(super) async fn caller(
         Ok(caller) => Ok((Ok(Arc::new(caller)), verdict)),
         Err(problem) => {
             if let Some(code) = recorded(&problem) {
-                let id = request
-                    .extensions()
-                    .get::<RequestId>()
-                    .map(RequestId::shared);
-                let call = format!("{} {}", request.method(), policy.route.as_str());
-                note(state, principal, id, call, code).await;
+                note(state, policy, principal, request.request(), code).await;
             }
             Ok((Err(problem), verdict))
         }
@@ -211,11 +198,16 @@ fn recorded(problem: &Problem) -> Option<&'static str> {
 /// Records a refused call in the audit log of the deployment.
 async fn note(
     state: &State,
+    policy: &RoutePolicy,
     principal: Principal,
-    id: Option<Arc<str>>,
-    call: String,
+    request: &HttpRequest,
     code: &'static str,
 ) {
+    let id = request
+        .extensions()
+        .get::<RequestId>()
+        .map(RequestId::shared);
+    let call = format!("{} {}", request.method(), policy.route.as_str());
     let principal = match id {
         Some(id) => principal.of_request(id),
         None => principal,

@@ -6,6 +6,7 @@ use actix_web::HttpResponse;
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::IntoParams;
+use vestry_app::PageSize;
 use vestry_app::platform::webhooks::DeliveryFilter;
 use vestry_domain::ids::WebhookEndpointId;
 use vestry_domain::{Invalid, Timestamp};
@@ -56,18 +57,6 @@ impl Filter {
     }
 }
 
-/// Checks the `limit` of a call; 50 when absent.
-fn page_size(limit: Option<i64>) -> Result<i64, Invalid> {
-    let limit = limit.unwrap_or(50);
-    if (10..=100).contains(&limit) {
-        return Ok(limit);
-    }
-    Err(Invalid::value(
-        "limit",
-        "limit must be a whole number from 10 to 100",
-    ))
-}
-
 /// Parses an optional parameter. An error names it.
 pub(super) fn optional<T: FromStr<Err = Invalid>>(
     name: &'static str,
@@ -104,18 +93,16 @@ pub(crate) async fn handle(
     PathId(id): PathId<WebhookEndpointId>,
     Query(filter): Query<Filter>,
 ) -> Result<HttpResponse, Problem> {
-    let limit = page_size(filter.limit)?;
+    let size = PageSize::check(filter.limit)?;
     let filter = filter.parsed()?;
     let mut found = call
         .run(move |service, by| async move {
             service
-                .list_deliveries(&by, world.into(), id, filter, limit + 1)
+                .list_deliveries(&by, world.into(), id, filter, size.rows())
                 .await
         })
         .await?;
-    let limit = usize::try_from(limit).unwrap_or_default();
-    let has_more = found.len() > limit;
-    found.truncate(limit);
+    let has_more = size.cut(&mut found);
     let shown: Vec<WebhookDeliveryView> = views(&found);
     Ok(HttpResponse::Ok().json(json!({ "deliveries": shown, "has_more": has_more })))
 }
