@@ -198,6 +198,8 @@ async fn an_action_needs_its_scope() {
 async fn a_key_reaches_its_apps_and_environments() {
     let harness = Harness::new().await;
     let service = &harness.service;
+    // Ids of one second are in no order.
+    harness.pass(1);
     let other = service.create_app(Principal::cli(), "Other").await.unwrap();
     let limited = limited(
         &harness,
